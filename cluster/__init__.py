@@ -1,0 +1,30 @@
+"""Many workers and the disk: solve a full table, keep it, ask it, check it.
+
+    >>> import cluster, solver
+    >>> solved = cluster.solve(solver.load_board("boards/press-your-luck/tiny.toml"))
+    >>> with cluster.open_table(solved.table) as table:
+    ...     table.ask({"scores": "0,1000,500", "earned": "0,1,0"}).best
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cluster.driver import solve
+    from cluster.probe import open_table
+
+__all__ = ["open_table", "solve"]
+
+
+def __getattr__(name: str) -> Any:
+    # numba and pyarrow take a second to import: only for those who use them.
+    if name == "solve":
+        from cluster.driver import solve
+
+        return solve
+    if name == "open_table":
+        from cluster.probe import open_table
+
+        return open_table
+    raise AttributeError(f"module 'cluster' has no attribute {name!r}")

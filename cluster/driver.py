@@ -1,0 +1,288 @@
+"""The driver: walks the plan with workers, commits what they finish, says how far it is.
+
+A thin shell around `schedule`. Each finished shard is committed in this order: kept payoffs
+renamed, Parquet file renamed, manifest replaced. Killed anywhere between, the same call goes on
+from the last tier in the manifest.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cluster import store
+from cluster.manifest import (
+    FileEntry,
+    Manifest,
+    key_range,
+    new_manifest,
+    read_manifest,
+    table_directory,
+    write_manifest,
+)
+from cluster.plan import Plan, make_plan
+from cluster.schedule import Commit, Drop, Instruction, Schedule, Solve
+from cluster.session import Workers, ray_session, threads
+from cluster.worker import Receipt, Task
+from solver import load_game
+from solver.board import Board
+from solver.errors import CorruptTableError, MemoryLimitError, MissingTableError, RequestError
+from solver.game import Game
+
+MEMORY_SHARE = 0.7
+"""Of the machine's free memory, what shards in flight may use unless told otherwise."""
+DISK_RESERVE = 1 << 30
+"""Bytes that are left free on the disk."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a solve is: shards and rows of this run, seconds since it started."""
+
+    shards: int
+    shards_total: int
+    rows: int
+    rows_total: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What a solve did. `rows`, `shards`, `seconds`: of this run; 0 where all was there."""
+
+    table: Path
+    manifest: Manifest
+    rows: int
+    shards: int
+    seconds: float
+    solve_seconds: float
+    workers: int
+    ray: bool
+
+
+def solve(
+    board: Board,
+    *,
+    results: str | os.PathLike[str] = "results",
+    workers: int | None = None,
+    address: str | None = None,
+    memory: int | None = None,
+    force: bool = False,
+    board_file: str = "",
+    settings: dict[str, str] | None = None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Solved:
+    """Solve what is missing of the board's full table; a table that is complete is left alone.
+
+    workers: how many shards at once (all cores). address: a Ray cluster to use. memory: bytes that
+    shards in flight may need (a share of what is free). force: solve all of it again.
+    board_file, settings: noted in the manifest, so that `staleness` can look again.
+
+    Raises RequestError for what can not be done (too little memory or disk, another solve of the
+    same table running), CorruptTableError where the table's manifest is damaged.
+    """
+    game = load_game(board)
+    count = workers or os.cpu_count() or 1
+    plan = make_plan(game, count)
+    table = table_directory(Path(results).absolute(), game)
+    with _lock(table):
+        manifest = _open_ledger(game, table, force, board_file, settings or {})
+        if manifest.complete:
+            return Solved(table, manifest, 0, 0, 0.0, 0.0, count, False)
+        budget = memory if memory is not None else int(free_memory() * MEMORY_SHARE)
+        check_room(plan, budget, table, manifest)
+        use_ray = address is not None or not plan.in_process(count)
+        run = _Run(game, plan, table, manifest, count, budget, on_progress)
+        session = ray_session(count, table, address) if use_ray else threads(count)
+        with session as pool:
+            run.walk(pool)
+        shutil.rmtree(table / "scratch", ignore_errors=True)
+        return Solved(
+            table, run.manifest, run.rows, run.shards, run.seconds, run.solve_seconds, count,
+            use_ray,
+        )  # fmt: skip
+
+
+class _Run:
+    """One run of the driver: the schedule, the ledger, the counts."""
+
+    def __init__(
+        self,
+        game: Game[Any],
+        plan: Plan,
+        table: Path,
+        manifest: Manifest,
+        workers: int,
+        memory: int,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self.game, self.plan, self.table, self.manifest = game, plan, table, manifest
+        self.on_progress = on_progress
+        tiers = game.tiers()
+        boot = store.boot() or "unknown"
+        trusted = manifest.scratch_boot == boot
+        if not trusted:
+            shutil.rmtree(table / "scratch", ignore_errors=True)
+            self.manifest = replace(manifest, scratch_boot=boot)
+            write_manifest(table, self.manifest)
+        kept = {
+            i
+            for i, folder in enumerate(plan.folders)
+            if _size(store.scratch_file(table, folder)) == _payoff_bytes(game, tiers[i])
+        }
+        committed = {i for i, folder in enumerate(plan.folders) if folder in manifest.files}
+        self.schedule = Schedule(
+            plan.shards, workers=workers, memory=memory, committed=committed, kept=kept & committed
+        )
+        self.todo = len(self.schedule.waiting)
+        self.rows_todo = sum(plan.shards[i].rows for i in self.schedule.waiting)
+        self.rows = self.shards = 0
+        self.solve_seconds = 0.0
+        self.started = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.started
+
+    def walk(self, workers: Workers) -> None:
+        """Until nothing is left to do."""
+        self._follow(self.schedule.start(), workers, None)
+        while not self.schedule.finished:
+            receipt = workers.wait_one(0.5)
+            if receipt is not None:
+                self._follow(self.schedule.solved(receipt.shard), workers, receipt)
+                self.shards += 1
+                self.rows += self.plan.shards[receipt.shard].rows
+                self.solve_seconds += receipt.solve_seconds
+            self.on_progress(
+                Progress(self.shards, self.todo, self.rows, self.rows_todo, self.seconds)
+            )
+
+    def _follow(
+        self, steps: list[Instruction], workers: Workers, receipt: Receipt | None
+    ) -> None:
+        # New work first: workers go on while this process flushes and renames.
+        for step in steps:
+            if isinstance(step, Commit) and step.keep:
+                self._keep(step.shard)
+        for step in steps:
+            if isinstance(step, Solve):
+                workers.submit(
+                    Task(self.game.board, self.table, step.shard, step.commit, step.keep)
+                )
+        for step in steps:
+            if isinstance(step, Commit) and step.commit:
+                assert receipt is not None
+                self._commit(receipt)
+        for step in steps:
+            if isinstance(step, Drop):
+                folder = self.plan.folders[step.shard]
+                store.scratch_file(self.table, folder).unlink(missing_ok=True)
+
+    def _keep(self, shard: int) -> None:
+        path = store.scratch_file(self.table, self.plan.folders[shard])
+        os.replace(store.beside(path), path)
+
+    def _commit(self, receipt: Receipt) -> None:
+        assert receipt.file is not None
+        folder, tier = self.plan.folders[receipt.shard], self.game.tiers()[receipt.shard]
+        path = store.tier_file(self.table, folder)
+        store.replace(store.beside(path), path)
+        number = self.game.tier_number(tier)
+        first, last = key_range(number, receipt.file.rows)
+        entry = FileEntry(
+            number, receipt.file.rows, receipt.file.row_group_rows, first, last,
+            receipt.file.bytes, receipt.file.sha256,
+            {"solve": round(receipt.solve_seconds, 3), "write": round(receipt.file.seconds, 3)},
+        )  # fmt: skip
+        self.manifest = self.manifest.with_file(folder, entry)
+        write_manifest(self.table, self.manifest)
+
+
+def _payoff_bytes(game: Game[Any], tier: Any) -> int:
+    from cluster.plan import payoff_bytes
+
+    return payoff_bytes(game, tier)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
+
+
+def _open_ledger(
+    game: Game[Any], table: Path, force: bool, board_file: str, settings: dict[str, str]
+) -> Manifest:
+    """The manifest to go on from; files that it does not name are swept away."""
+    try:
+        manifest = None if force else read_manifest(table)
+    except MissingTableError:
+        manifest = None
+    if manifest is None:
+        for folder in ("tiers", "scratch"):
+            shutil.rmtree(table / folder, ignore_errors=True)
+        manifest = new_manifest(game, board_file, settings)
+        write_manifest(table, manifest)
+    for folder, entry in manifest.files.items():
+        if _size(store.tier_file(table, folder)) != entry.bytes:
+            raise CorruptTableError(
+                f"{store.tier_file(table, folder)}: is missing or not {entry.bytes} bytes; "
+                "solve with --force to make the table anew"
+            )
+    for path in [*table.glob("tiers/**/*.part"), *table.glob("scratch/*.part")]:
+        path.unlink(missing_ok=True)
+    return manifest
+
+
+def free_memory() -> int:
+    """Bytes that programs may still use: the system's estimate, or half of all there is."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+    except OSError:
+        pass
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+
+
+def check_room(plan: Plan, memory: int, table: Path, manifest: Manifest | None = None) -> None:
+    """Refuse what will not fit. Raises MemoryLimitError in one sentence."""
+    if plan.shard_memory > memory:
+        raise MemoryLimitError(
+            f"memory: the largest tier needs {plan.shard_memory / 1e9:.1f} GB and "
+            f"{memory / 1e9:.1f} GB may be used; a smaller frontier or a larger score_unit needs less"
+        )
+    there = manifest.bytes if manifest else 0
+    needed = plan.table_bytes + plan.scratch_bytes - there
+    probe = table
+    while not probe.exists():
+        probe = probe.parent
+    free = shutil.disk_usage(probe).free - DISK_RESERVE
+    if needed > free:
+        raise MemoryLimitError(
+            f"disk: the solve needs about {needed / 1e9:.1f} GB under {probe} and "
+            f"{max(free, 0) / 1e9:.1f} GB are free; a smaller frontier or a larger score_unit "
+            "needs less"
+        )
+
+
+@contextmanager
+def _lock(table: Path) -> Iterator[None]:
+    """One solve of a table at a time. Raises RequestError where another one is running."""
+    import fcntl
+
+    table.mkdir(parents=True, exist_ok=True)
+    with (table / ".lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RequestError(f"{table}: another solve of this table is running") from None
+        yield

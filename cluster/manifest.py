@@ -1,0 +1,193 @@
+"""The manifest: the ledger of a table. What it does not name is not in the table.
+
+``manifest.json``, JSON, keys in this order, format 1::
+
+    format, game, board            1, "press-your-luck", "1985-02"
+    board_file, settings           where the board was read, and the --set options, for `status`
+    canonical, board_hash          the board as `solver.board.canonical` gives it, and its SHA-256
+    rules_version, solver_version  of the game's rules, and of luckbase
+    solve_id                       the first 12 digits of the hash of all of the above that changes
+                                   values or rows; the directory's name
+    columns, payoffs, payoff_error names, and the bound on the error of a stored payoff
+    tiers                          how many tiers the table has when complete
+    files                          by folder: tier (number), rows, row_group_rows, first_key,
+                                   last_key, bytes, sha256, seconds (solving, writing)
+    complete                       whether every tier is there
+    scratch_boot                   the run of the machine that wrote scratch/, "" when complete
+    checksum                       SHA-256 of everything above as compact JSON
+
+It is written beside its place, flushed and renamed after each tier's file is in place, so a reader
+sees a whole tier or none. Nothing but `files` → `seconds` depends on when or with how many workers
+a complete table was solved.
+
+Version history: 1 (2026-11) first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from cluster.store import FORMAT, KEY_SHIFT, PAYOFF_ERROR, beside, payoff_columns
+from cluster.store import replace as rename
+from solver.board import Board, board_hash, canonical
+from solver.errors import CorruptTableError, MissingTableError
+from solver.game import Game
+
+NAME = "manifest.json"
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """One tier's file. Keys are uint64; bytes on disk; seconds of one core."""
+
+    tier: int
+    rows: int
+    row_group_rows: int
+    first_key: int
+    last_key: int
+    bytes: int
+    sha256: str
+    seconds: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A table's ledger; see the module's docstring for each member."""
+
+    format: int
+    game: str
+    board: str
+    board_file: str
+    settings: dict[str, str]
+    canonical: dict[str, Any]
+    board_hash: str
+    rules_version: int
+    solver_version: str
+    solve_id: str
+    columns: list[str]
+    payoffs: list[str]
+    payoff_error: float
+    tiers: int
+    files: dict[str, FileEntry] = field(default_factory=dict)
+    complete: bool = False
+    scratch_boot: str = ""
+
+    @property
+    def rows(self) -> int:
+        """States in the table so far."""
+        return sum(entry.rows for entry in self.files.values())
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the table's files so far."""
+        return sum(entry.bytes for entry in self.files.values())
+
+    def with_file(self, folder: str, entry: FileEntry) -> Manifest:
+        """The manifest with one more tier; folders stay sorted, so the order of work is gone."""
+        files = dict(sorted({**self.files, folder: entry}.items()))
+        done = len(files) == self.tiers
+        boot = "" if done else self.scratch_boot
+        return replace(self, files=files, complete=done, scratch_boot=boot)
+
+
+def solver_version() -> str:
+    """The version of luckbase that is installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("luckbase")
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def solve_id(game: Game[Any]) -> str:
+    """What names a solve: all that changes values or rows. 12 hexadecimal digits."""
+    said = [FORMAT, game.board.game, board_hash(game.board), game.rules_version]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]
+
+
+def table_directory(results: Path, game: Game[Any]) -> Path:
+    """results/<game>/<board>/<solve id>."""
+    return results / game.board.game / game.board.name / solve_id(game)
+
+
+def new_manifest(game: Game[Any], board_file: str, settings: dict[str, str]) -> Manifest:
+    """The manifest of a table of which nothing is solved yet."""
+    board: Board = game.board
+    constant = list(game.tier_fields(game.tiers()[0]))
+    varying = [name for name in game.columns if name not in constant]
+    return Manifest(
+        format=FORMAT,
+        game=board.game,
+        board=board.name,
+        board_file=board_file,
+        settings=dict(sorted(settings.items())),
+        canonical=canonical(board),
+        board_hash=board_hash(board),
+        rules_version=game.rules_version,
+        solver_version=solver_version(),
+        solve_id=solve_id(game),
+        columns=constant + varying,
+        payoffs=payoff_columns(game),
+        payoff_error=PAYOFF_ERROR,
+        tiers=len(game.tiers()),
+    )
+
+
+def key_range(tier_number: int, rows: int) -> tuple[int, int]:
+    """The first and the last key of a tier."""
+    return tier_number << KEY_SHIFT, (tier_number << KEY_SHIFT) + rows - 1
+
+
+def _checksum(form: dict[str, Any]) -> str:
+    text = json.dumps(form, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_manifest(table: Path, manifest: Manifest) -> None:
+    """Replace the manifest on disk in one step."""
+    form = asdict(manifest)
+    form["checksum"] = _checksum(form)
+    path = table / NAME
+    table.mkdir(parents=True, exist_ok=True)
+    with beside(path).open("w", encoding="utf-8") as file:
+        json.dump(form, file, indent=1)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    rename(beside(path), path)
+
+
+def read_manifest(table: Path) -> Manifest:
+    """The manifest of a table's directory.
+
+    Raises MissingTableError where there is none, CorruptTableError where it is not as luckbase
+    wrote it.
+    """
+    path = table / NAME
+    try:
+        form = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingTableError(f"{table}: no table here ({NAME} is missing)") from None
+    except (OSError, ValueError) as error:
+        raise CorruptTableError(f"{path}: cannot be read: {str(error)[:100]}") from None
+    if not isinstance(form, dict) or "checksum" not in form:
+        raise CorruptTableError(f"{path}: is not a manifest: it has no checksum")
+    said = form.pop("checksum")
+    if said != _checksum(form):
+        raise CorruptTableError(
+            f"{path}: was changed after luckbase wrote it: its checksum does not match"
+        )
+    if form.get("format") != FORMAT:
+        raise CorruptTableError(
+            f"{path}: format {form.get('format')}; this luckbase reads format {FORMAT}"
+        )
+    if set(form) != {f.name for f in fields(Manifest)}:
+        raise CorruptTableError(f"{path}: its keys are not those of format {FORMAT}")
+    form["files"] = {name: FileEntry(**entry) for name, entry in form["files"].items()}
+    return Manifest(**form)

@@ -1,0 +1,115 @@
+"""The plan of a solve: shards, rows, bytes, memory, seconds, before any of it is spent.
+
+Pure: no Ray, no disk. Rows and memory are exact; bytes and seconds are predictions from the
+constants below, which `luckbase bench` measures on any machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from cluster.schedule import Commit, Drop, Schedule, Shard
+from cluster.store import row_group_rows, tier_folder
+from solver.game import Game
+
+SOLVE_NS = 14.0
+"""Nanoseconds a state in the kernel, one core; children's pages and the whammy faces included."""
+WRITE_NS = 52.0
+"""Nanoseconds a state to encode, compress, flush and read back, one core."""
+SHARD_SECONDS = 0.03
+"""What a shard costs beside its states: files, flushes, a manifest line."""
+BYTES_A_ROW = 6.3
+"""Bytes a state of a table on disk."""
+IN_PROCESS_SECONDS = 30.0
+"""Below this much work everything runs in this process: starting Ray takes 3 to 5 s."""
+BUFFER_BYTES_A_ROW = 400
+"""Bytes a row of the row group that is being written: columns, encoded pages."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a solve will do.
+
+    shards: one a tier, children first. folders: their names in the table. rows: states.
+    table_bytes: of the files. scratch_bytes: the most that is kept for other shards at once.
+    shard_memory: the most that one shard needs. seconds: of one core.
+    """
+
+    shards: tuple[Shard, ...]
+    folders: tuple[str, ...]
+    rows: int
+    table_bytes: int
+    scratch_bytes: int
+    shard_memory: int
+    seconds: float
+
+    def wall_seconds(self, workers: int) -> float:
+        """Seconds with so many workers, none of them idle."""
+        return self.seconds / max(1, workers)
+
+    def in_process(self, workers: int) -> bool:
+        """Whether the work is too small for Ray, or for one worker anyway."""
+        return workers == 1 or self.wall_seconds(workers) < IN_PROCESS_SECONDS
+
+    def peak_memory(self, workers: int) -> int:
+        """Bytes in use with so many shards in flight: the largest ones at the same time."""
+        return sum(sorted((s.memory for s in self.shards), reverse=True)[:workers])
+
+
+def make_plan(game: Game[Any], workers: int = 1) -> Plan:
+    """The plan of the game's full table."""
+    return _make_plan(game, workers)
+
+
+@lru_cache(maxsize=4)
+def _make_plan(game: Game[Any], workers: int) -> Plan:
+    tiers = list(game.tiers())
+    index = {tier: i for i, tier in enumerate(tiers)}
+    shards = []
+    for i, tier in enumerate(tiers):
+        children = tuple(sorted(index[child] for child in game.children(tier)))
+        own = payoff_bytes(game, tier)
+        read = max((payoff_bytes(game, tiers[c]) for c in children), default=0)
+        memory = own + read + BUFFER_BYTES_A_ROW * min(row_group_rows(game, tier), game.rows(tier))
+        shards.append(Shard(i, game.tier_name(tier), children, game.rows(tier), memory))
+    rows = sum(shard.rows for shard in shards)
+    kept = {i: payoff_bytes(game, tier) for i, tier in enumerate(tiers)}
+    return Plan(
+        tuple(shards),
+        tuple(tier_folder(game, tier) for tier in tiers),
+        rows,
+        round(rows * BYTES_A_ROW),
+        peak_scratch(shards, kept, workers),
+        max(shard.memory for shard in shards),
+        rows * (SOLVE_NS + WRITE_NS) * 1e-9 + SHARD_SECONDS * len(shards),
+    )
+
+
+def payoff_bytes(game: Game[Any], tier: Any) -> int:
+    """Bytes of a tier's payoffs as the kernel keeps them."""
+    size = 8
+    for length in game.shape(tier):
+        size *= length
+    return size
+
+
+def peak_scratch(
+    shards: Collection[Shard], kept_bytes: dict[int, int], workers: int
+) -> int:
+    """The most bytes kept at once, by walking the schedule with shards finishing in turn."""
+    schedule = Schedule(tuple(shards), workers=workers, memory=1 << 62)
+    running = [i.shard for i in schedule.start() if not isinstance(i, Commit | Drop)]
+    now = peak = 0
+    while running:
+        for step in schedule.solved(running.pop(0)):
+            if isinstance(step, Commit):
+                now += kept_bytes[step.shard] if step.keep else 0
+                peak = max(peak, now)
+            elif isinstance(step, Drop):
+                now -= kept_bytes[step.shard]
+            else:
+                running.append(step.shard)
+    return peak

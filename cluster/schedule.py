@@ -1,0 +1,151 @@
+"""What to do next: events in, instructions out. No Ray, no disk, no clock.
+
+A **shard** is what one worker is handed: here a whole tier. A shard can be solved once its children
+are solved and their payoffs are *kept* (in scratch), and it is solved at most once a run; its own
+payoffs are kept while some shard still has to read them.
+
+    waiting ──► running ──► solved
+                             kept while needed, then dropped
+
+Of the shards that are ready the earliest in the plan's order goes first; that order is depth-first,
+so few shards are kept at any time. Shards in flight never need more memory together than allowed,
+and never number more than the workers.
+
+A shard that an earlier run committed is not solved again, unless a shard still to do reads it and
+its kept payoffs are gone: then it is solved for them alone, without a commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A piece of work. `children`: indices in the plan. `memory`: bytes while it is solved."""
+
+    index: int
+    name: str
+    children: tuple[int, ...]
+    rows: int
+    memory: int
+
+
+@dataclass(frozen=True)
+class Solve:
+    """Hand the shard to a worker; `commit`: its table is wanted, `keep`: its payoffs are."""
+
+    shard: int
+    commit: bool
+    keep: bool
+
+
+@dataclass(frozen=True)
+class Commit:
+    """Put the shard's files in their place and note it in the manifest."""
+
+    shard: int
+    commit: bool
+    keep: bool
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Nobody reads the shard's kept payoffs any more: delete them."""
+
+    shard: int
+
+
+Instruction = Solve | Commit | Drop
+
+
+class Schedule:
+    """The state machine. `start`, then `solved(shard)` for every shard that a worker finished."""
+
+    def __init__(
+        self,
+        shards: Sequence[Shard],
+        *,
+        workers: int,
+        memory: int,
+        committed: Collection[int] = (),
+        kept: Collection[int] = (),
+    ) -> None:
+        self.shards = tuple(shards)
+        self.workers, self.memory = workers, memory
+        self.committed = set(committed)
+        self.kept = set(kept)
+        self.to_commit = {s.index for s in shards} - self.committed
+        todo = set(self.to_commit)
+        stack = list(todo)
+        while stack:  # committed, but read by a shard to do, and not kept: solved again
+            for child in self.shards[stack.pop()].children:
+                if child not in todo and child not in self.kept:
+                    todo.add(child)
+                    stack.append(child)
+        self.waiting = todo
+        self.running: set[int] = set()
+        self.readers: dict[int, set[int]] = {s.index: set() for s in shards}
+        for index in todo:
+            for child in self.shards[index].children:
+                self.readers[child].add(index)
+
+    @property
+    def finished(self) -> bool:
+        """Nothing waits and nothing runs."""
+        return not self.waiting and not self.running
+
+    def start(self) -> list[Instruction]:
+        """The first instructions."""
+        drops: list[Instruction] = [Drop(i) for i in sorted(self.kept) if not self.readers[i]]
+        self.kept -= {drop.shard for drop in drops}
+        return drops + self._solve_ready()
+
+    def solved(self, shard: int) -> list[Instruction]:
+        """A worker has finished `shard`; its files are written, not yet in place."""
+        self.running.remove(shard)
+        keep = bool(self.readers[shard])
+        commit = shard in self.to_commit
+        out: list[Instruction] = [Commit(shard, commit, keep)]
+        if commit:
+            self.to_commit.remove(shard)
+            self.committed.add(shard)
+        if keep:
+            self.kept.add(shard)
+        for child in self.shards[shard].children:
+            self.readers[child].discard(shard)
+            if not self.readers[child] and child in self.kept:
+                self.kept.remove(child)
+                out.append(Drop(child))
+        return out + self._solve_ready()
+
+    def _solve_ready(self) -> list[Instruction]:
+        out: list[Instruction] = []
+        in_use = sum(self.shards[i].memory for i in self.running)
+        for index in sorted(self.waiting):
+            if len(self.running) >= self.workers:
+                break
+            shard = self.shards[index]
+            fits = in_use + shard.memory <= self.memory or not self.running
+            if fits and all(child in self.kept for child in shard.children):
+                self.waiting.remove(index)
+                self.running.add(index)
+                in_use += shard.memory
+                out.append(Solve(index, index in self.to_commit, bool(self.readers[index])))
+        return out
+
+    def validate(self) -> None:
+        """Assert every invariant; for tests and for whoever changes this file."""
+        assert not self.waiting & self.running
+        assert len(self.running) <= self.workers
+        in_use = sum(self.shards[i].memory for i in self.running)
+        assert in_use <= self.memory or len(self.running) == 1
+        assert self.committed.isdisjoint(self.to_commit)
+        assert self.to_commit <= self.waiting | self.running
+        for index in self.running:
+            assert all(child in self.kept for child in self.shards[index].children)
+        for index in self.kept:
+            assert self.readers[index], "kept, and nobody reads it"
+        if self.waiting:
+            assert self.running, "something waits and nothing runs"

@@ -1,0 +1,149 @@
+"""Workers: threads of this process, or Ray. Start, hand out tasks, wait, stop.
+
+Both kinds run `worker.solve_shard` and nothing else, so a table's bytes do not depend on which. The
+kernel and the Parquet writer let go of Python's lock, so threads use all cores.
+
+Ray starts on this machine with no dashboard, on the loopback address, with a small object store
+(results are receipts; tables go through the disk) that spills beside the table; it stops with the
+solve. With an address, Ray is joined instead; every node must see the table's folder at the same
+path, which is checked before the first task.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from cluster.worker import Receipt, Task, solve_shard
+from solver.errors import OptionError
+
+OBJECT_STORE_BYTES = 100 << 20
+RETRIES = 3
+"""How often a task is tried again when its worker dies."""
+
+
+class Workers(Protocol):
+    """What the driver asks of workers."""
+
+    def submit(self, task: Task) -> None:
+        """Hand out a task."""
+
+    def wait_one(self, seconds: float) -> Receipt | None:
+        """A receipt, or None when none came in that time. Raises what the task raised."""
+
+
+class Threads:
+    """Workers in this process."""
+
+    def __init__(self, count: int) -> None:
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="luckbase")
+        self._stop = threading.Event()
+        self._tasks: set[Future[Receipt]] = set()
+
+    def submit(self, task: Task) -> None:
+        self._tasks.add(self._pool.submit(solve_shard, task, self._stop.is_set))
+
+    def wait_one(self, seconds: float) -> Receipt | None:
+        done, _ = wait(self._tasks, timeout=seconds, return_when=FIRST_COMPLETED)
+        if not done:
+            return None
+        first = done.pop()
+        self._tasks.remove(first)
+        return first.result()
+
+    def close(self) -> None:
+        """Stop tasks between planes and wait for them."""
+        self._stop.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+class RayWorkers:
+    """Workers that Ray places."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+        self._solve = ray.remote(num_cpus=1, max_retries=RETRIES)(solve_shard)
+        self._tasks: list[Any] = []
+
+    def submit(self, task: Task) -> None:
+        self._tasks.append(self._solve.remote(task))
+
+    def wait_one(self, seconds: float) -> Receipt | None:
+        done, rest = self._ray.wait(self._tasks, num_returns=1, timeout=seconds)
+        if not done:
+            return None
+        self._tasks = rest
+        try:
+            receipt: Receipt = self._ray.get(done[0])
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.as_instanceof_cause() from None
+        return receipt
+
+
+@contextmanager
+def threads(count: int) -> Iterator[Workers]:
+    """Workers in this process for the length of a solve."""
+    workers = Threads(count)
+    try:
+        yield workers
+    finally:
+        workers.close()
+
+
+@contextmanager
+def ray_session(count: int, table: Path, address: str | None = None) -> Iterator[Workers]:
+    """Ray for the length of a solve: started here with `count` workers, or joined at `address`.
+
+    Raises OptionError where the nodes of a cluster do not see the table's folder.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    import ray
+
+    if address:
+        ray.init(address=address, log_to_driver=False, logging_level="error")
+    else:
+        spill = table / "scratch" / "spill"
+        spill.mkdir(parents=True, exist_ok=True)
+        ray.init(
+            num_cpus=count,
+            include_dashboard=False,
+            object_store_memory=OBJECT_STORE_BYTES,
+            object_spilling_directory=str(spill),
+            log_to_driver=False,
+            logging_level="error",
+            _node_ip_address="127.0.0.1",
+        )
+    try:
+        if address:
+            _check_shared(ray, table)
+        yield RayWorkers(ray)
+    finally:
+        ray.shutdown()
+
+
+def _check_shared(ray: Any, table: Path) -> None:
+    """Every node must see what this one writes, at the same path."""
+    token = table / "scratch" / f"token-{os.getpid()}"
+    token.parent.mkdir(parents=True, exist_ok=True)
+    token.write_text("x")
+    try:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        for node in ray.nodes():
+            if not node["Alive"] or not node["Resources"].get("CPU"):
+                continue
+            place = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            sees = ray.remote(num_cpus=1, scheduling_strategy=place)(os.path.exists)
+            if not ray.get(sees.remote(str(token))):
+                raise OptionError(
+                    f"--results: node {node['NodeManagerAddress']} does not see {table}; "
+                    "give a folder that every node of the cluster shares"
+                )
+    finally:
+        token.unlink(missing_ok=True)

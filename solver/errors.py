@@ -1,0 +1,62 @@
+"""The exceptions of luckbase, one tree::
+
+    LuckbaseError                  something a person has to hear, in one sentence
+    ├── RequestError               the request is wrong; nothing was done (exit code 2)
+    │   ├── BoardError             a board file, or the board in it
+    │   ├── StateError             a state: a field, its value, or its place in the game
+    │   ├── OptionError            an option, of the command line or of a board, or its value
+    │   └── MemoryLimitError       what was asked for does not fit in what was allowed
+    ├── TableError                 a table on disk is not what it should be (exit code 1)
+    │   ├── MissingTableError      it is not there, or not complete
+    │   └── CorruptTableError      it is there, and its bytes are not what the manifest says
+    └── DisagreementError          two solutions of one state differ (exit code 1)
+
+`str(error)` is one sentence for a person, without line breaks or a final full stop: where, what is
+wrong, and what would be right. The command line prints it and ends with `error.exit_code`.
+"""
+
+from typing import ClassVar
+
+
+class LuckbaseError(Exception):
+    """Anything luckbase refuses or finds wrong; its `str` is one sentence for a person."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class RequestError(LuckbaseError):
+    """The request is wrong and another one would be right; nothing was done."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class BoardError(RequestError):
+    """A board file cannot be read, or the board in it is not one that can be played."""
+
+
+class StateError(RequestError):
+    """A state is not one of this board's: a field not known, or a value that no state has."""
+
+
+class OptionError(RequestError):
+    """An option is not known here, or its value is not one that it takes."""
+
+
+class MemoryLimitError(RequestError):
+    """What was asked for does not fit in the memory or on the disk that it was allowed."""
+
+
+class TableError(LuckbaseError):
+    """A table on disk is not what it should be."""
+
+
+class MissingTableError(TableError):
+    """The table, or the part of it that the question needs, is not there."""
+
+
+class CorruptTableError(TableError):
+    """The table is there and its files are not what its manifest says."""
+
+
+class DisagreementError(LuckbaseError):
+    """Two solutions of one state differ: of two shards, or of the kernel and the rules."""

@@ -1,0 +1,204 @@
+"""The contract between a game and everything else.
+
+A game is the rules, as code, bound to one board. It is immutable and picklable, and it knows
+nothing of Ray, Parquet or the terminal. Everything else (search, simulation, verification, the
+tables) goes through the members of `Game`; no other room knows a game by name.
+
+A **state** is a row of int64 numbers, one a field column (`Game.columns`), always canonical.
+
+**Successors.** One compiled function a game, all of one signature, so that every engine is compiled
+once and serves every game (a first-class function of type `SUCCESSORS_TYPE`)::
+
+    n = successors(ints, reals, state, children, weights, actions, rewards, about)
+
+    ints, reals   the board as numbers (`Game.numbers`)
+    state         int64 (fields,)
+    children      int64 (max_edges, fields), written: the canonical state that each edge leads to
+    weights       float64 (max_edges,), written: the chance of the edge given its action
+    actions       int64 (max_edges,), written: the action that the edge belongs to; edges of one
+                  action stand together, and the actions stand in the order in which ties fall
+    rewards       float64 (max_edges, players), written: what the edge pays; at a terminal state row
+                  0 is the payoff of the state
+    about         int64 (2,), written: kind (`TERMINAL`, `CHANCE`, `DECISION`, `SIMULTANEOUS`) and
+                  who acts (player from 0; -1 where nobody does)
+    n             how many edges; 0 at a terminal state
+
+An action is a lottery over children: the weights of each action sum to 1. Actions that have to wait
+for chance need no state in between.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from solver.board import Board
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+TERMINAL, CHANCE, DECISION, SIMULTANEOUS = 0, 1, 2, 3
+
+SUCCESSORS_TYPE = types.int64(
+    types.int64[::1],
+    types.float64[::1],
+    types.int64[::1],
+    types.int64[:, ::1],
+    types.float64[::1],
+    types.int64[::1],
+    types.float64[:, ::1],
+    types.int64[::1],
+)
+
+T = TypeVar("T")
+
+
+class Stopped(Exception):
+    """A solve was asked to stop; what it had done of its shard is thrown away."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The board as the compiled successor function reads it."""
+
+    ints: Ints
+    reals: Floats
+
+
+class Game(ABC, Generic[T]):
+    """The rules of a game on one board. `T` is the game's type of tier (hashable, ordered)."""
+
+    rules_version: ClassVar[int]
+    """Raised when the same board gets other values or another row order; old tables are stale."""
+    players: ClassVar[int]
+    max_edges: int
+    """The most edges a state can have."""
+    fields: ClassVar[tuple[tuple[str, int], ...]]
+    """(name, length) of the fields in state order; a length above 1 is a list over players."""
+    tie_tolerance: ClassVar[float]
+    """Actions closer than this are tied; the earlier one is taken."""
+
+    def __init__(self, board: Board) -> None:
+        self.board = board
+
+    # --- rules: required -------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def successors(self) -> Callable[..., int]:
+        """The compiled successor function (module docstring)."""
+
+    @property
+    @abstractmethod
+    def numbers(self) -> Numbers:
+        """The board as numbers, for `successors`."""
+
+    @abstractmethod
+    def parse(self, words: Mapping[str, str]) -> Ints:
+        """The canonical state, int64 (fields,), of fields as text (``scores=0,2000,3500``).
+
+        Raises StateError in one sentence: the field, the value and what would be right.
+        """
+
+    @abstractmethod
+    def describe(self, state: Ints) -> dict[str, Any]:
+        """The fields of a state as JSON values, in people's units (dollars)."""
+
+    @abstractmethod
+    def action_name(self, action: int) -> str:
+        """What a person calls the action."""
+
+    # --- tiers: required for a full table ----------------------------------------------------
+
+    @abstractmethod
+    def tiers(self) -> Sequence[T]:
+        """Every tier of the full table, children first, such that walking it needs few at once."""
+
+    @abstractmethod
+    def children(self, tier: T) -> Sequence[T]:
+        """The tiers of the table that `tier` reads."""
+
+    @abstractmethod
+    def tier_number(self, tier: T) -> int:
+        """The tier as a number below 2**24, the same whatever the frontier; part of the key."""
+
+    @abstractmethod
+    def tier_fields(self, tier: T) -> dict[str, int]:
+        """The columns that are constant in the tier, in order: they name its folder."""
+
+    @abstractmethod
+    def tier_name(self, tier: T) -> str:
+        """A short name for people."""
+
+    @abstractmethod
+    def shape(self, tier: T) -> tuple[int, ...]:
+        """The shape of the tier's payoffs as the kernel keeps them: float64."""
+
+    @abstractmethod
+    def rows(self, tier: T) -> int:
+        """How many states the tier has."""
+
+    @abstractmethod
+    def block_rows(self, tier: T) -> int:
+        """Rows that a row group of the table should hold a multiple of (columns repeat in it)."""
+
+    @abstractmethod
+    def solve_tier(
+        self, tier: T, out: Floats, fetch: Callable[[T], Floats], stop: Callable[[], bool]
+    ) -> None:
+        """Fill `out` (`shape(tier)`) from the child tiers; `fetch(child)` has `shape(child)`.
+
+        Raises Stopped soon after `stop()` turns true.
+        """
+
+    @abstractmethod
+    def payoff_rows(
+        self, tier: T, payoffs: Floats, start: int, stop: int
+    ) -> list[NDArray[np.float32]]:
+        """Rows [start, stop) as one float32 column a player; start and stop on block bounds."""
+
+    @abstractmethod
+    def state_rows(self, tier: T, start: int, stop: int) -> dict[str, NDArray[np.int32]]:
+        """The state columns that are not constant, of rows [start, stop), in people's units."""
+
+    @abstractmethod
+    def locate(self, states: Ints) -> tuple[Ints, Ints]:
+        """(tier number, row) of states (n, fields); tier -1 where a state is over (`successors`)."""
+
+    @abstractmethod
+    def states_at(self, tier: T, rows: Ints) -> Ints:
+        """The states, int64 (n, fields), at rows of a tier; the inverse of `locate`."""
+
+    @abstractmethod
+    def why_outside(self, state: Ints) -> str | None:
+        """Why the full table does not hold a canonical state, after "is"; None if it does."""
+
+    @abstractmethod
+    def opening_questions(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """(what it shows, fields) of a few instructive states that the full table answers."""
+
+    # --- what follows from the above ---------------------------------------------------------
+
+    @property
+    def field_count(self) -> int:
+        """Numbers in a state."""
+        return sum(length for _, length in self.fields)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """A name for each number of a state: ``scores_1``; players count from 1 in turn order."""
+        return tuple(
+            name if length == 1 else f"{name}_{i + 1}"
+            for name, length in self.fields
+            for i in range(length)
+        )
+
+    def tier_of_number(self) -> dict[int, T]:
+        """The table's tiers by number."""
+        return {self.tier_number(tier): tier for tier in self.tiers()}

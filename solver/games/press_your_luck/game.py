@@ -1,0 +1,346 @@
+"""Press Your Luck bound to a board: what `solver.game` asks of every game."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.board import Board, nearest
+from solver.errors import StateError
+from solver.game import Floats, Game, Ints, Numbers, Stopped
+from solver.games.press_your_luck import rules, tables, tiers
+from solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
+from solver.games.press_your_luck.kernel import TIE_TOLERANCE, solve_plane
+from solver.games.press_your_luck.tiers import B, Tier
+
+MONEY = "scores"
+
+
+@nb.njit(
+    nb.void(
+        nb.float64[::1], nb.float64[::1], nb.float32[::1], nb.float32[::1], nb.float32[::1]
+    ),
+    cache=True,
+    nogil=True,
+)  # fmt: skip
+def _narrow(v0, v1, a, b, c):
+    """float64 payoffs of slots A and B -> float32 of A, B and C (never below 0)."""
+    for i in range(v0.size):
+        a[i], b[i] = v0[i], v1[i]
+        c[i] = max(1.0 - v0[i] - v1[i], 0.0)
+
+
+class PressYourLuck(Game[Tier]):
+    """Three players, round 2; see `rules` for the game and `tiers` for the order of the states."""
+
+    rules_version: ClassVar[int] = 1
+    players: ClassVar[int] = 3
+    fields: ClassVar[tuple[tuple[str, int], ...]] = (
+        ("scores", 3),
+        ("earned", 3),
+        ("passed", 3),
+        ("whammies", 3),
+    )
+    tie_tolerance: ClassVar[float] = TIE_TOLERANCE
+
+    def __init__(self, board: Board) -> None:
+        assert isinstance(board, PressYourLuckBoard)
+        super().__init__(board)
+        self.board: PressYourLuckBoard = board
+        self.outcomes = outcome_distribution(board)
+        self.unit = board.solve.score_unit
+        self.cap = board.cap_units
+        self.size = self.cap + 1
+        self.most = board.rules.max_whammies
+        self.frontier = board.solve.frontier
+        self.max_edges = self.outcomes.distinct + 3
+
+    # --- rules -------------------------------------------------------------------------------
+
+    @property
+    def successors(self) -> Callable[..., int]:
+        return rules.successors  # type: ignore[no-any-return]
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        options = self.board.rules
+        chosen = (self.cap, self.most, options.third_place_spins, options.tied_pass == "passer")
+        return Numbers(*rules.numbers(chosen, self.outcomes))
+
+    def parse(self, words: Mapping[str, str]) -> Ints:
+        names = [name for name, _ in self.fields]
+        for name in words:
+            if name not in names:
+                raise StateError(f"unknown field '{name}'; {nearest(name, names)}")
+        if MONEY not in words:
+            raise StateError("scores is missing; write the three scores as scores=0,2000,3500")
+        numbers = {name: _three(name, words.get(name, "0,0,0")) for name in names}
+        for value in numbers[MONEY]:
+            if value % self.unit or not 0 <= value <= self.board.solve.score_cap:
+                raise StateError(f"scores: {value} {self._off_grid(value)}")
+        for i, whammies in enumerate(numbers["whammies"]):
+            if whammies > self.most:
+                raise StateError(
+                    f"whammies: {whammies} is too many; {self.most} put a player out"
+                )
+            if whammies == self.most:
+                for name in ("scores", "earned", "passed"):
+                    if numbers[name][i]:
+                        raise StateError(
+                            f"{name}: player {i + 1} is out ({self.most} whammies) and must have "
+                            f"0, not {numbers[name][i]}"
+                        )
+        if all(w == self.most for w in numbers["whammies"]):
+            raise StateError("whammies: somebody must be in; all three players are out")
+        held = sum(numbers["earned"]) + sum(numbers["passed"])
+        state = np.array(
+            [*(v // self.unit for v in numbers[MONEY]), *numbers["earned"], *numbers["passed"],
+             *numbers["whammies"]], np.int64,
+        )  # fmt: skip
+        if held > 1000:
+            raise StateError(f"earned and passed hold {held} spins; the most is 1000")
+        rules.merge(state, self.most)
+        return state
+
+    def _off_grid(self, value: int) -> str:
+        top = self.board.solve.score_cap
+        if value < 0:
+            return "is negative; the least is 0"
+        if value > top:
+            return f"is above this board's cap of ${top}; nearest is {top}"
+        low = value // self.unit * self.unit
+        return f"is not on this board's ${self.unit} grid; nearest are {low} and {low + self.unit}"
+
+    def describe(self, state: Ints) -> dict[str, Any]:
+        parts = np.asarray(state).reshape(4, 3).tolist()
+        parts[0] = [v * self.unit for v in parts[0]]
+        return {name: part for (name, _), part in zip(self.fields, parts, strict=True)}
+
+    def action_name(self, action: int) -> str:
+        return "play" if action == rules.PLAY else f"pass to {action}"
+
+    # --- tiers -------------------------------------------------------------------------------
+
+    def tiers(self) -> Sequence[Tier]:
+        return _depth_first(self.frontier, self.most)
+
+    def children(self, tier: Tier) -> Sequence[Tier]:
+        return tables.children(tier, self.most)
+
+    def tier_number(self, tier: Tier) -> int:
+        return tiers.tier_number(tier, self.most)
+
+    def tier_fields(self, tier: Tier) -> dict[str, int]:
+        return {"spins": tier.spins} | {f"whammies_{i + 1}": w for i, w in enumerate(tier.whammies)}
+
+    def tier_name(self, tier: Tier) -> str:
+        return tier.name
+
+    def _three(self, tier: Tier) -> bool:
+        return len(tier.players_in(self.most)) == 3
+
+    def _count(self, tier: Tier) -> int:
+        return len(tiers.configurations(tier.spins, self._three(tier)))
+
+    def shape(self, tier: Tier) -> tuple[int, ...]:
+        n_b = self.size if self._three(tier) else 1
+        return 2, n_b, self.size, self._count(tier) * self.size
+
+    def rows(self, tier: Tier) -> int:
+        return int(np.prod(self.shape(tier)[1:]))
+
+    def block_rows(self, tier: Tier) -> int:
+        return self.shape(tier)[3]
+
+    def solve_tier(
+        self, tier: Tier, out: Floats, fetch: Callable[[Tier], Floats], stop: Callable[[], bool]
+    ) -> None:
+        three = self._three(tier)
+
+        def child(wanted: Tier) -> Floats:
+            if wanted.spins == 0:
+                return tables.terminal(self._three(wanted), self.size)
+            return fetch(wanted)
+
+        lay, caps = tiers.layout(tier.spins, three), tables.make_caps(tier.spins, three)
+        taps = tables.make_taps(self.outcomes, self.cap)
+        below = child(tiers.canonical_tier(tier.spins - 1, tier.whammies, self.most))
+        wa, wb, wc = tables.whammy_faces(tier, self.most, self.size, child)
+        options = self.board.rules
+        for b in range(out.shape[1] - 1, -1, -1):
+            if stop():
+                raise Stopped
+            solve_plane(
+                b, out, below, wa, wb, wc, taps.whammy, taps.again,
+                (three, options.third_place_spins, options.tied_pass == "passer"),
+                (lay.regions, lay.spend, lay.gain, lay.passes), lay.runs,
+                (taps.rows, taps.weights, taps.money, taps.count),
+                (taps.moves, taps.chances, taps.plain_money),
+                (caps.orders, caps.counts, caps.pivot_of, caps.powers),
+            )  # fmt: skip
+
+    def payoff_rows(
+        self, tier: Tier, payoffs: Floats, start: int, stop: int
+    ) -> list[NDArray[np.float32]]:
+        flat = payoffs.reshape(2, -1)
+        a, b, c = (np.empty(stop - start, np.float32) for _ in range(3))
+        _narrow(flat[0, start:stop], flat[1, start:stop], a, b, c)
+        by_player = dict(zip(tiers.slots_of(tier.players_in(self.most)), (a, b, c), strict=True))
+        gone = np.zeros(stop - start, np.float32)
+        return [by_player.get(player, gone) for player in range(3)]
+
+    def state_rows(self, tier: Tier, start: int, stop: int) -> dict[str, NDArray[np.int32]]:
+        block = self.block_rows(tier)
+        assert start % block == 0 and stop % block == 0
+        blocks = np.arange(start // block, stop // block, dtype=np.int32)
+        unit = np.int32(self.unit)
+        repeated = _block_columns(tier.spins, self._three(tier), self.size, len(blocks))
+        slots = tiers.slots_of(tier.players_in(self.most))
+        none = np.zeros(stop - start, np.int32)
+        columns = {name: none for name in self.columns[:9]}
+        for slot, player in enumerate(slots):
+            if player < 0:
+                continue
+            if slot == 2:
+                columns[f"scores_{player + 1}"] = repeated[6] * unit
+            else:
+                score = blocks // self.size if slot == B else blocks % self.size
+                columns[f"scores_{player + 1}"] = np.repeat(score * unit, block)
+            columns[f"earned_{player + 1}"] = repeated[2 * slot]
+            columns[f"passed_{player + 1}"] = repeated[2 * slot + 1]
+        return columns
+
+    def locate(self, states: Ints) -> tuple[Ints, Ints]:
+        states = np.asarray(states, np.int64).reshape(-1, rules.FIELDS)
+        spins = states[:, rules.EARNED : rules.WHAMMIES].sum(axis=1)
+        whammies = states[:, rules.WHAMMIES :]
+        over = (spins == 0) | ((whammies < self.most).sum(axis=1) < 2)
+        number = spins
+        for i in range(3):
+            number = number * (self.most + 1) + whammies[:, i]
+        numbers = np.where(over, -1, number)
+        rows = np.full(len(states), -1, np.int64)
+        order = np.argsort(numbers, kind="stable")
+        bounds = np.flatnonzero(np.diff(numbers[order], prepend=-2, append=-2))
+        for first, last in zip(bounds[:-1], bounds[1:], strict=True):
+            at = order[first:last]
+            if numbers[at[0]] >= 0:
+                tier = tiers.tier_from_number(int(numbers[at[0]]), self.most)
+                rows[at] = self._rows_of(tier, states[at])
+        return numbers, rows
+
+    def _rows_of(self, tier: Tier, states: Ints) -> Ints:
+        three = self._three(tier)
+        a, b, c = tiers.slots_of(tier.players_in(self.most))
+        held = [
+            states[:, base + player] if player >= 0 else np.zeros(len(states), np.int64)
+            for player in (a, b, c)
+            for base in (rules.EARNED, rules.PASSED)
+        ]
+        ea, pa, eb, pb, _, pc = held
+        configuration = _configuration_lookup(tier.spins, three)[pa, ea, pb, eb, pc]
+        scores = states[:, rules.SCORE :]
+        block = scores[:, a] + (scores[:, b] * self.size if three else 0)
+        row: Ints = (block * self._count(tier) + configuration) * self.size + scores[:, c]
+        return row
+
+    def states_at(self, tier: Tier, rows: Ints) -> Ints:
+        three = self._three(tier)
+        rest, score_c = np.divmod(np.asarray(rows, np.int64), self.size)
+        block, configuration = np.divmod(rest, self._count(tier))
+        score_b, score_a = np.divmod(block, self.size)
+        held = tiers.layout(tier.spins, three).configurations[configuration]
+        states = np.zeros((len(rest), rules.FIELDS), np.int64)
+        states[:, rules.WHAMMIES :] = tier.whammies
+        scores = (score_a, score_b, score_c)
+        for slot, player in enumerate(tiers.slots_of(tier.players_in(self.most))):
+            if player >= 0:
+                states[:, rules.SCORE + player] = scores[slot]
+                states[:, rules.EARNED + player] = held[:, 2 * slot]
+                states[:, rules.PASSED + player] = held[:, 2 * slot + 1]
+        return states
+
+    def why_outside(self, state: Ints) -> str | None:
+        spins = int(np.asarray(state)[rules.EARNED : rules.WHAMMIES].sum())
+        if spins <= self.frontier:
+            return None
+        return (
+            f"beyond this table's frontier: {spins} spins in all and the table covers "
+            f"{self.frontier}; solve with --set frontier={spins}"
+        )
+
+    def opening_questions(self) -> Iterator[tuple[str, dict[str, str]]]:
+        cap = self.board.solve.score_cap
+        shares = (
+            ("ahead, one spin left", (0.0, 0.5, 0.35), (0, 1, 0)),
+            ("far ahead, one spin left", (0.0, 0.4, 0.15), (0, 1, 0)),
+            ("the same with two spins", (0.0, 0.4, 0.15), (0, 2, 0)),
+            ("the first to go, well behind", (0.05, 0.15, 0.2), (2, 0, 0)),
+            ("both have a spin, second ahead", (0.15, 0.25, 0.2), (1, 1, 0)),
+            ("three spins, far ahead", (0.0, 0.4, 0.15), (0, 3, 0)),
+        )
+        for title, parts, earned in shares:
+            if sum(earned) <= self.frontier:
+                scores = [round(part * cap / self.unit) * self.unit for part in parts]
+                words = {"scores": ",".join(map(str, scores))}
+                words["earned"] = ",".join(map(str, earned))
+                yield title, words
+
+
+def _three(name: str, text: str) -> tuple[int, int, int]:
+    """Three whole numbers, 0 or more for all but scores (whose range the grid decides)."""
+    parts = text.replace("$", "").split(",")
+    if len(parts) != 3:
+        raise StateError(f"{name}: '{text[:60]}' has {len(parts)} values; write one a player: 0,0,0")
+    found = []
+    for part in parts:
+        if not re.fullmatch(r"\s*[+-]?[0-9]{1,9}\s*", part):
+            raise StateError(f"{name}: '{part.strip()[:30]}' is not a whole number")
+        found.append(int(part))
+        if found[-1] < 0 and name != MONEY:
+            raise StateError(f"{name}: {found[-1]} is negative; the least is 0")
+    return found[0], found[1], found[2]
+
+
+@lru_cache(maxsize=8)
+def _depth_first(frontier: int, max_whammies: int) -> tuple[Tier, ...]:
+    """All tiers, each after its children, parents soon after: few are needed at any time."""
+    order: dict[Tier, None] = {}
+
+    def visit(tier: Tier) -> None:
+        if tier not in order:
+            for child in tables.children(tier, max_whammies):
+                visit(child)
+            order[tier] = None
+
+    for tier in tiers.tiers_with(frontier, max_whammies):
+        visit(tier)
+    for spins in range(1, frontier):
+        for tier in tiers.tiers_with(spins, max_whammies):
+            visit(tier)
+    return tuple(order)
+
+
+@lru_cache(maxsize=32)
+def _configuration_lookup(spins: int, three: bool) -> Ints:
+    """[passed A, earned A, passed B, earned B, passed C] -> configuration."""
+    side = spins + 1
+    found = np.full((side,) * 5 if three else (side, side, 1, 1, side), -1, np.int64)
+    for (ea, pa, eb, pb, _, pc), i in tiers.configuration_index(spins, three).items():
+        found[pa, ea, pb, eb, pc] = i
+    return found
+
+
+@lru_cache(maxsize=8)
+def _block_columns(spins: int, three: bool, size: int, blocks: int) -> NDArray[np.int32]:
+    """int32 (7, blocks * K * size): earned, passed of A, B, C, and the score of C in units."""
+    held = tiers.layout(spins, three).configurations.astype(np.int32)
+    columns = [np.repeat(held[:, i], size) for i in range(6)]
+    columns.append(np.tile(np.arange(size, dtype=np.int32), len(held)))
+    return np.stack([np.tile(column, blocks) for column in columns])

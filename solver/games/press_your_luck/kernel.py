@@ -1,0 +1,371 @@
+"""The dense kernel of Press Your Luck: fills one tier, plane by plane, from its child tiers.
+
+Symbols (see `tiers` for slots, regions and the row order):
+
+* V[x, b, a, c * nC + s]: the payoff of slot A (x = 0) and slot B (x = 1) in the tier being solved,
+  at scores a, b, s (units) of A, B, C and configuration c; slot C has 1 - V[0] - V[1].
+* D: the same for the tier of T - 1 spins and the same whammies.
+* WA[x, b, k * nC + s], WB[x, a, k * nC + s], WC[x, b, a]: the payoff after a whammy of the slot up,
+  his score now 0, for the k-th configuration in which A (B) is up; with C up every configuration
+  leads to the same one.
+* pw; (m, pm); (m, pp): the chance of a whammy, of money m, of m plus a spin.
+
+With A up (the others alike, each along its own axis, scores saturating at the cap)::
+
+    play(b, a, c, s) = pw WA(b, c, s) + sum_m pm D(b, a + m, spend c, s)
+                                      + sum_m pp V(b, a + m, gain c, s)
+    V = play                               where A must spin,
+        the better of play and V(pass c)   where A decides (ties: the earlier action).
+
+Every plus-a-spin raises a score and every pass turns earned spins into passed ones, so the order
+b down, a down, and inside a row (b, a): A and B forced, C, B decides, A decides, is a topological
+order — except with a player at the cap, where plus a spin raises nothing. Those rows are walked
+state by state in an order of their own (`cap_orders`), and the loops that two or three players at
+the cap make are cut at a pivot: its value is linear in itself with the known factor (chance of plus
+a spin) ** (players at the cap * spins in the loop), because at the cap nothing is chosen.
+
+Work: with t outcomes about 2 t multiply-adds a state, streamed from rows that were just written:
+b outermost and a next keeps the rows a + m of one b in the second-level cache. No gathers, no
+``fastmath``: every sum has one order, so the bits do not depend on the processor's vectors.
+
+Source: games page, "What decides whether a solver is right" and the layouts measured there.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+TIE_TOLERANCE = 1e-12
+"""Two actions closer than this are tied: far above float64 noise (1e-15), far below a real gap."""
+
+CHUNK = 512
+"""Elements summed at a time: the sum stays in the first-level cache while the taps stream by."""
+
+
+@nb.njit(nogil=True, cache=True)
+def add_taps(out, source, start, stride, rows, weights, first, last):
+    """out[i] += sum over k in [first, last) of weights[k] * source[start + rows[k] * stride + i]."""
+    n = out.size
+    k = first
+    while k + 4 <= last:
+        w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        i0 = start + rows[k] * stride
+        i1 = start + rows[k + 1] * stride
+        i2 = start + rows[k + 2] * stride
+        i3 = start + rows[k + 3] * stride
+        s0, s1 = source[i0 : i0 + n], source[i1 : i1 + n]
+        s2, s3 = source[i2 : i2 + n], source[i3 : i3 + n]
+        for i in range(n):
+            out[i] = (((out[i] + w0 * s0[i]) + w1 * s1[i]) + w2 * s2[i]) + w3 * s3[i]
+        k += 4
+    while k < last:
+        w = weights[k]
+        j = start + rows[k] * stride
+        s = source[j : j + n]
+        for i in range(n):
+            out[i] += w * s[i]
+        k += 1
+
+
+@nb.njit(nogil=True, cache=True)
+def play_run(out, face, pw, d, d_start, v, v_start, stride_d, stride_v, rows, weights, nm, nt):
+    """One payoff of `out.size` states that stream together: whammy, money taps, plus taps.
+
+    `d`, `v` are flat; tap k of the `nt` (the first `nm` are money) starts `rows[k]` strides after
+    `d_start` or `v_start`. Summed in chunks, so that `out` stays in the first-level cache.
+    """
+    x = 0
+    while x < out.size:
+        y = min(x + CHUNK, out.size)
+        part = out[x:y]
+        w = face[x:y]
+        for i in range(y - x):
+            part[i] = pw * w[i]
+        add_taps(part, d, d_start + x, stride_d, rows, weights, 0, nm)
+        add_taps(part, v, v_start + x, stride_v, rows, weights, nm, nt)
+        x = y
+
+
+@nb.njit(nogil=True, cache=True)
+def pass_targets(up, a, b, s, three, third_place_spins, passer_picks, cap):
+    """The slots that `up` may pass to, in the order in which ties fall; -1 where there is none.
+
+    (-1, -1): he must play (third place). `b` counts only with three players in. The next after a
+    slot is the next in turn order, so the slots are cyclic.
+    """
+    if not three:
+        return 2 - up, -1
+    if up == 0:
+        own, after, other = a, b, s
+    elif up == 1:
+        own, after, other = b, s, a
+    else:
+        own, after, other = s, a, b
+    if third_place_spins and own < after and own < other:
+        return -1, -1
+    if after > other:
+        return (up + 1) % 3, -1
+    if other > after:
+        return (up + 2) % 3, -1
+    if passer_picks and own < cap:
+        return (up + 1) % 3, (up + 2) % 3
+    return (up + 1) % 3, -1
+
+
+@nb.njit(nogil=True, cache=True)
+def take_if_better(up, v0, v1, q0, q1):
+    """Replace the payoffs v by q where q is better for the slot up by more than the tolerance."""
+    if up == 0:
+        for i in range(v0.size):
+            better = q0[i] > v0[i] + TIE_TOLERANCE
+            v1[i] = q1[i] if better else v1[i]
+            v0[i] = q0[i] if better else v0[i]
+    else:
+        for i in range(v0.size):
+            better = q1[i] > v1[i] + TIE_TOLERANCE
+            v0[i] = q0[i] if better else v0[i]
+            v1[i] = q1[i] if better else v1[i]
+
+
+@nb.njit(nogil=True, cache=True)
+def decide_region(up, first, last, v0, v1, n_c, a, b, three, third, passer, passes):
+    """Slot A or B, below the cap, decides: in row (b, a), configurations first .. last - 1.
+
+    `v0`, `v1` hold the row with the payoffs of playing in it; modified in place.
+    """
+    cap = n_c - 1
+    s = 0
+    while s < n_c:
+        one, two = pass_targets(up, a, b, s, three, third, passer, cap)
+        e = s + 1
+        while e < n_c and (one, two) == pass_targets(up, a, b, e, three, third, passer, cap):
+            e += 1
+        if one >= 0:
+            for c in range(first, last):
+                x = c * n_c
+                p0, p1 = v0[x + s : x + e], v1[x + s : x + e]
+                y = passes[c, one] * n_c
+                take_if_better(up, p0, p1, v0[y + s : y + e], v1[y + s : y + e])
+                if two >= 0:
+                    z = passes[c, two] * n_c
+                    take_if_better(up, p0, p1, v0[z + s : z + e], v1[z + s : z + e])
+        s = e
+
+
+@nb.njit(nogil=True, cache=True)
+def walk(order, pivot_of, constant, b, a, s_last, s_first, v, d, wa, wb, wc, pw, rules, lay, taps):
+    """Fill the states of row (b, a) one by one: s from s_last down to s_first, each in `order`.
+
+    The scalar twin of the streams, for the rows where somebody is at the cap and for the one
+    configuration that leans on itself. A pivot's payoff goes to ``constant[:, pivot_of[c]]``, not
+    to V; `pivot_of` is -1 elsewhere. One call does a whole row: calls are dear, their arguments
+    being twenty arrays.
+    """
+    three, third, passer = rules
+    regions, spend, gain, passes = lay
+    rows, weights, n_money, n_taps = taps
+    n_c = rows.shape[0]
+    cap = n_c - 1
+    for s in range(s_last, s_first - 1, -1):
+        for c in order:
+            up = 0
+            while c >= regions[2 * up + 2]:
+                up += 1
+            forced = c < regions[2 * up + 1]
+            own = a if up == 0 else (b if up == 1 else s)
+            best0, best1 = 0.0, 0.0
+            plays = forced or own < cap
+            if plays:
+                if up == 0:
+                    best0, best1 = pw * wa[0, b, c * n_c + s], pw * wa[1, b, c * n_c + s]
+                elif up == 1:
+                    k = (c - regions[2]) * n_c + s
+                    best0, best1 = pw * wb[0, a, k], pw * wb[1, a, k]
+                else:
+                    best0, best1 = pw * wc[0, b, a], pw * wc[1, b, a]
+                for k in range(n_taps[own]):
+                    to, w = rows[own, k], weights[own, k]
+                    bb = to if up == 1 else b
+                    aa = to if up == 0 else a
+                    ss = to if up == 2 else s
+                    if k < n_money[own]:
+                        x = spend[c] * n_c + ss
+                        best0 += w * d[0, bb, aa, x]
+                        best1 += w * d[1, bb, aa, x]
+                    else:
+                        x = gain[c] * n_c + ss
+                        best0 += w * v[0, bb, aa, x]
+                        best1 += w * v[1, bb, aa, x]
+            if not forced:
+                score_b = b if three else -1
+                one, two = pass_targets(up, a, score_b, s, three, third, passer, cap)
+                for to in (one, two):
+                    if to >= 0:
+                        x = passes[c, to] * n_c + s
+                        q0, q1 = v[0, b, a, x], v[1, b, a, x]
+                        if up == 0:
+                            more = q0 - best0
+                        elif up == 1:
+                            more = q1 - best1
+                        else:
+                            more = (best0 + best1) - (q0 + q1)
+                        if more > TIE_TOLERANCE or not plays:
+                            best0, best1 = q0, q1
+                            plays = True
+            if pivot_of[c] >= 0:
+                constant[0, pivot_of[c]], constant[1, pivot_of[c]] = best0, best1
+            else:
+                v[0, b, a, c * n_c + s], v[1, b, a, c * n_c + s] = best0, best1
+
+
+@nb.njit(nogil=True, cache=True)
+def walk_cap_row(b, a, caps, again, v, d, wa, wb, wc, pw, rules, lay, taps):
+    """Fill row (b, a), A or B at the cap (A's configurations only with A at the cap).
+
+    With all pivots taken as 0, walking a loop once gives its constant k; the value of the pivot is
+    k / (1 - again ** power), the sum of the geometric series of going round for ever.
+    """
+    orders, counts, pivot_of, powers = caps
+    n_c = taps[0].shape[0]
+    cap = n_c - 1
+    constant = np.zeros((2, powers.shape[1]))
+    mask = (1 if a == cap else 0) + (2 if b == cap and rules[0] else 0)
+    for m, last, first in ((mask + 4, cap, cap), (mask, cap - 1, 0)):
+        order = orders[m, : counts[m]]
+        for x in range(last, first - 1, -1):
+            looped = powers[m, 0] >= 0
+            if looped:
+                for turn in range(2):
+                    for c in order:
+                        k = pivot_of[m, c]
+                        if k >= 0:
+                            scale = 1.0 - again ** powers[m, k]
+                            for p in range(2):
+                                v[p, b, a, c * n_c + x] = turn * constant[p, k] / scale
+                    walk(
+                        order, pivot_of[m], constant, b, a, x, x,
+                        v, d, wa, wb, wc, pw, rules, lay, taps,
+                    )
+        if powers[m, 0] < 0:
+            walk(
+                order, pivot_of[m], constant, b, a, last, first,
+                v, d, wa, wb, wc, pw, rules, lay, taps,
+            )
+
+
+@nb.njit(nogil=True, cache=True)
+def play_c(v0, v1, d0, d1, n_c, w0, w1, first, stop, spend, gain, moves, chances, n_money):
+    """Slot C must spin, configurations stop - 1 down to first of one row: shifts along s.
+
+    `moves`, `chances`: the board's outcomes (units, chance), money first; scores saturate.
+    """
+    for c in range(stop - 1, first - 1, -1):
+        p0, p1 = v0[c * n_c : (c + 1) * n_c], v1[c * n_c : (c + 1) * n_c]
+        for i in range(n_c):
+            p0[i] = w0
+            p1[i] = w1
+        for k in range(moves.size):
+            m = min(moves[k], n_c - 1)
+            w = chances[k]
+            if k < n_money:
+                x = spend[c] * n_c
+                q0, q1 = d0[x : x + n_c], d1[x : x + n_c]
+            else:
+                x = gain[c] * n_c
+                q0, q1 = v0[x : x + n_c], v1[x : x + n_c]
+            r0, r1 = q0[m:], q1[m:]
+            for i in range(n_c - m):
+                p0[i] += w * r0[i]
+                p1[i] += w * r1[i]
+            e0, e1 = q0[n_c - 1], q1[n_c - 1]
+            for i in range(n_c - m, n_c):
+                p0[i] += w * e0
+                p1[i] += w * e1
+
+
+@nb.njit(nogil=True, cache=True)
+def solve_plane(
+    b, v, d, wa, wb, wc, pw, again, rules, lay, runs, taps, moves, caps
+):
+    """Fill V[:, b]: every state with score b of slot B; planes above b must be filled.
+
+    Shapes: v (2, nB, nA, K nC), d (2, nB, nA, K' nC), wa (2, nB, K_A nC), wb (2, nA, K_B nC),
+    wc (2, nB, nA), all float64, C order; `v` is modified in place. `taps` = (rows, weights, money
+    counts, counts) for each score, `moves` = (units, chances, how many are money) unmerged; `caps` as in `tables.Caps`.
+    """
+    three, third, passer = rules
+    regions, spend, gain, passes = lay
+    rows, weights, n_money, n_taps = taps
+    n_a = v.shape[2]
+    n_c = rows.shape[0]
+    cap = n_c - 1
+    width = v.shape[3]
+    width_d = d.shape[3]
+    score_b = b if three else -1
+    flat_v = v.reshape(2, -1)
+    flat_d = d.reshape(2, -1)
+    only_c = regions[5:6]
+    nowhere = np.full(regions[6], -1)
+    none = np.zeros((2, 1))
+    for a in range(n_a - 1, -1, -1):
+        v0, v1 = v[0, b, a], v[1, b, a]
+        if a < cap:
+            for r in range(runs.shape[0]):  # A must spin
+                if runs[r, 0] >= regions[1]:
+                    break
+                x, y = runs[r, 0] * n_c, runs[r, 1] * n_c
+                for p in range(2):
+                    play_run(
+                        v[p, b, a, x:y], wa[p, b, x:y], pw,
+                        flat_d[p], b * n_a * width_d + runs[r, 2] * n_c,
+                        flat_v[p], b * n_a * width + runs[r, 3] * n_c,
+                        width_d, width, rows[a], weights[a], n_money[a], n_taps[a],
+                    )
+        if a == cap or score_b == cap:  # somebody at the cap: state by state
+            walk_cap_row(b, a, caps, again, v, d, wa, wb, wc, pw, rules, lay, taps)
+        else:
+            for r in range(runs.shape[0]):  # B must spin
+                if runs[r, 0] < regions[2]:
+                    continue
+                x, y = runs[r, 0] * n_c, runs[r, 1] * n_c
+                z = regions[2] * n_c
+                for p in range(2):
+                    play_run(
+                        v[p, b, a, x:y], wb[p, a, x - z : y - z], pw,
+                        flat_d[p], a * width_d + runs[r, 2] * n_c,
+                        flat_v[p], a * width + runs[r, 3] * n_c,
+                        n_a * width_d, n_a * width, rows[b], weights[b], n_money[b], n_taps[b],
+                    )
+            # C decides: one configuration, which leans on itself along s
+            walk(
+                only_c, nowhere, none, b, a, cap, 0, v, d, wa, wb, wc, pw, rules, lay, taps,
+            )
+            play_c(
+                v0, v1, d[0, b, a], d[1, b, a], n_c, pw * wc[0, b, a], pw * wc[1, b, a],
+                regions[4], regions[5], spend, gain, moves[0], moves[1], moves[2],
+            )
+            if regions[4] > regions[3]:  # B decides
+                x, y, z = regions[3] * n_c, regions[4] * n_c, regions[2] * n_c
+                for p in range(2):
+                    play_run(
+                        v[p, b, a, x:y], wb[p, a, x - z : y - z], pw,
+                        flat_d[p], a * width_d + spend[regions[3]] * n_c,
+                        flat_v[p], a * width + x,
+                        n_a * width_d, n_a * width, rows[b], weights[b], n_money[b], n_taps[b],
+                    )
+                decide_region(
+                    1, regions[3], regions[4], v0, v1, n_c, a, score_b, three, third, passer, passes
+                )
+        if a < cap:  # A decides
+            x, y = regions[1] * n_c, regions[2] * n_c
+            for p in range(2):
+                play_run(
+                    v[p, b, a, x:y], wa[p, b, x:y], pw,
+                    flat_d[p], b * n_a * width_d + spend[regions[1]] * n_c,
+                    flat_v[p], b * n_a * width + x,
+                    width_d, width, rows[a], weights[a], n_money[a], n_taps[a],
+                )
+            decide_region(
+                0, regions[1], regions[2], v0, v1, n_c, a, score_b, three, third, passer, passes
+            )

@@ -1,0 +1,1 @@
+"""Tests of the product, named by the claims they check."""

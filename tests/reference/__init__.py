@@ -1,0 +1,1 @@
+"""Reference solvers, slow and obvious, that share no code with the product and judge it."""

@@ -1,0 +1,358 @@
+"""Press Your Luck, round 2, solved slowly and obviously: the rules read aloud in plain Python.
+
+What this file is for: a reader can hold it beside the page of rules and check it line by line;
+the product is then tested against it. It imports nothing from the product.
+
+A state is four triples, one entry for each player in turn order: scores (in units), earned
+spins, passed spins, whammies. A player with ``max_whammies`` whammies is out: score 0, no spins.
+The value of a state is the triple of chances to win, each player choosing what is best for
+himself:
+
+    value(s) = the final payoff                                 if the game is over in s,
+    value(s) = the best, for the player up, over the actions a  otherwise,
+    value(s, a) = sum over outcomes s' of a:  chance(s') * value(s').
+
+Readings where the page leaves room
+-----------------------------------
+* The player up is the lowest in turn order who is in and has a spin, earned or passed.
+* Up with passed spins he must spin one of them, also at the cap: the one action is "play". Money
+  uses the spin; money plus a spin uses it and adds an *earned* one; a whammy uses it, sets his
+  score to 0, counts one whammy and turns his remaining passed spins into earned ones. At
+  ``max_whammies`` he is out and all his spins are gone.
+* Otherwise he decides: play one earned spin, or pass all of them to the highest-scoring opponent
+  still in, where they join that opponent's passed spins. If both opponents are in and tied:
+  ``tied_pass = "next"`` names the next after the passer in cyclic turn order (after player 2
+  comes 3, after player 3 comes 1); ``"passer"`` makes both passes actions.
+* ``third_place_spins``: with all three players in, a player strictly behind both others must
+  play. With two players in the rule never applies.
+* At the cap (score = cap) a player who may decide always passes, and by the "next" rule whatever
+  ``tied_pass`` says. Scores saturate at the cap.
+* Order of actions: play, the pass to the next in cyclic turn order, the pass to the other. A
+  later action is chosen only if it is better for the player up, by more than ``tie_tolerance``,
+  than the best before it.
+* Over when nobody has a spin, or one player is in. The highest score among the players in wins
+  and ties share equally, so a player left alone wins.
+
+Merging
+-------
+A whammy always uses up a spin, so with T spins left in all, a player who is in with w whammies
+and w + T < max_whammies can no longer be put out; his w is then taken as 0. ``merge=False`` turns
+this off, and nothing but the number of states changes.
+
+Loops
+-----
+Players at the cap can pass a plus-a-spin round and come back to the same state. The states are
+therefore settled one strongly connected component at a time, children first (Tarjan's algorithm,
+with its own stack instead of Python's). A component of one state is the recursion above. In a
+larger one every state has a single action (checked), so its values are the solution of a linear
+system, found by Gaussian elimination.
+
+All arithmetic is that of the chances given: floats, or exact if they are Fractions (then set
+``tie_tolerance=0``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+Number = float | Fraction
+Triple = tuple[Number, Number, Number]
+PLAYERS = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """One board's spin and the options of the game. Scores and winnings are whole units."""
+
+    whammy: Number  # chance of a whammy
+    money: tuple[tuple[int, Number], ...]  # (units, chance): money, spin used
+    spin: tuple[tuple[int, Number], ...]  # (units, chance): money plus a spin, units >= 1
+    cap: int  # score cap in units
+    max_whammies: int = 4
+    third_place_spins: bool = True
+    tied_pass: str = "passer"  # or "next"
+    tie_tolerance: float = 1e-12
+
+    def __post_init__(self) -> None:
+        total = self.whammy + sum(chance for _, chance in self.money + self.spin)
+        if abs(total - 1) > 1e-9:
+            raise ValueError(f"chances: they sum to {total}; they must sum to 1")
+        if any(units < 0 for units, _ in self.money):
+            raise ValueError(f"money: {self.money} has negative units; they must be 0 or more")
+        if any(units < 1 for units, _ in self.spin):
+            raise ValueError(f"spin: {self.spin} has units below 1; they must be 1 or more")
+        if self.tied_pass not in ("passer", "next"):
+            raise ValueError(f'tied_pass: {self.tied_pass!r} is not "passer" or "next"')
+
+
+class State(NamedTuple):
+    """What the players have, in turn order."""
+
+    scores: tuple[int, int, int]
+    earned: tuple[int, int, int]
+    passed: tuple[int, int, int]
+    whammies: tuple[int, int, int]
+
+
+Outcomes = list[tuple[Number, State]]  # (chance, next state)
+
+
+class Reference:
+    """The game under ``rules``: values and actions of any state, each state solved once."""
+
+    def __init__(self, rules: Rules, merge: bool = True):
+        chances = [rules.whammy] + [chance for _, chance in rules.money + rules.spin]
+        self.rules = rules
+        self.merge = merge
+        self.one: Number = 1.0 if any(isinstance(c, float) for c in chances) else Fraction(1)
+        self.settled: dict[State, Triple] = {}
+
+    def value(self, scores, earned, passed, whammies) -> Triple:
+        """The three chances to win, in turn order."""
+        state = self._checked(scores, earned, passed, whammies)
+        self._settle(state)
+        return self.settled[state]
+
+    def actions(self, scores, earned, passed, whammies) -> list[tuple[str, Triple]]:
+        """(name, payoff triple) of each action of the player up, in the rule's order.
+
+        Names: "play", "pass to 1", "pass to 2", "pass to 3". A forced spin is the single action
+        "play"; a game that is over has none.
+        """
+        state = self._checked(scores, earned, passed, whammies)
+        self._settle(state)
+        return [(name, self._expected(outcomes)) for name, outcomes in self.moves(state)]
+
+    # ---- the rules -------------------------------------------------------------------------
+
+    def players_in(self, state: State) -> list[int]:
+        return [i for i in PLAYERS if state.whammies[i] < self.rules.max_whammies]
+
+    def player_up(self, state: State) -> int:
+        """The lowest in turn order who has a spin (a player who is out has none)."""
+        return next(i for i in PLAYERS if state.earned[i] + state.passed[i] > 0)
+
+    def is_over(self, state: State) -> bool:
+        no_spins = sum(state.earned) + sum(state.passed) == 0
+        return no_spins or len(self.players_in(state)) == 1
+
+    def final_payoff(self, state: State) -> Triple:
+        """The highest score among the players in wins; ties share equally."""
+        players_in = self.players_in(state)
+        highest = max(state.scores[i] for i in players_in)
+        winners = [i for i in players_in if state.scores[i] == highest]
+        return tuple(self.one / len(winners) if i in winners else 0 * self.one for i in PLAYERS)
+
+    def moves(self, state: State) -> list[tuple[str, Outcomes]]:
+        """The actions of the player up, in the rule's order, with their outcomes."""
+        if self.is_over(state):
+            return []
+        rules = self.rules
+        up = self.player_up(state)
+        play = ("play", self.spin_outcomes(state))
+        if state.passed[up] > 0:
+            return [play]
+
+        players_in = self.players_in(state)
+        opponents = [i for i in ((up + 1) % 3, (up + 2) % 3) if i in players_in]
+        behind_all = all(state.scores[up] < state.scores[i] for i in opponents)
+        if rules.third_place_spins and len(players_in) == 3 and behind_all:
+            return [play]
+
+        at_cap = state.scores[up] == rules.cap
+        highest = max(state.scores[i] for i in opponents)
+        receivers = [i for i in opponents if state.scores[i] == highest]
+        if rules.tied_pass == "next" or at_cap:
+            receivers = receivers[:1]
+        passes = [(f"pass to {i + 1}", [(self.one, self.after_pass(state, i))]) for i in receivers]
+        return passes if at_cap else [play] + passes
+
+    def after_pass(self, state: State, receiver: int) -> State:
+        """All earned spins of the player up become passed spins of ``receiver``."""
+        up = self.player_up(state)
+        received = state.passed[receiver] + state.earned[up]
+        return self.merged(
+            State(
+                state.scores,
+                put(state.earned, up, 0),
+                put(state.passed, receiver, received),
+                state.whammies,
+            )
+        )
+
+    def spin_outcomes(self, state: State) -> Outcomes:
+        """The player up spins: a passed spin if he has one, else an earned one."""
+        rules = self.rules
+        up = self.player_up(state)
+        if state.passed[up] > 0:
+            earned, passed = state.earned[up], state.passed[up] - 1
+        else:
+            earned, passed = state.earned[up] - 1, 0
+
+        outcomes = [(rules.whammy, self.after_whammy(state, up, earned + passed))]
+        for taps, gained in ((rules.money, 0), (rules.spin, 1)):
+            all_earned = put(state.earned, up, earned + gained)
+            all_passed = put(state.passed, up, passed)
+            for units, chance in taps:
+                score = min(state.scores[up] + units, rules.cap)
+                scores = put(state.scores, up, score)
+                after = State(scores, all_earned, all_passed, state.whammies)
+                outcomes.append((chance, self.merged(after)))
+        return outcomes
+
+    def after_whammy(self, state: State, up: int, spins_left: int) -> State:
+        """Score 0, one whammy more, passed spins become earned; the last whammy takes all spins."""
+        whammies = state.whammies[up] + 1
+        if whammies == self.rules.max_whammies:
+            spins_left = 0
+        return self.merged(
+            State(
+                put(state.scores, up, 0),
+                put(state.earned, up, spins_left),
+                put(state.passed, up, 0),
+                put(state.whammies, up, whammies),
+            )
+        )
+
+    def merged(self, state: State) -> State:
+        """The state with 0 whammies for each player in who can no longer be put out."""
+        if not self.merge:
+            return state
+        total = sum(state.earned) + sum(state.passed)
+        limit = self.rules.max_whammies
+        # A player out has w = limit, so w + total < limit holds for players in only.
+        whammies = tuple(0 if w + total < limit else w for w in state.whammies)
+        return State(state.scores, state.earned, state.passed, whammies)
+
+    # ---- the recursion ---------------------------------------------------------------------
+
+    def _checked(self, scores, earned, passed, whammies) -> State:
+        """The state as given, merged; ValueError if it is no state of this game."""
+        state = State(tuple(scores), tuple(earned), tuple(passed), tuple(whammies))
+        limit = self.rules.max_whammies
+        for name, entries, top in (
+            ("scores", state.scores, self.rules.cap),
+            ("earned", state.earned, None),
+            ("passed", state.passed, None),
+            ("whammies", state.whammies, limit),
+        ):
+            if len(entries) != 3:
+                raise ValueError(f"{name}: {entries} has {len(entries)} entries; there must be 3")
+            if min(entries) < 0 or (top is not None and max(entries) > top):
+                most = "" if top is None else f" and at most {top}"
+                raise ValueError(f"{name}: {entries}; each must be at least 0{most}")
+        for i in PLAYERS:
+            owned = state.scores[i] + state.earned[i] + state.passed[i]
+            if state.whammies[i] == limit and owned > 0:
+                raise ValueError(f"player {i + 1} is out; his score and spins must be 0: {state}")
+        if not self.players_in(state):
+            raise ValueError(
+                f"whammies: {state.whammies} leave nobody in; one must be below {limit}"
+            )
+        return self.merged(state)
+
+    def _expected(self, outcomes: Outcomes) -> Triple:
+        return tuple(
+            sum(chance * self.settled[after][i] for chance, after in outcomes) for i in PLAYERS
+        )
+
+    def _settle(self, root: State) -> None:
+        """Find the values of ``root`` and of all states reachable from it (Tarjan's algorithm)."""
+        if root in self.settled:
+            return
+        number: dict[State, int] = {}  # order of discovery
+        lowest: dict[State, int] = {}  # lowest number of an unsettled state known to be reachable
+        moves: dict[State, list[tuple[str, Outcomes]]] = {}
+        unsettled: list[State] = []  # in order of discovery
+        path: list[tuple[State, Iterator[State]]] = []  # from the root down, with what is untried
+
+        def discover(state: State) -> None:
+            number[state] = lowest[state] = len(number)
+            moves[state] = self.moves(state)
+            unsettled.append(state)
+            path.append((state, (after for _, outs in moves[state] for _, after in outs)))
+
+        discover(root)
+        while path:
+            state, successors = path[-1]
+            for after in successors:
+                if after in self.settled:
+                    continue
+                if after not in number:
+                    discover(after)
+                    break
+                lowest[state] = min(lowest[state], number[after])
+            else:
+                path.pop()
+                if path:
+                    parent = path[-1][0]
+                    lowest[parent] = min(lowest[parent], lowest[state])
+                if lowest[state] == number[state]:  # all states found since then form a component
+                    component = [unsettled.pop()]
+                    while component[-1] != state:
+                        component.append(unsettled.pop())
+                    self._settle_component({member: moves.pop(member) for member in component})
+
+    def _settle_component(self, moves: dict[State, list[tuple[str, Outcomes]]]) -> None:
+        """Value states that reach one another, given that all others they reach are settled."""
+        if len(moves) > 1:
+            self._solve_loop(moves)
+            return
+        [(state, own_moves)] = moves.items()
+        if not own_moves:
+            self.settled[state] = self.final_payoff(state)
+            return
+        up = self.player_up(state)
+        triples = [self._expected(outcomes) for _, outcomes in own_moves]
+        best = triples[0]
+        for triple in triples[1:]:
+            if triple[up] > best[up] + self.rules.tie_tolerance:
+                best = triple
+        self.settled[state] = best
+
+    def _solve_loop(self, moves: dict[State, list[tuple[str, Outcomes]]]) -> None:
+        """Solve  value(s) - sum over s' in the loop of chance * value(s') = the rest.
+
+        One row a state: its coefficients, then the three right-hand sides.
+        """
+        members = list(moves)
+        column = {state: j for j, state in enumerate(members)}
+        size = len(members)
+        rows = []
+        for state in members:
+            if len(moves[state]) != 1:
+                raise RuntimeError(f"{state} lies on a loop and has a choice; loops must have none")
+            row = [0 * self.one] * (size + 3)
+            row[column[state]] += self.one
+            for chance, after in moves[state][0][1]:
+                if after in column:
+                    row[column[after]] -= chance
+                else:
+                    for i in PLAYERS:
+                        row[size + i] += chance * self.settled[after][i]
+            rows.append(row)
+        for state, triple in zip(members, solve_linear(rows), strict=True):
+            self.settled[state] = triple
+
+
+def put(entries: tuple[int, int, int], i: int, entry: int) -> tuple[int, int, int]:
+    """``entries`` with ``entry`` at place ``i``."""
+    return entries[:i] + (entry,) + entries[i + 1 :]
+
+
+def solve_linear(rows: list[list[Number]]) -> list[Triple]:
+    """Gauss-Jordan elimination with the largest pivot; the last three columns are the right-hand
+    sides. ``rows`` is modified in place."""
+    size = len(rows)
+    for j in range(size):
+        pivot = max(range(j, size), key=lambda k: abs(rows[k][j]))
+        rows[j], rows[pivot] = rows[pivot], rows[j]
+        rows[j] = [x / rows[j][j] for x in rows[j]]
+        for k in range(size):
+            if k != j and rows[k][j] != 0:
+                factor = rows[k][j]
+                rows[k] = [x - factor * y for x, y in zip(rows[k], rows[j], strict=True)]
+    return [tuple(row[size:]) for row in rows]
