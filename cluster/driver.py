@@ -54,7 +54,11 @@ class Progress:
 
 @dataclass(frozen=True)
 class Solved:
-    """What a solve did. `rows`, `shards`, `seconds`: of this run; 0 where all was there."""
+    """What a solve did. `rows`, `shards`, `seconds`: of this run; 0 where all was there.
+
+    seconds: from the first shard handed out to the last commit, starting Ray included.
+    solve_seconds: in the kernel, added up over workers. compile_seconds: before the first shard.
+    """
 
     table: Path
     manifest: Manifest
@@ -62,6 +66,7 @@ class Solved:
     shards: int
     seconds: float
     solve_seconds: float
+    compile_seconds: float
     workers: int
     ray: bool
 
@@ -94,9 +99,12 @@ def solve(
     with _lock(table):
         manifest = _open_ledger(game, table, force, board_file, settings or {})
         if manifest.complete:
-            return Solved(table, manifest, 0, 0, 0.0, 0.0, count, False)
+            return Solved(table, manifest, 0, 0, 0.0, 0.0, 0.0, count, False)
         budget = memory if memory is not None else int(free_memory() * MEMORY_SHARE)
         check_room(plan, budget, table, manifest)
+        started = time.perf_counter()
+        game.compile()  # once, not in every worker at the same time
+        compiled = time.perf_counter() - started
         use_ray = address is not None or not plan.in_process(count)
         run = _Run(game, plan, table, manifest, count, budget, on_progress)
         session = ray_session(count, table, address) if use_ray else threads(count)
@@ -104,8 +112,8 @@ def solve(
             run.walk(pool)
         shutil.rmtree(table / "scratch", ignore_errors=True)
         return Solved(
-            table, run.manifest, run.rows, run.shards, run.seconds, run.solve_seconds, count,
-            use_ray,
+            table, run.manifest, run.rows, run.shards, run.seconds, run.solve_seconds,
+            compiled, count, use_ray,
         )  # fmt: skip
 
 

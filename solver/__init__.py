@@ -15,14 +15,13 @@ import hashlib
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from solver.board import Board, read_board
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from solver.board import Board
     from solver.game import Game
 
-__all__ = ["Board", "Game", "load_board", "load_game", "source_hash"]
+__all__ = ["load_board", "load_game", "source_hash"]
 
 
 def source_hash() -> str:
@@ -39,11 +38,13 @@ def load_board(path: str | os.PathLike[str], **settings: object) -> Board:
 
     Raises BoardError or OptionError, each one sentence.
     """
+    from solver.board import read_board  # pydantic takes a while to import
+
     words = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in settings.items()}
     return read_board(Path(path), words)
 
 
-def load_game(board: Board) -> Game:
+def load_game(board: Board) -> Game[Any]:
     """The rules of the board's game, bound to the board.
 
     Raises BoardError or OptionError for a board that the file format holds and the solver does

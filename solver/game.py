@@ -107,6 +107,13 @@ class Game(ABC, Generic[T]):
         """
 
     @abstractmethod
+    def canonical_states(self, values: Ints) -> Ints:
+        """Canonical states (n, fields) from columns in people's units, as `columns` names them.
+
+        Raises StateError as `parse` does, naming the row (from 1) where there are several.
+        """
+
+    @abstractmethod
     def describe(self, state: Ints) -> dict[str, Any]:
         """The fields of a state as JSON values, in people's units (dollars)."""
 
@@ -147,6 +154,9 @@ class Game(ABC, Generic[T]):
     @abstractmethod
     def block_rows(self, tier: T) -> int:
         """Rows that a row group of the table should hold a multiple of (columns repeat in it)."""
+
+    def compile(self) -> None:
+        """Compile what `solve_tier` and the tables need, if this machine has not yet."""
 
     @abstractmethod
     def solve_tier(

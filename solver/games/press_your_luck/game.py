@@ -20,6 +20,8 @@ from solver.games.press_your_luck.kernel import TIE_TOLERANCE, solve_plane
 from solver.games.press_your_luck.tiers import B, Tier
 
 MONEY = "scores"
+MOST_SPINS = 1000
+"""Spins that a state may hold; beyond any game, and small enough to count with."""
 
 
 @nb.njit(
@@ -80,33 +82,51 @@ class PressYourLuck(Game[Tier]):
                 raise StateError(f"unknown field '{name}'; {nearest(name, names)}")
         if MONEY not in words:
             raise StateError("scores is missing; write the three scores as scores=0,2000,3500")
-        numbers = {name: _three(name, words.get(name, "0,0,0")) for name in names}
-        for value in numbers[MONEY]:
-            if value % self.unit or not 0 <= value <= self.board.solve.score_cap:
-                raise StateError(f"scores: {value} {self._off_grid(value)}")
-        for i, whammies in enumerate(numbers["whammies"]):
-            if whammies > self.most:
-                raise StateError(
-                    f"whammies: {whammies} is too many; {self.most} put a player out"
-                )
-            if whammies == self.most:
-                for name in ("scores", "earned", "passed"):
-                    if numbers[name][i]:
-                        raise StateError(
-                            f"{name}: player {i + 1} is out ({self.most} whammies) and must have "
-                            f"0, not {numbers[name][i]}"
-                        )
-        if all(w == self.most for w in numbers["whammies"]):
-            raise StateError("whammies: somebody must be in; all three players are out")
-        held = sum(numbers["earned"]) + sum(numbers["passed"])
-        state = np.array(
-            [*(v // self.unit for v in numbers[MONEY]), *numbers["earned"], *numbers["passed"],
-             *numbers["whammies"]], np.int64,
-        )  # fmt: skip
-        if held > 1000:
-            raise StateError(f"earned and passed hold {held} spins; the most is 1000")
-        rules.merge(state, self.most)
-        return state
+        numbers = [x for name in names for x in _three(name, words.get(name, "0,0,0"))]
+        return self.canonical_states(np.array([numbers], np.int64))[0]
+
+    def canonical_states(self, values: Ints) -> Ints:
+        values = np.asarray(values, np.int64).reshape(-1, rules.FIELDS)
+        scores, earned, passed, whammies = (values[:, i : i + 3] for i in range(0, 12, 3))
+        top, out = self.board.solve.score_cap, whammies == self.most
+
+        def refuse(wrong: NDArray[np.bool_], sentence: Callable[[int, int], str]) -> None:
+            if wrong.any():
+                row, player = (int(x) for x in np.argwhere(wrong)[0])
+                where = f"row {row + 1}: " if len(values) > 1 else ""
+                raise StateError(where + sentence(row, player))
+
+        refuse(
+            (scores < 0) | (scores > top) | (scores % self.unit != 0),
+            lambda x, i: f"scores: {scores[x, i]} {self._off_grid(int(scores[x, i]))}",
+        )
+        for name, held in (("earned", earned), ("passed", passed), ("whammies", whammies)):
+            refuse(
+                held < 0, lambda x, i: f"{name}: {held[x, i]} is negative; the least is 0"
+            )
+        refuse(
+            whammies > self.most,
+            lambda x, i: f"whammies: {whammies[x, i]} is too many; {self.most} put a player out",
+        )
+        for name, held in (("scores", scores), ("earned", earned), ("passed", passed)):
+            refuse(
+                out & (held > 0),
+                lambda x, i: (
+                    f"{name}: player {i + 1} is out ({self.most} whammies) and must have 0, not "
+                    f"{held[x, i]}"
+                ),
+            )
+        refuse(
+            out.all(axis=1, keepdims=True),
+            lambda x, i: "whammies: all three players are out; somebody must be in",
+        )
+        spins = earned.sum(axis=1, keepdims=True) + passed.sum(axis=1, keepdims=True)
+        refuse(
+            spins > MOST_SPINS,
+            lambda x, i: f"earned and passed: {spins[x, 0]} spins; the most is {MOST_SPINS}",
+        )
+        merged = np.where(~out & (whammies + spins < self.most), 0, whammies)
+        return np.hstack([scores // self.unit, earned, passed, merged])
 
     def _off_grid(self, value: int) -> str:
         top = self.board.solve.score_cap
@@ -157,6 +177,15 @@ class PressYourLuck(Game[Tier]):
 
     def block_rows(self, tier: Tier) -> int:
         return self.shape(tier)[3]
+
+    def compile(self) -> None:
+        # The smallest board there is: the compiled types do not depend on sizes.
+        smallest = self.board.solve.model_copy(update={"score_cap": self.unit, "frontier": 1})
+        game = PressYourLuck(self.board.model_copy(update={"solve": smallest}))
+        tier = game.tiers()[-1]
+        payoffs = np.empty(game.shape(tier))
+        game.solve_tier(tier, payoffs, lambda child: np.empty(game.shape(child)), lambda: False)
+        game.payoff_rows(tier, payoffs, 0, game.rows(tier))
 
     def solve_tier(
         self, tier: Tier, out: Floats, fetch: Callable[[Tier], Floats], stop: Callable[[], bool]
@@ -294,7 +323,7 @@ class PressYourLuck(Game[Tier]):
 
 
 def _three(name: str, text: str) -> tuple[int, int, int]:
-    """Three whole numbers, 0 or more for all but scores (whose range the grid decides)."""
+    """Three whole numbers as a person writes them."""
     parts = text.replace("$", "").split(",")
     if len(parts) != 3:
         raise StateError(f"{name}: '{text[:60]}' has {len(parts)} values; write one a player: 0,0,0")
@@ -303,8 +332,6 @@ def _three(name: str, text: str) -> tuple[int, int, int]:
         if not re.fullmatch(r"\s*[+-]?[0-9]{1,9}\s*", part):
             raise StateError(f"{name}: '{part.strip()[:30]}' is not a whole number")
         found.append(int(part))
-        if found[-1] < 0 and name != MONEY:
-            raise StateError(f"{name}: {found[-1]} is negative; the least is 0")
     return found[0], found[1], found[2]
 
 

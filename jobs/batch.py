@@ -1,0 +1,182 @@
+"""Many states in, many answers out: CSV, JSON lines, Parquet, by a file's ending.
+
+A state's columns are the table's own (``scores_1``, …), or one column a field as the command line
+writes it (``scores`` = ``0,2000,3500``, in JSON also ``[0, 2000, 3500]``). Fields left out are 0,
+but for the first. The answers are the columns of the input, then one payoff a player, then, if
+asked for, ``best`` and ``toss_up``. On a pipe the format is CSV, or JSON lines where the first byte
+is ``{``; answers go back in the format of the input.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet as pq
+
+from cluster.probe import Table
+from cluster.store import beside
+from solver.errors import OptionError, StateError
+from solver.game import Ints
+
+FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+           ".parquet": "parquet"}  # fmt: skip
+CHUNK = 20_000
+"""States whose best actions are looked up at a time."""
+
+
+def answer_batch(table: Table, source: str, out: str, best: bool) -> None:
+    """Answer every state in `source`; write to `out` when all of them are answered.
+
+    Raises OptionError for a file that can not be read or a format not known, StateError for the
+    first state that is not one of the board's or not in the table.
+    """
+    kind, read = _read(source)
+    target = kind if out == "-" else _format(out)
+    states = table.game.canonical_states(_columns(table, read))
+    values = _probe(table, states)
+    answers = read
+    for i, name in enumerate(table.manifest.payoffs):
+        answers = answers.append_column(name, pa.array(values[:, i]))
+    if best:
+        names, ties = _best(table, states, values)
+        answers = answers.append_column("best", pa.array(names, pa.string()))
+        answers = answers.append_column("toss_up", pa.array(ties))
+    _write(answers, out, target)
+
+
+def _probe(table: Table, states: Ints) -> Any:
+    for x, state in enumerate(states):  # a sentence with the row, before any work
+        outside = None if len(states) > 10_000 else table.game.why_outside(state)
+        if outside:
+            raise StateError(f"row {x + 1}: is {outside}")
+        if len(states) > 10_000:
+            break
+    return table.probe(states)
+
+
+def _best(table: Table, states: Ints, values: Any) -> tuple[list[str | None], list[bool]]:
+    from solver.backup import expand
+
+    names: list[str | None] = []
+    ties: list[bool] = []
+    for start in range(0, len(states), CHUNK):
+        part = slice(start, start + CHUNK)
+        edges = expand(table.game, states[part])
+        look = table.best_actions(edges, values[part])
+        over = edges.terminal
+        actions = look.actions[look.best]
+        names += [
+            None if gone else table.game.action_name(int(a))
+            for a, gone in zip(actions, over, strict=True)
+        ]
+        ties += (look.ties & ~over).tolist()
+    return names, ties
+
+
+def _format(name: str) -> str:
+    found = FORMATS.get(Path(name).suffix.lower())
+    if found is None:
+        raise OptionError(f"{name}: not a format known here; end it in .csv, .jsonl or .parquet")
+    return found
+
+
+def _read(source: str) -> tuple[str, pa.Table]:
+    """The format and the rows of a file, or of standard input."""
+    try:
+        if source == "-":
+            data = sys.stdin.buffer.read()
+            kind = "jsonl" if data.lstrip()[:1] == b"{" else "csv"
+            kind = "parquet" if data[:4] == b"PAR1" else kind
+        else:
+            kind, data = _format(source), Path(source).read_bytes()
+        if kind == "csv":
+            return kind, pa.csv.read_csv(io.BytesIO(data))
+        if kind == "jsonl":
+            return kind, pa.json.read_json(io.BytesIO(data))
+        return kind, pq.read_table(pa.BufferReader(data))
+    except OSError as error:
+        raise OptionError(f"{source}: {error.strerror or error}") from None
+    except pa.ArrowException as error:
+        raise OptionError(f"{source}: {' '.join(str(error).split())[:150]}") from None
+
+
+def _columns(table: Table, read: pa.Table) -> Ints:
+    """The state columns, int64 (n, fields). Raises StateError."""
+    game = table.game
+    known = {*game.columns, *(name for name, _ in game.fields)}
+    if not any(name in known for name in read.column_names):
+        raise StateError(
+            f"no column of a state among {', '.join(read.column_names[:6])}; write "
+            f"{', '.join(game.columns[:3])}, … or {', '.join(name for name, _ in game.fields)}"
+        )
+    parts = []
+    for number, (field, length) in enumerate(game.fields):
+        names = [field] if length == 1 else [f"{field}_{i + 1}" for i in range(length)]
+        there = [name for name in names if name in read.column_names]
+        if field in read.column_names and length > 1:
+            parts.append(_lists(read[field], field, length))
+        elif len(there) == len(names):
+            parts += [_whole(read[name], name) for name in names]
+        elif there or number == 0:
+            missing = next(name for name in names if name not in there)
+            raise StateError(f"column {missing} is missing")
+        else:
+            parts.append(np.zeros((len(read), length), np.int64))
+    return np.hstack([part.reshape(len(read), -1) for part in parts])
+
+
+def _whole(column: Any, name: str) -> Ints:
+    if column.null_count or not pa.types.is_integer(column.type):
+        raise StateError(f"column {name}: must hold whole numbers, and no gaps")
+    return np.asarray(column.to_numpy(), np.int64)
+
+
+def _lists(column: Any, name: str, length: int) -> Ints:
+    """``0,2000,3500`` or ``[0, 2000, 3500]`` in each row."""
+    if pa.types.is_string(column.type):
+        column = pc.split_pattern(column, ",")
+    if not pa.types.is_list(column.type) or column.null_count:
+        raise StateError(f"column {name}: must hold {length} whole numbers a row, as 0,2000,3500")
+    lengths = pc.list_value_length(column).to_numpy()
+    wrong = np.flatnonzero(lengths != length)
+    if len(wrong):
+        raise StateError(f"row {wrong[0] + 1}: {name}: has {lengths[wrong[0]]} values, not {length}")
+    try:
+        flat = pc.cast(pc.list_flatten(column), pa.int64())
+    except pa.ArrowException:
+        raise StateError(f"column {name}: must hold whole numbers") from None
+    return _whole(flat, name).reshape(-1, length)
+
+
+def _write(answers: pa.Table, out: str, kind: str) -> None:
+    if out == "-":
+        _encode(answers, sys.stdout.buffer, kind)
+        sys.stdout.buffer.flush()
+        return
+    path = Path(out)
+    try:
+        with beside(path).open("wb") as file:
+            _encode(answers, file, kind)
+        beside(path).replace(path)
+    except OSError as error:
+        raise OptionError(f"--out: {out}: {error.strerror or error}") from None
+
+
+def _encode(answers: pa.Table, file: Any, kind: str) -> None:
+    if kind == "parquet":
+        pq.write_table(answers, file)
+    elif kind == "csv":
+        pa.csv.write_csv(answers, file)
+    else:
+        for batch in answers.to_batches(max_chunksize=CHUNK):
+            text = "".join(json.dumps(row) + "\n" for row in batch.to_pylist())
+            file.write(text.encode())

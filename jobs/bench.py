@@ -1,0 +1,3 @@
+"""``luckbase bench``"""
+def bench() -> None:
+    """x"""

@@ -1,0 +1,90 @@
+"""Options that several commands share, and how their text is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from solver.errors import MissingTableError, OptionError, StateError
+
+if TYPE_CHECKING:
+    from cluster.manifest import Manifest
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Change an option of the board; repeatable."),
+]
+Results = Annotated[Path, typer.Option(help="Where tables are kept.", metavar="DIR")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+TableName = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE", help="A table's directory, or a board file: its newest complete table."
+    ),
+]
+
+
+def read_settings(words: Iterable[str] | None) -> dict[str, str]:
+    """``["a=1", "b=x"]`` -> ``{"a": "1", "b": "x"}``. Raises OptionError."""
+    found: dict[str, str] = {}
+    for word in words or ():
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise OptionError(f"--set: '{word}' is not NAME=VALUE, as in --set score_unit=500")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def read_fields(words: Iterable[str]) -> dict[str, str]:
+    """``["scores=0,1,2"]`` -> ``{"scores": "0,1,2"}``. Raises StateError."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise StateError(f"'{word}' is not FIELD=VALUE, as in scores=0,2000,3500")
+        if name in found:
+            raise StateError(f"{name} is given twice")
+        found[name] = value
+    return found
+
+
+def tables_in(results: Path) -> list[Path]:
+    """Every table's directory under `results`: results/<game>/<board>/<solve id>."""
+    return sorted(path.parent for path in results.glob("*/*/*/manifest.json"))
+
+
+def find_table(name: str, results: Path) -> tuple[Path, Manifest]:
+    """The table that a person means, and its manifest.
+
+    A directory is the table itself. A board file is its newest complete table under `results`: one
+    of the board as it stands now before one of an older version of the file.
+
+    Raises MissingTableError.
+    """
+    from cluster.manifest import read_manifest
+    from cluster.staleness import why_stale
+
+    path = Path(name)
+    if path.is_dir():
+        return path, read_manifest(path)
+    if not path.exists():
+        raise OptionError(f"{name}: no such table or board file")
+    complete = [
+        (table, manifest)
+        for table in tables_in(results)
+        for manifest in (read_manifest(table),)
+        if manifest.board == path.stem and manifest.complete
+    ]
+    if not complete:
+        raise MissingTableError(
+            f"{name}: no complete table of this board under {results}; luckbase solve {name}"
+        )
+
+    def rank(found: tuple[Path, Manifest]) -> tuple[bool, float]:
+        table, manifest = found
+        return not why_stale(manifest), (table / "manifest.json").stat().st_mtime
+
+    return max(complete, key=rank)

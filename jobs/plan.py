@@ -1,0 +1,73 @@
+"""``luckbase plan``: what a solve will take, before the night."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jobs import options, render
+
+
+def plan(
+    board: Annotated[Path, typer.Argument(metavar="BOARD", help="A board file.")],
+    settings: options.Settings = None,
+    results: options.Results = Path("results"),
+    workers: Annotated[
+        int | None, typer.Option(help="Shards at once; all cores if not given.", min=1)
+    ] = None,
+    memory: Annotated[
+        float | None, typer.Option(help="GB that shards in flight may use.", metavar="GB", min=0.01)
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Print tiers, states, bytes on disk, peak memory and time; refuse what will not fit."""
+    from cluster.driver import MEMORY_SHARE, check_room, free_memory
+    from cluster.manifest import table_directory
+    from cluster.plan import make_plan
+    from solver import load_game
+    from solver.board import read_board
+
+    game = load_game(read_board(board, options.read_settings(settings)))
+    count = workers or os.cpu_count() or 1
+    made = make_plan(game, count)
+    budget = int(memory * 1e9) if memory is not None else int(free_memory() * MEMORY_SHARE)
+    levels: dict[Any, list[int]] = {}
+    for shard, tier in zip(made.shards, game.tiers(), strict=True):
+        level = levels.setdefault(next(iter(game.tier_fields(tier).items())), [0, 0, 0])
+        level[0] += 1
+        level[1] += shard.rows
+        level[2] = max(level[2], shard.memory)
+    if as_json:
+        said = {
+            "board": game.board.name,
+            "tiers": len(made.shards),
+            "states": made.rows,
+            "table_bytes": made.table_bytes,
+            "scratch_bytes": made.scratch_bytes,
+            "peak_memory": made.peak_memory(count),
+            "seconds": round(made.wall_seconds(count), 1),
+            "workers": count,
+            "ray": not made.in_process(count),
+        }
+        print(json.dumps(said))
+    else:
+        rows = [
+            (f"{name} {value}", str(n), render.count(states), render.size(most))
+            for (name, value), (n, states, most) in sorted(levels.items())
+        ]
+        rows.append(("all", str(len(made.shards)), render.count(made.rows), ""))
+        render.print_table(
+            f"The plan for {game.board.name}", ("", "tiers", "states", "memory a tier"), rows,
+            sys.stdout,
+        )  # fmt: skip
+        how = "Ray workers" if not made.in_process(count) else "threads of this process"
+        print(f"table on disk   about {render.size(made.table_bytes)}")
+        print(f"scratch on disk {render.size(made.scratch_bytes)} at most, gone at the end")
+        print(f"peak memory     {render.size(made.peak_memory(count))} with {count} {how}")
+        print(f"time            about {render.duration(made.wall_seconds(count))}")
+    check_room(made, budget, table_directory(results.absolute(), game))

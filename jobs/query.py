@@ -1,0 +1,82 @@
+"""``luckbase query``: ask a table about one state, or about a file of states."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jobs import options, render
+
+if TYPE_CHECKING:
+    from cluster.probe import Answer
+
+
+def query(
+    table: options.TableName,
+    fields: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FIELD=VALUE...", help="The state: scores=0,2000,3500 earned=0,1,0"),
+    ] = None,
+    batch: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="States as CSV, JSON lines or Parquet; - is stdin."),
+    ] = None,
+    out: Annotated[
+        str, typer.Option(metavar="FILE", help="Where a batch's answers go; - is stdout.")
+    ] = "-",
+    best: Annotated[
+        bool, typer.Option("--best", help="In a batch, the best action too, not the payoffs only.")
+    ] = False,
+    results: options.Results = Path("results"),
+    as_json: options.Json = False,
+) -> None:
+    """Answer by state: the payoff of the state and of every action, best first."""
+    from cluster import open_table
+    from solver.errors import OptionError
+
+    if (batch is None) == (not fields):
+        raise OptionError("query: give a state as FIELD=VALUE, or states with --batch FILE")
+    path, _ = options.find_table(table, results)
+    _warn_if_stale(path)
+    with open_table(path) as opened:
+        if batch is not None:
+            from jobs.batch import answer_batch
+
+            answer_batch(opened, batch, out, best)
+            return
+        answer = opened.ask(options.read_fields(fields or []))
+    if as_json:
+        print(json.dumps(answer.as_json()))
+    else:
+        _print(answer)
+
+
+def _warn_if_stale(path: Path) -> None:
+    from cluster.manifest import read_manifest
+    from cluster.staleness import why_stale
+
+    manifest = read_manifest(path)
+    reasons = why_stale(manifest) if Path(manifest.board_file).is_file() else []
+    if reasons:
+        render.say(f"luckbase: this table is stale: {'; '.join(reasons[:3])}")
+
+
+def _print(answer: Answer) -> None:
+    state = "  ".join(f"{name}={','.join(map(str, v))}" for name, v in answer.state.items())
+    print(f"{answer.board}  {state}")
+    if answer.to_act is None:
+        print("the game is over")
+    elif len(answer.actions) > 1:
+        toss = "  (a toss-up)" if answer.toss_up else ""
+        print(f"player {answer.to_act} is up; best: {answer.best}{toss}")
+    else:
+        print(f"player {answer.to_act} is up and must {answer.best}")
+    players = [f"player {i + 1}" for i in range(len(answer.value))]
+    rows = [("this state", *(f"{x:.7f}" for x in answer.value))]
+    rows += [(a.name, *(f"{x:.7f}" for x in a.value)) for a in answer.actions]
+    render.print_table("", ("chance to win", *players), rows, sys.stdout)
+    print(f"each within {answer.error:.1e}, from the {answer.source}")

@@ -1,0 +1,73 @@
+"""``luckbase verify``: the files against the manifest, then the values against the rules."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobs import options, render
+
+SAMPLE = 10_000
+
+
+def verify(
+    table: options.TableName,
+    sample: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help=f"Rows to recompute from the rules ({SAMPLE})."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Recompute every row.")] = False,
+    seed: Annotated[int, typer.Option(help="Which rows are drawn.", min=0)] = 0,
+    results: options.Results = Path("results"),
+    as_json: options.Json = False,
+) -> int:
+    """Check every file against the manifest, then rows against the rules (exit code 1 if it fails).
+
+    A row's residual is the payoff recomputed from the rules, not the kernel, minus the stored one.
+    """
+    from cluster.probe import open_table
+    from cluster.verify import TOLERANCE, check_files, check_residuals
+    from solver.errors import OptionError
+
+    if every and sample is not None:
+        raise OptionError("--sample and --all: give one of them")
+    where, _ = options.find_table(table, results)
+    with open_table(where) as opened:
+        faults = check_files(opened)
+        found = None
+        if not faults and opened.manifest.rows:
+            rows = None if every else SAMPLE if sample is None else sample
+            found = check_residuals(opened, rows, seed)
+        manifest = opened.manifest
+    if found is not None and found.faults:
+        faults.append(
+            f"{found.faults} of {found.rows} rows have a residual above {TOLERANCE}; the worst, "
+            f"{found.worst:.2e}, is {found.state}"
+        )
+    if as_json:
+        said = {
+            "table": str(where), "ok": not faults, "faults": faults, "files": len(manifest.files),
+            "rows_checked": found.rows if found else 0,
+            "worst_residual": found.worst if found else None,
+            "mean_residual": found.mean if found else None,
+            "worst_state": found.state if found else None,
+        }  # fmt: skip
+        print(json.dumps(said))
+        return 1 if faults else 0
+    for fault in faults:
+        print(f"fault: {fault}")
+    if faults:
+        return 1
+    print(f"{len(manifest.files)} files are as written, {render.size(manifest.bytes)}")
+    if found is not None:
+        at = " ".join(f"{k}={','.join(map(str, v))}" for k, v in found.state.items())
+        print(
+            f"{found.rows:,} rows agree with the rules: worst residual {found.worst:.2e} at {at}, "
+            f"mean {found.mean:.2e}, stored to {manifest.payoff_error:.1e}"
+        )
+    if not manifest.complete:
+        print(f"the table is partial: {len(manifest.files)} of {manifest.tiers} tiers")
+    return 0
