@@ -1,9 +1,9 @@
 """Many workers and the disk: solve a full table, keep it, ask it, check it.
 
-    >>> import cluster, solver
-    >>> solved = cluster.solve(solver.load_board("boards/press-your-luck/tiny.toml"))
-    >>> with cluster.open_table(solved.table) as table:
-    ...     table.ask({"scores": "0,1000,500", "earned": "0,1,0"}).best
+>>> import cluster, solver
+>>> solved = cluster.solve(solver.load_board("boards/press-your-luck/tiny.toml"))
+>>> with cluster.open_table(solved.table) as table:
+...     table.ask({"scores": "0,1000,500", "earned": "0,1,0"}).best
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from cluster.manifest import (
 from cluster.plan import Plan, make_plan
 from cluster.schedule import Commit, Drop, Instruction, Schedule, Solve
 from cluster.session import Workers, ray_session, threads
-from cluster.worker import Receipt, Task
+from cluster.worker import Receipt, Task, peak_memory
 from solver import load_game
 from solver.board import Board
 from solver.errors import CorruptTableError, MemoryLimitError, MissingTableError, RequestError
@@ -58,6 +58,7 @@ class Solved:
 
     seconds: from the first shard handed out to the last commit, starting Ray included.
     solve_seconds: in the kernel, added up over workers. compile_seconds: before the first shard.
+    peak_memory: bytes, of this process and of the workers' together.
     """
 
     table: Path
@@ -67,6 +68,7 @@ class Solved:
     seconds: float
     solve_seconds: float
     compile_seconds: float
+    peak_memory: int
     workers: int
     ray: bool
 
@@ -99,7 +101,7 @@ def solve(
     with _lock(table):
         manifest = _open_ledger(game, table, force, board_file, settings or {})
         if manifest.complete:
-            return Solved(table, manifest, 0, 0, 0.0, 0.0, 0.0, count, False)
+            return Solved(table, manifest, 0, 0, 0.0, 0.0, 0.0, 0, count, False)
         budget = memory if memory is not None else int(free_memory() * MEMORY_SHARE)
         check_room(plan, budget, table, manifest)
         started = time.perf_counter()
@@ -113,7 +115,7 @@ def solve(
         shutil.rmtree(table / "scratch", ignore_errors=True)
         return Solved(
             table, run.manifest, run.rows, run.shards, run.seconds, run.solve_seconds,
-            compiled, count, use_ray,
+            compiled, run.peak_memory, count, use_ray,
         )  # fmt: skip
 
 
@@ -152,11 +154,16 @@ class _Run:
         self.rows_todo = sum(plan.shards[i].rows for i in self.schedule.waiting)
         self.rows = self.shards = 0
         self.solve_seconds = 0.0
+        self.processes: dict[int, int] = {}
         self.started = time.perf_counter()
 
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self.started
+
+    @property
+    def peak_memory(self) -> int:
+        return sum((self.processes | {os.getpid(): peak_memory()}).values())
 
     def walk(self, workers: Workers) -> None:
         """Until nothing is left to do."""
@@ -168,13 +175,12 @@ class _Run:
                 self.shards += 1
                 self.rows += self.plan.shards[receipt.shard].rows
                 self.solve_seconds += receipt.solve_seconds
+                self.processes[receipt.process] = receipt.peak_memory
             self.on_progress(
                 Progress(self.shards, self.todo, self.rows, self.rows_todo, self.seconds)
             )
 
-    def _follow(
-        self, steps: list[Instruction], workers: Workers, receipt: Receipt | None
-    ) -> None:
+    def _follow(self, steps: list[Instruction], workers: Workers, receipt: Receipt | None) -> None:
         # New work first: workers go on while this process flushes and renames.
         for step in steps:
             if isinstance(step, Commit) and step.keep:
@@ -266,7 +272,8 @@ def check_room(plan: Plan, memory: int, table: Path, manifest: Manifest | None =
     if plan.shard_memory > memory:
         raise MemoryLimitError(
             f"memory: the largest tier needs {plan.shard_memory / 1e9:.1f} GB and "
-            f"{memory / 1e9:.1f} GB may be used; a smaller frontier or a larger score_unit needs less"
+            f"{memory / 1e9:.1f} GB may be used; a smaller frontier or a larger score_unit "
+            "needs less"
         )
     there = manifest.bytes if manifest else 0
     needed = plan.table_bytes + plan.scratch_bytes - there

@@ -96,9 +96,7 @@ def payoff_bytes(game: Game[Any], tier: Any) -> int:
     return size
 
 
-def peak_scratch(
-    shards: Collection[Shard], kept_bytes: dict[int, int], workers: int
-) -> int:
+def peak_scratch(shards: Collection[Shard], kept_bytes: dict[int, int], workers: int) -> int:
     """The most bytes kept at once, by walking the schedule with shards finishing in turn."""
     schedule = Schedule(tuple(shards), workers=workers, memory=1 << 62)
     running = [i.shard for i in schedule.start() if not isinstance(i, Commit | Drop)]

@@ -274,9 +274,7 @@ class Table:
         ties = np.add.reduceat(level.astype(np.int64), q.first[:-1]) > 1
         return Lookahead(q.first, q.actions, q.values, best, ties)
 
-    def _answer(
-        self, x: int, state: Ints, value: Floats, edges: Edges, look: Lookahead
-    ) -> Answer:
+    def _answer(self, x: int, state: Ints, value: Floats, edges: Edges, look: Lookahead) -> Answer:
         first, last = look.first[x], look.first[x + 1]
         common = (self.manifest.board, self.game.describe(state))
         stored = tuple(map(float, value))

@@ -11,6 +11,7 @@ path, which is checked before the first task.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -106,7 +107,7 @@ def ray_session(count: int, table: Path, address: str | None = None) -> Iterator
     import ray
 
     if address:
-        ray.init(address=address, log_to_driver=False, logging_level="error")
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     else:
         spill = table / "scratch" / "spill"
         spill.mkdir(parents=True, exist_ok=True)
@@ -116,7 +117,7 @@ def ray_session(count: int, table: Path, address: str | None = None) -> Iterator
             object_store_memory=OBJECT_STORE_BYTES,
             object_spilling_directory=str(spill),
             log_to_driver=False,
-            logging_level="error",
+            logging_level=logging.ERROR,
             _node_ip_address="127.0.0.1",
         )
     try:

@@ -131,9 +131,7 @@ def write_tier(game: Game[Any], tier: Any, payoffs: Floats, path: Path) -> FileR
     with path.open("rb") as file:
         os.fsync(file.fileno())
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return FileReceipt(
-        rows, group, path.stat().st_size, digest, time.perf_counter() - started
-    )
+    return FileReceipt(rows, group, path.stat().st_size, digest, time.perf_counter() - started)
 
 
 def sha256_of(path: Path) -> str:

@@ -105,7 +105,7 @@ def check_residuals(
     done = faults = 0
     worst, summed = -1.0, 0.0
     where: dict[str, Any] = {}
-    for states in _batches(table, sample, seed):
+    for states in _all_states(table) if sample is None else draw_states(table, sample, seed):
         residuals = bellman_residuals(table, states)
         at = int(np.argmax(residuals))
         if residuals[at] > worst:
@@ -125,18 +125,13 @@ def bellman_residuals(table: Table, states: Ints) -> np.ndarray:
     return residuals
 
 
-def _batches(table: Table, sample: int | None, seed: int) -> Iterator[Ints]:
+def draw_states(table: Table, count: int, seed: int) -> Iterator[Ints]:
+    """`count` states drawn evenly from the rows of the table, in key order, in large pieces."""
     tiers = table.game.tier_of_number()
     entries = sorted(table.manifest.files.values(), key=lambda entry: entry.first_key)
-    if sample is None:
-        for entry in entries:
-            for start in range(0, entry.rows, BATCH):
-                rows = np.arange(start, min(start + BATCH, entry.rows))
-                yield table.game.states_at(tiers[entry.tier], rows)
-        return
     ends = np.cumsum([entry.rows for entry in entries])
     rng = np.random.default_rng(seed)
-    drawn = np.sort(rng.integers(0, int(ends[-1]), sample)) if len(ends) else np.empty(0, np.int64)
+    drawn = np.sort(rng.integers(0, int(ends[-1]), count)) if len(ends) else np.empty(0, np.int64)
     # One pass over the table for a sample of any usual size: children lie all over it.
     for part in np.array_split(drawn, max(1, -(-len(drawn) // (4 * BATCH)))):
         owner = np.searchsorted(ends, part, side="right")
@@ -148,3 +143,11 @@ def _batches(table: Table, sample: int | None, seed: int) -> Iterator[Ints]:
         ]
         if states:
             yield np.concatenate(states)
+
+
+def _all_states(table: Table) -> Iterator[Ints]:
+    tiers = table.game.tier_of_number()
+    for entry in sorted(table.manifest.files.values(), key=lambda entry: entry.first_key):
+        for start in range(0, entry.rows, BATCH):
+            rows = np.arange(start, min(start + BATCH, entry.rows))
+            yield table.game.states_at(tiers[entry.tier], rows)

@@ -7,6 +7,9 @@ in their place.
 
 from __future__ import annotations
 
+import os
+import resource
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -45,11 +48,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What came of a shard: its file (None if none was wanted), seconds in the kernel."""
+    """What came of a shard: its file (None if none was wanted), seconds in the kernel, the process
+    that solved it and the most memory that process has had (bytes)."""
 
     shard: int
     file: FileReceipt | None
     solve_seconds: float
+    process: int
+    peak_memory: int
 
 
 _own = threading.local()
@@ -88,4 +94,16 @@ def solve_shard(task: Task, stop: Callable[[], bool] = lambda: False) -> Receipt
     file = None
     if task.commit:
         file = write_tier(game, tier, payoffs, beside(tier_file(task.table, folder)))
-    return Receipt(task.shard, file, seconds)
+    return Receipt(task.shard, file, seconds, os.getpid(), peak_memory())
+
+
+def peak_memory() -> int:
+    """The most memory that this process has had, in bytes."""
+    try:  # getrusage counts what the parent had when it started this process
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) << 10
+    except OSError:
+        pass
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

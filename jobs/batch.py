@@ -149,7 +149,9 @@ def _lists(column: Any, name: str, length: int) -> Ints:
     lengths = pc.list_value_length(column).to_numpy()
     wrong = np.flatnonzero(lengths != length)
     if len(wrong):
-        raise StateError(f"row {wrong[0] + 1}: {name}: has {lengths[wrong[0]]} values, not {length}")
+        raise StateError(
+            f"row {wrong[0] + 1}: {name}: has {lengths[wrong[0]]} values, not {length}"
+        )
     try:
         flat = pc.cast(pc.list_flatten(column), pa.int64())
     except pa.ArrowException:

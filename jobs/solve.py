@@ -122,6 +122,7 @@ def _as_json(solved: Solved) -> dict[str, Any]:
         "states_per_second": round(solved.rows / solved.seconds) if solved.seconds else None,
         "compile_seconds": round(solved.compile_seconds, 3),
         "kernel_seconds": round(solved.solve_seconds, 3),
+        "peak_memory": solved.peak_memory,
         "workers": solved.workers,
         "ray": solved.ray,
     }
@@ -152,9 +153,10 @@ def _summary(solved: Solved, path: Path, before: list[str]) -> None:
         f"{kernel / 1e6:.0f} M states/s a core in the kernel"
     )
     say(
-        f"  size         {render.size(manifest.bytes)}, {manifest.bytes / manifest.rows:.2f} bytes a "
-        "state, Parquet"
+        f"  size         {render.size(manifest.bytes)}, {manifest.bytes / manifest.rows:.2f} bytes "
+        "a state, Parquet"
     )
+    say(f"  memory       {render.size(solved.peak_memory)} at most")
     say(f"  accuracy     payoffs within {manifest.payoff_error:.1e} of float64")
     _opening_questions(solved, path)
 

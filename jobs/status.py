@@ -26,7 +26,9 @@ def status(
         if as_json:
             print(json.dumps(one))
             continue
-        done = f"{one['tiers']} of {one['tiers_in_all']} tiers, {render.count(one['states'])} states"
+        done = (
+            f"{one['tiers']} of {one['tiers_in_all']} tiers, {render.count(one['states'])} states"
+        )
         print(f"{one['state']:9s} {one['table']}  {done}, {render.size(one['bytes'])}")
         for reason in one["why"]:
             print(f"          {reason}")

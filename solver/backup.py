@@ -14,6 +14,7 @@ Source: Puterman, Markov Decision Processes, 4.3 (the equations); DESIGN 5.6 (ti
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numba as nb
 import numpy as np
@@ -34,7 +35,7 @@ _f1, _f2 = types.float64[::1], types.float64[:, ::1]
     cache=True,
     nogil=True,
 )  # fmt: skip
-def _expand(
+def _expand(  # type: ignore[no-untyped-def]
     successors, ints, reals, states, max_edges,
     children, weights, actions, rewards, first, kinds, actors,
 ):  # fmt: skip
@@ -77,10 +78,10 @@ class Edges:
     @property
     def terminal(self) -> NDArray[np.bool_]:
         """(n,) whether each state is over."""
-        return self.kinds == TERMINAL
+        return np.equal(self.kinds, TERMINAL)
 
 
-def expand(game: Game, states: Ints) -> Edges:
+def expand(game: Game[Any], states: Ints) -> Edges:
     """All edges of canonical states (n, fields), by the game's successor function."""
     n = len(states)
     room = (n + 1) * game.max_edges
@@ -134,7 +135,7 @@ def choose(values: Floats, actor: int, tolerance: float) -> int:
     return best
 
 
-def final_payoffs(game: Game, states: Ints) -> Floats:
+def final_payoffs(game: Game[Any], states: Ints) -> Floats:
     """The payoffs (n, players) of states that are over; ValueError if one is not."""
     edges = expand(game, states)
     if not edges.terminal.all():

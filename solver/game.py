@@ -179,7 +179,7 @@ class Game(ABC, Generic[T]):
 
     @abstractmethod
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
-        """(tier number, row) of states (n, fields); tier -1 where a state is over (`successors`)."""
+        """(tier number, row) of states (n, fields); tier -1 where a state is over."""
 
     @abstractmethod
     def states_at(self, tier: T, rows: Ints) -> Ints:

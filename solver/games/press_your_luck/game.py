@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numba as nb
@@ -17,7 +18,7 @@ from solver.game import Floats, Game, Ints, Numbers, Stopped
 from solver.games.press_your_luck import rules, tables, tiers
 from solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from solver.games.press_your_luck.kernel import TIE_TOLERANCE, solve_plane
-from solver.games.press_your_luck.tiers import B, Tier
+from solver.games.press_your_luck.tiers import Tier
 
 MONEY = "scores"
 MOST_SPINS = 1000
@@ -31,7 +32,7 @@ MOST_SPINS = 1000
     cache=True,
     nogil=True,
 )  # fmt: skip
-def _narrow(v0, v1, a, b, c):
+def _narrow(v0, v1, a, b, c):  # type: ignore[no-untyped-def]
     """float64 payoffs of slots A and B -> float32 of A, B and C (never below 0)."""
     for i in range(v0.size):
         a[i], b[i] = v0[i], v1[i]
@@ -67,7 +68,7 @@ class PressYourLuck(Game[Tier]):
 
     @property
     def successors(self) -> Callable[..., int]:
-        return rules.successors  # type: ignore[no-any-return]
+        return rules.successors
 
     @cached_property
     def numbers(self) -> Numbers:
@@ -83,7 +84,8 @@ class PressYourLuck(Game[Tier]):
         if MONEY not in words:
             raise StateError("scores is missing; write the three scores as scores=0,2000,3500")
         numbers = [x for name in names for x in _three(name, words.get(name, "0,0,0"))]
-        return self.canonical_states(np.array([numbers], np.int64))[0]
+        state: Ints = self.canonical_states(np.array([numbers], np.int64))[0]
+        return state
 
     def canonical_states(self, values: Ints) -> Ints:
         values = np.asarray(values, np.int64).reshape(-1, rules.FIELDS)
@@ -101,9 +103,7 @@ class PressYourLuck(Game[Tier]):
             lambda x, i: f"scores: {scores[x, i]} {self._off_grid(int(scores[x, i]))}",
         )
         for name, held in (("earned", earned), ("passed", passed), ("whammies", whammies)):
-            refuse(
-                held < 0, lambda x, i: f"{name}: {held[x, i]} is negative; the least is 0"
-            )
+            refuse(held < 0, _negative(name, held))
         refuse(
             whammies > self.most,
             lambda x, i: f"whammies: {whammies[x, i]} is too many; {self.most} put a player out",
@@ -111,10 +111,7 @@ class PressYourLuck(Game[Tier]):
         for name, held in (("scores", scores), ("earned", earned), ("passed", passed)):
             refuse(
                 out & (held > 0),
-                lambda x, i: (
-                    f"{name}: player {i + 1} is out ({self.most} whammies) and must have 0, not "
-                    f"{held[x, i]}"
-                ),
+                _out_with(name, held, self.most),
             )
         refuse(
             out.all(axis=1, keepdims=True),
@@ -228,19 +225,16 @@ class PressYourLuck(Game[Tier]):
         block = self.block_rows(tier)
         assert start % block == 0 and stop % block == 0
         blocks = np.arange(start // block, stop // block, dtype=np.int32)
-        unit = np.int32(self.unit)
-        repeated = _block_columns(tier.spins, self._three(tier), self.size, len(blocks))
-        slots = tiers.slots_of(tier.players_in(self.most))
-        none = np.zeros(stop - start, np.int32)
-        columns = {name: none for name in self.columns[:9]}
-        for slot, player in enumerate(slots):
+        repeated = _block_columns(tier.spins, self._three(tier), self.size, self.unit, len(blocks))
+        columns = dict.fromkeys(self.columns[:9], repeated[7])  # 0: for a player who is out
+        for slot, player in enumerate(tiers.slots_of(tier.players_in(self.most))):
             if player < 0:
                 continue
-            if slot == 2:
-                columns[f"scores_{player + 1}"] = repeated[6] * unit
+            if slot == tiers.C:
+                columns[f"scores_{player + 1}"] = repeated[6]
             else:
-                score = blocks // self.size if slot == B else blocks % self.size
-                columns[f"scores_{player + 1}"] = np.repeat(score * unit, block)
+                score = blocks // self.size if slot == tiers.B else blocks % self.size
+                columns[f"scores_{player + 1}"] = np.repeat(score * np.int32(self.unit), block)
             columns[f"earned_{player + 1}"] = repeated[2 * slot]
             columns[f"passed_{player + 1}"] = repeated[2 * slot + 1]
         return columns
@@ -257,7 +251,7 @@ class PressYourLuck(Game[Tier]):
         rows = np.full(len(states), -1, np.int64)
         order = np.argsort(numbers, kind="stable")
         bounds = np.flatnonzero(np.diff(numbers[order], prepend=-2, append=-2))
-        for first, last in zip(bounds[:-1], bounds[1:], strict=True):
+        for first, last in pairwise(bounds):
             at = order[first:last]
             if numbers[at[0]] >= 0:
                 tier = tiers.tier_from_number(int(numbers[at[0]]), self.most)
@@ -322,11 +316,23 @@ class PressYourLuck(Game[Tier]):
                 yield title, words
 
 
+def _negative(name: str, held: Ints) -> Callable[[int, int], str]:
+    return lambda x, i: f"{name}: {held[x, i]} is negative; the least is 0"
+
+
+def _out_with(name: str, held: Ints, most: int) -> Callable[[int, int], str]:
+    return lambda x, i: (
+        f"{name}: player {i + 1} is out ({most} whammies) and must have 0, not {held[x, i]}"
+    )
+
+
 def _three(name: str, text: str) -> tuple[int, int, int]:
     """Three whole numbers as a person writes them."""
     parts = text.replace("$", "").split(",")
     if len(parts) != 3:
-        raise StateError(f"{name}: '{text[:60]}' has {len(parts)} values; write one a player: 0,0,0")
+        raise StateError(
+            f"{name}: '{text[:60]}' has {len(parts)} values; write one a player: 0,0,0"
+        )
     found = []
     for part in parts:
         if not re.fullmatch(r"\s*[+-]?[0-9]{1,9}\s*", part):
@@ -365,9 +371,10 @@ def _configuration_lookup(spins: int, three: bool) -> Ints:
 
 
 @lru_cache(maxsize=8)
-def _block_columns(spins: int, three: bool, size: int, blocks: int) -> NDArray[np.int32]:
-    """int32 (7, blocks * K * size): earned, passed of A, B, C, and the score of C in units."""
+def _block_columns(spins: int, three: bool, size: int, unit: int, blocks: int) -> NDArray[np.int32]:
+    """int32 (8, blocks * K * size): earned, passed of A, B, C; the dollars of C; zeros."""
     held = tiers.layout(spins, three).configurations.astype(np.int32)
     columns = [np.repeat(held[:, i], size) for i in range(6)]
-    columns.append(np.tile(np.arange(size, dtype=np.int32), len(held)))
+    columns.append(np.tile(np.arange(size, dtype=np.int32) * np.int32(unit), len(held)))
+    columns.append(np.zeros_like(columns[0]))
     return np.stack([np.tile(column, blocks) for column in columns])

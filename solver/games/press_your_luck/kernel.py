@@ -45,7 +45,7 @@ CHUNK = 512
 
 @nb.njit(nogil=True, cache=True)
 def add_taps(out, source, start, stride, rows, weights, first, last):
-    """out[i] += sum over k in [first, last) of weights[k] * source[start + rows[k] * stride + i]."""
+    """out[i] += sum of weights[k] * source[start + rows[k] * stride + i] over first <= k < last."""
     n = out.size
     k = first
     while k + 4 <= last:
@@ -85,6 +85,30 @@ def play_run(out, face, pw, d, d_start, v, v_start, stride_d, stride_v, rows, we
         add_taps(part, d, d_start + x, stride_d, rows, weights, 0, nm)
         add_taps(part, v, v_start + x, stride_v, rows, weights, nm, nt)
         x = y
+
+
+@nb.njit(nogil=True, cache=True)
+def play_streams(up, first, last, spend, gain, b, a, arrays, pw, regions, taps):
+    """Playing, slot A (up = 0) or B (1): row (b, a), configurations first .. last - 1, into V.
+
+    They map to `spend`, `spend` + 1, … of T - 1 and to `gain`, `gain` + 1, … of T.
+    """
+    v, d, wa, wb, _ = arrays
+    rows, weights, n_money, n_taps = taps
+    n_a, n_c = v.shape[2], rows.shape[0]
+    width, width_d = v.shape[3], d.shape[3]
+    x, y = first * n_c, last * n_c
+    z = regions[2] * n_c
+    own = a if up == 0 else b
+    origin, step = (b * n_a, 1) if up == 0 else (a, n_a)  # of the rows along the slot's axis
+    for p in range(2):
+        face = wa[p, b, x:y] if up == 0 else wb[p, a, x - z : y - z]
+        play_run(
+            v[p, b, a, x:y], face, pw,
+            d[p].reshape(-1), origin * width_d + spend * n_c,
+            v[p].reshape(-1), origin * width + gain * n_c,
+            step * width_d, step * width, rows[own], weights[own], n_money[own], n_taps[own],
+        )  # fmt: skip
 
 
 @nb.njit(nogil=True, cache=True)
@@ -154,7 +178,7 @@ def decide_region(up, first, last, v0, v1, n_c, a, b, three, third, passer, pass
 
 
 @nb.njit(nogil=True, cache=True)
-def walk(order, pivot_of, constant, b, a, s_last, s_first, v, d, wa, wb, wc, pw, rules, lay, taps):
+def walk(order, pivot_of, constant, b, a, s_last, s_first, arrays, pw, rules, lay, taps):
     """Fill the states of row (b, a) one by one: s from s_last down to s_first, each in `order`.
 
     The scalar twin of the streams, for the rows where somebody is at the cap and for the one
@@ -162,6 +186,7 @@ def walk(order, pivot_of, constant, b, a, s_last, s_first, v, d, wa, wb, wc, pw,
     to V; `pivot_of` is -1 elsewhere. One call does a whole row: calls are dear, their arguments
     being twenty arrays.
     """
+    v, d, wa, wb, wc = arrays
     three, third, passer = rules
     regions, spend, gain, passes = lay
     rows, weights, n_money, n_taps = taps
@@ -220,38 +245,32 @@ def walk(order, pivot_of, constant, b, a, s_last, s_first, v, d, wa, wb, wc, pw,
 
 
 @nb.njit(nogil=True, cache=True)
-def walk_cap_row(b, a, caps, again, v, d, wa, wb, wc, pw, rules, lay, taps):
+def walk_cap_row(b, a, arrays, pw, again, rules, lay, taps, caps):
     """Fill row (b, a), A or B at the cap (A's configurations only with A at the cap).
 
     With all pivots taken as 0, walking a loop once gives its constant k; the value of the pivot is
     k / (1 - again ** power), the sum of the geometric series of going round for ever.
     """
     orders, counts, pivot_of, powers = caps
+    v = arrays[0]
     n_c = taps[0].shape[0]
     cap = n_c - 1
     constant = np.zeros((2, powers.shape[1]))
     mask = (1 if a == cap else 0) + (2 if b == cap and rules[0] else 0)
     for m, last, first in ((mask + 4, cap, cap), (mask, cap - 1, 0)):
         order = orders[m, : counts[m]]
-        for x in range(last, first - 1, -1):
-            looped = powers[m, 0] >= 0
-            if looped:
-                for turn in range(2):
-                    for c in order:
-                        k = pivot_of[m, c]
-                        if k >= 0:
-                            scale = 1.0 - again ** powers[m, k]
-                            for p in range(2):
-                                v[p, b, a, c * n_c + x] = turn * constant[p, k] / scale
-                    walk(
-                        order, pivot_of[m], constant, b, a, x, x,
-                        v, d, wa, wb, wc, pw, rules, lay, taps,
-                    )
         if powers[m, 0] < 0:
-            walk(
-                order, pivot_of[m], constant, b, a, last, first,
-                v, d, wa, wb, wc, pw, rules, lay, taps,
-            )
+            walk(order, pivot_of[m], constant, b, a, last, first, arrays, pw, rules, lay, taps)
+            continue
+        for s in range(last, first - 1, -1):
+            for turn in range(2):
+                for c in order:
+                    k = pivot_of[m, c]
+                    if k >= 0:
+                        scale = 1.0 - again ** powers[m, k]
+                        for p in range(2):
+                            v[p, b, a, c * n_c + s] = turn * constant[p, k] / scale
+                walk(order, pivot_of[m], constant, b, a, s, s, arrays, pw, rules, lay, taps)
 
 
 @nb.njit(nogil=True, cache=True)
@@ -285,87 +304,44 @@ def play_c(v0, v1, d0, d1, n_c, w0, w1, first, stop, spend, gain, moves, chances
 
 
 @nb.njit(nogil=True, cache=True)
-def solve_plane(
-    b, v, d, wa, wb, wc, pw, again, rules, lay, runs, taps, moves, caps
-):
+def solve_plane(b, v, d, wa, wb, wc, pw, again, rules, lay, runs, taps, moves, caps):
     """Fill V[:, b]: every state with score b of slot B; planes above b must be filled.
 
     Shapes: v (2, nB, nA, K nC), d (2, nB, nA, K' nC), wa (2, nB, K_A nC), wb (2, nA, K_B nC),
     wc (2, nB, nA), all float64, C order; `v` is modified in place. `taps` = (rows, weights, money
-    counts, counts) for each score, `moves` = (units, chances, how many are money) unmerged; `caps` as in `tables.Caps`.
+    counts, counts) for each score, `moves` = (units, chances, how many are money) unmerged; `caps`
+    as in `tables.Caps`.
     """
+    arrays = (v, d, wa, wb, wc)
     three, third, passer = rules
     regions, spend, gain, passes = lay
-    rows, weights, n_money, n_taps = taps
-    n_a = v.shape[2]
-    n_c = rows.shape[0]
+    n_c = taps[0].shape[0]
     cap = n_c - 1
-    width = v.shape[3]
-    width_d = d.shape[3]
     score_b = b if three else -1
-    flat_v = v.reshape(2, -1)
-    flat_d = d.reshape(2, -1)
     only_c = regions[5:6]
     nowhere = np.full(regions[6], -1)
     none = np.zeros((2, 1))
-    for a in range(n_a - 1, -1, -1):
+    for a in range(v.shape[2] - 1, -1, -1):
         v0, v1 = v[0, b, a], v[1, b, a]
-        if a < cap:
-            for r in range(runs.shape[0]):  # A must spin
-                if runs[r, 0] >= regions[1]:
-                    break
-                x, y = runs[r, 0] * n_c, runs[r, 1] * n_c
-                for p in range(2):
-                    play_run(
-                        v[p, b, a, x:y], wa[p, b, x:y], pw,
-                        flat_d[p], b * n_a * width_d + runs[r, 2] * n_c,
-                        flat_v[p], b * n_a * width + runs[r, 3] * n_c,
-                        width_d, width, rows[a], weights[a], n_money[a], n_taps[a],
-                    )
+        for r in range(runs.shape[0]):  # A and B must spin; with B at the cap he is walked
+            up = 0 if runs[r, 0] < regions[1] else 1
+            if a < cap and (up == 0 or b < cap):
+                first, last, spent, gained = runs[r]
+                play_streams(up, first, last, spent, gained, b, a, arrays, pw, regions, taps)
         if a == cap or score_b == cap:  # somebody at the cap: state by state
-            walk_cap_row(b, a, caps, again, v, d, wa, wb, wc, pw, rules, lay, taps)
+            walk_cap_row(b, a, arrays, pw, again, rules, lay, taps, caps)
         else:
-            for r in range(runs.shape[0]):  # B must spin
-                if runs[r, 0] < regions[2]:
-                    continue
-                x, y = runs[r, 0] * n_c, runs[r, 1] * n_c
-                z = regions[2] * n_c
-                for p in range(2):
-                    play_run(
-                        v[p, b, a, x:y], wb[p, a, x - z : y - z], pw,
-                        flat_d[p], a * width_d + runs[r, 2] * n_c,
-                        flat_v[p], a * width + runs[r, 3] * n_c,
-                        n_a * width_d, n_a * width, rows[b], weights[b], n_money[b], n_taps[b],
-                    )
-            # C decides: one configuration, which leans on itself along s
-            walk(
-                only_c, nowhere, none, b, a, cap, 0, v, d, wa, wb, wc, pw, rules, lay, taps,
-            )
+            # C decides: one configuration, which leans on itself along s; then C must spin.
+            walk(only_c, nowhere, none, b, a, cap, 0, arrays, pw, rules, lay, taps)
             play_c(
                 v0, v1, d[0, b, a], d[1, b, a], n_c, pw * wc[0, b, a], pw * wc[1, b, a],
                 regions[4], regions[5], spend, gain, moves[0], moves[1], moves[2],
-            )
-            if regions[4] > regions[3]:  # B decides
-                x, y, z = regions[3] * n_c, regions[4] * n_c, regions[2] * n_c
-                for p in range(2):
-                    play_run(
-                        v[p, b, a, x:y], wb[p, a, x - z : y - z], pw,
-                        flat_d[p], a * width_d + spend[regions[3]] * n_c,
-                        flat_v[p], a * width + x,
-                        n_a * width_d, n_a * width, rows[b], weights[b], n_money[b], n_taps[b],
-                    )
-                decide_region(
-                    1, regions[3], regions[4], v0, v1, n_c, a, score_b, three, third, passer, passes
-                )
+            )  # fmt: skip
+            first, last = regions[3], regions[4]
+            if last > first:  # B decides
+                play_streams(1, first, last, spend[first], first, b, a, arrays, pw, regions, taps)
+                decide_region(1, first, last, v0, v1, n_c, a, score_b, three, third, passer, passes)
         if a < cap:  # A decides
-            x, y = regions[1] * n_c, regions[2] * n_c
-            for p in range(2):
-                play_run(
-                    v[p, b, a, x:y], wa[p, b, x:y], pw,
-                    flat_d[p], b * n_a * width_d + spend[regions[1]] * n_c,
-                    flat_v[p], b * n_a * width + x,
-                    width_d, width, rows[a], weights[a], n_money[a], n_taps[a],
-                )
-            decide_region(
-                0, regions[1], regions[2], v0, v1, n_c, a, score_b, three, third, passer, passes
-            )
+            first, last = regions[1], regions[2]
+            play_streams(0, first, last, spend[first], first, b, a, arrays, pw, regions, taps)
+            decide_region(0, first, last, v0, v1, n_c, a, score_b, three, third, passer, passes)

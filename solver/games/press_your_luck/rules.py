@@ -7,8 +7,8 @@ nothing. The player **up** is the first in turn order who has a spin.
 * Up with passed spins, he must spin one. Otherwise he may play one of his earned spins or pass them
   **all** to the highest-scoring opponent still in; they become that opponent's passed spins. Two
   opponents level: the passer picks (``tied_pass = "passer"``), or the next in turn order gets them.
-* A spin pays money (the spin is used), or money plus a spin (one spin is earned in its place), or it
-  is a whammy: the spin is used, the score is 0, the passed spins left become earned. The last
+* A spin pays money (the spin is used), or money plus a spin (one spin is earned in its place), or
+  it is a whammy: the spin is used, the score is 0, the passed spins left become earned. The last
   whammy (`max_whammies`) puts the player out.
 * `third_place_spins`: strictly behind both others, with all three in, a player must play.
 * At the cap a player passes whenever he may, to the next in turn order if the others are level;

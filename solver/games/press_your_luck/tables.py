@@ -14,8 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.games.press_your_luck.board import Outcomes
-from solver.games.press_your_luck.tiers import A, B, C, Layout, Tier, canonical_tier
-from solver.games.press_your_luck.tiers import configuration_index, layout, slots_of
+from solver.games.press_your_luck.tiers import (
+    A,
+    B,
+    C,
+    Layout,
+    Tier,
+    canonical_tier,
+    configuration_index,
+    layout,
+    slots_of,
+)
 
 Payoffs = NDArray[np.float64]
 """(2, nB, nA, K nC): the payoffs of slots A and B in row order (see `tiers`)."""

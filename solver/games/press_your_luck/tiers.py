@@ -28,7 +28,7 @@ Source: the games page (order without gathers), DESIGN 1 (tier, key).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,9 +66,7 @@ def merge_whammies(whammies: int, spins: int, max_whammies: int) -> int:
 
 def canonical_tier(spins: int, whammies: tuple[int, ...], max_whammies: int) -> Tier:
     """The tier that holds the states with these whammies; those of a player out are kept."""
-    merged = (
-        w if w >= max_whammies else merge_whammies(w, spins, max_whammies) for w in whammies
-    )
+    merged = (w if w >= max_whammies else merge_whammies(w, spins, max_whammies) for w in whammies)
     return Tier(spins, tuple(merged))
 
 
@@ -158,10 +156,10 @@ class Layout:
         return len(self.configurations)
 
 
-@lru_cache(maxsize=None)
+@cache
 def configurations(spins: int, three: bool) -> tuple[tuple[int, ...], ...]:
     """The configurations in row order, each (earned A, passed A, …, earned C, passed C)."""
-    found = []
+    found: list[tuple[int, ...]] = []
     for pa in range(spins, -1, -1):
         for ea in range(spins - pa, -1, -1):
             left = spins - pa - ea
@@ -172,13 +170,13 @@ def configurations(spins: int, three: bool) -> tuple[tuple[int, ...], ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=None)
+@cache
 def configuration_index(spins: int, three: bool) -> dict[tuple[int, ...], int]:
     """The row of each configuration."""
     return {c: i for i, c in enumerate(configurations(spins, three))}
 
 
-@lru_cache(maxsize=None)
+@cache
 def layout(spins: int, three: bool) -> Layout:
     """The layout of T = `spins` >= 1 spins over three players in (or two)."""
     table = configurations(spins, three)
@@ -194,7 +192,7 @@ def layout(spins: int, three: bool) -> Layout:
         forced = passed > 0
 
         def holding(slot: int, e: int, p: int, base: tuple[int, ...]) -> tuple[int, ...]:
-            return base[: 2 * slot] + (e, p) + base[2 * slot + 2 :]
+            return (*base[: 2 * slot], e, p, *base[2 * slot + 2 :])
 
         region[i] = 2 * up + (FORCED if forced else DECIDES)
         if forced:
