@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 import typer
 
@@ -23,8 +26,26 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+class _Interrupted(Exception):
+    """Ctrl+C in a command; Typer would swallow a KeyboardInterrupt."""
+
+
+def _interruptible(command: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(command)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except KeyboardInterrupt:
+            raise _Interrupted from None
+
+    return call
+
+
 for module in (solve, plan, query, status, verify, bench):
-    app.command()(getattr(module, module.__name__.rpartition(".")[2]))
+    name = module.__name__.rpartition(".")[2]
+    app.command(name)(_interruptible(getattr(module, name)))
 
 
 def main() -> None:
@@ -41,7 +62,7 @@ def run(arguments: list[str]) -> int:
     except LuckbaseError as error:
         print(f"luckbase: {error}", file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, _Interrupted):
         again = f"luckbase {shlex.join(arguments)}"
         print(f"\nluckbase: interrupted; nothing solved is lost: {again}", file=sys.stderr)
         return 130
@@ -57,6 +78,9 @@ def run(arguments: list[str]) -> int:
 def _usage(error: Exception) -> int:
     """Exit code 2 and a sentence for what click says of the arguments; anything else is a bug."""
     show = getattr(error, "format_message", None)
+    if type(error).__name__ == "NoArgsIsHelpError" and show is not None:
+        print(show(), file=sys.stderr)
+        return 2
     if show is None:
         if isinstance(error, OSError) and error.filename:
             print(f"luckbase: {error.filename}: {error.strerror}", file=sys.stderr)

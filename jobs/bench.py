@@ -39,7 +39,8 @@ def bench(
         typer.Argument(metavar="SUITE...", help=f"Of {', '.join(SUITES)}; all if not given."),
     ] = None,
     results: Annotated[
-        Path | None, typer.Option(help="Where to solve; a temporary folder if not given.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Where to solve; a temporary folder if not given."),
     ] = None,
 ) -> None:
     """Time the kernel, whole solves, the store and the probe, side by side with peers."""

@@ -18,7 +18,7 @@ def plan(
     settings: options.Settings = None,
     results: options.Results = Path("results"),
     workers: Annotated[
-        int | None, typer.Option(help="Shards at once; all cores if not given.", min=1)
+        int | None, typer.Option(metavar="N", help="Shards at once; all cores if not given.", min=1)
     ] = None,
     memory: Annotated[
         float | None, typer.Option(help="GB that shards in flight may use.", metavar="GB", min=0.01)

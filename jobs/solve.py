@@ -22,10 +22,10 @@ def solve(
     settings: options.Settings = None,
     results: options.Results = Path("results"),
     workers: Annotated[
-        int | None, typer.Option(help="Shards at once; all cores if not given.", min=1)
+        int | None, typer.Option(metavar="N", help="Shards at once; all cores if not given.", min=1)
     ] = None,
     address: Annotated[
-        str | None, typer.Option(help="A running Ray cluster (it must share DIR).")
+        str | None, typer.Option(metavar="ADDR", help="A running Ray cluster (it must share DIR).")
     ] = None,
     memory: Annotated[
         float | None, typer.Option(help="GB that shards in flight may use.", metavar="GB", min=0.01)

@@ -20,7 +20,7 @@ def verify(
         typer.Option(metavar="N", min=0, help=f"Rows to recompute from the rules ({SAMPLE})."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Recompute every row.")] = False,
-    seed: Annotated[int, typer.Option(help="Which rows are drawn.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Which rows are drawn.", min=0)] = 0,
     results: options.Results = Path("results"),
     as_json: options.Json = False,
 ) -> int:

@@ -1,0 +1,324 @@
+"""The command line: exit codes, sentences, JSON, pipes, interruption."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from jobs.app import run
+
+ROOT = Path(__file__).parents[2]
+TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
+SMALL = ["--set", "frontier=1"]
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs a command in this process: exit code, stdout, stderr."""
+
+    def call(*words: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = run(list(words))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder with the tiny board's table."""
+    folder = tmp_path_factory.mktemp("results")
+    assert run(["solve", TINY, *SMALL, "--results", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def table(results: Path, tmp_path: Path) -> Path:
+    """A copy of that table, to damage."""
+    (there,) = results.glob("*/*/*")
+    return Path(shutil.copytree(there, tmp_path / "press-your-luck" / "tiny" / there.name))
+
+
+def one_sentence(err: str) -> str:
+    assert err.startswith("luckbase: ")
+    assert err.count("\n") == 1, err
+    return err.strip()
+
+
+def test_help_and_import_do_not_load_anything_heavy() -> None:
+    code = (
+        "import sys; from jobs.app import run; run(['--help']); run(['solve', '--help']);"
+        "print([m for m in ('ray', 'numba', 'pyarrow', 'numpy', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip().endswith("[]")
+
+
+def test_solve_prints_the_tables_folder_and_solving_again_does_nothing(
+    command: Command, tmp_path: Path
+) -> None:
+    code, out, err = command("solve", TINY, *SMALL, "--results", str(tmp_path))
+    assert code == 0
+    assert (Path(out.strip()) / "manifest.json").is_file()
+    assert "Play or pass?" in err
+    before = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.parquet")}
+    code, again, err = command("solve", TINY, *SMALL, "--results", str(tmp_path))
+    assert (code, again) == (0, out)
+    assert "nothing to do" in err
+    assert before == {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.parquet")}
+
+
+def test_query_answers_with_the_contracts_fields_in_their_order(
+    command: Command, results: Path
+) -> None:
+    code, out, _ = command(
+        "query", TINY, "scores=0,1000,500", "earned=0,1,0", "--json", "--results", str(results)
+    )
+    assert code == 0
+    answer = json.loads(out)
+    assert list(answer) == [
+        "board", "state", "to_act", "value", "actions", "best", "toss_up", "error", "source",
+    ]  # fmt: skip
+    assert answer["state"] == {
+        "scores": [0, 1000, 500], "earned": [0, 1, 0], "passed": [0, 0, 0], "whammies": [0, 0, 0],
+    }  # fmt: skip
+    assert answer["to_act"] == 2
+    assert [a["action"] for a in answer["actions"]] == ["play", "pass to 3"]
+    assert answer["best"] == "play"
+    assert answer["source"] == "table"
+    assert sum(answer["value"]) == pytest.approx(1, abs=1e-6)
+    assert answer["actions"][0]["value"][1] > answer["actions"][1]["value"][1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["scores=0,1010,500"], "scores: 1010 is not on this board's $500 grid; nearest are 1000"),
+        (["scores=0,-500,500"], "-500 is negative"),
+        (["scores=0,3500,500"], "3500 is above this board's cap of $3000; nearest is 3000"),
+        (["scores=0,0,0", "earned=0,9,0"], "beyond this table's frontier: 9 spins"),
+        (["scores=0,0,0", "whammies=4,0,0", "earned=1,0,0"], "player 1 is out"),
+        (["scores=0,0,0", "score=1"], "unknown field 'score'; did you mean 'scores'?"),
+        (["scores=0,0"], "has 2 values"),
+        (["scores=0,x,0"], "'x' is not a whole number"),
+        (["earned=0,1,0"], "scores is missing"),
+        (["scores"], "not FIELD=VALUE"),
+        (["scores=0,0,0", "scores=0,0,0"], "given twice"),
+        (["scores=0,0,0", "whammies=4,4,4"], "somebody must be in"),
+        (["scores=0,0,0", "whammies=5,0,0"], "5 is too many"),
+        (["scores=0,0,0", "passed=0,-1,0"], "passed: -1 is negative"),
+    ],
+)
+def test_a_state_that_is_not_one_is_refused_in_one_sentence(
+    command: Command, results: Path, words: list[str], said: str
+) -> None:
+    code, out, err = command("query", TINY, *words, "--results", str(results))
+    assert code == 2
+    assert out == ""
+    assert said in one_sentence(err)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["solve", "nowhere.toml"], "no such file"),
+        (["solve", TINY, "--set", "frontier"], "not NAME=VALUE"),
+        (["solve", TINY, "--set", "fronteir=2"], "did you mean 'frontier'"),
+        (["solve", TINY, "--set", "choices=best"], "does not take 'best' yet"),
+        (["solve", TINY, "--memory", "0.01", "--set", "frontier=6"], "memory: the largest tier"),
+        (["solve", TINY, "--workers", "0"], "--workers"),
+        (["plan", "nowhere.toml"], "no such file"),
+        (["frobnicate"], "frobnicate"),
+        (["query", TINY], "give a state"),
+        (["query", "nowhere", "scores=0,0,0"], "no such table or board file"),
+        (["bench", TINY, "kernal"], "did you mean 'kernel'?"),
+    ],
+)
+def test_a_wrong_request_is_one_sentence_and_exit_code_2(
+    command: Command, tmp_path: Path, words: list[str], said: str
+) -> None:
+    extra = ["--results", str(tmp_path)] if words[0] in ("solve", "plan") else []
+    code, out, err = command(*words, *extra)
+    assert code == 2
+    assert out == ""
+    assert said in one_sentence(err)
+    assert not any(tmp_path.rglob("*.parquet"))
+
+
+def test_a_board_without_a_table_is_named_with_the_command_that_makes_one(
+    command: Command, tmp_path: Path
+) -> None:
+    code, _, err = command("query", TINY, "scores=0,0,0", "--results", str(tmp_path))
+    assert code == 1
+    assert f"luckbase solve {TINY}" in one_sentence(err)
+
+
+STATES = "scores_1,scores_2,scores_3,earned_1,earned_2,earned_3\n0,1000,500,0,1,0\n500,0,0,1,0,0\n"
+
+
+def test_a_batch_answers_csv_json_lines_and_parquet_alike(
+    command: Command, results: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "in.csv").write_text(STATES)
+    rows = list(csv.DictReader(io.StringIO(STATES)))
+    lines = [
+        {"scores": [int(r[f"scores_{i}"]) for i in (1, 2, 3)],
+         "earned": [int(r[f"earned_{i}"]) for i in (1, 2, 3)]} for r in rows
+    ]  # fmt: skip
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    pq.write_table(pa.Table.from_pylist(lines), tmp_path / "in.parquet")
+    answers = []
+    for ending in ("csv", "jsonl", "parquet"):
+        out = tmp_path / f"out-{ending}.jsonl"
+        code, _, _ = command(
+            "query", TINY, "--batch", str(tmp_path / f"in.{ending}"), "--out", str(out), "--best",
+            "--results", str(results),
+        )  # fmt: skip
+        assert code == 0
+        answers.append(
+            [
+                {k: v for k, v in json.loads(line).items() if k.startswith(("payoff", "best"))}
+                for line in out.read_text().splitlines()
+            ]
+        )
+    assert answers[0] == answers[1] == answers[2]
+    assert [row["best"] for row in answers[0]] == ["play", "play"]
+    _, single, _ = command(
+        "query", TINY, "scores=0,1000,500", "earned=0,1,0", "--json", "--results", str(results)
+    )
+    value = json.loads(single)["value"]
+    assert [answers[0][0][f"payoff_{i}"] for i in (1, 2, 3)] == value
+
+
+def test_a_batch_goes_through_a_pipe(results: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "jobs", "query", TINY, "--batch", "-", "--results", str(results)],
+        input=STATES, cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert len(rows) == 2
+    assert float(rows[0]["payoff_2"]) == pytest.approx(0.7774063, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("in.csv", STATES + "0,7,0,0,0,0\n", "row 3: scores: 7 is not on this board's $500 grid"),
+        ("in.csv", STATES + "0,0,0,0,7,0\n", "row 3: is beyond this table's frontier"),
+        ("in.csv", "a,b\n1,2\n", "no column of a state"),
+        ("in.csv", "scores_1,scores_2\n1,2\n", "column scores_3 is missing"),
+        ("in.csv", "scores_1,scores_2,scores_3\n0,0.5,0\n", "must hold whole numbers"),
+        ("in.csv", 'scores\n"0,0"\n', "has 2 values, not 3"),
+        ("in.jsonl", "{", "in.jsonl"),
+        ("in.parquet", "no", "in.parquet"),
+        ("in.xlsx", "no", "not a format known here"),
+    ],
+)
+def test_a_wrong_batch_is_one_sentence_and_leaves_no_file(
+    command: Command, results: Path, tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    out = tmp_path / "out.csv"
+    code, _, err = command(
+        "query", TINY, "--batch", str(tmp_path / name), "--out", str(out),
+        "--results", str(results),
+    )  # fmt: skip
+    assert code == 2
+    assert said in one_sentence(err)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [name]
+
+
+def test_verify_passes_a_sound_table_and_names_a_flipped_byte(
+    command: Command, table: Path
+) -> None:
+    code, out, _ = command("verify", str(table), "--all")
+    assert code == 0
+    assert "agree with the rules" in out
+    file = sorted(table.rglob("*.parquet"))[3]
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    code, out, _ = command("verify", str(table), "--json")
+    assert code == 1
+    said = json.loads(out)
+    assert said["ok"] is False
+    assert [str(file) in fault for fault in said["faults"]] == [True]
+
+
+def test_status_says_what_changed_in_a_board(command: Command, tmp_path: Path) -> None:
+    board = tmp_path / "mine.toml"
+    board.write_text(Path(TINY).read_text())
+    results = str(tmp_path / "results")
+    assert command("solve", str(board), *SMALL, "--results", results)[0] == 0
+    code, out, _ = command("status", "--results", results)
+    assert (code, out[:8]) == (0, "complete")
+    board.write_text(board.read_text().replace("score_cap = 3000", "score_cap = 2500"))
+    code, out, _ = command("status", "--results", results)
+    assert code == 1
+    assert out.startswith("stale")
+    assert "score_cap: was 3000, now 2500" in out
+    _, _, err = command("solve", str(board), *SMALL, "--results", results)
+    assert "score_cap: was 3000, now 2500" in err
+    tables = list((tmp_path / "results").glob("*/*/*/manifest.json"))
+    assert len(tables) == 2
+    # A question to the board file goes to the table of the board as it is now.
+    code, _, err = command("query", str(board), "scores=0,2500,0", "earned=1,0,0",
+                           "--results", results)  # fmt: skip
+    assert (code, err) == (0, "")
+
+
+def test_plan_counts_the_states_of_the_games_page(command: Command, tmp_path: Path) -> None:
+    board = str(ROOT / "boards/press-your-luck/1985-02.toml")
+    code, out, _ = command(
+        "plan", board, "--set", "score_unit=500", "--json", "--results", str(tmp_path),
+        "--memory", "8",
+    )  # fmt: skip
+    assert code == 0
+    assert json.loads(out)["states"] == pytest.approx(3.39e6 + 3.95e7, rel=2e-3)
+
+
+def test_plan_refuses_what_does_not_fit(command: Command, tmp_path: Path) -> None:
+    board = str(ROOT / "boards/press-your-luck/1985-02.toml")
+    code, _, err = command(
+        "plan", board, "--set", "frontier=8", "--memory", "1", "--results", str(tmp_path)
+    )
+    assert code == 2
+    assert "memory: the largest tier needs" in err
+
+
+def test_an_interrupted_solve_ends_with_130_and_the_command_that_goes_on(tmp_path: Path) -> None:
+    words = ["solve", TINY, "--set", "frontier=4", "--results", str(tmp_path), "--workers", "1"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jobs", *words], cwd=ROOT, stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.rglob("payoffs.parquet")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert out == ""
+    assert f"nothing solved is lost: luckbase {' '.join(words)}" in err
+    done = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("payoffs.parquet")}
+    assert run(words) == 0
+    assert all(p.stat().st_mtime_ns == then for p, then in done.items())
+    assert not list(tmp_path.rglob("*.part"))

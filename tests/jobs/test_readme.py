@@ -1,0 +1,94 @@
+"""The README is checked: its table of commands, its examples, what CI takes from it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from jobs.app import app, run
+from tests.jobs.commands import README, with_table
+
+ROOT = README.parent
+TEXT = README.read_text(encoding="utf-8")
+
+
+def test_the_table_of_commands_is_the_command_lines_own() -> None:
+    assert with_table(TEXT) == TEXT, "run python -m tests.jobs.commands"
+
+
+def test_every_command_and_every_option_has_help() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    for name, command in commands.items():
+        assert command.help, name
+        for parameter in command.params:
+            assert getattr(parameter, "help", None), f"{name} {parameter.name}"
+
+
+def test_every_command_in_the_readme_is_one_that_the_command_line_takes() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    called = re.findall(r"luckbase (\w+)(?: |$|`)", TEXT)
+    assert {name for name in called if name in commands} >= {"solve", "query", "verify", "bench"}
+    shell = "\n".join(re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL))
+    for name in re.findall(r"luckbase (\w+)", shell):
+        assert name in commands
+
+
+def test_every_dependency_has_its_sentence() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = project["dependencies"] + project["optional-dependencies"]["test"]
+    table = TEXT[TEXT.index("| package |") : TEXT.index("## Test")]
+    for requirement in wanted:
+        name = re.split(r"[<>=]", requirement)[0]
+        assert re.search(rf"\b{name}\b", table), name
+
+
+def test_every_option_of_a_board_is_in_the_readme() -> None:
+    from solver.games.press_your_luck.board import PressYourLuckBoard
+
+    for option in PressYourLuckBoard.options():
+        assert f"| `{option}` |" in TEXT
+
+
+def test_the_python_example_runs_and_prints_an_answer(tmp_path: Path) -> None:
+    example = next(iter(re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)))
+    example = example.replace('"boards/', f'"{ROOT}/boards/')
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True,
+        env={**__import__("os").environ, "PYTHONPATH": str(ROOT)}, check=True,
+    )  # fmt: skip
+    assert done.stdout.startswith("play (0.0, 0.777406")
+
+
+def test_the_examples_questions_are_answered_as_the_readme_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One spin left needs a frontier of 1 only: the first line of the README's sample."""
+    board = str(ROOT / "boards/press-your-luck/1985-02.toml")
+    settings = ["--set", "score_unit=500", "--set", "frontier=1", "--results", str(tmp_path)]
+    assert run(["solve", board, *settings]) == 0
+    table = capsys.readouterr().out.strip()
+    sample = re.search(r"ahead, one spin left +(.*?) {2,}([\d.]+) {2,}([\d.]+) {2,}(.*)\n", TEXT)
+    assert sample
+    assert run(["query", table, *sample[1].split()]) == 0
+    said = capsys.readouterr().out
+    assert f"best: {sample[4].strip()}" in said
+    for number in (sample[2], sample[3]):
+        assert f" {number[:5]}" in said
+
+
+def test_ci_runs_the_readmes_test_command_word_for_word() -> None:
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    awk = re.search(r"command=\$\((awk .*?README\.md)\)", script, re.DOTALL)
+    assert awk
+    found = subprocess.run(
+        ["bash", "-c", awk[1]], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert found in TEXT
+    assert found.endswith("python -m pytest")
+    assert 'bash -euo pipefail -c "$command"' in script

@@ -1,0 +1,52 @@
+"""The house's walls: who may import whom (DESIGN 3)."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NEVER = {
+    "solver": {"ray", "pyarrow", "typer", "rich", "matplotlib", "cluster", "jobs", "tests"},
+    "cluster": {"typer", "rich", "matplotlib", "jobs", "tests"},
+    "jobs": {"tests", "ray"},
+}
+ONLY_THESE_KNOW_RAY = {"cluster/driver.py", "cluster/worker.py", "cluster/session.py"}
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level packages that a file imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+FILES = [path for room in NEVER for path in sorted((ROOT / room).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_room_does_not_know_what_it_must_not(path: Path) -> None:
+    name = path.relative_to(ROOT)
+    assert not imported(path) & NEVER[name.parts[0]]
+    if "ray" in imported(path):
+        assert str(name) in ONLY_THESE_KNOW_RAY
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_module_says_what_it_is_and_stays_short(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(text)), "no docstring"
+    assert text.count("\n") <= 400
+
+
+@pytest.mark.parametrize("name", ["solver", "cluster", "jobs"])
+def test_the_rule_catches_a_forbidden_import(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.py"
+    path.write_text("def f():\n    from jobs.app import run\n    import tests.x\n")
+    assert imported(path) & NEVER[name]
