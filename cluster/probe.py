@@ -40,7 +40,9 @@ from solver.errors import CorruptTableError, MissingTableError, StateError
 from solver.game import TERMINAL, Floats, Game, Ints
 
 CACHED_GROUPS = 256
-"""Decoded row groups that a table remembers; 400 kB each."""
+"""Decoded row groups that a table remembers; 400 kB each. More at once are not remembered."""
+GROUPS_A_JOB, GROUPS_A_READ = 256, 8
+"""Row groups that a thread takes of a file, and that it decodes at once."""
 
 D = TypeVar("D")
 
@@ -163,63 +165,65 @@ class Table:
         if over.any():
             payoffs[over] = final_payoffs(self.game, states[over])
         found = over | np.isin(numbers, list(self._entries))
-        work = []
         order = np.lexsort((rows, numbers))
         order = order[found[order] & ~over[order]]
-        for at in _runs(order, numbers[order]):
-            entry = self._entries[int(numbers[at[0]])][1]
-            groups = rows[at] // entry.row_group_rows
-            work += [(entry, int(groups_at[0]), at_group) for groups_at, at_group in
-                     _paired_runs(groups, at)]  # fmt: skip
-
-        def look(job: tuple[FileEntry, int, Ints]) -> None:
-            entry, group, at = job
-            decoded = self._group(entry, group, remember=len(work) <= CACHED_GROUPS)
-            payoffs[at] = decoded[rows[at] - group * entry.row_group_rows]
-
-        if len(work) <= 64:
-            for job in work:
-                look(job)
+        jobs = [(self._entries[int(numbers[at[0]])][1], at) for at in _runs(order, numbers[order])]
+        groups = [np.unique(rows[at] // entry.row_group_rows) for entry, at in jobs]
+        if sum(map(len, groups)) <= CACHED_GROUPS:
+            for (entry, at), wanted in zip(jobs, groups, strict=True):
+                self._look(entry, wanted, at, rows, payoffs)
         else:
-            for entry, _, _ in work:
-                self._file(entry)
-            chunks = [work[i : i + 64] for i in range(0, len(work), 64)]
+            parts = [
+                (entry, part, at)
+                for (entry, at), wanted in zip(jobs, groups, strict=True)
+                for part in np.array_split(wanted, -(-len(wanted) // GROUPS_A_JOB))
+            ]
             with ThreadPoolExecutor(os.cpu_count()) as pool:
-                list(pool.map(lambda jobs: self._look_each(jobs, rows, payoffs), chunks))
+                for done in [
+                    pool.submit(self._look_through, *part, rows, payoffs) for part in parts
+                ]:
+                    done.result()
         return payoffs, found
 
-    def _look_each(
-        self, jobs: list[tuple[FileEntry, int, Ints]], rows: Ints, payoffs: Floats
-    ) -> None:
-        """A thread's share of many row groups: files of its own, nothing remembered."""
-        files: dict[int, pq.ParquetFile] = {}
-        for entry, group, at in jobs:
-            if entry.tier not in files:
-                files[entry.tier] = self._open(entry)
-            decoded = self._decode(files[entry.tier], entry, group)
-            payoffs[at] = decoded[rows[at] - group * entry.row_group_rows]
-        for file in files.values():
-            file.close()
-
-    def _group(self, entry: FileEntry, group: int, remember: bool) -> Floats:
-        key = (entry.tier, group)
-        if key in self._groups:
+    def _look(self, entry: FileEntry, groups: Ints, at: Ints, rows: Ints, payoffs: Floats) -> None:
+        """Fill payoffs[at] from few row groups, which are remembered."""
+        for group in groups:
+            key = (entry.tier, int(group))
+            if key not in self._groups:
+                columns = self._decode(self._file(entry), entry, [int(group)])
+                self._groups[key] = np.stack(columns, axis=1)
+                if len(self._groups) > CACHED_GROUPS:
+                    self._groups.popitem(last=False)
             self._groups.move_to_end(key)
-            return self._groups[key]
-        decoded = self._decode(self._file(entry), entry, group)
-        if remember:
-            self._groups[key] = decoded
-            if len(self._groups) > CACHED_GROUPS:
-                self._groups.popitem(last=False)
-        return decoded
+            inside = rows[at] // entry.row_group_rows == group
+            payoffs[at[inside]] = self._groups[key][rows[at[inside]] % entry.row_group_rows]
 
-    def _decode(self, file: pq.ParquetFile, entry: FileEntry, group: int) -> Floats:
-        """The payoffs of one row group: (rows, players)."""
+    def _look_through(
+        self, entry: FileEntry, groups: Ints, at: Ints, rows: Ints, payoffs: Floats
+    ) -> None:
+        """Fill the payoffs of those in `at` (sorted by row) that lie in many row groups.
+
+        A thread's share: a file handle of its own, several groups a read, nothing remembered.
+        """
+        size = entry.row_group_rows
+        of = rows[at] // size
+        with self._open(entry) as file:
+            for span in np.array_split(groups, -(-len(groups) // GROUPS_A_READ)):
+                first, last = np.searchsorted(of, [span[0], span[-1] + 1])
+                wanted = at[first:last]
+                position = np.searchsorted(span, of[first:last]) * size + rows[wanted] % size
+                for i, column in enumerate(self._decode(file, entry, span.tolist())):
+                    payoffs[wanted, i] = column[position]
+
+    def _decode(
+        self, file: pq.ParquetFile, entry: FileEntry, groups: list[int]
+    ) -> list[NDArray[np.float32]]:
+        """The payoffs in some row groups, behind one another: a column a player."""
         try:
-            read = file.read_row_group(group, columns=self.manifest.payoffs, use_threads=False)
+            read = file.read_row_groups(groups, columns=self.manifest.payoffs, use_threads=False)
         except (OSError, pa.ArrowException, IndexError) as error:
             raise CorruptTableError(f"{self._path(entry)}: {_line(error)}") from None
-        return np.stack([column.to_numpy() for column in read.columns], axis=1)
+        return [column.to_numpy() for column in read.columns]
 
     def _path(self, entry: FileEntry) -> Path:
         return tier_file(self.path, self._entries[entry.tier][0])
@@ -315,11 +319,6 @@ def _runs(items: Ints, labels: Ints) -> Iterable[Ints]:
     """The runs of `items` over equal neighbours in `labels`."""
     if len(items):
         yield from np.split(items, np.flatnonzero(np.diff(labels)) + 1)
-
-
-def _paired_runs(labels: Ints, items: Ints) -> Iterable[tuple[Ints, Ints]]:
-    cuts = np.flatnonzero(np.diff(labels)) + 1
-    return zip(np.split(labels, cuts), np.split(items, cuts), strict=True)
 
 
 def _line(error: BaseException) -> str:
