@@ -30,10 +30,10 @@ from cluster.plan import Plan, make_plan
 from cluster.schedule import Commit, Drop, Instruction, Schedule, Solve
 from cluster.session import Workers, ray_session, threads
 from cluster.worker import Receipt, Task, peak_memory
-from solver import load_game
+from solver import load_tiered_game
 from solver.board import Board
 from solver.errors import CorruptTableError, MemoryLimitError, MissingTableError, RequestError
-from solver.game import Game
+from solver.game import TieredGame
 
 MEMORY_SHARE = 0.7
 """Of the machine's free memory, what shards in flight may use unless told otherwise."""
@@ -94,7 +94,7 @@ def solve(
     Raises RequestError for what can not be done (too little memory or disk, another solve of the
     same table running), CorruptTableError where the table's manifest is damaged.
     """
-    game = load_game(board)
+    game = load_tiered_game(board)
     count = workers or os.cpu_count() or 1
     plan = make_plan(game, count)
     table = table_directory(Path(results).absolute(), game)
@@ -124,7 +124,7 @@ class _Run:
 
     def __init__(
         self,
-        game: Game[Any],
+        game: TieredGame[Any],
         plan: Plan,
         table: Path,
         manifest: Manifest,
@@ -219,7 +219,7 @@ class _Run:
         write_manifest(self.table, self.manifest)
 
 
-def _payoff_bytes(game: Game[Any], tier: Any) -> int:
+def _payoff_bytes(game: TieredGame[Any], tier: Any) -> int:
     from cluster.plan import payoff_bytes
 
     return payoff_bytes(game, tier)
@@ -233,7 +233,7 @@ def _size(path: Path) -> int:
 
 
 def _open_ledger(
-    game: Game[Any], table: Path, force: bool, board_file: str, settings: dict[str, str]
+    game: TieredGame[Any], table: Path, force: bool, board_file: str, settings: dict[str, str]
 ) -> Manifest:
     """The manifest to go on from; files that it does not name are swept away."""
     try:

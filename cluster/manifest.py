@@ -36,7 +36,7 @@ from cluster.store import FORMAT, KEY_SHIFT, PAYOFF_ERROR, beside, payoff_column
 from cluster.store import replace as rename
 from solver.board import Board, board_hash, canonical
 from solver.errors import CorruptTableError, MissingTableError
-from solver.game import Game
+from solver.game import TieredGame
 
 NAME = "manifest.json"
 
@@ -105,18 +105,18 @@ def solver_version() -> str:
         return "not installed"
 
 
-def solve_id(game: Game[Any]) -> str:
+def solve_id(game: TieredGame[Any]) -> str:
     """What names a solve: all that changes values or rows. 12 hexadecimal digits."""
     said = [FORMAT, game.board.game, board_hash(game.board), game.rules_version]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]
 
 
-def table_directory(results: Path, game: Game[Any]) -> Path:
+def table_directory(results: Path, game: TieredGame[Any]) -> Path:
     """results/<game>/<board>/<solve id>."""
     return results / game.board.game / game.board.name / solve_id(game)
 
 
-def new_manifest(game: Game[Any], board_file: str, settings: dict[str, str]) -> Manifest:
+def new_manifest(game: TieredGame[Any], board_file: str, settings: dict[str, str]) -> Manifest:
     """The manifest of a table of which nothing is solved yet."""
     board: Board = game.board
     constant = list(game.tier_fields(game.tiers()[0]))

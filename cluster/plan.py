@@ -13,7 +13,7 @@ from typing import Any
 
 from cluster.schedule import Commit, Drop, Schedule, Shard
 from cluster.store import row_group_rows, tier_folder
-from solver.game import Game
+from solver.game import TieredGame
 
 SOLVE_NS = 14.0
 """Nanoseconds a state in the kernel, one core; children's pages and the whammy faces included."""
@@ -59,13 +59,13 @@ class Plan:
         return sum(sorted((s.memory for s in self.shards), reverse=True)[:workers])
 
 
-def make_plan(game: Game[Any], workers: int = 1) -> Plan:
+def make_plan(game: TieredGame[Any], workers: int = 1) -> Plan:
     """The plan of the game's full table."""
     return _make_plan(game, workers)
 
 
 @lru_cache(maxsize=4)
-def _make_plan(game: Game[Any], workers: int) -> Plan:
+def _make_plan(game: TieredGame[Any], workers: int) -> Plan:
     tiers = list(game.tiers())
     index = {tier: i for i, tier in enumerate(tiers)}
     shards = []
@@ -88,7 +88,7 @@ def _make_plan(game: Game[Any], workers: int) -> Plan:
     )
 
 
-def payoff_bytes(game: Game[Any], tier: Any) -> int:
+def payoff_bytes(game: TieredGame[Any], tier: Any) -> int:
     """Bytes of a tier's payoffs as the kernel keeps them."""
     size = 8
     for length in game.shape(tier):

@@ -33,11 +33,11 @@ from numpy.typing import NDArray
 
 from cluster.manifest import FileEntry, Manifest, read_manifest
 from cluster.store import tier_file, tier_folder
-from solver import load_game
+from solver import load_tiered_game
 from solver.backup import Edges, evaluate, expand, final_payoffs
 from solver.board import board_from_canonical
 from solver.errors import CorruptTableError, MissingTableError, StateError
-from solver.game import TERMINAL, Floats, Game, Ints
+from solver.game import TERMINAL, Floats, Ints, TieredGame
 
 CACHED_GROUPS = 256
 """Decoded row groups that a table remembers; 400 kB each. More at once are not remembered."""
@@ -94,7 +94,7 @@ class Table:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.manifest: Manifest = read_manifest(path)
-        self.game: Game[Any] = load_game(
+        self.game: TieredGame[Any] = load_tiered_game(
             board_from_canonical(self.manifest.board, self.manifest.canonical)
         )
         self._files: dict[int, pq.ParquetFile] = {}

@@ -38,7 +38,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from solver.game import Floats, Game
+from solver.game import Floats, TieredGame
 
 FORMAT = 1
 ROW_GROUP = 32_768
@@ -60,7 +60,7 @@ class FileReceipt:
     seconds: float
 
 
-def tier_folder(game: Game[Any], tier: Any) -> str:
+def tier_folder(game: TieredGame[Any], tier: Any) -> str:
     """``spins=2/whammies_1=0/…``: the tier's folder, and its name in the manifest."""
     return "/".join(f"{name}={value}" for name, value in game.tier_fields(tier).items())
 
@@ -80,18 +80,18 @@ def beside(path: Path) -> Path:
     return path.with_name(path.name + ".part")
 
 
-def payoff_columns(game: Game[Any]) -> list[str]:
+def payoff_columns(game: TieredGame[Any]) -> list[str]:
     """``payoff_1``, … in turn order."""
     return [f"payoff_{i + 1}" for i in range(game.players)]
 
 
-def row_group_rows(game: Game[Any], tier: Any) -> int:
+def row_group_rows(game: TieredGame[Any], tier: Any) -> int:
     """Rows of every row group of the tier but the last: a multiple of the game's block."""
     block = game.block_rows(tier)
     return max(1, ROW_GROUP // block) * block
 
 
-def write_tier(game: Game[Any], tier: Any, payoffs: Floats, path: Path) -> FileReceipt:
+def write_tier(game: TieredGame[Any], tier: Any, payoffs: Floats, path: Path) -> FileReceipt:
     """Write a tier's table to `path`, flush it and read it back; `payoffs` as the kernel left them.
 
     The caller renames. Raises OSError where the disk does.

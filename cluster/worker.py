@@ -30,9 +30,9 @@ from cluster.store import (
     write_scratch,
     write_tier,
 )
-from solver import load_game
+from solver import load_tiered_game
 from solver.board import Board
-from solver.game import Floats, Game
+from solver.game import Floats, TieredGame
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ def _buffer(shape: tuple[int, ...]) -> Floats:
 
 
 @lru_cache(maxsize=2)
-def _game(board: Board) -> Game[Any]:
-    return load_game(board)
+def _game(board: Board) -> TieredGame[Any]:
+    return load_tiered_game(board)
 
 
 def solve_shard(task: Task, stop: Callable[[], bool] = lambda: False) -> Receipt:

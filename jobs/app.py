@@ -15,7 +15,7 @@ from typing import Any
 
 import typer
 
-from jobs import bench, plan, query, solve, status, verify
+from jobs import bench, plan, query, render, solve, status, verify
 from solver.errors import LuckbaseError
 
 app = typer.Typer(
@@ -63,7 +63,7 @@ def run(arguments: list[str]) -> int:
         print(f"luckbase: {error}", file=sys.stderr)
         return error.exit_code
     except (KeyboardInterrupt, _Interrupted):
-        again = f"luckbase {shlex.join(arguments)}"
+        again = f"{render.program()} {shlex.join(arguments)}"
         print(f"\nluckbase: interrupted; nothing solved is lost: {again}", file=sys.stderr)
         return 130
     except BrokenPipeError:

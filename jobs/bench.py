@@ -27,7 +27,7 @@ import typer
 from jobs import render
 
 if TYPE_CHECKING:
-    from solver.game import Floats, Game, Ints
+    from solver.game import Floats, Ints, TieredGame
 
 SUITES = ("kernel", "solve", "store", "probe")
 
@@ -68,13 +68,13 @@ def _best_of(runs: int, work: Callable[[], object]) -> float:
     return min(times)
 
 
-def _game(board: Path, **settings: object) -> Game[Any]:
+def _game(board: Path, **settings: object) -> TieredGame[Any]:
     import solver
 
-    return solver.load_game(solver.load_board(board, **settings))
+    return solver.load_tiered_game(solver.load_board(board, **settings))
 
 
-def _largest(game: Game[Any]) -> Any:
+def _largest(game: TieredGame[Any]) -> Any:
     return max(game.tiers(), key=lambda tier: (game.rows(tier), game.tier_number(tier)))
 
 
@@ -114,7 +114,7 @@ def _child_of(random: dict[Any, Floats], shapes: dict[Any, Any], child: Any) -> 
     return random[shapes[child]]
 
 
-def _rules_seconds(game: Game[Any], tier: Any) -> float:
+def _rules_seconds(game: TieredGame[Any], tier: Any) -> float:
     """Seconds a state of one step of the rules over random children (compiled, any game)."""
     import numpy as np
 
@@ -155,7 +155,7 @@ def _solve(board: Path, results: Path) -> None:
     render.print_table("Whole tables, disk included", heads, rows, sys.stdout)
 
 
-def solve_in_memory(game: Game[Any], tier: Any, solved: dict[Any, Floats]) -> Floats:
+def solve_in_memory(game: TieredGame[Any], tier: Any, solved: dict[Any, Floats]) -> Floats:
     """The payoffs of one tier, its descendants solved first, nothing on disk."""
     import numpy as np
 

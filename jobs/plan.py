@@ -29,10 +29,10 @@ def plan(
     from cluster.driver import MEMORY_SHARE, check_room, free_memory
     from cluster.manifest import table_directory
     from cluster.plan import make_plan
-    from solver import load_game
+    from solver import load_tiered_game
     from solver.board import read_board
 
-    game = load_game(read_board(board, options.read_settings(settings)))
+    game = load_tiered_game(read_board(board, options.read_settings(settings)))
     count = workers or os.cpu_count() or 1
     made = make_plan(game, count)
     budget = int(memory * 1e9) if memory is not None else int(free_memory() * MEMORY_SHARE)

@@ -20,6 +20,18 @@ def say(text: str = "") -> None:
     print(text, file=sys.stderr)
 
 
+def program() -> str:
+    """How this command was called, so that what we print can be typed again."""
+    import shutil
+    from pathlib import Path
+
+    called = Path(sys.argv[0])
+    found = shutil.which("luckbase")
+    if called.name != "luckbase":
+        return "luckbase"
+    return "luckbase" if found and Path(found).resolve() == called.resolve() else str(called)
+
+
 def count(number: float) -> str:
     """``42.9 million``."""
     for size, word in ((1e9, " billion"), (1e6, " million")):

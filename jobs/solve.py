@@ -90,12 +90,12 @@ def _older_solves(board: Board, results: Path) -> list[str]:
     """What this board has changed since its newest other table, as sentences; empty if nothing."""
     from cluster.manifest import read_manifest
     from cluster.staleness import what_changed
-    from solver import load_game
+    from solver import load_tiered_game
     from solver.board import canonical
     from solver.errors import LuckbaseError
 
     newest: tuple[float, list[str]] = (0.0, [])
-    version = load_game(board).rules_version
+    version = load_tiered_game(board).rules_version
     for table in options.tables_in(results):
         try:
             manifest = read_manifest(table)
@@ -186,7 +186,9 @@ def _opening_questions(solved: Solved, path: Path) -> None:
     heads = ("the player up is", "state", *names, "best")
     render.print_table("Play or pass? The chance of the player up to win:", heads, rows, sys.stderr)
     question = " ".join(f"{name}={value}" for name, value in asked[0][1].items())
-    render.say(f"Ask anything: luckbase query {shlex.quote(_shown(solved.table))} {question}")
+    render.say(
+        f"Ask anything: {render.program()} query {shlex.quote(_shown(solved.table))} {question}"
+    )
 
 
 def _worth(answer: Answer, name: str) -> str:

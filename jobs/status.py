@@ -73,7 +73,7 @@ def _status_of(path: Path) -> dict[str, Any]:
     why = stale
     if state == "partial":
         words = "".join(f" --set {name}={value}" for name, value in manifest.settings.items())
-        why = [f"goes on with: luckbase solve {manifest.board_file}{words}"]
+        why = [f"goes on with: {render.program()} solve {manifest.board_file}{words}"]
     return {
         "table": str(path),
         "state": state,

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from solver.board import Board
-    from solver.game import Game
+    from solver.game import Game, TieredGame
 
-__all__ = ["load_board", "load_game", "source_hash"]
+__all__ = ["load_board", "load_game", "load_tiered_game", "source_hash"]
 
 
 def source_hash() -> str:
@@ -44,7 +44,7 @@ def load_board(path: str | os.PathLike[str], **settings: object) -> Board:
     return read_board(Path(path), words)
 
 
-def load_game(board: Board) -> Game[Any]:
+def load_game(board: Board) -> Game:
     """The rules of the board's game, bound to the board.
 
     Raises BoardError or OptionError for a board that the file format holds and the solver does
@@ -53,6 +53,17 @@ def load_game(board: Board) -> Game[Any]:
     from solver.games import game_class
 
     return game_class(board.game)(board)
+
+
+def load_tiered_game(board: Board) -> TieredGame[Any]:
+    """The same for a game that a full table can be solved of. Raises BoardError where it is not."""
+    from solver.errors import BoardError
+    from solver.game import TieredGame
+
+    game = load_game(board)
+    if not isinstance(game, TieredGame):
+        raise BoardError(f"board {board.name}: {board.game} has no tiers, so no full table")
+    return game
 
 
 def _point_numba_at_our_cache() -> None:

@@ -14,7 +14,6 @@ Source: Puterman, Markov Decision Processes, 4.3 (the equations); DESIGN 5.6 (ti
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numba as nb
 import numpy as np
@@ -81,7 +80,7 @@ class Edges:
         return np.equal(self.kinds, TERMINAL)
 
 
-def expand(game: Game[Any], states: Ints) -> Edges:
+def expand(game: Game, states: Ints) -> Edges:
     """All edges of canonical states (n, fields), by the game's successor function."""
     n = len(states)
     room = (n + 1) * game.max_edges
@@ -135,7 +134,7 @@ def choose(values: Floats, actor: int, tolerance: float) -> int:
     return best
 
 
-def final_payoffs(game: Game[Any], states: Ints) -> Floats:
+def final_payoffs(game: Game, states: Ints) -> Floats:
     """The payoffs (n, players) of states that are over; ValueError if one is not."""
     edges = expand(game, states)
     if not edges.terminal.all():

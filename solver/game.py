@@ -71,8 +71,8 @@ class Numbers:
     reals: Floats
 
 
-class Game(ABC, Generic[T]):
-    """The rules of a game on one board. `T` is the game's type of tier (hashable, ordered)."""
+class Game(ABC):
+    """The rules of a game on one board: all that search, simulation and evaluation need."""
 
     rules_version: ClassVar[int]
     """Raised when the same board gets other values or another row order; old tables are stale."""
@@ -121,7 +121,28 @@ class Game(ABC, Generic[T]):
     def action_name(self, action: int) -> str:
         """What a person calls the action."""
 
-    # --- tiers: required for a full table ----------------------------------------------------
+    # --- what follows from the above ---------------------------------------------------------
+
+    @property
+    def field_count(self) -> int:
+        """Numbers in a state."""
+        return sum(length for _, length in self.fields)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """A name for each number of a state: ``scores_1``; players count from 1 in turn order."""
+        return tuple(
+            name if length == 1 else f"{name}_{i + 1}"
+            for name, length in self.fields
+            for i in range(length)
+        )
+
+
+class TieredGame(Game, Generic[T]):
+    """A game that lays its states out in tiers, so that a full table of it can be solved.
+
+    `T` is the game's type of tier (hashable, ordered).
+    """
 
     @abstractmethod
     def tiers(self) -> Sequence[T]:
@@ -192,22 +213,6 @@ class Game(ABC, Generic[T]):
     @abstractmethod
     def opening_questions(self) -> Iterator[tuple[str, dict[str, str]]]:
         """(what it shows, fields) of a few instructive states that the full table answers."""
-
-    # --- what follows from the above ---------------------------------------------------------
-
-    @property
-    def field_count(self) -> int:
-        """Numbers in a state."""
-        return sum(length for _, length in self.fields)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """A name for each number of a state: ``scores_1``; players count from 1 in turn order."""
-        return tuple(
-            name if length == 1 else f"{name}_{i + 1}"
-            for name, length in self.fields
-            for i in range(length)
-        )
 
     def tier_of_number(self) -> dict[int, T]:
         """The table's tiers by number."""

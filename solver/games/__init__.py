@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from solver.game import Game
@@ -12,8 +12,8 @@ GAMES = {"press-your-luck": ("solver.games.press_your_luck.game", "PressYourLuck
 """Game name -> (module, class); imported when asked for, because rules bring numba."""
 
 
-def game_class(name: str) -> type[Game[Any]]:
+def game_class(name: str) -> type[Game]:
     """The class of a game that a board may name."""
     module, attribute = GAMES[name]
-    found: type[Game[Any]] = getattr(importlib.import_module(module), attribute)
+    found: type[Game] = getattr(importlib.import_module(module), attribute)
     return found

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from solver.board import Board, nearest
 from solver.errors import StateError
-from solver.game import Floats, Game, Ints, Numbers, Stopped
+from solver.game import Floats, Ints, Numbers, Stopped, TieredGame
 from solver.games.press_your_luck import rules, tables, tiers
 from solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from solver.games.press_your_luck.kernel import TIE_TOLERANCE, solve_plane
@@ -39,7 +39,7 @@ def _narrow(v0, v1, a, b, c):  # type: ignore[no-untyped-def]
         c[i] = max(1.0 - v0[i] - v1[i], 0.0)
 
 
-class PressYourLuck(Game[Tier]):
+class PressYourLuck(TieredGame[Tier]):
     """Three players, round 2; see `rules` for the game and `tiers` for the order of the states."""
 
     rules_version: ClassVar[int] = 1
