@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cluster.manifest import read_manifest
+from cluster.store import tier_file
 from jobs.app import run
 
 ROOT = Path(__file__).parents[2]
@@ -311,14 +313,17 @@ def test_an_interrupted_solve_ends_with_130_and_the_command_that_goes_on(tmp_pat
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     deadline = time.monotonic() + 60
-    while not list(tmp_path.rglob("payoffs.parquet")) and time.monotonic() < deadline:
+    while len(list(tmp_path.rglob("payoffs.parquet"))) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert out == ""
     assert f"nothing solved is lost: luckbase {' '.join(words)}" in err
-    done = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("payoffs.parquet")}
+    (table,) = (path.parent for path in tmp_path.rglob("manifest.json"))
+    finished = read_manifest(table).files
+    done = {p: p.stat().st_mtime_ns for p in (tier_file(table, folder) for folder in finished)}
     assert run(words) == 0
+    assert done
     assert all(p.stat().st_mtime_ns == then for p, then in done.items())
     assert not list(tmp_path.rglob("*.part"))
