@@ -15,16 +15,20 @@ from cluster.schedule import Commit, Drop, Schedule, Shard
 from cluster.store import row_group_rows, tier_folder
 from solver.game import TieredGame
 
-SOLVE_NS = 14.0
+SOLVE_NS = 18.0
 """Nanoseconds a state in the kernel, one core; children's pages and the whammy faces included."""
-WRITE_NS = 52.0
+WRITE_NS = 68.0
 """Nanoseconds a state to encode, compress, flush and read back, one core."""
 SHARD_SECONDS = 0.03
 """What a shard costs beside its states: files, flushes, a manifest line."""
-BYTES_A_ROW = 6.3
+BYTES_A_ROW = 5.3
 """Bytes a state of a table on disk."""
 IN_PROCESS_SECONDS = 30.0
 """Below this much work everything runs in this process: starting Ray takes 3 to 5 s."""
+PROCESS_BYTES = 300 << 20
+"""Bytes of a process before it solves anything: Python, numba, pyarrow, Ray."""
+TOUCHED_SHARE = 1 / 3
+"""Of the children read for their faces only, the pages touched (an upper bound seen in runs)."""
 BUFFER_BYTES_A_ROW = 400
 """Bytes a row of the row group that is being written: columns, encoded pages."""
 
@@ -55,8 +59,13 @@ class Plan:
         return workers == 1 or self.wall_seconds(workers) < IN_PROCESS_SECONDS
 
     def peak_memory(self, workers: int) -> int:
-        """Bytes in use with so many shards in flight: the largest ones at the same time."""
-        return sum(sorted((s.memory for s in self.shards), reverse=True)[:workers])
+        """Bytes in use with so many shards in flight: the largest ones at the same time.
+
+        Children's payoffs are mapped files; the system may let go of those pages when it must.
+        """
+        processes = 1 if self.in_process(workers) else workers + 1
+        largest = sorted((s.memory for s in self.shards), reverse=True)[:workers]
+        return sum(largest) + processes * PROCESS_BYTES
 
 
 def make_plan(game: TieredGame[Any], workers: int = 1) -> Plan:
@@ -72,8 +81,11 @@ def _make_plan(game: TieredGame[Any], workers: int) -> Plan:
     for i, tier in enumerate(tiers):
         children = tuple(sorted(index[child] for child in game.children(tier)))
         own = payoff_bytes(game, tier)
-        read = max((payoff_bytes(game, tiers[c]) for c in children), default=0)
-        memory = own + read + BUFFER_BYTES_A_ROW * min(row_group_rows(game, tier), game.rows(tier))
+        read = sorted((payoff_bytes(game, tiers[c]) for c in children), reverse=True)
+        mapped = sum(read[:1]) + round(TOUCHED_SHARE * sum(read[1:]))
+        memory = (
+            own + mapped + BUFFER_BYTES_A_ROW * min(row_group_rows(game, tier), game.rows(tier))
+        )
         shards.append(Shard(i, game.tier_name(tier), children, game.rows(tier), memory))
     rows = sum(shard.rows for shard in shards)
     kept = {i: payoff_bytes(game, tier) for i, tier in enumerate(tiers)}

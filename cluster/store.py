@@ -10,6 +10,7 @@ Format 1, of a table's directory ``results/<game>/<board>/<solve id>/``::
                                        raw float64, for the tiers that read it
 
 Rows stand in the order of the tier's keys: row i of the file is the state with key tier << 40 | i.
+The file's key-value metadata names the format, the board, the tier and the payoffs' error bound.
 Columns, in order: the state's fields that vary (int32, people's units, one column a player and
 field: ``scores_1``), then ``payoff_1 …`` (float32, one a player). No nulls anywhere.
 
@@ -113,7 +114,7 @@ def write_tier(game: TieredGame[Any], tier: Any, payoffs: Floats, path: Path) ->
                 codec = {name: "lz4" for name in states} | {name: "zstd" for name in names}
                 writer = pq.ParquetWriter(
                     path,
-                    pa.schema(fields),
+                    pa.schema(fields, metadata=_about(game, tier)),
                     compression=codec,
                     compression_level={name: 1 for name in names},
                     use_dictionary=False,
@@ -123,7 +124,7 @@ def write_tier(game: TieredGame[Any], tier: Any, payoffs: Floats, path: Path) ->
                 )
             arrays = [pa.array(column) for column in (*states.values(), *values)]
             writer.write_table(
-                pa.Table.from_arrays(arrays, schema=pa.schema(fields)), row_group_size=group
+                pa.Table.from_arrays(arrays, schema=writer.schema), row_group_size=group
             )
     finally:
         if writer is not None:
@@ -132,6 +133,16 @@ def write_tier(game: TieredGame[Any], tier: Any, payoffs: Floats, path: Path) ->
         os.fsync(file.fileno())
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return FileReceipt(rows, group, path.stat().st_size, digest, time.perf_counter() - started)
+
+
+def _about(game: TieredGame[Any], tier: Any) -> dict[str, str]:
+    """What a file says of itself when it is found alone: Parquet's key-value metadata."""
+    return {
+        "luckbase.format": str(FORMAT),
+        "luckbase.board": f"{game.board.game} {game.board.name}",
+        "luckbase.tier": tier_folder(game, tier),
+        "luckbase.payoff_error": repr(PAYOFF_ERROR),
+    }
 
 
 def sha256_of(path: Path) -> str:
