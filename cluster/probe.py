@@ -150,6 +150,12 @@ class Table:
         payoffs, found = self._probe(np.asarray(state).reshape(1, -1))
         return payoffs[0] if found[0] else default
 
+    def holds(self, states: Ints) -> NDArray[np.bool_]:
+        """(n,) whether the table holds each canonical state (n, fields); not where it is over."""
+        numbers, _ = self.game.locate(states)
+        held: NDArray[np.bool_] = np.isin(numbers, list(self._entries))
+        return held
+
     def _missing(self, state: Ints) -> str:
         said = " ".join(
             f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}"

@@ -31,10 +31,17 @@ def query(
     best: Annotated[
         bool, typer.Option("--best", help="In a batch, the best action too, not the payoffs only.")
     ] = False,
+    max_states: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Search above the frontier; meet at most N states."),
+    ] = None,
     results: options.Results = Path("results"),
     as_json: options.Json = False,
 ) -> None:
-    """Answer by state: the payoff of the state and of every action, best first."""
+    """Answer by state: the payoff of the state and of every action, best first.
+
+    A state above the table's frontier is refused, or with --max-states answered by a search down
+    to it."""
     from cluster import open_table
     from solver.errors import OptionError
 
@@ -48,7 +55,14 @@ def query(
 
             answer_batch(opened, batch, out, best)
             return
-        answer = opened.ask(options.read_fields(fields or []))
+        state = opened.game.parse(options.read_fields(fields or []))
+        above = opened.game.why_outside(state) is not None
+        if above and max_states is not None:
+            from cluster.search import answer_by_search
+
+            answer = answer_by_search(opened, state, max_states)
+        else:
+            answer = opened.answers(state.reshape(1, -1))[0]
     if as_json:
         print(json.dumps(answer.as_json()))
     else:

@@ -5,6 +5,7 @@
     │   ├── BoardError             a board file, or the board in it
     │   ├── StateError             a state: a field, its value, or its place in the game
     │   ├── OptionError            an option, of the command line or of a board, or its value
+    │   ├── SearchLimitError       a search met more states than it was allowed
     │   └── MemoryLimitError       what was asked for does not fit in what was allowed
     ├── TableError                 a table on disk is not what it should be (exit code 1)
     │   ├── MissingTableError      it is not there, or not complete
@@ -44,6 +45,10 @@ class OptionError(RequestError):
 
 class MemoryLimitError(RequestError):
     """What was asked for does not fit in the memory or on the disk that it was allowed."""
+
+
+class SearchLimitError(RequestError):
+    """A search met more states than it was allowed to."""
 
 
 class TableError(LuckbaseError):

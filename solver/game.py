@@ -81,6 +81,9 @@ class Game(ABC):
     """The most edges a state can have."""
     fields: ClassVar[tuple[tuple[str, int], ...]]
     """(name, length) of the fields in state order; a length above 1 is a list over players."""
+    bits: Ints
+    """int64 (fields,): bits that hold each number of every state that a search can meet; at most 64
+    in all (`solver.keys`)."""
     tie_tolerance: ClassVar[float]
     """Actions closer than this are tied; the earlier one is taken."""
 

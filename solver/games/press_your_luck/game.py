@@ -63,6 +63,7 @@ class PressYourLuck(TieredGame[Tier]):
         self.most = board.rules.max_whammies
         self.frontier = board.solve.frontier
         self.max_edges = self.outcomes.distinct + 3
+        self.bits = np.array([8] * 3 + [5] * 6 + [3] * 3)  # a game's questions give 20 spins
 
     # --- rules -------------------------------------------------------------------------------
 
@@ -295,7 +296,7 @@ class PressYourLuck(TieredGame[Tier]):
             return None
         return (
             f"beyond this table's frontier: {spins} spins in all and the table covers "
-            f"{self.frontier}; solve with --set frontier={spins}"
+            f"{self.frontier}; solve with --set frontier={spins}, or search with --max-states"
         )
 
     def opening_questions(self) -> Iterator[tuple[str, dict[str, str]]]:
