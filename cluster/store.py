@@ -14,12 +14,12 @@ The file's key-value metadata names the format, the board, the tier and the payo
 Columns, in order: the state's fields that vary (int32, people's units, one column a player and
 field: ``scores_1``), then ``payoff_1 …`` (float32, one a player). No nulls anywhere.
 
-Row groups hold a multiple of the game's block of about 32 k rows. Measured on 3.9 M rows of a $500
-tier (`luckbase bench store`): payoffs as byte-stream-split with zstd level 1 take 5.2 bytes a row
-(plain lz4 6.7, plain zstd 5.9); the nine state columns written plain with lz4 take 0.6 bytes and
-12 ns a row (dictionary with zstd 0.1 bytes and 90 ns, plain zstd 0.3 bytes and 24 ns). Statistics
-are kept for the columns that engines prune by, the first two scores; for the others they cost more
-time than they save.
+Row groups hold a multiple of the game's block of about 32 k rows. Measured on a $500 tier of 3.9 M
+rows (`luckbase bench BOARD store`): the three payoffs as byte-stream-split with zstd level 1 take
+4.2 bytes a row (plain lz4 5.2, plain zstd 4.5, pyarrow's defaults 8.9 and twice the time); the nine
+state columns written plain with lz4 take 0.24 bytes and 17 ns a row (dictionary with zstd 0.10 bytes
+and 52 ns). Statistics are kept for the columns that engines prune by, the first two scores; for the
+others they cost more time than they save.
 
 Every file is written beside its place, flushed, read back and renamed.
 
