@@ -1,0 +1,37 @@
+"""A whole small table in memory: every tier solved by the kernel, float64, nothing on disk."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solver.backup import final_payoffs
+from solver.game import Floats, Ints
+from solver.games.press_your_luck.game import PressYourLuck
+from solver.games.press_your_luck.tiers import Tier, slots_of
+
+
+class InMemory:
+    """The payoffs of all tiers of a Press Your Luck board, looked up by state."""
+
+    def __init__(self, game: PressYourLuck) -> None:
+        self.game = game
+        self.payoffs: dict[Tier, Floats] = {}
+        for tier in game.tiers():
+            out = np.full(game.shape(tier), np.nan)
+            game.solve_tier(tier, out, self.payoffs.__getitem__, lambda: False)
+            self.payoffs[tier] = out
+
+    def look_up(self, states: Ints) -> Floats:
+        """The payoffs (n, 3) of canonical states (n, 12)."""
+        numbers, rows = self.game.locate(states)
+        found = np.zeros((len(states), 3))
+        if (numbers < 0).any():
+            found[numbers < 0] = final_payoffs(self.game, states[numbers < 0])
+        for tier, payoffs in self.payoffs.items():
+            at = np.flatnonzero(numbers == self.game.tier_number(tier))
+            a, b = payoffs.reshape(2, -1)[:, rows[at]]
+            slots = slots_of(tier.players_in(self.game.most))
+            for player, value in zip(slots, (a, b, 1 - a - b), strict=True):
+                if player >= 0:
+                    found[at, player] = value
+        return found
