@@ -15,6 +15,7 @@ from solver.backup import choose, evaluate, expand
 from solver.board import board_from_canonical
 from solver.game import Ints
 from solver.games.press_your_luck.game import PressYourLuck
+from solver.games.press_your_luck.kernel import take_if_better
 from solver.games.press_your_luck.tiers import Tier, layout, tier_from_number
 from tests.reference.press_your_luck import Reference, Rules
 from tests.solver.in_memory import InMemory
@@ -176,3 +177,17 @@ def test_a_dirty_buffer_gives_the_same_bits() -> None:
     dirty = np.full(game.shape(tier), 7.0)
     game.solve_tier(tier, dirty, table.payoffs.__getitem__, lambda: False)
     assert dirty.tobytes() == table.payoffs[tier].tobytes()
+
+
+@pytest.mark.parametrize("slot", [0, 1])
+def test_a_tie_is_not_decided_by_the_last_bit(slot: int) -> None:
+    """Playing comes before passing; a pass that is better by rounding only moves nobody's payoff,
+    one that is better by more than the tolerance moves all."""
+    own = np.array([0.3, 0.3, 0.3])
+    other = np.array([0.6, 0.6, 0.6])
+    better = own + np.array([4e-16, 1e-13, 1e-9])
+    given = np.array([0.1, 0.1, 0.1])
+    v, q = ([own, other], [better, given]) if slot == 0 else ([other, own], [given, better])
+    take_if_better(slot, *v, *q)
+    assert v[slot].tolist() == [0.3, 0.3, better[2]]
+    assert v[1 - slot].tolist() == [0.6, 0.6, 0.1]
