@@ -1,0 +1,277 @@
+"""A table on disk: what it answers, what it stores, and whether damage is found."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import cluster
+import solver
+from cluster import manifest as ledger
+from cluster import store
+from cluster.plan import make_plan
+from cluster.probe import Table
+from cluster.staleness import why_stale
+from cluster.verify import check_files, check_residuals, draw_states
+from solver.backup import choose, evaluate, expand
+from solver.errors import CorruptTableError, MissingTableError, StateError
+from tests.solver.in_memory import InMemory
+
+ROOT = Path(__file__).parents[2]
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    board = solver.load_board(TINY, frontier=2)
+    solved = cluster.solve(
+        board, results=tmp_path_factory.mktemp("results"), board_file=str(TINY),
+        settings={"frontier": "2"},
+    )  # fmt: skip
+    return solved.table
+
+
+@pytest.fixture
+def copy(path: Path, tmp_path: Path) -> Path:
+    """A copy of the table, to damage."""
+    return Path(shutil.copytree(path, tmp_path / "table"))
+
+
+def all_states(table: Table) -> np.ndarray:
+    tiers = table.game.tiers()
+    return np.concatenate([table.game.states_at(t, np.arange(table.game.rows(t))) for t in tiers])
+
+
+def test_every_stored_payoff_and_every_best_action_is_that_of_the_float64_solve(path: Path) -> None:
+    with cluster.open_table(path) as table:
+        exact = InMemory(table.game)
+        states = all_states(table)
+        stored, wanted = table.probe(states), exact.look_up(states)
+        assert np.abs(stored - wanted).max() <= table.error
+        assert np.abs(stored.sum(axis=1) - 1).max() < 2e-7
+        edges = expand(table.game, states)
+        look = table.best_actions(edges, stored)
+        q = evaluate(edges, exact.look_up(edges.children))
+        for x in range(len(states)):
+            first, last = q.first[x], q.first[x + 1]
+            best = choose(q.values[first:last], int(edges.actors[x]), table.game.tie_tolerance)
+            taken = look.best[x] - first
+            # Where two actions give everybody the same payoffs, either name is right.
+            assert q.values[first + taken] == pytest.approx(q.values[first + best], abs=1e-7)
+
+
+def test_a_batch_in_any_order_gives_what_single_questions_give(path: Path) -> None:
+    with cluster.open_table(path) as table:
+        states = np.concatenate(list(draw_states(table, 300, 1)))
+        mixed = states[np.random.default_rng(0).permutation(len(states))]
+        singles = np.array([table.probe(state[None])[0] for state in mixed])
+        assert (table.probe(mixed) == singles).all()
+
+
+def test_many_states_read_through_threads_give_the_same(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cluster.open_table(path) as table:
+        states = all_states(table)
+        few = table.probe(states)
+    monkeypatch.setattr("cluster.probe.CACHED_GROUPS", 0)
+    monkeypatch.setattr("cluster.probe.GROUPS_A_JOB", 3)
+    monkeypatch.setattr("cluster.probe.GROUPS_A_READ", 2)
+    with cluster.open_table(path) as table:
+        mixed = np.random.default_rng(1).permutation(len(states))
+        assert (table.probe(states[mixed]) == few[mixed]).all()
+
+
+def test_probe_and_get_of_what_is_not_there(path: Path) -> None:
+    with cluster.open_table(path) as table:
+        above = table.game.parse({"scores": "0,0,0", "earned": "3,0,0"})
+        with pytest.raises(MissingTableError, match="frontier"):
+            table.probe(above[None])
+        assert table.get(above, None) is None
+        with pytest.raises(StateError, match="3 spins in all and the table covers 2"):
+            table.ask({"scores": "0,0,0", "earned": "3,0,0"})
+
+
+def test_a_toss_up_is_said_where_and_only_where_float64_finds_no_difference(path: Path) -> None:
+    with cluster.open_table(path) as table:
+        exact = InMemory(table.game)
+        states = all_states(table)[::3]
+        edges = expand(table.game, states)
+        q = evaluate(edges, exact.look_up(edges.children))
+        ties = table.best_actions(edges, table.probe(states)).ties
+        choices = 0
+        for x in range(len(states)):
+            own = np.sort(q.values[q.first[x] : q.first[x + 1], edges.actors[x]])
+            gap = own[-1] - own[-2] if len(own) > 1 else np.inf
+            choices += np.isfinite(gap)
+            assert ties[x] == (gap < 1e-7) or 5e-8 < gap < 2e-7
+        assert 0 < ties.sum() < choices
+
+
+def test_a_game_that_is_over_needs_no_table(path: Path) -> None:
+    with cluster.open_table(path) as table:
+        over = table.ask({"scores": "500,500,0"})
+        assert (over.to_act, over.actions, over.value) == (None, (), (0.5, 0.5, 0.0))
+
+
+def test_a_file_is_plain_parquet_with_the_documented_columns(path: Path) -> None:
+    with cluster.open_table(path) as table:
+        game = table.game
+        tier = game.tiers()[-1]
+        file = pq.ParquetFile(store.tier_file(path, store.tier_folder(game, tier)))
+        names = file.schema_arrow.names
+        assert names == [*game.columns[:9], "payoff_1", "payoff_2", "payoff_3"]
+        assert not any(field.nullable for field in file.schema_arrow)
+        entry = table.manifest.files[store.tier_folder(game, tier)]
+        sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+        assert set(sizes[:-1]) <= {entry.row_group_rows}
+        assert entry.row_group_rows % game.block_rows(tier) == 0
+        assert file.schema_arrow.metadata[b"luckbase.payoff_error"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "counts"),
+    [
+        (250, {1: 2.58e7, 2: 3.03e8, 3: 1.91e9, 4: 4.30e9, 5: 8.59e9}),
+        (500, {1: 3.39e6, 2: 3.95e7, 3: 2.49e8, 4: 5.59e8, 5: 1.12e9}),
+    ],
+)
+def test_the_plan_has_the_games_pages_numbers_of_states(
+    unit: int, counts: dict[int, float]
+) -> None:
+    """games page: states of the full table (three in, plus two in), February 1985."""
+    game = solver.load_tiered_game(solver.load_board(FEBRUARY, score_unit=unit, frontier=5))
+    plan = make_plan(game)
+    for spins, wanted in counts.items():
+        rows = [s.rows for s, t in zip(plan.shards, game.tiers(), strict=True) if t.spins == spins]
+        assert sum(rows) == pytest.approx(wanted, rel=5e-3)  # three digits printed
+
+
+def test_a_sound_table_is_found_sound(path: Path) -> None:
+    with cluster.open_table(path) as table:
+        assert check_files(table) == []
+        found = check_residuals(table, None)
+        assert (found.rows, found.faults) == (table.manifest.rows, 0)
+        assert 0 < found.worst < 1e-7
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_a_flipped_byte_anywhere_is_found_and_the_file_named(copy: Path, data: st.DataObject):
+    file = data.draw(st.sampled_from(sorted(copy.rglob("*.parquet"))))
+    whole = file.read_bytes()
+    at, bit = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.integers(0, 7))
+    file.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
+    try:
+        with cluster.open_table(copy) as table:
+            faults = check_files(table)
+        assert [str(file) in fault for fault in faults] == [True]
+    finally:
+        file.write_bytes(whole)
+
+
+def test_a_missing_a_truncated_and_an_extra_file_are_each_named(copy: Path) -> None:
+    missing, short = sorted(copy.rglob("*.parquet"))[:2]
+    missing.unlink()
+    short.write_bytes(short.read_bytes()[:-100])
+    extra = copy / "tiers" / "extra.parquet"
+    extra.write_bytes(b"x")
+    with cluster.open_table(copy) as table:
+        faults = "\n".join(check_files(table))
+    assert f"{missing}: is missing" in faults
+    assert f"{short}: is truncated" in faults
+    assert f"{extra}: is not in the manifest" in faults
+    assert faults.count("\n") == 2
+
+
+def edit(table: Path, change: dict[str, object], *, seal: bool) -> None:
+    """Edit a manifest by hand; `seal` makes the checksum match again."""
+    form = json.loads((table / "manifest.json").read_text())
+    form.update(change)
+    if seal:
+        form.pop("checksum")
+        text = json.dumps(form, sort_keys=True, separators=(",", ":"))
+        form["checksum"] = hashlib.sha256(text.encode()).hexdigest()
+    (table / "manifest.json").write_text(json.dumps(form))
+
+
+def test_a_manifest_edited_by_hand_is_refused(copy: Path) -> None:
+    edit(copy, {"tiers": 3}, seal=False)
+    with pytest.raises(CorruptTableError, match=r"manifest\.json: was changed after"):
+        cluster.open_table(copy)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_no_damage_to_a_manifest_is_more_than_a_sentence(copy: Path, data: st.DataObject) -> None:
+    file = copy / "manifest.json"
+    whole = file.read_bytes()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    wrong = data.draw(st.binary(min_size=1, max_size=3))
+    file.write_bytes(whole[:at] + wrong + whole[at + len(wrong) :])
+    try:
+        if json.loads(file.read_bytes()) == json.loads(whole):
+            return
+    except ValueError:
+        pass
+    try:
+        with pytest.raises(CorruptTableError) as found:
+            ledger.read_manifest(copy)
+        assert "\n" not in str(found.value)
+    finally:
+        file.write_bytes(whole)
+
+
+def test_a_manifest_edited_and_sealed_again_is_found_by_its_tiers(copy: Path) -> None:
+    form = json.loads((copy / "manifest.json").read_text())
+    folder = sorted(form["files"])[0]
+    files = dict(form["files"])
+    files[folder] = {**files[folder], "first_key": files[folder]["first_key"] + 1}
+    edit(copy, {"files": files}, seal=True)
+    with cluster.open_table(copy) as table:
+        assert any(folder in fault and "keys" in fault for fault in check_files(table))
+
+
+def test_a_wrong_payoff_in_a_file_that_is_as_the_manifest_says_is_found_by_its_row(
+    copy: Path,
+) -> None:
+    form = json.loads((copy / "manifest.json").read_text())
+    folder = next(name for name in sorted(form["files"]) if name.startswith("spins=2"))
+    file = store.tier_file(copy, folder)
+    read = pq.read_table(file, partitioning=None)
+    wrong = read["payoff_1"].to_numpy().copy()
+    wrong[17] += 1e-3
+    column = read.schema.get_field_index("payoff_1")
+    changed = read.set_column(column, read.schema.field(column), [wrong])
+    pq.write_table(changed, file, row_group_size=form["files"][folder]["row_group_rows"])
+    entry = {**form["files"][folder], "bytes": file.stat().st_size,
+             "sha256": store.sha256_of(file)}  # fmt: skip
+    edit(copy, {"files": {**form["files"], folder: entry}}, seal=True)
+    with cluster.open_table(copy) as table:
+        assert check_files(table) == []
+        found = check_residuals(table, None)
+        assert found.faults >= 1
+        tier = table.game.tier_of_number()[entry["tier"]]
+        assert found.state == table.game.describe(table.game.states_at(tier, np.array([17]))[0])
+
+
+def test_why_a_table_is_stale_is_said_in_sentences(path: Path, tmp_path: Path) -> None:
+    said = ledger.read_manifest(path)
+    assert why_stale(said) == []
+    board = tmp_path / "tiny.toml"
+    board.write_text(TINY.read_text().replace("score_cap = 3000", "score_cap = 2500"))
+    moved = ledger.replace(said, board_file=str(board))
+    assert why_stale(moved) == ["score_cap: was 3000, now 2500"]
+    older = ledger.replace(said, rules_version=0)
+    assert why_stale(older) == ["the rules are version 1, were 0"]
+    gone = ledger.replace(said, board_file=str(tmp_path / "gone.toml"))
+    assert "can not be read any more" in why_stale(gone)[0]
