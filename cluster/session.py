@@ -107,7 +107,11 @@ def ray_session(count: int, table: Path, address: str | None = None) -> Iterator
     import ray
 
     if address:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            reason = " ".join(str(error).split())[:120]
+            raise OptionError(f"--address: no Ray cluster answers at {address}: {reason}") from None
     else:
         spill = table / "scratch" / "spill"
         spill.mkdir(parents=True, exist_ok=True)

@@ -17,9 +17,9 @@ field: ``scores_1``), then ``payoff_1 …`` (float32, one a player). No nulls an
 Row groups hold a multiple of the game's block of about 32 k rows. Measured on a $500 tier of 3.9 M
 rows (`luckbase bench BOARD store`): the three payoffs as byte-stream-split with zstd level 1 take
 4.2 bytes a row (plain lz4 5.2, plain zstd 4.5, pyarrow's defaults 8.9 and twice the time); the nine
-state columns written plain with lz4 take 0.24 bytes and 17 ns a row (dictionary with zstd 0.10 bytes
-and 52 ns). Statistics are kept for the columns that engines prune by, the first two scores; for the
-others they cost more time than they save.
+state columns written plain with lz4 take 0.24 bytes and 17 ns a row (dictionary with zstd 0.10
+bytes and 52 ns). Statistics are kept for the columns that engines prune by, the first two scores;
+for the others they cost more time than they save.
 
 Every file is written beside its place, flushed, read back and renamed.
 
