@@ -28,7 +28,7 @@ from cluster.manifest import (
 )
 from cluster.plan import Plan, make_plan
 from cluster.schedule import Commit, Drop, Instruction, Schedule, Solve
-from cluster.session import Workers, ray_session, threads
+from cluster.session import Workers, check_address, ray_session, threads
 from cluster.worker import Receipt, Task, peak_memory
 from solver import load_tiered_game
 from solver.board import Board
@@ -95,6 +95,8 @@ def solve(
     same table running), CorruptTableError where the table's manifest is damaged.
     """
     game = load_tiered_game(board)
+    if address:
+        check_address(address)
     count = workers or os.cpu_count() or 1
     plan = make_plan(game, count)
     table = table_directory(Path(results).absolute(), game)

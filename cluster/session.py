@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -130,6 +131,20 @@ def ray_session(count: int, table: Path, address: str | None = None) -> Iterator
         yield RayWorkers(ray)
     finally:
         ray.shutdown()
+
+
+def check_address(address: str) -> None:
+    """Whether anything listens at host:port; Ray itself takes minutes to say so.
+
+    Raises OptionError. Other forms (``auto``, ``ray://…``) are left to Ray.
+    """
+    host, colon, port = address.rpartition(":")
+    if not colon or "/" in address or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except (OSError, OverflowError) as error:
+        raise OptionError(f"--address: nothing answers at {address}: {error}") from None
 
 
 def _check_shared(ray: Any, table: Path) -> None:

@@ -147,6 +147,7 @@ def test_a_state_that_is_not_one_is_refused_in_one_sentence(
         (["solve", TINY, "--set", "choices=best"], "does not take 'best' yet"),
         (["solve", TINY, "--memory", "0.01", "--set", "frontier=6"], "memory: the largest tier"),
         (["solve", TINY, "--workers", "0"], "--workers"),
+        (["solve", TINY, "--address", "127.0.0.1:9"], "nothing answers at 127.0.0.1:9"),
         (["plan", "nowhere.toml"], "no such file"),
         (["frobnicate"], "frobnicate"),
         (["query", TINY], "give a state"),
