@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,10 +68,20 @@ def load_tiered_game(board: Board) -> TieredGame[Any]:
 
 
 def _point_numba_at_our_cache() -> None:
-    home = os.environ.get("NUMBA_CACHE_DIR") or Path.home() / ".cache" / "luckbase"
     if "LUCKBASE_NUMBA" not in os.environ:  # once; worker processes inherit both
-        folder = Path(home) / f"numba-{source_hash()[:16]}"
-        os.environ["NUMBA_CACHE_DIR"] = os.environ["LUCKBASE_NUMBA"] = str(folder)
+        name = f"numba-{source_hash()[:16]}"
+        homes = [os.environ.get("NUMBA_CACHE_DIR"), os.path.expanduser("~/.cache/luckbase")]
+        for home in [*filter(None, homes), tempfile.gettempdir()]:
+            folder = Path(home) / name
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError:
+                continue
+            if os.access(folder, os.W_OK):
+                os.environ["NUMBA_CACHE_DIR"] = os.environ["LUCKBASE_NUMBA"] = str(folder)
+                break
+        else:
+            return
     if "numba" in sys.modules:
         sys.modules["numba"].config.CACHE_DIR = os.environ["LUCKBASE_NUMBA"]
 
