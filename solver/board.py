@@ -31,6 +31,7 @@ from solver.errors import BoardError, OptionError
 # Game name -> (module, class) of its model; imported when a board asks for it, not before.
 GAMES: dict[str, tuple[str, str]] = {
     "press-your-luck": ("solver.games.press_your_luck.board", "PressYourLuckBoard"),
+    "jackpot": ("solver.games.jackpot.board", "JackpotBoard"),
 }
 
 # A board is some 3 kB; tomllib takes time quadratic in the length of a key.

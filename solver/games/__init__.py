@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from solver.game import Game
 
-GAMES = {"press-your-luck": ("solver.games.press_your_luck.game", "PressYourLuck")}
+GAMES = {
+    "press-your-luck": ("solver.games.press_your_luck.game", "PressYourLuck"),
+    "jackpot": ("solver.games.jackpot.game", "Jackpot"),
+}
 """Game name -> (module, class); imported when asked for, because rules bring numba."""
 
 
