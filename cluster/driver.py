@@ -100,12 +100,13 @@ def solve(
     count = workers or os.cpu_count() or 1
     plan = make_plan(game, count)
     table = table_directory(Path(results).absolute(), game)
+    budget = memory if memory is not None else int(free_memory() * MEMORY_SHARE)
+    if force or not _is_complete(table):
+        check_room(plan, budget, table)  # before anything is made, or with `force` unmade
     with _lock(table):
         manifest = _open_ledger(game, table, force, board_file, settings or {})
         if manifest.complete:
             return Solved(table, manifest, 0, 0, 0.0, 0.0, 0.0, 0, count, False)
-        budget = memory if memory is not None else int(free_memory() * MEMORY_SHARE)
-        check_room(plan, budget, table, manifest)
         started = time.perf_counter()
         game.compile()  # once, not in every worker at the same time
         compiled = time.perf_counter() - started
@@ -157,6 +158,7 @@ class _Run:
         self.rows = self.shards = 0
         self.solve_seconds = 0.0
         self.processes: dict[int, int] = {}
+        self.flushed: set[Path] = set()
         self.started = time.perf_counter()
 
     @property
@@ -209,7 +211,7 @@ class _Run:
         assert receipt.file is not None
         folder, tier = self.plan.folders[receipt.shard], self.game.tiers()[receipt.shard]
         path = store.tier_file(self.table, folder)
-        store.replace(store.beside(path), path)
+        store.replace(store.beside(path), path, self.table, self.flushed)
         number = self.game.tier_number(tier)
         first, last = key_range(number, receipt.file.rows)
         entry = FileEntry(
@@ -232,6 +234,13 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return -1
+
+
+def _is_complete(table: Path) -> bool:
+    try:
+        return read_manifest(table).complete
+    except MissingTableError:
+        return False
 
 
 def _open_ledger(
@@ -269,15 +278,15 @@ def free_memory() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 
 
-def check_room(plan: Plan, memory: int, table: Path, manifest: Manifest | None = None) -> None:
-    """Refuse what will not fit. Raises MemoryLimitError in one sentence."""
+def check_room(plan: Plan, memory: int, table: Path) -> None:
+    """Refuse what will not fit, beside what is already there. Raises MemoryLimitError."""
     if plan.shard_memory > memory:
         raise MemoryLimitError(
             f"memory: the largest tier needs {plan.shard_memory / 1e9:.1f} GB and "
             f"{memory / 1e9:.1f} GB may be used; a smaller frontier or a larger score_unit "
             "needs less"
         )
-    there = manifest.bytes if manifest else 0
+    there = sum(path.stat().st_size for path in table.rglob("*") if path.is_file())
     needed = plan.table_bytes + plan.scratch_bytes - there
     probe = table
     while not probe.exists():

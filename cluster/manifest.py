@@ -160,7 +160,7 @@ def write_manifest(table: Path, manifest: Manifest) -> None:
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())
-    rename(beside(path), path)
+    rename(beside(path), path, table, set())
 
 
 def read_manifest(table: Path) -> Manifest:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from cluster.worker import Receipt, Task, solve_shard
-from solver.errors import OptionError
+from solver.errors import OptionError, WorkerError
 
 OBJECT_STORE_BYTES = 100 << 20
 RETRIES = 3
@@ -84,6 +84,12 @@ class RayWorkers:
             receipt: Receipt = self._ray.get(done[0])
         except self._ray.exceptions.RayTaskError as error:
             raise error.as_instanceof_cause() from None
+        except self._ray.exceptions.RayError as error:
+            reason = " ".join(str(error).split())[:200]
+            raise WorkerError(
+                f"a worker died {RETRIES + 1} times over the same tier (out of memory?); what was "
+                f"solved stays, and the same command goes on: {reason}"
+            ) from None
         return receipt
 
 

@@ -178,11 +178,19 @@ def boot() -> str | None:
         return None
 
 
-def replace(path: Path, final: Path) -> None:
-    """Rename, and flush the folder so that the name survives a power cut."""
+def replace(path: Path, final: Path, top: Path, flushed: set[Path]) -> None:
+    """Rename, and flush the folders up to `top`, so that the name survives a power cut.
+
+    Folders above the file's own are flushed once: `flushed` remembers them, modified in place.
+    """
     final.parent.mkdir(parents=True, exist_ok=True)
     os.replace(path, final)
     flush_folder(final.parent)
+    for folder in final.parent.parents:
+        if folder == top.parent or folder in flushed:
+            break
+        flush_folder(folder)
+        flushed.add(folder)
 
 
 def flush_folder(folder: Path) -> None:

@@ -82,8 +82,10 @@ def _usage(error: Exception) -> int:
         print(show(), file=sys.stderr)
         return 2
     if show is None:
-        if isinstance(error, OSError) and error.filename:
-            print(f"luckbase: {error.filename}: {error.strerror}", file=sys.stderr)
+        if isinstance(error, OSError):
+            where = f"{error.filename}: " if error.filename else ""
+            said = " ".join((error.strerror or str(error)).split())
+            print(f"luckbase: {where}{said}", file=sys.stderr)
             return 2
         if type(error).__name__ == "Abort":
             return 130

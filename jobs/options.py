@@ -72,12 +72,12 @@ def find_table(name: str, results: Path) -> tuple[Path, Manifest]:
         return path, read_manifest(path)
     if not path.exists():
         raise OptionError(f"{name}: no such table or board file")
-    complete = [
-        (table, manifest)
-        for table in tables_in(results)
-        for manifest in (read_manifest(table),)
-        if manifest.board == path.stem and manifest.complete
-    ]
+    complete = []
+    for table in tables_in(results):
+        if table.parent.name == path.stem:
+            manifest = read_manifest(table)
+            if manifest.complete:
+                complete.append((table, manifest))
     if not complete:
         raise MissingTableError(
             f"{name}: no complete table of this board under {results}; luckbase solve {name}"

@@ -10,6 +10,7 @@
     ├── TableError                 a table on disk is not what it should be (exit code 1)
     │   ├── MissingTableError      it is not there, or not complete
     │   └── CorruptTableError      it is there, and its bytes are not what the manifest says
+    ├── WorkerError                workers died and died again (exit code 1)
     └── DisagreementError          two solutions of one state differ (exit code 1)
 
 `str(error)` is one sentence for a person, without line breaks or a final full stop: where, what is
@@ -61,6 +62,10 @@ class MissingTableError(TableError):
 
 class CorruptTableError(TableError):
     """The table is there and its files are not what its manifest says."""
+
+
+class WorkerError(LuckbaseError):
+    """Workers died over one shard more often than it is tried again."""
 
 
 class DisagreementError(LuckbaseError):

@@ -19,7 +19,7 @@ from cluster import driver, store
 from cluster.driver import Progress, Solved
 from cluster.manifest import read_manifest
 from cluster.plan import Plan
-from solver.errors import CorruptTableError, RequestError
+from solver.errors import CorruptTableError, MemoryLimitError, RequestError
 
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -156,6 +156,20 @@ def test_dying_between_any_two_steps_of_a_commit_loses_nothing(
                 cluster.solve(BOARD, results=results, workers=1)
         table = cluster.solve(BOARD, results=results, workers=1).table
         assert files(table) == files(undisturbed)
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_made_or_unmade(
+    undisturbed: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(MemoryLimitError, match="memory: the largest tier needs"):
+        cluster.solve(BOARD, results=tmp_path, memory=1000)
+    assert not list(tmp_path.iterdir())
+    before = files(undisturbed)
+    with pytest.raises(MemoryLimitError):
+        cluster.solve(BOARD, results=undisturbed.parents[2], memory=1000, force=True)
+    assert files(undisturbed) == before
+    # A complete table asks for nothing.
+    assert cluster.solve(BOARD, results=undisturbed.parents[2], memory=1000).shards == 0
 
 
 def test_a_second_solve_of_the_same_table_is_refused_while_one_runs(tmp_path: Path) -> None:
