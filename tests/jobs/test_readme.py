@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -55,14 +56,20 @@ def test_every_option_of_a_board_is_in_the_readme() -> None:
         assert f"| `{option}` |" in TEXT
 
 
-def test_the_python_example_runs_and_prints_an_answer(tmp_path: Path) -> None:
-    example = next(iter(re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)))
+EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+PRINTED = ["14103327415/176319369216 0.0798", "play (0.0, 0.777406"]
+
+
+@pytest.mark.parametrize(("example", "printed"), list(zip(EXAMPLES, PRINTED, strict=True)))
+def test_a_python_example_runs_and_prints_its_answer(
+    example: str, printed: str, tmp_path: Path
+) -> None:
     example = example.replace('"boards/', f'"{ROOT}/boards/')
     done = subprocess.run(
         [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True,
-        env={**__import__("os").environ, "PYTHONPATH": str(ROOT)}, check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True,
     )  # fmt: skip
-    assert done.stdout.startswith("play (0.0, 0.777406")
+    assert done.stdout.startswith(printed)
 
 
 def test_the_examples_questions_are_answered_as_the_readme_says(

@@ -1,4 +1,4 @@
-"""A whole small table in memory: every tier solved by the kernel, float64, nothing on disk."""
+"""A small board solved two ways: by the kernel, in memory, and by the reference."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from solver.backup import final_payoffs
 from solver.game import Floats, Ints
 from solver.games.press_your_luck.game import PressYourLuck
 from solver.games.press_your_luck.tiers import Tier, slots_of
+from tests.reference.press_your_luck import Reference, Rules
 
 
 class InMemory:
@@ -35,3 +36,15 @@ class InMemory:
                 if player >= 0:
                     found[at, player] = value
         return found
+
+
+def reference_of(game: PressYourLuck) -> Reference:
+    """The independent solver of the same board."""
+    out, rules = game.outcomes, game.board.rules
+    money, spin = ([(m, float(p)) for m, p in kind] for kind in (out.money, out.spin))
+    return Reference(
+        Rules(
+            float(out.whammy), tuple(money), tuple(spin), game.cap, rules.max_whammies,
+            rules.third_place_spins, rules.tied_pass,
+        )
+    )  # fmt: skip

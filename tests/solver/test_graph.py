@@ -15,7 +15,8 @@ from solver.errors import SearchLimitError, StateError
 from solver.game import Floats, Ints
 from solver.games.press_your_luck.game import PressYourLuck
 from solver.graph import solve_graph
-from tests.reference.press_your_luck import Reference, Rules
+from tests.reference.press_your_luck import Reference
+from tests.solver.in_memory import reference_of
 
 TINY = Path(__file__).parents[2] / "boards/press-your-luck/tiny.toml"
 
@@ -24,17 +25,6 @@ def tiny(**settings: object) -> PressYourLuck:
     game = solver.load_game(solver.load_board(TINY, **settings))
     assert isinstance(game, PressYourLuck)
     return game
-
-
-def reference_of(game: PressYourLuck) -> Reference:
-    out, rules = game.outcomes, game.board.rules
-    money, spin = ([(m, float(p)) for m, p in kind] for kind in (out.money, out.spin))
-    return Reference(
-        Rules(
-            float(out.whammy), tuple(money), tuple(spin), game.cap, rules.max_whammies,
-            rules.third_place_spins, rules.tied_pass,
-        )
-    )  # fmt: skip
 
 
 def by_reference(reference: Reference, state: Ints) -> Floats:

@@ -17,8 +17,7 @@ from solver.game import Ints
 from solver.games.press_your_luck.game import PressYourLuck
 from solver.games.press_your_luck.kernel import take_if_better
 from solver.games.press_your_luck.tiers import Tier, layout, tier_from_number
-from tests.reference.press_your_luck import Reference, Rules
-from tests.solver.in_memory import InMemory
+from tests.solver.in_memory import InMemory, reference_of
 
 OPTIONS = list(product((True, False), ("passer", "next"), (1, 2, 3, 4)))
 """third_place_spins, tied_pass, max_whammies."""
@@ -37,17 +36,6 @@ def game_of(
     game = solver.load_game(board_from_canonical("drawn", form))
     assert isinstance(game, PressYourLuck)
     return game
-
-
-def reference_of(game: PressYourLuck) -> Reference:
-    out, rules = game.outcomes, game.board.rules
-    money, spin = ([(m, float(p)) for m, p in kind] for kind in (out.money, out.spin))
-    return Reference(
-        Rules(
-            float(out.whammy), tuple(money), tuple(spin), game.cap, rules.max_whammies,
-            rules.third_place_spins, rules.tied_pass,
-        )
-    )  # fmt: skip
 
 
 @st.composite
