@@ -131,10 +131,12 @@ def _columns(table: Table, read: pa.Table) -> Ints:
             raise StateError(f"column {missing} is missing")
         else:
             parts.append(np.zeros((len(read), length), np.int64))
-    return np.hstack([part.reshape(len(read), -1) for part in parts])
+    return np.column_stack(parts)
 
 
 def _whole(column: Any, name: str) -> Ints:
+    if len(column) == 0:
+        return np.empty(0, np.int64)
     if column.null_count or not pa.types.is_integer(column.type):
         raise StateError(f"column {name}: must hold whole numbers, and no gaps")
     return np.asarray(column.to_numpy(), np.int64)
@@ -142,6 +144,8 @@ def _whole(column: Any, name: str) -> Ints:
 
 def _lists(column: Any, name: str, length: int) -> Ints:
     """``0,2000,3500`` or ``[0, 2000, 3500]`` in each row."""
+    if len(column) == 0:
+        return np.empty((0, length), np.int64)
     if pa.types.is_string(column.type):
         column = pc.split_pattern(column, ",")
     if not pa.types.is_list(column.type) or column.null_count:

@@ -34,6 +34,8 @@ def read_settings(words: Iterable[str] | None) -> dict[str, str]:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise OptionError(f"--set: '{word}' is not NAME=VALUE, as in --set score_unit=500")
+        if name.strip() in found:
+            raise OptionError(f"--set: {name.strip()} is given twice")
         found[name.strip()] = value.strip()
     return found
 

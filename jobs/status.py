@@ -38,7 +38,7 @@ def status(
 
 
 def _chosen(names: list[str], results: Path) -> list[Path]:
-    from solver.errors import MissingTableError
+    from solver.errors import MissingTableError, OptionError
 
     if not names:
         return options.tables_in(results)
@@ -48,7 +48,7 @@ def _chosen(names: list[str], results: Path) -> list[Path]:
             chosen.append(Path(name))
             continue
         if not Path(name).exists():
-            raise MissingTableError(f"{name}: no such table or board file")
+            raise OptionError(f"{name}: no such table or board file")
         of_board = [t for t in options.tables_in(results) if t.parent.name == Path(name).stem]
         if not of_board:
             raise MissingTableError(f"{name}: no table of this board under {results}")

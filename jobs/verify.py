@@ -62,7 +62,7 @@ def verify(
     if faults:
         return 1
     print(f"{len(manifest.files)} files are as written, {render.size(manifest.bytes)}")
-    if found is not None:
+    if found is not None and found.rows:
         at = " ".join(f"{k}={','.join(map(str, v))}" for k, v in found.state.items())
         print(
             f"{found.rows:,} rows agree with the rules: worst residual {found.worst:.2e} at {at}, "

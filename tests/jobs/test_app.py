@@ -143,6 +143,8 @@ def test_a_state_that_is_not_one_is_refused_in_one_sentence(
     [
         (["solve", "nowhere.toml"], "no such file"),
         (["solve", TINY, "--set", "frontier"], "not NAME=VALUE"),
+        (["solve", TINY, "--set", "frontier=1", "--set", "frontier=2"], "frontier is given twice"),
+        (["status", "nowhere"], "no such table or board file"),
         (["solve", TINY, "--set", "fronteir=2"], "did you mean 'frontier'"),
         (["solve", TINY, "--set", "choices=best"], "does not take 'best' yet"),
         (["solve", TINY, "--memory", "0.01", "--set", "frontier=6"], "memory: the largest tier"),
@@ -219,6 +221,21 @@ def test_a_batch_goes_through_a_pipe(results: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert len(rows) == 2
     assert float(rows[0]["payoff_2"]) == pytest.approx(0.7774063, abs=1e-6)
+
+
+def test_a_batch_of_no_states_has_no_answers(
+    command: Command, results: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "in.csv").write_text("scores_1,scores_2,scores_3\n")
+    out = tmp_path / "out.csv"
+    code, _, _ = command(
+        "query", TINY, "--batch", str(tmp_path / "in.csv"), "--out", str(out), "--best",
+        "--results", str(results),
+    )  # fmt: skip
+    assert code == 0
+    assert out.read_text().split() == [
+        '"scores_1","scores_2","scores_3","payoff_1","payoff_2","payoff_3","best","toss_up"'
+    ]
 
 
 @pytest.mark.parametrize(

@@ -337,7 +337,8 @@ def _three(name: str, text: str) -> tuple[int, int, int]:
     found = []
     for part in parts:
         if not re.fullmatch(r"\s*[+-]?[0-9]{1,9}\s*", part):
-            raise StateError(f"{name}: '{part.strip()[:30]}' is not a whole number")
+            said = part.strip()[:30]
+            raise StateError(f"{name}: '{said}' is not a whole number of at most 9 digits")
         found.append(int(part))
     return found[0], found[1], found[2]
 
