@@ -160,7 +160,13 @@ def successors(ints, reals, state, children, weights, actions, rewards, about):
         weights[0] = reals[0]
         for outcome in range(ints[OUTCOMES]):
             weights[n] = reals[1 + outcome]
-            n = spin(ints, state, up, outcome, children, n)
+            if outcome in (0, ints[MONEY]):
+                n = spin(ints, state, up, outcome, children, n)
+            else:  # like the outcome before it but for the score
+                for i in range(FIELDS):
+                    children[n, i] = children[n - 1, i]
+                children[n, SCORE + up] = min(own + ints[UNITS + outcome], ints[CAP])
+                n += 1
         for edge in range(n):
             actions[edge] = PLAY
     choices = 1 if n else 0
