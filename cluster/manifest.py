@@ -174,7 +174,7 @@ def read_manifest(table: Path) -> Manifest:
         form = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         raise MissingTableError(f"{table}: no table here ({NAME} is missing)") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CorruptTableError(f"{path}: cannot be read: {str(error)[:100]}") from None
     if not isinstance(form, dict) or "checksum" not in form:
         raise CorruptTableError(f"{path}: is not a manifest: it has no checksum")
@@ -189,5 +189,8 @@ def read_manifest(table: Path) -> Manifest:
         )
     if set(form) != {f.name for f in fields(Manifest)}:
         raise CorruptTableError(f"{path}: its keys are not those of format {FORMAT}")
-    form["files"] = {name: FileEntry(**entry) for name, entry in form["files"].items()}
+    try:
+        form["files"] = {name: FileEntry(**entry) for name, entry in form["files"].items()}
+    except (TypeError, AttributeError):
+        raise CorruptTableError(f"{path}: its files are not those of format {FORMAT}") from None
     return Manifest(**form)

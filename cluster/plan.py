@@ -38,7 +38,7 @@ class Plan:
     """What a solve will do.
 
     shards: one a tier, children first. folders: their names in the table. rows: states.
-    table_bytes: of the files. scratch_bytes: the most that is kept for other shards at once.
+    table_bytes: of the files. scratch_bytes: about the most that is kept for other shards at once.
     shard_memory: the most that one shard needs. seconds: of one core.
     """
 
@@ -94,10 +94,16 @@ def _make_plan(game: TieredGame[Any], workers: int) -> Plan:
         tuple(tier_folder(game, tier) for tier in tiers),
         rows,
         round(rows * BYTES_A_ROW),
-        peak_scratch(shards, kept, workers),
+        # Shards that finish out of turn keep a few more than the walk in turn does.
+        peak_scratch(shards, kept, workers) + 2 * (workers - 1) * _largest_kept(shards, kept),
         max(shard.memory for shard in shards),
         rows * (SOLVE_NS + WRITE_NS) * 1e-9 + SHARD_SECONDS * len(shards),
     )
+
+
+def _largest_kept(shards: Collection[Shard], kept_bytes: dict[int, int]) -> int:
+    """Bytes of the largest payoffs that some shard reads."""
+    return max((kept_bytes[c] for shard in shards for c in shard.children), default=0)
 
 
 def payoff_bytes(game: TieredGame[Any], tier: Any) -> int:

@@ -67,7 +67,8 @@ def plan(
         )  # fmt: skip
         how = "Ray workers" if not made.in_process(count) else "threads of this process"
         print(f"table on disk   about {render.size(made.table_bytes)}")
-        print(f"scratch on disk {render.size(made.scratch_bytes)} at most, gone at the end")
+        fullest = render.size(made.scratch_bytes)
+        print(f"scratch on disk about {fullest} at its fullest, gone at the end")
         print(f"peak memory     {render.size(made.peak_memory(count))} with {count} {how}")
         print(f"time            about {render.duration(made.wall_seconds(count))}")
     check_room(made, budget, table_directory(results.absolute(), game))
