@@ -2,7 +2,8 @@
 
 A board is the data that may change from one night to the next: a TOML file under `boards/`, named
 after the file. What stands in it is up to its game; each game has a pydantic model, a subclass of
-`Board`, found through `GAMES`. This module turns whatever is wrong with a file into one sentence.
+`Board`, found through `solver.games`. This module turns whatever is wrong with a file into one
+sentence.
 
     >>> board = read_board(Path("boards/press-your-luck/1985-02.toml"), {"score_unit": "500"})
     >>> board.name
@@ -14,7 +15,6 @@ the order of keys. Two boards with one canonical form are one board; `board_hash
 """
 
 import hashlib
-import importlib
 import json
 import re
 import tomllib
@@ -27,12 +27,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
 from solver.errors import BoardError, OptionError
-
-# Game name -> (module, class) of its model; imported when a board asks for it, not before.
-GAMES: dict[str, tuple[str, str]] = {
-    "press-your-luck": ("solver.games.press_your_luck.board", "PressYourLuckBoard"),
-    "jackpot": ("solver.games.jackpot.board", "JackpotBoard"),
-}
+from solver.games import GAMES, board_class
 
 # A board is some 3 kB; tomllib takes time quadratic in the length of a key.
 MAX_BYTES = 30_000
@@ -235,9 +230,7 @@ def _model(data: Mapping[str, Any]) -> type[Board]:
     game = data["game"]
     if not isinstance(game, str) or game not in GAMES:
         raise _Fault(f"{show(game)} is not a game known here; write {right}", ("game",), "game")
-    module, name = GAMES[game]
-    model: type[Board] = getattr(importlib.import_module(module), name)
-    return model
+    return board_class(game)
 
 
 def _with_setting(

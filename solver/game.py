@@ -25,6 +25,13 @@ once and serves every game (a first-class function of type `SUCCESSORS_TYPE`)::
 
 An action is a lottery over children: the weights of each action sum to 1. Actions that have to wait
 for chance need no state in between.
+
+At a `SIMULTANEOUS` state two players choose at once: player 0 a row, player 1 a column, and the
+edge's action is ``row * JOINT + column``; rows ascend, in each row the columns, and every pair is
+there. Such a game is zero-sum: the two payoffs of any state have the same sum everywhere.
+
+**Agents.** An agent is asked ``choose(game, player, state, actions)`` at a state with more than one
+action and answers with an index into `actions`, or with a chance for each of them.
 """
 
 from __future__ import annotations
@@ -44,6 +51,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 TERMINAL, CHANCE, DECISION, SIMULTANEOUS = 0, 1, 2, 3
+JOINT = 1 << 20
+"""At a simultaneous state the action is row * JOINT + column."""
 
 SUCCESSORS_TYPE = types.int64(
     types.int64[::1],
@@ -71,6 +80,10 @@ class Numbers:
     reals: Floats
 
 
+Agent = Callable[["Game", int, Ints, list[int]], int | Sequence[float]]
+"""choose(game, player from 0, state (fields,), actions) -> index into actions, or their chances."""
+
+
 class Game(ABC):
     """The rules of a game on one board: all that search, simulation and evaluation need."""
 
@@ -86,6 +99,10 @@ class Game(ABC):
     in all (`solver.keys`)."""
     tie_tolerance: ClassVar[float]
     """Actions closer than this are tied; the earlier one is taken."""
+    payoff_range: tuple[float, float] = (0.0, 1.0)
+    """The least and the most that a payoff can be; what a state that was cut lies between."""
+    payoff_name: str = "chance to win"
+    """What a payoff is, for people."""
 
     def __init__(self, board: Board) -> None:
         self.board = board
@@ -124,6 +141,32 @@ class Game(ABC):
     def action_name(self, action: int) -> str:
         """What a person calls the action."""
 
+    # --- rules: optional ---------------------------------------------------------------------
+
+    def start(self) -> Ints | None:
+        """The canonical state (fields,) in which a play begins; None if a person must say."""
+        return None
+
+    def agents(self) -> Mapping[str, Agent]:
+        """The game's own agents by name (`optimal`, `best-response`, `random` need none)."""
+        return {}
+
+    def choices(self, state: Ints, actions: list[int]) -> list[int]:
+        """What an agent is asked to choose from, given the state's actions; these if no more.
+
+        A game whose players see one thing twice (two equal dice) lists it twice.
+        """
+        return actions
+
+    def shard_keys(self, states: Ints) -> Ints:
+        """int64 (n,): states (n, fields) with the same number go to one shard of a search.
+
+        Best are parts that what lies below a state can not change, so that shards overlap little.
+        """
+        weights = np.array([0x9E3779B1 * (2 * i + 1) for i in range(self.field_count)])
+        mixed: Ints = (states * weights).sum(axis=1) >> 7
+        return mixed
+
     # --- what follows from the above ---------------------------------------------------------
 
     @property
@@ -146,6 +189,9 @@ class TieredGame(Game, Generic[T]):
 
     `T` is the game's type of tier (hashable, ordered).
     """
+
+    payoff_type: ClassVar[type[np.floating[Any]]] = np.float32
+    """How a table stores payoffs: float32 or float64."""
 
     @abstractmethod
     def tiers(self) -> Sequence[T]:
@@ -182,11 +228,27 @@ class TieredGame(Game, Generic[T]):
     def compile(self) -> None:
         """Compile what `solve_tier` and the tables need, if this machine has not yet."""
 
+    def parts(self, tier: T) -> Sequence[tuple[int, int]]:
+        """The rows [start, stop) of each part of the tier that one worker is handed; all rows.
+
+        A tier of several parts keeps its payoffs with the row as the first axis of `shape`; parts
+        begin on block bounds and do not depend on the number of workers.
+        """
+        return ((0, self.rows(tier)),)
+
     @abstractmethod
     def solve_tier(
-        self, tier: T, out: Floats, fetch: Callable[[T], Floats], stop: Callable[[], bool]
-    ) -> None:
-        """Fill `out` (`shape(tier)`) from the child tiers; `fetch(child)` has `shape(child)`.
+        self,
+        tier: T,
+        out: Floats,
+        fetch: Callable[[T], Floats],
+        stop: Callable[[], bool],
+        part: int = 0,
+    ) -> float:
+        """Fill `out` from the child tiers; `fetch(child)` has `shape(child)`.
+
+        `out` has `shape(tier)`, or for one of several parts that part's rows only. Returns a bound
+        on |out - exact|: what float64 sums lose, or the gap of a certified fixed point.
 
         Raises Stopped soon after `stop()` turns true.
         """
@@ -194,8 +256,9 @@ class TieredGame(Game, Generic[T]):
     @abstractmethod
     def payoff_rows(
         self, tier: T, payoffs: Floats, start: int, stop: int
-    ) -> list[NDArray[np.float32]]:
-        """Rows [start, stop) as one float32 column a player; start and stop on block bounds."""
+    ) -> list[NDArray[np.floating[Any]]]:
+        """Rows [start, stop) of what `solve_tier` left in `out`, a column of `payoff_type` a
+        player; start and stop on block bounds, counted from the part's first row."""
 
     @abstractmethod
     def state_rows(self, tier: T, start: int, stop: int) -> dict[str, NDArray[np.int32]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,15 @@ def test_the_rule_catches_a_forbidden_import(name: str, tmp_path: Path) -> None:
     path = tmp_path / "wrong.py"
     path.write_text("def f():\n    from jobs.app import run\n    import tests.x\n")
     assert imported(path) & NEVER[name]
+
+
+def test_nothing_large_is_tracked() -> None:
+    """Tables, caches and virtual environments stay out: a push of them is refused whole."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    names = [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+    assert [name for name in names if (ROOT / name).stat().st_size > 1_000_000] == []
+    assert [name for name in names if ".venv" in name or "__pycache__" in name] == []

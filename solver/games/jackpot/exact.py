@@ -31,7 +31,7 @@ import numpy as np
 
 from solver.errors import OptionError
 from solver.game import DECISION, TERMINAL, Ints
-from solver.games.jackpot.agents import Agent
+from solver.games.jackpot.agents import Choice
 from solver.games.jackpot.game import Jackpot
 
 MOST_STATES = 200_000
@@ -150,14 +150,14 @@ class Exact:
             actions.append(chosen)
         return Play(values, actions)
 
-    def play(self, agent: Agent) -> Play:
+    def play(self, agent: Choice) -> Play:
         """An agent's play. Where there is one action he is not asked."""
         values: list[Fraction] = []
         actions = [next(iter(lotteries), -1) for lotteries in self.lotteries]
         for x in self.deciding:
             state = np.array(self.states[x])
             listed = self.game.choices(state)
-            actions[x] = listed[agent(self.game, state, list(listed))]
+            actions[x] = listed[agent(self.game, 0, state, list(listed))]
         for x, (lotteries, action) in enumerate(zip(self.lotteries, actions, strict=True)):
             over = self.payoffs.get(x)
             values.append(expected(lotteries[action], values) if over is None else over)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from solver.backup import expand
 from solver.board import Board, nearest
 from solver.errors import StateError
-from solver.game import Game, Ints, Numbers
+from solver.game import Agent, Game, Ints, Numbers
 from solver.games.jackpot import rules
 from solver.games.jackpot.board import JackpotBoard
 
@@ -43,6 +43,11 @@ class Jackpot(Game):
         self.one_die = board.rules.one_die
         if self.dice != 2:  # a field is as long as the board has dice
             self.fields = (("open", 1), ("dice", self.dice))  # type: ignore[misc]
+        if board.rules.objective == "sum":
+            self.payoff_range = (-float(self.tiles * (self.tiles + 1) // 2), 0.0)
+            self.payoff_name = "minus the tiles left"
+        else:
+            self.payoff_name = "chance to shut all"
         self.max_edges = rules.most_edges(board.rules, self.numbers.ints)
         self.bits = np.array([self.tiles] + [self.sides.bit_length()] * self.dice)
 
@@ -55,7 +60,6 @@ class Jackpot(Game):
         return Numbers(*rules.numbers(self.board.rules))
 
     def start(self) -> Ints:
-        """The state in which the game starts: all tiles open, before the roll."""
         return self.state((1 << self.tiles) - 1)
 
     def state(self, open_tiles: int) -> Ints:
@@ -64,7 +68,12 @@ class Jackpot(Game):
         found[rules.OPEN] = open_tiles
         return found
 
-    def choices(self, state: Ints) -> list[int]:
+    def agents(self) -> Mapping[str, Agent]:
+        from solver.games.jackpot.agents import AGENTS
+
+        return AGENTS
+
+    def choices(self, state: Ints, actions: list[int] | None = None) -> list[int]:
         """What an agent is asked to choose from: the actions of a state in the order of the page.
 
         After a roll of Jackpot that is first die, second die, their sum, as far as those tiles are
@@ -72,11 +81,11 @@ class Jackpot(Game):
         where the game is over.
         """
         if not state[rules.FACES :].any():
-            actions = expand(self, state.reshape(1, -1)).actions.tolist()
-            return [action for action in dict.fromkeys(actions) if action >= 0]
+            found = expand(self, state.reshape(1, -1)).actions.tolist()
+            return [action for action in dict.fromkeys(found) if action >= 0]
         listed = np.empty(self.max_edges, np.int64)
-        found = rules.choices(self.numbers.ints, np.ascontiguousarray(state), listed)
-        return [int(tiles) for tiles in listed[:found]]
+        count = rules.choices(self.numbers.ints, np.ascontiguousarray(state), listed)
+        return [int(tiles) for tiles in listed[:count]]
 
     # --- states in people's words --------------------------------------------------------------
 

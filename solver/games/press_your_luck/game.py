@@ -20,6 +20,9 @@ from solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distr
 from solver.games.press_your_luck.kernel import TIE_TOLERANCE, solve_plane
 from solver.games.press_your_luck.tiers import Tier
 
+FLOAT64_ERROR = 1e-12
+"""What float64 sums lose, with room to spare."""
+
 MONEY = "scores"
 MOST_SPINS = 1000
 """Spins that a state may hold; beyond any game, and small enough to count with."""
@@ -186,8 +189,13 @@ class PressYourLuck(TieredGame[Tier]):
         game.payoff_rows(tier, payoffs, 0, game.rows(tier))
 
     def solve_tier(
-        self, tier: Tier, out: Floats, fetch: Callable[[Tier], Floats], stop: Callable[[], bool]
-    ) -> None:
+        self,
+        tier: Tier,
+        out: Floats,
+        fetch: Callable[[Tier], Floats],
+        stop: Callable[[], bool],
+        part: int = 0,
+    ) -> float:
         three = self._three(tier)
 
         def child(wanted: Tier) -> Floats:
@@ -211,10 +219,11 @@ class PressYourLuck(TieredGame[Tier]):
                 (taps.moves, taps.chances, taps.plain_money),
                 (caps.orders, caps.counts, caps.pivot_of, caps.powers),
             )  # fmt: skip
+        return FLOAT64_ERROR
 
     def payoff_rows(
         self, tier: Tier, payoffs: Floats, start: int, stop: int
-    ) -> list[NDArray[np.float32]]:
+    ) -> list[NDArray[np.floating[Any]]]:
         flat = payoffs.reshape(2, -1)
         a, b, c = (np.empty(stop - start, np.float32) for _ in range(3))
         _narrow(flat[0, start:stop], flat[1, start:stop], a, b, c)

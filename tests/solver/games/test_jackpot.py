@@ -211,7 +211,7 @@ def test_with_three_dice_an_agent_still_sees_the_whole_list() -> None:
 
 
 def test_a_new_agent_is_one_short_function() -> None:
-    always_first = exact(SEED).play(lambda game, state, actions: 0)
+    always_first = exact(SEED).play(lambda game, player, state, actions: 0)
     assert always_first.value == played("first").value
 
 
