@@ -1,4 +1,4 @@
-"""Many workers and the disk: solve a full table, keep it, ask it, check it.
+"""Many workers and the disk: solve a table, keep it, ask it, check it.
 
 >>> import cluster, solver
 >>> solved = cluster.solve(solver.load_board("boards/press-your-luck/tiny.toml"))
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cluster.driver import solve
     from cluster.probe import open_table
+    from cluster.search import solve_below
 
-__all__ = ["open_table", "solve"]
+__all__ = ["open_table", "solve", "solve_below"]
 
 
 def __getattr__(name: str) -> Any:
@@ -23,6 +24,10 @@ def __getattr__(name: str) -> Any:
         from cluster.driver import solve
 
         return solve
+    if name == "solve_below":
+        from cluster.search import solve_below
+
+        return solve_below
     if name == "open_table":
         from cluster.probe import open_table
 

@@ -101,10 +101,10 @@ def solve(
     plan = make_plan(game, count)
     table = table_directory(Path(results).absolute(), game)
     budget = memory if memory is not None else int(free_memory() * MEMORY_SHARE)
-    if force or not _is_complete(table):
+    if force or not is_complete(table):
         check_room(plan, budget, table)  # before anything is made, or with `force` unmade
-    with _lock(table):
-        manifest = _open_ledger(game, table, force, board_file, settings or {})
+    with lock(table):
+        manifest = open_ledger(table, force, new_manifest(game, board_file, settings or {}))
         if manifest.complete:
             return Solved(table, manifest, 0, 0, 0.0, 0.0, 0.0, 0, count, False)
         started = time.perf_counter()
@@ -216,7 +216,7 @@ class _Run:
         first, last = key_range(number, receipt.file.rows)
         entry = FileEntry(
             number, receipt.file.rows, receipt.file.row_group_rows, first, last,
-            receipt.file.bytes, receipt.file.sha256,
+            receipt.file.bytes, receipt.file.sha256, receipt.file.error,
             {"solve": round(receipt.solve_seconds, 3), "write": round(receipt.file.seconds, 3)},
         )  # fmt: skip
         self.manifest = self.manifest.with_file(folder, entry)
@@ -236,17 +236,16 @@ def _size(path: Path) -> int:
         return -1
 
 
-def _is_complete(table: Path) -> bool:
+def is_complete(table: Path) -> bool:
     try:
         return read_manifest(table).complete
     except MissingTableError:
         return False
 
 
-def _open_ledger(
-    game: TieredGame[Any], table: Path, force: bool, board_file: str, settings: dict[str, str]
-) -> Manifest:
-    """The manifest to go on from; files that it does not name are swept away."""
+def open_ledger(table: Path, force: bool, fresh: Manifest) -> Manifest:
+    """The manifest to go on from, `fresh` if there is none; files that it does not name are swept
+    away."""
     try:
         manifest = None if force else read_manifest(table)
     except MissingTableError:
@@ -254,7 +253,7 @@ def _open_ledger(
     if manifest is None:
         for folder in ("tiers", "scratch"):
             shutil.rmtree(table / folder, ignore_errors=True)
-        manifest = new_manifest(game, board_file, settings)
+        manifest = fresh
         write_manifest(table, manifest)
     for folder, entry in manifest.files.items():
         if _size(store.tier_file(table, folder)) != entry.bytes:
@@ -301,7 +300,7 @@ def check_room(plan: Plan, memory: int, table: Path) -> None:
 
 
 @contextmanager
-def _lock(table: Path) -> Iterator[None]:
+def lock(table: Path) -> Iterator[None]:
     """One solve of a table at a time. Raises RequestError where another one is running."""
     import fcntl
 

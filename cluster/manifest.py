@@ -1,17 +1,22 @@
 """The manifest: the ledger of a table. What it does not name is not in the table.
 
-``manifest.json``, JSON, keys in this order, format 1::
+``manifest.json``, JSON, keys in this order, format 2::
 
-    format, game, board            1, "press-your-luck", "1985-02"
+    format, game, board            2, "press-your-luck", "1985-02"
     board_file, settings           where the board was read, and the --set options, for `status`
     canonical, board_hash          the board as `solver.board.canonical` gives it, and its SHA-256
     rules_version, solver_version  of the game's rules, and of luckbase
     solve_id                       the first 12 digits of the hash of all of the above that changes
                                    values or rows; the directory's name
-    columns, payoffs, payoff_error names, and the bound on the error of a stored payoff
-    tiers                          how many tiers the table has when complete
+    columns, payoffs               names
+    tiers                          how many tiers the table has when complete; 1 for roots
+    roots                          null for a full table; for what lies below some roots: from
+                                   (their fields), max_depth, using (a table's directory and its
+                                   solve id), or null each
+    shards                         while such a search runs: by name, its rows, bytes, states solved
     files                          by folder: tier (number), rows, row_group_rows, first_key,
-                                   last_key, bytes, sha256, seconds (solving, writing)
+                                   last_key, bytes, sha256, error (the bound on a stored payoff's),
+                                   seconds (solving, writing)
     complete                       whether every tier is there
     scratch_boot                   the run of the machine that wrote scratch/, "" when complete
     checksum                       SHA-256 of everything above as compact JSON
@@ -20,7 +25,7 @@ It is written beside its place, flushed and renamed after each tier's file is in
 sees a whole tier or none. Nothing but `files` → `seconds` depends on when or with how many workers
 a complete table was solved.
 
-Version history: 1 (2026-11) first.
+Version history: 1 (2026-11) first. 2 (2026-11) roots, shards; error by file, not by table.
 """
 
 from __future__ import annotations
@@ -32,11 +37,13 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from cluster.store import FORMAT, KEY_SHIFT, PAYOFF_ERROR, beside, payoff_columns
+from pydantic import TypeAdapter, ValidationError
+
+from cluster.store import FORMAT, KEY_SHIFT, beside, payoff_columns
 from cluster.store import replace as rename
 from solver.board import Board, board_hash, canonical
 from solver.errors import CorruptTableError, MissingTableError
-from solver.game import TieredGame
+from solver.game import Game, TieredGame
 
 NAME = "manifest.json"
 
@@ -52,7 +59,35 @@ class FileEntry:
     last_key: int
     bytes: int
     sha256: str
+    error: float
     seconds: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Using:
+    """The table at whose frontier a search ends."""
+
+    table: str
+    solve_id: str
+
+
+@dataclass(frozen=True)
+class Roots:
+    """What a table of roots was asked for: `start`, the fields of each root, in the order of their
+    keys; the depth at which it was cut; the table that it ends at."""
+
+    start: list[dict[str, Any]]
+    max_depth: int | None = None
+    using: Using | None = None
+
+
+@dataclass(frozen=True)
+class ShardEntry:
+    """One shard of a search that runs: the rows and bytes of its file; seconds of one core."""
+
+    rows: int
+    bytes: int
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -71,11 +106,17 @@ class Manifest:
     solve_id: str
     columns: list[str]
     payoffs: list[str]
-    payoff_error: float
     tiers: int
+    roots: Roots | None = None
+    shards: dict[str, ShardEntry] = field(default_factory=dict)
     files: dict[str, FileEntry] = field(default_factory=dict)
     complete: bool = False
     scratch_boot: str = ""
+
+    @property
+    def payoff_error(self) -> float:
+        """The bound on the error of a stored payoff."""
+        return max((entry.error for entry in self.files.values()), default=0.0)
 
     @property
     def rows(self) -> int:
@@ -87,12 +128,17 @@ class Manifest:
         """Bytes of the table's files so far."""
         return sum(entry.bytes for entry in self.files.values())
 
+    def with_shard(self, name: str, entry: ShardEntry) -> Manifest:
+        """The manifest with one more shard of a search."""
+        return replace(self, shards=dict(sorted({**self.shards, name: entry}.items())))
+
     def with_file(self, folder: str, entry: FileEntry) -> Manifest:
         """The manifest with one more tier; folders stay sorted, so the order of work is gone."""
         files = dict(sorted({**self.files, folder: entry}.items()))
         done = len(files) == self.tiers
         boot = "" if done else self.scratch_boot
-        return replace(self, files=files, complete=done, scratch_boot=boot)
+        shards = {} if done else self.shards
+        return replace(self, files=files, complete=done, scratch_boot=boot, shards=shards)
 
 
 def solver_version() -> str:
@@ -105,22 +151,30 @@ def solver_version() -> str:
         return "not installed"
 
 
-def solve_id(game: TieredGame[Any]) -> str:
+def solve_id(game: Game, roots: Roots | None = None) -> str:
     """What names a solve: all that changes values or rows. 12 hexadecimal digits."""
-    said = [FORMAT, game.board.game, board_hash(game.board), game.rules_version]
+    said: list[Any] = [FORMAT, game.board.game, board_hash(game.board), game.rules_version]
+    if roots is not None:
+        said += [roots.start, roots.max_depth, roots.using and roots.using.solve_id]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]
 
 
-def table_directory(results: Path, game: TieredGame[Any]) -> Path:
+def table_directory(results: Path, game: Game, roots: Roots | None = None) -> Path:
     """results/<game>/<board>/<solve id>."""
-    return results / game.board.game / game.board.name / solve_id(game)
+    return results / game.board.game / game.board.name / solve_id(game, roots)
 
 
-def new_manifest(game: TieredGame[Any], board_file: str, settings: dict[str, str]) -> Manifest:
+def new_manifest(
+    game: Game, board_file: str, settings: dict[str, str], roots: Roots | None = None
+) -> Manifest:
     """The manifest of a table of which nothing is solved yet."""
     board: Board = game.board
-    constant = list(game.tier_fields(game.tiers()[0]))
-    varying = [name for name in game.columns if name not in constant]
+    columns, payoffs, tiers = list(game.columns), payoff_columns(game), 1
+    if roots is None:
+        assert isinstance(game, TieredGame)
+        constant = list(game.tier_fields(game.tiers()[0]))
+        columns = constant + [name for name in columns if name not in constant]
+        tiers = len(game.tiers())
     return Manifest(
         format=FORMAT,
         game=board.game,
@@ -131,11 +185,11 @@ def new_manifest(game: TieredGame[Any], board_file: str, settings: dict[str, str
         board_hash=board_hash(board),
         rules_version=game.rules_version,
         solver_version=solver_version(),
-        solve_id=solve_id(game),
-        columns=constant + varying,
-        payoffs=payoff_columns(game),
-        payoff_error=PAYOFF_ERROR,
-        tiers=len(game.tiers()),
+        solve_id=solve_id(game, roots),
+        columns=columns,
+        payoffs=payoffs,
+        tiers=tiers,
+        roots=roots,
     )
 
 
@@ -190,7 +244,13 @@ def read_manifest(table: Path) -> Manifest:
     if set(form) != {f.name for f in fields(Manifest)}:
         raise CorruptTableError(f"{path}: its keys are not those of format {FORMAT}")
     try:
-        form["files"] = {name: FileEntry(**entry) for name, entry in form["files"].items()}
-    except (TypeError, AttributeError):
-        raise CorruptTableError(f"{path}: its files are not those of format {FORMAT}") from None
-    return Manifest(**form)
+        return _ADAPTER.validate_json(json.dumps(form), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise CorruptTableError(
+            f"{path}: {where} is not what format {FORMAT} has there: {first['msg'][:80]}"
+        ) from None
+
+
+_ADAPTER: TypeAdapter[Manifest] = TypeAdapter(Manifest)

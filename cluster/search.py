@@ -1,60 +1,422 @@
-"""Questions above a table's frontier: search down to it, probe there, back up.
+"""The frontier search: a table of all that lies below some roots, for any game, from its rules.
 
-From the question's state every successor is expanded and merged by key until it is over or the
-table holds it (`solver.graph`); the table's payoffs come in there, and the rest is backward
-induction by the rules. So an answer above the frontier is as exact as the table below it: its
-payoffs are means of the table's, within the same bound. Two actions that the table's precision can
-not tell apart count as tied, and the earlier is taken.
+1. **Explore** level by level, merging by key, down to the frontier: level `depth`, or the first
+   that gives every worker enough shards.
+2. **Shard** the frontier's states by key (`Game.shard_keys`). A worker solves everything below its
+   share and writes a payoff table (`worker.solve_subtrees`); it stops at what finished shards, or
+   the table given with `using`, already hold.
+3. **Merge** the shards' tables by key. Two that solved one state must agree to the last bit.
+4. **Back up** from the frontier to the roots, and commit: one Parquet file, one manifest.
+
+A finished shard is in the manifest, so the same call goes on from there after a stop, with any
+number of workers: its states are known to whatever shards come next. The table's bytes depend on
+the board, the roots and `using` only.
+
+With `max_depth` the graph of the first levels is solved with lower and upper payoffs, deeper level
+by level, until the actions of every root that has a choice are told apart. How deep a state is
+depends on the roots, not on the state, so such a search is one piece and is not sharded.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cluster.probe import Action, Answer, Table
-from solver.backup import choose, evaluate, expand
-from solver.game import Floats, Game, Ints
-from solver.graph import solve_graph
+from cluster import store
+from cluster.above import known_below
+from cluster.driver import Progress, lock, open_ledger
+from cluster.keytable import CUT, GIVEN, SOLVED
+from cluster.manifest import (
+    FileEntry,
+    Manifest,
+    Roots,
+    ShardEntry,
+    Using,
+    new_manifest,
+    read_manifest,
+    table_directory,
+    write_manifest,
+)
+from cluster.merge import PayoffTable, merge, read_shard, write_shard
+from cluster.plan import IN_PROCESS_SECONDS
+from cluster.probe import open_table
+from cluster.session import Workers, check_address, ray_session, threads
+from cluster.worker import SubtreesReceipt, SubtreesTask, peak_memory, solved_rows
+from solver import load_game
+from solver.backup import expand
+from solver.board import Board
+from solver.errors import OptionError
+from solver.explore import INNER, Explorer
+from solver.game import Game, Ints
+from solver.graph import Graph
+from solver.keys import Keys, pack_all, unpack_all
+from solver.walk import KNOWN
+
+SHARDS_A_WORKER = 4
+FRONTIER_STATES = 20_000
+"""At this many states a frontier is deep enough, however few shards they make."""
+FLOAT64_ERROR = 1e-12
+"""What float64 sums lose, with room to spare."""
+GIVEN_NAME = "given"
 
 
-def answer_by_search(table: Table, state: Ints, max_states: int) -> Answer:
-    """The answer to one canonical state (fields,) above the table's frontier.
+@dataclass(frozen=True)
+class Searched:
+    """What a search did; 0 or empty where the table was there.
 
-    max_states: how many the search may meet; a million take about 200 MB and 2 s.
-
-    Raises SearchLimitError, saying how far it got; StateError for a cycle with a choice in it.
+    states: solved, distinct. solved: over all shards, so that solved / states is the overlap.
+    edges: expanded. depth: of the frontier. seconds: of the whole, Ray included. solve_seconds:
+    added up over workers. bytes_a_state: of a worker's arrays. peak_memory: bytes, all processes'.
     """
-    game: Game = table.game
-    edges = expand(game, state.reshape(1, -1))
-    children, which = np.unique(edges.children, axis=0, return_inverse=True)
-    tolerance = game.tie_tolerance + 2 * table.error
 
-    def known(states: Ints) -> NDArray[np.bool_]:
-        return table.holds(states)
+    table: Path
+    manifest: Manifest
+    states: int = 0
+    solved: int = 0
+    edges: int = 0
+    depth: int = 0
+    shards: int = 0
+    seconds: float = 0.0
+    solve_seconds: float = 0.0
+    bytes_a_state: float = 0.0
+    peak_memory: int = 0
+    workers: int = 0
+    ray: bool = False
 
-    solved = solve_graph(
-        game, children, known=known, payoffs=table.probe, tolerance=tolerance, max_states=max_states
+    @property
+    def overlap(self) -> float:
+        """States solved over distinct states: 1 where no two shards solved the same one."""
+        return self.solved / self.states if self.states else 1.0
+
+
+def solve_below(
+    board: Board,
+    roots: Ints | None = None,
+    *,
+    depth: int | None = None,
+    max_depth: int | None = None,
+    using: str | os.PathLike[str] | None = None,
+    results: str | os.PathLike[str] = "results",
+    workers: int | None = None,
+    address: str | None = None,
+    max_states: int = 200_000_000,
+    force: bool = False,
+    board_file: str = "",
+    settings: dict[str, str] | None = None,
+    in_process_seconds: float = IN_PROCESS_SECONDS,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Searched:
+    """Solve all that lies below canonical `roots` (m, fields), or below the game's start.
+
+    depth: of the frontier, or picked. max_depth: cut the search there, with bounds. using: a
+    table's directory; the search ends at what it holds. max_states: that one worker may meet.
+    Other arguments as in `driver.solve`; in the first `in_process_seconds` workers are threads.
+
+    Raises OptionError where a start is missing, RequestError as `Graph.solve`, DisagreementError.
+    """
+    game = load_game(board)
+    if address:
+        check_address(address)
+    keys = _root_keys(game, roots)
+    table_used = None if using is None else Path(using)
+    asked = Roots(
+        [game.describe(state) for state in unpack_all(game.bits, keys)],
+        max_depth,
+        None if table_used is None else _using(game, table_used),
     )
-    below: Floats = solved.values[: len(children)][which.reshape(-1)]
-    q = evaluate(edges, below)
-    actor = int(edges.actors[0])
-    best = choose(q.values, actor, tolerance)
-    order = sorted(range(len(q.actions)), key=lambda k: (k != best, -q.values[k, actor], k))
-    actions = tuple(
-        Action(game.action_name(int(q.actions[k])), tuple(map(float, q.values[k]))) for k in order
-    )
-    own: Any = q.values[:, actor]
-    return Answer(
-        board=table.manifest.board,
-        state=game.describe(state),
-        to_act=actor + 1,
-        value=actions[0].value,
-        actions=actions,
-        best=actions[0].name,
-        toss_up=bool((own >= own.max() - tolerance).sum() > 1),
-        error=table.error,
-        source="search",
-    )
+    table = table_directory(Path(results).absolute(), game, asked)
+    with lock(table):
+        fresh = new_manifest(game, board_file, settings or {}, asked)
+        manifest = open_ledger(table, force, fresh)
+        if manifest.complete:
+            return Searched(table, manifest)
+        run = _Search(
+            game, table, manifest, keys, workers or os.cpu_count() or 1, max_states, on_progress
+        )
+        if max_depth is not None:
+            run.cut(max_depth, table_used)
+        else:
+            run.walk(depth, table_used, address, in_process_seconds)
+        shutil.rmtree(table / "scratch", ignore_errors=True)
+        return run.report
+
+
+def _root_keys(game: Game, roots: Ints | None) -> Keys:
+    """The keys of the roots, ascending, each once."""
+    if roots is None:
+        start = game.start()
+        if start is None:
+            raise OptionError(
+                f"board {game.board.name}: {game.board.game} has no state that every play starts "
+                "in; say where to start, as --from FIELD=VALUE"
+            )
+        roots = start.reshape(1, -1)
+    Explorer(game, roots)  # refuses roots that have no key
+    return np.unique(pack_all(game.bits, np.ascontiguousarray(roots)))
+
+
+def _using(game: Game, table: Path) -> Using:
+    manifest = read_manifest(table)
+    mine = new_manifest(game, "", {}, Roots([]))
+    if (manifest.board_hash, manifest.rules_version) != (mine.board_hash, mine.rules_version):
+        same = manifest.game == game.board.game and _same_rules(manifest, mine)
+        if not same:
+            raise OptionError(f"--using: {table} is a table of another board or other rules")
+    return Using(str(table.absolute()), manifest.solve_id)
+
+
+def _same_rules(one: Manifest, other: Manifest) -> bool:
+    """Whether two boards differ in nothing but how far their tables go."""
+    forms = [dict(m.canonical) | {"solve": {}} for m in (one, other)]
+    solves = [dict(m.canonical.get("solve", {})) for m in (one, other)]
+    for solve in solves:
+        solve.pop("frontier", None)
+    return forms[0] == forms[1] and solves[0] == solves[1]
+
+
+class _Search:
+    """One run: the frontier, the shards, the ledger, the counts."""
+
+    def __init__(
+        self,
+        game: Game,
+        table: Path,
+        manifest: Manifest,
+        roots: Keys,
+        workers: int,
+        max_states: int,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self.game, self.table, self.manifest, self.roots = game, table, manifest, roots
+        self.workers, self.max_states, self.on_progress = workers, max_states, on_progress
+        self.started = time.perf_counter()
+        self.error = FLOAT64_ERROR
+        self.flushed: set[Path] = set()
+        self.processes: dict[int, int] = {}
+        self.report = Searched(table, manifest, workers=workers)
+
+    @property
+    def root_states(self) -> Ints:
+        return np.asarray(unpack_all(self.game.bits, self.roots))
+
+    # --- to the end --------------------------------------------------------------------------
+
+    def walk(
+        self, depth: int | None, using: Path | None, address: str | None, in_process: float
+    ) -> None:
+        """Explore, shard, solve, merge, back up, commit."""
+        given = self._given(using)
+        met, frontier, depth = self._frontier(depth, given)
+        shards = self._shards(frontier)
+        self.report = replace(self.report, depth=depth, shards=len(shards))
+        self._solve_shards(shards, given, address, in_process)
+        tables = [self._read(name) for name in self.manifest.shards]
+        merged, _ = merge(self.game, [*tables, given])
+        top = Graph(self.game, max_states=self.max_states)
+        at = np.flatnonzero(np.isin(merged.keys, met))
+        top.know(merged.keys[at], merged.values[at], merged.best[at])
+        known = top.count
+        top.solve(self.root_states)
+        mine = solved_rows(top, known)
+        solved, _ = merge(self.game, [merged, mine])
+        distinct = int((solved.status == SOLVED).sum())
+        here = sum(len(t) for t in tables) + len(mine)
+        self.report = replace(
+            self.report, states=distinct, solved=here, edges=self.report.edges + top.edges
+        )
+        self._commit(solved)
+
+    def _given(self, using: Path | None) -> PayoffTable:
+        """What the table `using` holds of the states at which the search ends."""
+        none = np.empty(0, np.uint64), np.empty((0, self.game.players))
+        keys, values, best = *none, np.empty(0, np.int64)
+        if using is not None:
+            with open_table(using) as table:
+                keys, values = known_below(table, self.root_states, self.max_states)
+                self.error += table.error
+                order = np.argsort(keys)
+                keys, values = keys[order], values[order]
+                edges = expand(self.game, unpack_all(self.game.bits, keys))
+                look = table.best_actions(edges, values) if len(keys) else None
+                best = look.actions[look.best] if look is not None else best
+        given = PayoffTable(keys, values, best, np.full(len(keys), GIVEN, np.uint8))
+        if len(given):
+            path = store.shard_file(self.table, GIVEN_NAME)
+            write_shard(given, path)
+        return given
+
+    def _frontier(self, depth: int | None, given: PayoffTable) -> tuple[Keys, Keys, int]:
+        """The keys of all states met, those of the frontier ascending, and its depth."""
+        game = self.game
+
+        def held(states: Ints) -> Any:
+            return np.isin(pack_all(game.bits, states), given.keys)
+
+        explorer = Explorer(
+            game, self.root_states, held=held if len(given) else None, max_states=self.max_states
+        )
+        wanted = SHARDS_A_WORKER * self.workers
+        while depth is None or len(explorer.first) - 2 < depth:
+            if depth is None:
+                level = explorer.levels
+                keys = level.keys[level.level(level.depth)]
+                groups = np.unique(game.shard_keys(unpack_all(game.bits, keys)))
+                if len(groups) >= wanted or len(keys) >= FRONTIER_STATES:
+                    break
+            if not explorer.deeper():
+                break
+        levels = explorer.levels
+        at = levels.level(levels.depth)
+        keys = levels.keys[at][levels.kinds[at] == INNER]
+        return levels.keys, np.sort(keys), levels.depth
+
+    def _shards(self, frontier: Keys) -> list[tuple[str, Keys]]:
+        """The frontier by shard, with a name that says which states."""
+        groups = self.game.shard_keys(unpack_all(self.game.bits, frontier))
+        distinct, which = np.unique(groups, return_inverse=True)
+        count = max(1, min(len(distinct), SHARDS_A_WORKER * self.workers))
+        number = which * count // max(1, len(distinct))
+        shares = [np.ascontiguousarray(frontier[number == i]) for i in range(count)]
+        return [
+            ("shard-" + hashlib.sha256(share.tobytes()).hexdigest()[:12], share)
+            for share in shares
+            if len(share)
+        ]
+
+    def _solve_shards(
+        self,
+        shards: Sequence[tuple[str, Keys]],
+        given: PayoffTable,
+        address: str | None,
+        in_process: float,
+    ) -> None:
+        todo = [i for i, (name, _) in enumerate(shards) if name not in self.manifest.shards]
+        self.todo, self.done = len(todo), 0
+        began = time.perf_counter()
+        if address is None:
+            with threads(self.workers) as pool:
+                todo = self._hand_out(
+                    pool, shards, todo, given,
+                    lambda: self.workers > 1 and time.perf_counter() - began > in_process,
+                )  # fmt: skip
+        if todo:
+            self.report = replace(self.report, ray=True)
+            with ray_session(self.workers, self.table, address) as pool:
+                self._hand_out(pool, shards, todo, given, lambda: False)
+
+    def _hand_out(
+        self,
+        pool: Workers,
+        shards: Sequence[tuple[str, Keys]],
+        todo: list[int],
+        given: PayoffTable,
+        enough: Callable[[], bool],
+    ) -> list[int]:
+        """Solve shards until none is left or it is `enough`; returns those not begun."""
+        todo, running = list(todo), 0
+        search = f"{self.manifest.solve_id} {time.time_ns()}"
+        while running or (todo and not enough()):
+            while todo and running < self.workers and not enough():
+                shard = todo.pop(0)
+                name, keys = shards[shard]
+                known = ((GIVEN_NAME,) if len(given) else ()) + tuple(self.manifest.shards)
+                pool.submit(
+                    SubtreesTask(
+                        self.game.board, self.table, search, shard, name, keys, known,
+                        self.max_states,
+                    )
+                )  # fmt: skip
+                running += 1
+            receipt: SubtreesReceipt | None = pool.wait_one(0.5)
+            if receipt is not None:
+                running -= 1
+                self._keep(shards[receipt.shard][0], receipt)
+            now = time.perf_counter() - self.started
+            states = sum(entry.rows for entry in self.manifest.shards.values())
+            self.on_progress(Progress(self.done, self.todo, states, 0, now))
+        return todo
+
+    def _keep(self, name: str, receipt: SubtreesReceipt) -> None:
+        path = store.shard_file(self.table, name)
+        store.replace(store.beside(path), path, self.table, self.flushed)
+        entry = ShardEntry(receipt.states, receipt.bytes, round(receipt.solve_seconds, 3))
+        self.manifest = self.manifest.with_shard(name, entry)
+        write_manifest(self.table, self.manifest)
+        self.done += 1
+        self.processes[receipt.process] = receipt.peak_memory
+        self.report = replace(
+            self.report,
+            edges=self.report.edges + receipt.edges,
+            solve_seconds=self.report.solve_seconds + receipt.solve_seconds,
+            bytes_a_state=max(self.report.bytes_a_state, receipt.bytes_a_state),
+        )
+
+    def _read(self, name: str) -> PayoffTable:
+        return read_shard(store.shard_file(self.table, name))
+
+    # --- cut ---------------------------------------------------------------------------------
+
+    def cut(self, max_depth: int, using: Path | None) -> None:
+        """The first levels with bounds, deeper until the roots' decisions are called."""
+        if using is not None:
+            raise OptionError("--max-depth and --using: give one of them")
+        game, roots = self.game, self.root_states
+        low, high = game.payoff_range
+        unknown = np.repeat([low, high], game.players)
+        several = np.array([len(set(expand(game, r[None]).actions.tolist())) > 1 for r in roots])
+        explorer = Explorer(game, roots, max_states=self.max_states)
+        depth, more = 0, True
+        while depth < max_depth and more:
+            more = explorer.deeper()
+            depth += more
+            explorer.mark_over()
+            levels = explorer.levels
+            last = levels.level(levels.depth)
+            leaves = levels.keys[last][levels.kinds[last] == INNER] if more else self.roots[:0]
+            graph = Graph(game, bounds=True, max_states=self.max_states)
+            graph.know(leaves, np.tile(unknown, (len(leaves), 1)))
+            at = graph.solve(roots)
+            now = time.perf_counter() - self.started
+            self.on_progress(Progress(depth, max_depth, graph.count, 0, now))
+            if several.any() and (graph.best[at][several] >= 0).all():
+                break
+        rows = solved_rows(graph)
+        cut = PayoffTable(
+            leaves, np.tile(unknown, (len(leaves), 1)), np.full(len(leaves), KNOWN),
+            np.full(len(leaves), CUT, np.uint8),
+        )  # fmt: skip
+        solved, _ = merge(game, [rows, cut])
+        self.report = replace(
+            self.report, states=len(rows), solved=len(rows), edges=graph.edges, depth=depth,
+            shards=1, bytes_a_state=graph.bytes_a_state,
+            solve_seconds=time.perf_counter() - self.started,
+        )  # fmt: skip
+        self._commit(solved)
+
+    # --- the ledger --------------------------------------------------------------------------
+
+    def _commit(self, solved: PayoffTable) -> None:
+        path = store.tier_file(self.table, "")
+        receipt = store.write_states(self.game, solved, self.error, store.beside(path))
+        store.replace(store.beside(path), path, self.table, self.flushed)
+        first, last = (int(solved.keys[i]) if len(solved) else 0 for i in (0, -1))
+        seconds = {"solve": round(self.report.solve_seconds, 3), "write": round(receipt.seconds, 3)}
+        entry = FileEntry(
+            0, receipt.rows, receipt.row_group_rows, first, last, receipt.bytes, receipt.sha256,
+            receipt.error, seconds,
+        )  # fmt: skip
+        self.manifest = self.manifest.with_file("", entry)
+        write_manifest(self.table, self.manifest)
+        peak = sum((self.processes | {os.getpid(): peak_memory()}).values())
+        self.report = replace(
+            self.report, manifest=self.manifest, peak_memory=peak,
+            seconds=time.perf_counter() - self.started,
+        )  # fmt: skip

@@ -1,6 +1,6 @@
 """Workers: threads of this process, or Ray. Start, hand out tasks, wait, stop.
 
-Both kinds run `worker.solve_shard` and nothing else, so a table's bytes do not depend on which. The
+Both kinds run `worker.work` and nothing else, so a table's bytes do not depend on which. The
 kernel and the Parquet writer let go of Python's lock, so threads use all cores.
 
 Ray starts on this machine with no dashboard, on the loopback address, with a small object store
@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from cluster.worker import Receipt, Task, solve_shard
+from cluster.worker import SubtreesTask, Task, work
 from solver.errors import OptionError, WorkerError
 
 OBJECT_STORE_BYTES = 100 << 20
@@ -32,10 +32,10 @@ RETRIES = 3
 class Workers(Protocol):
     """What the driver asks of workers."""
 
-    def submit(self, task: Task) -> None:
+    def submit(self, task: Task | SubtreesTask) -> None:
         """Hand out a task."""
 
-    def wait_one(self, seconds: float) -> Receipt | None:
+    def wait_one(self, seconds: float) -> Any:
         """A receipt, or None when none came in that time. Raises what the task raised."""
 
 
@@ -45,12 +45,12 @@ class Threads:
     def __init__(self, count: int) -> None:
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="luckbase")
         self._stop = threading.Event()
-        self._tasks: set[Future[Receipt]] = set()
+        self._tasks: set[Future[Any]] = set()
 
-    def submit(self, task: Task) -> None:
-        self._tasks.add(self._pool.submit(solve_shard, task, self._stop.is_set))
+    def submit(self, task: Task | SubtreesTask) -> None:
+        self._tasks.add(self._pool.submit(work, task, self._stop.is_set))
 
-    def wait_one(self, seconds: float) -> Receipt | None:
+    def wait_one(self, seconds: float) -> Any:
         done, _ = wait(self._tasks, timeout=seconds, return_when=FIRST_COMPLETED)
         if not done:
             return None
@@ -69,28 +69,27 @@ class RayWorkers:
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
-        self._solve = ray.remote(num_cpus=1, max_retries=RETRIES)(solve_shard)
+        self._solve = ray.remote(num_cpus=1, max_retries=RETRIES)(work)
         self._tasks: list[Any] = []
 
-    def submit(self, task: Task) -> None:
+    def submit(self, task: Task | SubtreesTask) -> None:
         self._tasks.append(self._solve.remote(task))
 
-    def wait_one(self, seconds: float) -> Receipt | None:
+    def wait_one(self, seconds: float) -> Any:
         done, rest = self._ray.wait(self._tasks, num_returns=1, timeout=seconds)
         if not done:
             return None
         self._tasks = rest
         try:
-            receipt: Receipt = self._ray.get(done[0])
+            return self._ray.get(done[0])
         except self._ray.exceptions.RayTaskError as error:
             raise error.as_instanceof_cause() from None
         except self._ray.exceptions.RayError as error:
             reason = " ".join(str(error).split())[:200]
             raise WorkerError(
-                f"a worker died {RETRIES + 1} times over the same tier (out of memory?); what was "
+                f"a worker died {RETRIES + 1} times over the same shard (out of memory?); what was "
                 f"solved stays, and the same command goes on: {reason}"
             ) from None
-        return receipt
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cluster.manifest import Manifest, solve_id
-from solver import load_tiered_game
+from solver import load_game
 from solver.board import canonical, differences, read_board
 from solver.errors import LuckbaseError
 
@@ -17,11 +17,13 @@ def why_stale(manifest: Manifest) -> list[str]:
     """
     path = Path(manifest.board_file)
     try:
-        game = load_tiered_game(read_board(path, manifest.settings))
+        game = load_game(read_board(path, manifest.settings))
     except LuckbaseError as error:
         return [f"its board can not be read any more: {error}"]
     return what_changed(manifest, canonical(game.board), game.rules_version) or (
-        [] if solve_id(game) == manifest.solve_id else ["the format of tables has changed"]
+        []
+        if solve_id(game, manifest.roots) == manifest.solve_id
+        else ["the format of tables has changed"]
     )
 
 

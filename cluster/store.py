@@ -7,12 +7,21 @@ Format 1, of a table's directory ``results/<game>/<board>/<solve id>/``::
                                        one file a tier; the constant columns are its folders (hive
                                        partitions), as ``spins=2/whammies_1=0/whammies_2=0/…``
     scratch/<tier>.f64                 while solving only: a tier's payoffs as the kernel left them,
-                                       raw float64, for the tiers that read it
+                                       raw float64, for the tiers that read it; of a tier of several
+                                       parts one file, and a ``.part-001`` for each part that is in
+    scratch/<shard>.arrow              while searching only: a shard's payoffs (`cluster.merge`)
 
 Rows stand in the order of the tier's keys: row i of the file is the state with key tier << 40 | i.
 The file's key-value metadata names the format, the board, the tier and the payoffs' error bound.
 Columns, in order: the state's fields that vary (int32, people's units, one column a player and
-field: ``scores_1``), then ``payoff_1 …`` (float32, one a player). No nulls anywhere.
+field: ``scores_1``), then ``payoff_1 …`` (float32 or float64 as the game says, one a player). No
+nulls anywhere. A tier of several parts has a file a part, ``payoffs-001.parquet`` …, rows in order.
+
+A table of what lies below some roots (`cluster.search`) is one file, ``tiers/payoffs.parquet``:
+``key`` (uint64, ascending: the state by bits, `solver.keys`), all the state's fields, the payoffs
+in float64, ``best`` (the name of the best action; null where there is none or it is not decided)
+and ``status`` (see `STATUS`). Where the search was cut, ``payoff_i`` is the lower bound and
+``upper_i`` the upper one.
 
 Row groups hold a multiple of the game's block of about 32 k rows. Measured on a $500 tier of 3.9 M
 rows (`luckbase bench BOARD store`): the three payoffs as byte-stream-split with zstd level 1 take
@@ -23,7 +32,7 @@ for the others they cost more time than they save.
 
 Every file is written beside its place, flushed, read back and renamed.
 
-Version history: 1 (2026-11) first.
+Version history: 1 (2026-11) first. 2 (2026-11) tables of roots; float64; parts; an error a file.
 """
 
 from __future__ import annotations
@@ -31,6 +40,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,26 +48,31 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from solver.game import Floats, TieredGame
+from cluster.merge import PayoffTable
+from solver.board import Board
+from solver.game import Floats, Game, Ints, TieredGame
+from solver.keys import unpack_all
 
-FORMAT = 1
+FORMAT = 2
 ROW_GROUP = 32_768
 """Rows in a row group, about; a lookup decodes one: 0.3 ms."""
 KEY_SHIFT = 40
-PAYOFF_ERROR = 2.0**-25 + 1e-12
-"""The bound on |stored - float64| of a payoff in [0, 1]: half a unit in the last place of float32,
-and what float64 sums lose."""
+STATUS = ("solved", "given", "cut")
+"""Of a row of a table of roots: solved from its children; taken from the table named with --using;
+cut by --max-depth, so that its payoffs are anything the game allows."""
 
 
 @dataclass(frozen=True)
 class FileReceipt:
-    """What a worker says of a file that it wrote."""
+    """What a worker says of a file that it wrote. error: the bound on that of its payoffs."""
 
     rows: int
     row_group_rows: int
     bytes: int
     sha256: str
+    error: float
     seconds: float
 
 
@@ -76,12 +91,17 @@ def scratch_file(table: Path, folder: str) -> Path:
     return table / "scratch" / f"{folder.replace('/', ',')}.f64"
 
 
+def shard_file(table: Path, name: str) -> Path:
+    """The payoff table of one shard of a search, kept while the search runs."""
+    return table / "scratch" / f"{name}.arrow"
+
+
 def beside(path: Path) -> Path:
     """Where a file is written before it is renamed to `path`."""
     return path.with_name(path.name + ".part")
 
 
-def payoff_columns(game: TieredGame[Any]) -> list[str]:
+def payoff_columns(game: Game) -> list[str]:
     """``payoff_1``, … in turn order."""
     return [f"payoff_{i + 1}" for i in range(game.players)]
 
@@ -92,56 +112,114 @@ def row_group_rows(game: TieredGame[Any], tier: Any) -> int:
     return max(1, ROW_GROUP // block) * block
 
 
-def write_tier(game: TieredGame[Any], tier: Any, payoffs: Floats, path: Path) -> FileReceipt:
-    """Write a tier's table to `path`, flush it and read it back; `payoffs` as the kernel left them.
+def rounding(game: Game, stored: type[np.floating[Any]]) -> float:
+    """The most that storing a payoff as this type loses: half a unit in the last place."""
+    most = max(abs(bound) for bound in game.payoff_range)
+    return 0.0 if stored is np.float64 else 2.0 ** (np.ceil(np.log2(most)) - 25)
+
+
+def write_tier(
+    game: TieredGame[Any], tier: Any, payoffs: Floats, error: float, path: Path
+) -> FileReceipt:
+    """Write a tier's table to `path`, flush it and read it back; `payoffs` as the kernel left them,
+    within `error` of the exact ones.
 
     The caller renames. Raises OSError where the disk does.
     """
-    started = time.perf_counter()
     rows, group = game.rows(tier), row_group_rows(game, tier)
+    total = error + rounding(game, game.payoff_type)
+    about = _about(game.board, tier_folder(game, tier), total)
     names = payoff_columns(game)
-    fields: list[pa.Field] = []
+
+    def batch(start: int, stop: int) -> dict[str, NDArray[Any]]:
+        states = game.state_rows(tier, start, stop)
+        values = game.payoff_rows(tier, payoffs, start, stop)
+        return {**states, **dict(zip(names, values, strict=True))}
+
+    pruned = [name for name in game.columns if name not in game.tier_fields(tier)][:2]
+    return _write(path, rows, group, batch, names, pruned, about, total)
+
+
+def write_states(game: Game, solved: PayoffTable, error: float, path: Path) -> FileReceipt:
+    """Write a table of roots (module docstring), as `write_tier` does."""
+    names = payoff_columns(game)
+    names += [f"upper_{i + 1}" for i in range(game.players)] * (solved.values.shape[1] > len(names))
+    best = best_names(game, solved.best)
+
+    def batch(start: int, stop: int) -> dict[str, Any]:
+        part = slice(start, stop)
+        states = game.state_columns(unpack_all(game.bits, solved.keys[part]))
+        values = {name: solved.values[part, i] for i, name in enumerate(names)}
+        return {"key": solved.keys[part], **states, **values, "best": best[part],
+                "status": solved.status[part]}  # fmt: skip
+
+    about = _about(game.board, "", error)
+    return _write(path, len(solved.keys), ROW_GROUP, batch, names, ["key"], about, error)
+
+
+def best_names(game: Game, best: Ints) -> pa.Array:
+    """The names of best actions (n,), null where there is none (`solver.walk`)."""
+    actions, which = np.unique(best, return_inverse=True)
+    known = [game.action_name(int(action)) if action >= 0 else None for action in actions]
+    names = pa.DictionaryArray.from_arrays(
+        pa.array(which, pa.int32()), pa.array(known, pa.string())
+    )
+    return names.cast(pa.string())
+
+
+def _write(
+    path: Path,
+    rows: int,
+    group: int,
+    batch: Callable[[int, int], dict[str, Any]],
+    payoffs: list[str],
+    pruned: list[str],
+    about: dict[str, str],
+    error: float,
+) -> FileReceipt:
+    """Write rows in groups of `group`; `payoffs`: columns to split, `pruned`: columns with
+    statistics. Flush, read back."""
+    started = time.perf_counter()
     writer: pq.ParquetWriter | None = None
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        for start in range(0, rows, group):
-            stop = min(start + group, rows)
-            states = game.state_rows(tier, start, stop)
-            values = game.payoff_rows(tier, payoffs, start, stop)
+        for start in range(0, max(rows, 1), group):
+            columns = batch(start, min(start + group, rows))
+            arrays = [pa.array(column) for column in columns.values()]
             if writer is None:
-                fields = [pa.field(name, pa.int32(), nullable=False) for name in states]
-                fields += [pa.field(name, pa.float32(), nullable=False) for name in names]
-                codec = {name: "lz4" for name in states} | {name: "zstd" for name in names}
+                fields = [
+                    pa.field(name, array.type, nullable=name == "best")
+                    for name, array in zip(columns, arrays, strict=True)
+                ]
                 writer = pq.ParquetWriter(
                     path,
-                    pa.schema(fields, metadata=_about(game, tier)),
-                    compression=codec,
-                    compression_level={name: 1 for name in names},
-                    use_dictionary=False,
-                    use_byte_stream_split=names,
-                    write_statistics=list(states)[:2],
+                    pa.schema(fields, metadata=about),
+                    compression={name: "zstd" if name in payoffs else "lz4" for name in columns},
+                    compression_level={name: 1 for name in payoffs},
+                    use_dictionary=["best"] if "best" in columns else False,
+                    use_byte_stream_split=payoffs,
+                    write_statistics=pruned,
                     data_page_size=1 << 24,
                 )
-            arrays = [pa.array(column) for column in (*states.values(), *values)]
-            writer.write_table(
-                pa.Table.from_arrays(arrays, schema=writer.schema), row_group_size=group
-            )
+            written = pa.Table.from_arrays(arrays, schema=writer.schema)
+            writer.write_table(written, row_group_size=group)
     finally:
         if writer is not None:
             writer.close()
     with path.open("rb") as file:
         os.fsync(file.fileno())
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return FileReceipt(rows, group, path.stat().st_size, digest, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return FileReceipt(rows, group, path.stat().st_size, digest, error, seconds)
 
 
-def _about(game: TieredGame[Any], tier: Any) -> dict[str, str]:
+def _about(board: Board, tier: str, error: float) -> dict[str, str]:
     """What a file says of itself when it is found alone: Parquet's key-value metadata."""
     return {
         "luckbase.format": str(FORMAT),
-        "luckbase.board": f"{game.board.game} {game.board.name}",
-        "luckbase.tier": tier_folder(game, tier),
-        "luckbase.payoff_error": repr(PAYOFF_ERROR),
+        "luckbase.board": f"{board.game} {board.name}",
+        "luckbase.tier": tier,
+        "luckbase.payoff_error": repr(error),
     }
 
 

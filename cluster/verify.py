@@ -12,7 +12,7 @@ float32 rounds off, twice the table's error bound; anything above `TOLERANCE` is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,17 +21,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cluster.manifest import NAME, key_range, solve_id
-from cluster.probe import Table
+from cluster.answer import Table
+from cluster.manifest import NAME, FileEntry, key_range, solve_id
+from cluster.probe import TierTable
 from cluster.store import row_group_rows, sha256_of, tier_file, tier_folder
-from solver.backup import expand
 from solver.board import board_hash
-from solver.game import Ints
+from solver.game import TieredGame
 
 TOLERANCE = 1e-6
 """A residual above this is a fault; stored payoffs are good to 3e-8."""
-BATCH = 50_000
-"""Rows expanded at a time: some 30 children each."""
 
 
 @dataclass(frozen=True)
@@ -49,29 +47,36 @@ def check_files(table: Table, on_file: Callable[[int, int], None] = lambda i, n:
     """What is wrong with the table's files, a sentence each; empty if nothing is."""
     manifest, game = table.manifest, table.game
     faults = []
-    if manifest.board_hash != board_hash(game.board) or manifest.solve_id != solve_id(game):
+    right = board_hash(game.board), solve_id(game, manifest.roots)
+    if (manifest.board_hash, manifest.solve_id) != right:
         faults.append(f"{NAME}: its hashes are not those of the board that it holds")
-    expected = {tier_folder(game, tier): tier for tier in game.tiers()}
+    expected: dict[str, Any] = {"": None}
+    if isinstance(table, TierTable):
+        expected = {tier_folder(table.game, tier): tier for tier in table.game.tiers()}
     if manifest.complete and set(expected) != set(manifest.files):
         faults.append(f"{NAME}: says complete, and does not name the board's {len(expected)} tiers")
     for i, (folder, entry) in enumerate(sorted(manifest.files.items())):
         on_file(i, len(manifest.files))
-        path = tier_file(table.path, folder)
-        tier = expected.get(folder)
-        if tier is None:
+        if folder not in expected:
             faults.append(f"{NAME}: names {folder}, which is no tier of this board")
             continue
-        number, rows = game.tier_number(tier), game.rows(tier)
-        said = (entry.tier, entry.rows, entry.row_group_rows, (entry.first_key, entry.last_key))
-        right = (number, rows, row_group_rows(game, tier), key_range(number, rows))
-        if said != right:
-            faults.append(f"{NAME}: {folder}: its rows or keys are not those of the tier")
-        faults += _check_file(path, entry.bytes, entry.sha256, rows)
+        if isinstance(table, TierTable):
+            faults += _check_entry(table.game, folder, expected[folder], entry)
+        path = tier_file(table.path, folder)
+        faults += _check_file(path, entry.bytes, entry.sha256, entry.rows)
     known = {tier_file(table.path, folder) for folder in manifest.files}
     for path in sorted((table.path / "tiers").rglob("*")):
         if path.is_file() and path not in known and path.suffix != ".part":
             faults.append(f"{path}: is not in the manifest")
     return faults
+
+
+def _check_entry(game: TieredGame[Any], folder: str, tier: Any, entry: FileEntry) -> list[str]:
+    number, rows = game.tier_number(tier), game.rows(tier)
+    said = (entry.tier, entry.rows, entry.row_group_rows, (entry.first_key, entry.last_key))
+    right = (number, rows, row_group_rows(game, tier), key_range(number, rows))
+    wrong = f"{NAME}: {folder}: its rows or keys are not those of the tier"
+    return [] if said == right else [wrong]
 
 
 def _check_file(path: Path, size: int, sha256: str, rows: int) -> list[str]:
@@ -87,7 +92,7 @@ def _check_file(path: Path, size: int, sha256: str, rows: int) -> list[str]:
         found = pq.ParquetFile(path).metadata.num_rows
     except (OSError, pa.ArrowException) as error:
         return [f"{path}: is not Parquet: {' '.join(str(error).split())[:100]}"]
-    return [] if found == rows else [f"{path}: has {found} rows, the tier has {rows}"]
+    return [] if found == rows else [f"{path}: has {found} rows, the manifest says {rows}"]
 
 
 def check_residuals(
@@ -105,8 +110,8 @@ def check_residuals(
     done = faults = 0
     worst, summed = -1.0, 0.0
     where: dict[str, Any] = {}
-    for states in _all_states(table) if sample is None else draw_states(table, sample, seed):
-        residuals = bellman_residuals(table, states)
+    for states in table.all_states() if sample is None else table.draw(sample, seed):
+        residuals = table.residuals(states)
         at = int(np.argmax(residuals))
         if residuals[at] > worst:
             worst, where = float(residuals[at]), table.game.describe(states[at])
@@ -115,39 +120,3 @@ def check_residuals(
         done += len(states)
         on_rows(done, total)
     return Residuals(done, max(worst, 0.0), summed / max(done, 1), where, faults)
-
-
-def bellman_residuals(table: Table, states: Ints) -> np.ndarray:
-    """(n,) |payoff by the rules over the stored children - stored payoff|, largest over players."""
-    stored = table.probe(states)
-    look = table.best_actions(expand(table.game, states), stored)
-    residuals: np.ndarray = np.abs(look.values[look.best] - stored).max(axis=1)
-    return residuals
-
-
-def draw_states(table: Table, count: int, seed: int) -> Iterator[Ints]:
-    """`count` states drawn evenly from the rows of the table, in key order, in large pieces."""
-    tiers = table.game.tier_of_number()
-    entries = sorted(table.manifest.files.values(), key=lambda entry: entry.first_key)
-    ends = np.cumsum([entry.rows for entry in entries])
-    rng = np.random.default_rng(seed)
-    drawn = np.sort(rng.integers(0, int(ends[-1]), count)) if len(ends) else np.empty(0, np.int64)
-    # One pass over the table for a sample of any usual size: children lie all over it.
-    for part in np.array_split(drawn, max(1, -(-len(drawn) // (4 * BATCH)))):
-        owner = np.searchsorted(ends, part, side="right")
-        states = [
-            table.game.states_at(
-                tiers[entries[i].tier], part[owner == i] - (ends[i] - entries[i].rows)
-            )
-            for i in np.unique(owner)
-        ]
-        if states:
-            yield np.concatenate(states)
-
-
-def _all_states(table: Table) -> Iterator[Ints]:
-    tiers = table.game.tier_of_number()
-    for entry in sorted(table.manifest.files.values(), key=lambda entry: entry.first_key):
-        for start in range(0, entry.rows, BATCH):
-            rows = np.arange(start, min(start + BATCH, entry.rows))
-            yield table.game.states_at(tiers[entry.tier], rows)

@@ -1,8 +1,12 @@
 """What a worker does: solve one shard and write its files beside their places.
 
-`solve_shard` is the only function that runs elsewhere. It reads the children's payoffs from the
-table's scratch folder and returns a receipt, no data: the disk is shared. The driver puts the files
-in their place.
+`work` is the only function that runs elsewhere. A shard of a full table is a tier (`solve_shard`):
+it reads the children's payoffs from the table's scratch folder. A shard of a search is a share of a
+frontier (`solve_subtrees`): everything below some states. Either way a receipt comes back, no data:
+the disk is shared. The driver puts the files in their place.
+
+A worker keeps the graph of a search from one of its shards to the next and takes in what others
+have finished meanwhile, so it solves nothing twice that was finished when it began.
 """
 
 from __future__ import annotations
@@ -20,19 +24,24 @@ from typing import Any
 
 import numpy as np
 
+from cluster.merge import PayoffTable, read_shard, write_shard
 from cluster.store import (
     FileReceipt,
     beside,
     read_scratch,
     scratch_file,
+    shard_file,
     tier_file,
     tier_folder,
     write_scratch,
     write_tier,
 )
-from solver import load_tiered_game
+from solver import load_game, load_tiered_game
 from solver.board import Board
 from solver.game import Floats, TieredGame
+from solver.graph import Graph
+from solver.keys import Keys, unpack_all
+from solver.walk import MIXED, UNDECIDED
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,38 @@ class Task:
     shard: int
     commit: bool
     keep: bool
+
+
+@dataclass(frozen=True)
+class SubtreesTask:
+    """One shard of a search: everything below the states with these keys.
+
+    search: names the search; what a worker has of another is forgotten. known: files of payoffs
+    that need not be solved again, by name (`merge.read_shard`).
+    """
+
+    board: Board
+    table: Path
+    search: str
+    shard: int
+    name: str
+    keys: Keys
+    known: tuple[str, ...]
+    max_states: int
+
+
+@dataclass(frozen=True)
+class SubtreesReceipt:
+    """What came of such a shard: states solved and edges expanded in it, the size of its file."""
+
+    shard: int
+    states: int
+    edges: int
+    bytes: int
+    bytes_a_state: float
+    solve_seconds: float
+    process: int
+    peak_memory: int
 
 
 @dataclass(frozen=True)
@@ -71,6 +112,11 @@ def _buffer(shape: tuple[int, ...]) -> Floats:
     return held[:size].reshape(shape)
 
 
+def work(task: Task | SubtreesTask, stop: Callable[[], bool] = lambda: False) -> Any:
+    """Solve a shard of either kind; returns its receipt. Raises Stopped when told to stop."""
+    return solve_shard(task, stop) if isinstance(task, Task) else solve_subtrees(task, stop)
+
+
 @lru_cache(maxsize=2)
 def _game(board: Board) -> TieredGame[Any]:
     return load_tiered_game(board)
@@ -87,14 +133,57 @@ def solve_shard(task: Task, stop: Callable[[], bool] = lambda: False) -> Receipt
 
     started = time.perf_counter()
     payoffs = _buffer(game.shape(tier))
-    game.solve_tier(tier, payoffs, fetch, stop)
+    error = game.solve_tier(tier, payoffs, fetch, stop)
     seconds = time.perf_counter() - started
     if task.keep:
         write_scratch(payoffs, beside(scratch_file(task.table, folder)))
     file = None
     if task.commit:
-        file = write_tier(game, tier, payoffs, beside(tier_file(task.table, folder)))
+        file = write_tier(game, tier, payoffs, error, beside(tier_file(task.table, folder)))
     return Receipt(task.shard, file, seconds, os.getpid(), peak_memory())
+
+
+def solve_subtrees(task: SubtreesTask, stop: Callable[[], bool] = lambda: False) -> SubtreesReceipt:
+    """Solve what lies below a share of a frontier and write what was not known of it."""
+    graph, taken = _graph_of(task, stop)
+    started = time.perf_counter()
+    for name in task.known:
+        if name not in taken:
+            known = read_shard(shard_file(task.table, name))
+            graph.know(known.keys, known.values, known.best)
+            taken.add(name)
+    before, edges = graph.count, graph.edges
+    del _own.graph  # should this one be stopped half-way
+    graph.solve(unpack_all(graph.game.bits, task.keys))
+    _own.graph = (task.search, graph, taken)
+    taken.add(task.name)
+    seconds = time.perf_counter() - started
+    solved = solved_rows(graph, before)
+    path = beside(shard_file(task.table, task.name))
+    write_shard(solved, path)
+    return SubtreesReceipt(
+        task.shard, len(solved), graph.edges - edges, path.stat().st_size, graph.bytes_a_state,
+        seconds, os.getpid(), peak_memory(),
+    )  # fmt: skip
+
+
+def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
+    """The states from number `start` on that a graph has solved itself and that are not over."""
+    best = graph.best[start:]
+    at = start + np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))
+    none = np.zeros(len(at), np.uint8)
+    return PayoffTable(graph.keys_at(at), graph.values[at], graph.best[at], none)
+
+
+def _graph_of(task: SubtreesTask, stop: Callable[[], bool]) -> tuple[Graph, set[str]]:
+    """This worker's graph of the search, and what it has taken in."""
+    held = getattr(_own, "graph", None)
+    if held is None or held[0] != task.search:
+        _own.graph = None  # let go of the old one first
+        graph = Graph(load_game(task.board), max_states=task.max_states, stop=stop)
+        held = _own.graph = (task.search, graph, set())
+    held[1].stop = stop
+    return held[1], held[2]
 
 
 def peak_memory() -> int:

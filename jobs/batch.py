@@ -22,7 +22,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from cluster.probe import Table
+from cluster.answer import Table
 from cluster.store import beside
 from solver.errors import OptionError, StateError
 from solver.game import Ints
@@ -55,7 +55,7 @@ def answer_batch(table: Table, source: str, out: str, best: bool) -> None:
 
 def _probe(table: Table, states: Ints) -> Any:
     for x, state in enumerate(states):  # a sentence with the row, before any work
-        outside = None if len(states) > 10_000 else table.game.why_outside(state)
+        outside = None if len(states) > 10_000 else table.why_outside(state)
         if outside:
             raise StateError(f"row {x + 1}: is {outside}")
         if len(states) > 10_000:

@@ -219,6 +219,7 @@ def _probe(board: Path, results: Path) -> None:
 
     import cluster
     import solver
+    from cluster.probe import TierTable
 
     solved = cluster.solve(
         solver.load_board(board, score_unit=500, frontier=2), results=results,
@@ -227,6 +228,7 @@ def _probe(board: Path, results: Path) -> None:
     )  # fmt: skip
     rng = np.random.default_rng(0)
     with cluster.open_table(solved.table) as table:
+        assert isinstance(table, TierTable)
         states = _random_states(table, rng, 1_000_000)
         ordered = states[np.lexsort(table.game.locate(states)[::-1])]
         one = states[:200]
@@ -252,9 +254,7 @@ def _random_states(table: Any, rng: Any, count: int) -> Ints:
     """States drawn evenly from the whole table, in any order."""
     import numpy as np
 
-    from cluster.verify import draw_states
-
-    states = np.concatenate(list(draw_states(table, count, 0)))
+    states = np.concatenate(list(table.draw(count, 0)))
     return np.asarray(states[rng.permutation(len(states))])
 
 

@@ -12,7 +12,7 @@ import typer
 from jobs import options, render
 
 if TYPE_CHECKING:
-    from cluster.probe import Answer
+    from cluster.answer import Answer
 
 
 def query(
@@ -56,9 +56,9 @@ def query(
             answer_batch(opened, batch, out, best)
             return
         state = opened.game.parse(options.read_fields(fields or []))
-        above = opened.game.why_outside(state) is not None
+        above = opened.why_outside(state) is not None
         if above and max_states is not None:
-            from cluster.search import answer_by_search
+            from cluster.above import answer_by_search
 
             answer = answer_by_search(opened, state, max_states)
         else:

@@ -99,7 +99,8 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
         task = bar.add_task(label, total=None, said="")
 
         def show(now: Any) -> None:
-            bar.update(task, total=now.rows_total, completed=now.rows, said=_said(now))
+            done, total = _parts(now)
+            bar.update(task, total=total, completed=done, said=_said(now))
 
         yield show
 
@@ -111,13 +112,20 @@ def _lines(label: str) -> Callable[[Progress], None]:
         if time.monotonic() - last[0] < LINE_SECONDS:
             return
         last[0] = time.monotonic()
-        left = now.seconds * (now.rows_total - now.rows) / now.rows if now.rows else None
+        done, total = _parts(now)
+        left = now.seconds * (total - done) / done if done else None
         tail = f", about {duration(left)} left" if left is not None else ""
-        say(f"{label}: {100 * now.rows / now.rows_total:.0f} %  {_said(now)}{tail}")
+        say(f"{label}: {100 * done / max(total, 1):.0f} %  {_said(now)}{tail}")
 
     return show
 
 
+def _parts(now: Progress) -> tuple[int, int]:
+    """Done and in all: states, or shards where nobody knows how many states there are."""
+    return (now.rows, now.rows_total) if now.rows_total else (now.shards, now.shards_total)
+
+
 def _said(now: Progress) -> str:
     rate = now.rows / now.seconds / 1e6 if now.seconds else 0.0
-    return f"{rate:.1f} M states/s, {now.shards} of {now.shards_total} tiers"
+    what = "tiers" if now.rows_total else "shards"
+    return f"{rate:.1f} M states/s, {now.shards} of {now.shards_total} {what}"

@@ -12,8 +12,8 @@ import typer
 from jobs import options, render
 
 if TYPE_CHECKING:
+    from cluster.answer import Answer
     from cluster.driver import Solved
-    from cluster.probe import Answer
     from solver.board import Board
 
 

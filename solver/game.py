@@ -17,8 +17,8 @@ once and serves every game (a first-class function of type `SUCCESSORS_TYPE`)::
     weights       float64 (max_edges,), written: the chance of the edge given its action
     actions       int64 (max_edges,), written: the action that the edge belongs to; edges of one
                   action stand together, and the actions stand in the order in which ties fall
-    rewards       float64 (max_edges, players), written: what the edge pays; at a terminal state row
-                  0 is the payoff of the state
+    rewards       float64 (max_edges, players): what the edge pays, written where the game `pays` at
+                  all, else 0 on entry; at a terminal state row 0 is written: its payoff
     about         int64 (2,), written: kind (`TERMINAL`, `CHANCE`, `DECISION`, `SIMULTANEOUS`) and
                   who acts (player from 0; -1 where nobody does)
     n             how many edges; 0 at a terminal state
@@ -101,6 +101,8 @@ class Game(ABC):
     """Actions closer than this are tied; the earlier one is taken."""
     payoff_range: tuple[float, float] = (0.0, 1.0)
     """The least and the most that a payoff can be; what a state that was cut lies between."""
+    pays: ClassVar[bool] = False
+    """Whether an edge can pay anything; where not, `rewards` are written at the end only."""
     payoff_name: str = "chance to win"
     """What a payoff is, for people."""
 
@@ -166,6 +168,15 @@ class Game(ABC):
         weights = np.array([0x9E3779B1 * (2 * i + 1) for i in range(self.field_count)])
         mixed: Ints = (states * weights).sum(axis=1) >> 7
         return mixed
+
+    def opening_questions(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """(what it shows, fields) of a few instructive states that the full table answers."""
+        return iter(())
+
+    def state_columns(self, states: Ints) -> dict[str, NDArray[np.int32]]:
+        """Columns of states (n, fields) in people's units, named as `columns`; the states' numbers
+        if they are that. The inverse of `canonical_states`."""
+        return {name: states[:, i].astype(np.int32) for i, name in enumerate(self.columns)}
 
     # --- what follows from the above ---------------------------------------------------------
 
@@ -275,10 +286,6 @@ class TieredGame(Game, Generic[T]):
     @abstractmethod
     def why_outside(self, state: Ints) -> str | None:
         """Why the full table does not hold a canonical state, after "is"; None if it does."""
-
-    @abstractmethod
-    def opening_questions(self) -> Iterator[tuple[str, dict[str, str]]]:
-        """(what it shows, fields) of a few instructive states that the full table answers."""
 
     def tier_of_number(self) -> dict[int, T]:
         """The table's tiers by number."""

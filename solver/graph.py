@@ -1,342 +1,297 @@
-"""The graph of states below some roots: expanded, merged by key, solved backwards. Any game.
+"""The states below some roots: expanded, merged by key, solved. Any game, from its rules alone.
 
-For roots R and a set K of states whose payoffs are known (a table's), the graph G is the least set
-with R in G and, for each state of G that is neither over nor in K, all its successors in G.
+For roots R and a set K of states whose payoffs are known (a table's, another shard's), the graph G
+is the least set with R in G and, for each state of G that is neither over nor in K, all its
+successors in G. One walk, depth first, finds and solves it (`solver.walk`):
 
-1. **Explore**, breadth first: unpack a key, call the game's successor function, pack the children,
-   look each up in an open-addressing hash table (linear probing, multiplicative hashing, at most
-   half full); a new one gets the next number. Kept a state: its key; an edge: the child's number.
-2. **Order**: Tarjan's algorithm, iterative; it gives the strongly connected components, children
-   first.
-3. **Back up** in that order by the Bellman equation (`solver.backup`). In a component of several
-   states (or with an edge to itself) nothing may be chosen: there the equations are linear and
-   solved exactly. A component with a choice in it is refused, naming a state.
+1. Visit a state: unpack its key, call the game's successor function into a frame of the path, look
+   the children up in a hash table (`solver.keys`); a new one gets the next number. The look-ups of
+   all children are begun before any is finished, so that their cache misses overlap.
+2. Descend into the first child that was not visited.
+3. When no such child is left, the state is the root of a strongly connected component or part of a
+   larger one (Tarjan's low-link). Alone and without an edge to itself it is solved at once by the
+   Bellman equation: its edges are still in the frame, so no edge is ever kept, and none is expanded
+   twice. A component of several states goes to `solver.components`.
 
-About 24 bytes a state, 8 for its place in the hash table, 8 a player and 4 an edge.
+A state takes 8 bytes for its key, 8 a payoff, 8 for its best action, 4 for its place on the stack
+and 16 for its place in the hash table: 60 for three players. The sums are taken in the order of the
+edges and the members of a component in the order of their keys, so a state's bits depend on the
+game alone: not on the roots, nor on who else was solved before.
 
-Source: Tarjan, Depth-first search and linear graph algorithms (1972); Knuth, TAOCP 3, 6.4.
+**Bounds.** A graph may hold two columns a player, a lower and an upper payoff. The acting player's
+value lies between the greatest lower and the greatest upper payoff of his actions; what the others
+get lies between the least and the most over the actions that he may still take: those whose upper
+payoff reaches his greatest lower one. The best action is called when one such is left, else
+`UNDECIDED`.
+
+**Policies.** A state may be given chances for its actions; then its payoff is their mean and
+nothing is chosen.
+
+Source: Tarjan, Depth-first search and linear graph algorithms (1972).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
-import numba as nb
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
+from solver import keys as hashing
 from solver.errors import SearchLimitError, StateError
-from solver.game import SUCCESSORS_TYPE, TERMINAL, Floats, Game, Ints
-from solver.keys import fits, pack, unpack, unpack_all
-
-Keys = NDArray[np.uint64]
-
-_game = types.FunctionType(SUCCESSORS_TYPE)
-_i1, _f1, _f2, _u1 = types.int64[::1], types.float64[::1], types.float64[:, ::1], types.uint64[::1]
-_counts = types.UniTuple(types.int64, 3)  # type: ignore[no-untyped-call]
-_n1, _b1 = types.int32[::1], types.uint8[::1]
-
-INNER, KNOWN, OVER = 0, 1, 2
-
-
-@nb.njit(types.int64(_n1, _u1, types.uint64), cache=True, nogil=True)
-def _find(slots, keys, key):  # type: ignore[no-untyped-def]
-    """The slot of `key`, or the empty one where it belongs."""
-    mask = slots.size - 1
-    mixed = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)  # scores are on top
-    slot = np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
-    while slots[slot] >= 0 and keys[slots[slot]] != key:
-        slot = (slot + 1) & mask
-    return slot
-
-
-@nb.njit(types.void(_n1, _u1, types.int64), cache=True, nogil=True)
-def _rehash(slots, keys, count):  # type: ignore[no-untyped-def]
-    for i in range(count):
-        slots[_find(slots, keys, keys[i])] = i
-
-
-@nb.njit(
-    _counts(
-        _game, _i1, _f1, _i1, types.int64, types.int64, types.int64, types.int64,
-        types.int64, types.int64, _u1, _n1, _b1, _i1, _n1,
-    ),
-    cache=True,
-    nogil=True,
+from solver.game import Floats, Game, Ints, Stopped
+from solver.keys import Keys, fits, unpack_all
+from solver.walk import (
+    COMPONENT,
+    COUNT,
+    DEPTH,
+    EDGES,
+    FINISHED,
+    GROW,
+    HEIGHT,
+    KNOWN,
+    NEW,
+    NODE,
+    ROOT,
+    START,
+    TOP,
+    walk,
 )  # fmt: skip
-def _explore(  # type: ignore[no-untyped-def]
-    successors, ints, reals, bits, players, max_edges, start, stop,
-    count, edge, keys, slots, kinds, first, children,
-):  # fmt: skip
-    """Expand states start .. stop - 1; returns (next to expand, states, edges).
 
-    Stops early where the arrays may not have room for one more state's successors.
-    """
-    fields = bits.size
-    state = np.empty(fields, np.int64)
-    below = np.empty((max_edges, fields), np.int64)
-    weights, actions = np.empty(max_edges), np.empty(max_edges, np.int64)
-    rewards, about = np.empty((max_edges, players)), np.zeros(2, np.int64)
-    i = start
-    while i < stop:
-        if count + max_edges > keys.size or edge + max_edges > children.size:
-            break
-        first[i] = edge
-        if kinds[i] == INNER:
-            unpack(bits, keys[i], state)
-            n = successors(ints, reals, state, below, weights, actions, rewards, about)
-            if about[0] == TERMINAL:
-                kinds[i] = OVER
-            for k in range(n):
-                key = pack(bits, below[k])
-                slot = _find(slots, keys, key)
-                if slots[slot] < 0:
-                    slots[slot] = count
-                    keys[count] = key
-                    kinds[count] = INNER
-                    count += 1
-                children[edge] = slots[slot]
-                edge += 1
-        i += 1
-        first[i] = edge
-    return i, count, edge
+BUDGET = 200_000
+"""States visited between two looks at `stop`: a fifth of a second."""
 
 
-@nb.njit(types.int64(types.int64, _i1, _n1, _n1, _i1), cache=True, nogil=True)
-def _components(count, first, children, order, starts):  # type: ignore[no-untyped-def]
-    """Tarjan: states by component, children first, into `order`; component c is
-    order[starts[c]] .. order[starts[c + 1] - 1]. Returns the number of components."""
-    index = np.full(count, -1, np.int32)
-    low = np.empty(count, np.int32)
-    on_stack = np.zeros(count, np.uint8)
-    stack = np.empty(count, np.int32)
-    path = np.empty(count, np.int32)
-    edge = first[:count].copy()
-    clock, height, placed, found = 0, 0, 0, 0
-    for root in range(count):
-        if index[root] >= 0:
-            continue
-        depth = 0
-        path[0] = root
-        index[root] = low[root] = clock
-        clock += 1
-        stack[height] = root
-        height += 1
-        on_stack[root] = 1
-        while depth >= 0:
-            x = path[depth]
-            if edge[x] < first[x + 1]:
-                y = children[edge[x]]
-                edge[x] += 1
-                if index[y] < 0:
-                    index[y] = low[y] = clock
-                    clock += 1
-                    stack[height] = y
-                    height += 1
-                    on_stack[y] = 1
-                    depth += 1
-                    path[depth] = y
-                elif on_stack[y] and index[y] < low[x]:
-                    low[x] = index[y]
-                continue
-            depth -= 1
-            if depth >= 0 and low[x] < low[path[depth]]:
-                low[path[depth]] = low[x]
-            if low[x] == index[x]:
-                starts[found] = placed
-                found += 1
-                while True:
-                    height -= 1
-                    y = stack[height]
-                    on_stack[y] = 0
-                    order[placed] = y
-                    placed += 1
-                    if y == x:
-                        break
-    starts[found] = placed
-    return found
+class Graph:
+    """States met so far and their payoffs; `solve` adds what lies below more roots.
 
+    columns: numbers a state, one a player, or two for bounds. count: states met. edges: edges
+    expanded. solved, known: states solved, or given, so far. loops: components of several states.
 
-@nb.njit(
-    types.int64(
-        _game, _i1, _f1, _i1, types.int64, types.float64, types.int64, types.int64,
-        _u1, _b1, _i1, _n1, _n1, _i1, _f2,
-    ),
-    cache=True,
-    nogil=True,
-)  # fmt: skip
-def _back_up(  # type: ignore[no-untyped-def]
-    successors, ints, reals, bits, max_edges, tolerance, component, components,
-    keys, kinds, first, children, order, starts, values,
-):  # fmt: skip
-    """Solve single-state components from `component` on; returns the first that is a loop."""
-    fields, players = bits.size, values.shape[1]
-    state = np.empty(fields, np.int64)
-    below = np.empty((max_edges, fields), np.int64)
-    weights, actions = np.empty(max_edges), np.empty(max_edges, np.int64)
-    rewards, about = np.empty((max_edges, players)), np.zeros(2, np.int64)
-    q, best = np.empty(players), np.empty(players)
-    while component < components:
-        if starts[component + 1] - starts[component] > 1:
-            return component
-        x = order[starts[component]]
-        if kinds[x] != KNOWN:
-            unpack(bits, keys[x], state)
-            n = successors(ints, reals, state, below, weights, actions, rewards, about)
-            if kinds[x] == OVER:
-                values[x] = rewards[0]
-            k, seen = 0, False
-            while k < n:
-                action = actions[k]
-                q[:] = 0.0
-                while k < n and actions[k] == action:
-                    y = children[first[x] + k]
-                    if y == x:
-                        return component
-                    for p in range(players):
-                        q[p] += weights[k] * (rewards[k, p] + values[y, p])
-                    k += 1
-                if not seen or q[about[1]] > best[about[1]] + tolerance:
-                    best[:] = q
-                    seen = True
-            if seen:
-                values[x] = best
-        component += 1
-    return component
-
-
-@dataclass(frozen=True)
-class Solved:
-    """A solved graph: n states, m edges.
-
-    keys: uint64 (n,), the roots first. values: float64 (n, players). edges: m. known: how many
-    payoffs were given. loops: components of several states, solved as linear systems.
-    bytes_a_state: of all arrays together.
+    policy: (keys uint64 (m,), all different; first int64 (m + 1,); chances float64), the chances
+    of the actions of state i being chances[first[i]:first[i + 1]], none where nothing is fixed.
     """
 
-    keys: Keys
-    values: Floats
-    edges: int
-    known: int
-    loops: int
-    bytes_a_state: float
+    def __init__(
+        self,
+        game: Game,
+        *,
+        bounds: bool = False,
+        tolerance: float | None = None,
+        max_states: int = 1 << 30,
+        policy: tuple[Keys, Ints, Floats] | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.game, self.bounds, self.max_states, self.stop = game, bounds, max_states, stop
+        self.tolerance = game.tie_tolerance if tolerance is None else tolerance
+        self.columns = game.players * (2 if bounds else 1)
+        self.loops = self.largest_loop = 0
+        room = 1 << 14
+        self._keys = np.empty((room, 1 + self.columns), np.uint64)
+        self._best, self._stack = np.empty(room, np.int64), np.empty(room, np.int32)
+        self._slots = np.full(4 * room, -1, np.int32)
+        self._make_frames(max(256, 2 * game.max_edges))
+        self._path = np.empty(64, np.int32)
+        edges = game.max_edges
+        self._scratch = (
+            np.empty((edges, game.field_count), np.int64),
+            np.empty(edges),
+            np.empty(edges, np.int64),
+            np.zeros((edges, game.players)),
+        )
+        self._at = np.array([-1, 0, 0, 0, 0, 0, 0])
+        self._policy = np.zeros(1, np.int64), np.empty(0)
+        if policy is not None:
+            keys, first, chances = policy
+            self._policy = first, chances
+            self._enter(keys)
+
+    # --- what it holds -------------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        """States met, known ones and those that are over included."""
+        return int(self._at[COUNT])
+
+    @property
+    def edges(self) -> int:
+        """Edges expanded."""
+        return int(self._at[EDGES])
+
+    @property
+    def _rows(self) -> Floats:
+        """float64 (room, 1 + columns): the same memory as `_keys`, for the payoffs."""
+        return self._keys.view(np.float64)
+
+    @property
+    def keys(self) -> Keys:
+        """uint64 (count,), in the order in which the states were met; a copy."""
+        return np.ascontiguousarray(self._keys[: self.count, 0])
+
+    @property
+    def values(self) -> Floats:
+        """float64 (count, columns): NaN in the first where a state is not solved."""
+        return self._rows[: self.count, 1:]
+
+    @property
+    def best(self) -> Ints:
+        """int64 (count,): the best action, or why there is none (OVER, …, NEW)."""
+        return self._best[: self.count]
+
+    @property
+    def bytes_a_state(self) -> float:
+        """Bytes of the arrays as far as they are used, by states that are not given."""
+        arrays = (self._keys, self._best, self._stack)
+        used = sum(array.nbytes for array in arrays) / len(self._keys) * self.count
+        per_state = used + self._slots.nbytes * self.count / len(self._keys)
+        return per_state / max(1, self.count)
+
+    def look_up(self, keys: Keys) -> NDArray[np.int32]:
+        """The number of each key (m,), int32; -1 for a state that was not met."""
+        numbers = np.empty(len(keys), np.int32)
+        hashing.look_up(self._slots, self._keys, np.ascontiguousarray(keys), numbers)
+        return numbers
+
+    def keys_at(self, numbers: NDArray[np.integer[Any]]) -> Keys:
+        """The keys (m,) of numbers (m,)."""
+        return np.ascontiguousarray(self._keys[numbers, 0])
+
+    def states(self, numbers: NDArray[np.integer[Any]]) -> Ints:
+        """The states (m, fields) of numbers (m,)."""
+        return np.asarray(unpack_all(self.game.bits, self.keys_at(numbers)))
+
+    # --- what it does --------------------------------------------------------------------------
+
+    def know(self, keys: Keys, values: Floats, best: Ints | None = None) -> None:
+        """Payoffs (m, columns) of states that need not be expanded; those solved already stay."""
+        numbers = self._enter(keys)
+        fresh = self._best[numbers] == NEW
+        at = numbers[fresh]
+        self._rows[at, 1:] = values[fresh]
+        self._best[at] = KNOWN if best is None else best[fresh]
+
+    def solve(self, roots: Ints) -> NDArray[np.int32]:
+        """Solve canonical roots (m, fields) and all below them; returns the roots' numbers.
+
+        Raises SearchLimitError beyond `max_states`, StateError for a root that has no key and for
+        a cycle that `solver.components` refuses, Stopped soon after `stop()` turns true.
+        """
+        wrong = ~fits(self.game.bits, roots)
+        if wrong.any():
+            said = self.game.describe(roots[wrong][0])
+            raise StateError(f"{said} has numbers too large to search")
+        numbers = self._enter(hashing.pack_all(self.game.bits, np.ascontiguousarray(roots)))
+        self._at[ROOT] = 0
+        game = self.game
+        while True:
+            code = walk(  # type: ignore[call-arg]
+                game.successors, game.numbers.ints, game.numbers.reals, game.bits, game.pays,
+                self.tolerance, BUDGET, self._at, numbers, self._slots, self._keys, self._rows,
+                self._best, self._stack, self._path, *self._frames, *self._scratch, *self._policy,
+            )  # fmt: skip
+            if code == FINISHED:
+                return numbers
+            if self.stop():
+                raise Stopped
+            if self.count > self.max_states:
+                left = int(np.isnan(self.values[:, 0]).sum())
+                raise SearchLimitError(
+                    f"the search has met {self.count} states and {left} of them are not solved "
+                    f"yet; the limit is {self.max_states}"
+                )
+            if code == GROW:
+                self._grow()
+            elif code == COMPONENT:
+                self._solve_component()
+
+    def _solve_component(self) -> None:
+        from solver.components import solve_component
+
+        frame = self._frames[0][self._path[self._at[DEPTH]]]
+        height = int(self._at[HEIGHT])
+        below = height - 1
+        while self._stack[below] != frame[NODE]:
+            below -= 1
+        members = self._stack[below:height]
+        members = members[np.argsort(self._keys[members, 0])]  # the same bits whoever comes first
+        values, best = solve_component(self, members)
+        self._rows[members, 1:], self._best[members] = values, best
+        self.loops += 1
+        self.largest_loop = max(self.largest_loop, len(members))
+        self._at[HEIGHT] = below
+        self._at[DEPTH] -= 1
+        self._at[TOP] = frame[START] if self._at[DEPTH] >= 0 else 0
+
+    def policy_of(self, number: int) -> Floats:
+        """The chances of a state's actions as the policy fixes them; empty where it does not."""
+        first, chances = self._policy
+        if number >= len(first) - 1:
+            return np.empty(0)
+        return chances[first[number] : first[number + 1]]
+
+    # --- room ----------------------------------------------------------------------------------
+
+    def _enter(self, keys: Keys) -> NDArray[np.int32]:
+        while self.count + len(keys) > len(self._keys):
+            self._grow_states()
+        numbers, before = np.empty(len(keys), np.int32), self.count
+        self._at[COUNT] = hashing.enter(
+            self._slots, self._keys, before, np.ascontiguousarray(keys), numbers
+        )
+        self._best[before : self.count] = NEW
+        self._rows[before : self.count, 1] = np.nan
+        return numbers
+
+    def _grow(self) -> None:
+        most = self.game.max_edges
+        while self.count + most * (most + 1) > len(self._keys):
+            self._grow_states()
+        while self._at[TOP] + most >= len(self._frames[0]):
+            old = self._frames
+            self._make_frames(2 * len(old[0]))
+            for i in range(len(old)):
+                self._frames[i][: len(old[i])] = old[i]
+        if self._at[DEPTH] + 1 == len(self._path):
+            self._path = np.concatenate([self._path, self._path])
+
+    def _grow_states(self) -> None:
+        room = 2 * len(self._keys)
+        for name in ("_keys", "_best", "_stack"):
+            old = getattr(self, name)
+            bigger = np.empty((room, *old.shape[1:]), old.dtype)
+            bigger[: len(old)] = old
+            setattr(self, name, bigger)
+        self._slots = np.full(4 * room, -1, np.int32)
+        hashing.rehash(self._slots, self._keys, self.count)
+
+    def _make_frames(self, room: int) -> None:
+        edges, players = self.game.max_edges, self.game.players
+        self._frames: tuple[NDArray[Any], ...] = (
+            np.empty((room, 7), np.int32),
+            np.empty(room * edges, np.int32),
+            np.empty(room * edges),
+            np.empty(room * edges, np.int64),
+            np.empty((room * edges if self.game.pays else 0, players)),
+        )
 
 
 def solve_graph(
     game: Game,
     roots: Ints,
     *,
-    known: Callable[[Ints], NDArray[np.bool_]] | None = None,
-    payoffs: Callable[[Ints], Floats] | None = None,
+    known: tuple[Keys, Floats] | None = None,
     tolerance: float | None = None,
-    max_states: int = 100_000_000,
-) -> Solved:
-    """The payoffs of roots (n, fields, canonical, all different) and of all below them.
+    max_states: int = 1 << 30,
+) -> Graph:
+    """The graph of canonical roots (m, fields), all different and so its first m states, solved.
 
-    known: of states (k, fields), which need not be expanded, because `payoffs` gives theirs
-    (k, players). tolerance: of ties, the game's if not given.
-
-    Raises SearchLimitError beyond `max_states`, StateError for a root that has no key and for a
-    loop with a choice in it.
+    known: keys and payoffs (k, players) of states that need not be expanded. Raises as
+    `Graph.solve` does.
     """
-    bits = game.bits
-    wrong = ~fits(bits, roots)
-    if wrong.any():
-        raise StateError(f"{game.describe(roots[wrong][0])} has numbers too large to search")
-    room = 1 << 16
-    keys, kinds = np.empty(room, np.uint64), np.zeros(room, np.uint8)
-    first, children = np.zeros(room + 1, np.int64), np.empty(16 * room, np.int32)
-    slots = np.full(2 * room, -1, np.int32)
-    count = len(roots)
-    keys[:count] = [pack(bits, root) for root in roots]
-    _rehash(slots, keys, count)
-    done = edge = seen = 0
-    while done < count:
-        if known is not None and seen < count:
-            for part in range(seen, count, 1 << 16):
-                stop = min(count, part + (1 << 16))
-                held = known(unpack_all(bits, keys[part:stop]))
-                kinds[part:stop][held] = KNOWN
-        seen = count
-        done, count, edge = _explore(
-            game.successors, game.numbers.ints, game.numbers.reals, bits, game.players,
-            game.max_edges, done, seen, count, edge, keys, slots, kinds, first, children,
-        )  # fmt: skip
-        if count > max_states:
-            raise SearchLimitError(
-                f"the search has met {count} states and {count - done} of them are still to "
-                f"expand; the limit is {max_states}"
-            )
-        if count + game.max_edges > len(keys):
-            room = 2 * len(keys)
-            keys, kinds = _grown(keys, room), _grown(kinds, room)
-            first = _grown(first, room + 1)
-            slots = np.full(2 * room, -1, np.int32)
-            _rehash(slots, keys, count)
-        if edge + game.max_edges > len(children):
-            children = _grown(children, 2 * len(children))
-        if done < seen and known is not None:
-            seen = max(done, seen)
-    values = np.zeros((count, game.players))
-    at = np.flatnonzero(kinds[:count] == KNOWN)
-    if payoffs is not None:
-        for part in range(0, len(at), 1 << 18):
-            these = at[part : part + (1 << 18)]
-            values[these] = payoffs(unpack_all(bits, keys[these]))
-    order, starts = np.empty(count, np.int32), np.empty(count + 1, np.int64)
-    del slots
-    components = _components(count, first, children, order, starts)
-    component = loops = 0
-    while True:
-        component = _back_up(
-            game.successors, game.numbers.ints, game.numbers.reals, bits, game.max_edges,
-            game.tie_tolerance if tolerance is None else tolerance, component, components,
-            keys, kinds, first, children, order, starts, values,
-        )  # fmt: skip
-        if component == components:
-            break
-        members = order[starts[component] : starts[component + 1]]
-        _solve_loop(game, members, keys, first, children, values)
-        loops += 1
-        component += 1
-    arrays = (keys, kinds, first, children, values, order, starts)
-    held_bytes = sum(array.nbytes for array in arrays) + 8 * len(keys)  # and the hash table
-    return Solved(keys[:count], values, edge, len(at), loops, held_bytes / max(count, 1))
-
-
-def _grown(array: NDArray, room: int) -> NDArray:  # type: ignore[type-arg]
-    bigger = np.zeros(room, array.dtype)
-    bigger[: len(array)] = array
-    return bigger
-
-
-def _solve_loop(
-    game: Game, members: NDArray[np.int32], keys: Keys, first: Ints, children: NDArray[np.int32],
-    values: Floats,
-) -> None:  # fmt: skip
-    """A component in which nothing is chosen: (I - P) v = r, solved densely; fills `values`."""
-    from solver.backup import expand
-
-    states = unpack_all(game.bits, keys[members])
-    edges = expand(game, states)
-    place = {int(x): i for i, x in enumerate(members)}
-    matrix = np.eye(len(members))
-    constant = np.zeros((len(members), game.players))
-    for i, x in enumerate(members):
-        here = slice(int(edges.first[i]), int(edges.first[i + 1]))
-        if len(np.unique(edges.actions[here])) > 1:
-            raise StateError(
-                f"{game.describe(states[i])} lies on a cycle with a choice in it; the search "
-                "solves cycles without choices only"
-            )
-        below = children[first[x] : first[x + 1]]
-        for k, y in enumerate(below):
-            weight = edges.weights[here][k]
-            constant[i] += weight * edges.rewards[here][k]
-            if int(y) in place:
-                matrix[i, place[int(y)]] -= weight
-            else:
-                constant[i] += weight * values[y]
-    values[members] = np.linalg.solve(matrix, constant)
+    graph = Graph(game, tolerance=tolerance, max_states=max_states)
+    graph._enter(hashing.pack_all(game.bits, np.ascontiguousarray(roots)))
+    if known is not None:
+        graph.know(*known)
+    graph.solve(roots)
+    return graph

@@ -1,21 +1,33 @@
-"""Keys of states by bits: the numbers of a state <-> one uint64. Round trips only.
+"""Keys of states by bits, and a hash table of them: a state <-> one uint64 <-> its number.
 
 The search, which knows no tiers, names a state by its numbers in fields of `Game.bits` bits, the
 first number highest. Bits and not mixed radices: a shift is one cycle, a division twenty, and a
 search packs a key an edge.
+
+The hash table (open addressing, linear probing, multiplicative hashing, at most half full) gives
+each key a number, counted from 0 in the order of entry: `slots` int32 (a power of two), -1 where
+empty, else the number; `rows` uint64 (numbers, 1 + more), the key first in its row. What is kept of
+a key beside it in its row is there when the key was compared: one cache miss, not two.
+
+Source: Knuth, The Art of Computer Programming 3, 6.4.
 """
 
 from __future__ import annotations
 
 import numba as nb
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
 from solver.game import Ints
 
+Keys = NDArray[np.uint64]
+
+n1, u1, u2 = types.int32[::1], types.uint64[::1], types.uint64[:, ::1]
+
 
 @nb.njit(nb.uint64(nb.int64[::1], nb.int64[::1]), cache=True, nogil=True)
-def pack(bits, state):  # type: ignore[no-untyped-def]
+def pack(bits, state):
     """The key of a state (fields,); number i must be below 2 ** bits[i]."""
     key = np.uint64(0)
     for i in range(state.size):
@@ -24,7 +36,7 @@ def pack(bits, state):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nb.void(nb.int64[::1], nb.uint64, nb.int64[::1]), cache=True, nogil=True)
-def unpack(bits, key, state):  # type: ignore[no-untyped-def]
+def unpack(bits, key, state):
     """Write the numbers of a key into `state` (fields,)."""
     for i in range(state.size - 1, -1, -1):
         width = np.uint64(bits[i])
@@ -33,7 +45,7 @@ def unpack(bits, key, state):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nb.int64[:, ::1](nb.int64[::1], nb.uint64[::1]), cache=True, nogil=True)
-def unpack_all(bits, keys):  # type: ignore[no-untyped-def]
+def unpack_all(bits, keys):
     """The states (n, fields) of keys (n,)."""
     states = np.empty((keys.size, bits.size), np.int64)
     for i in range(keys.size):
@@ -41,7 +53,65 @@ def unpack_all(bits, keys):  # type: ignore[no-untyped-def]
     return states
 
 
+@nb.njit(nb.uint64[::1](nb.int64[::1], nb.int64[:, ::1]), cache=True, nogil=True)
+def pack_all(bits, states):
+    """The keys (n,) of states (n, fields)."""
+    keys = np.empty(states.shape[0], np.uint64)
+    for i in range(keys.size):
+        keys[i] = pack(bits, states[i])
+    return keys
+
+
 def fits(bits: Ints, states: Ints) -> NDArray[np.bool_]:
     """(n,) whether every number of each state (n, fields) has room."""
     inside: NDArray[np.bool_] = ((states >= 0) & (states >> bits == 0)).all(axis=1)
     return inside
+
+
+@nb.njit(types.int64(types.uint64, types.int64), cache=True, nogil=True, inline="always")
+def home(key, mask):
+    """The slot where the search for a key begins."""
+    mixed = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)  # scores are on top
+    return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
+
+
+@nb.njit(types.int64(n1, u2, types.uint64, types.int64), cache=True, nogil=True)
+def find_from(slots, rows, key, slot):
+    """The slot of `key` at or after `slot`, or the empty one where it belongs."""
+    mask = slots.size - 1
+    while slots[slot] >= 0 and rows[slots[slot], 0] != key:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@nb.njit(types.void(n1, u2, types.int64), cache=True, nogil=True)
+def rehash(slots, rows, count):
+    """Enter the keys of rows 0 .. count - 1 into empty `slots`."""
+    mask = slots.size - 1
+    for i in range(count):
+        slots[find_from(slots, rows, rows[i, 0], home(rows[i, 0], mask))] = i
+
+
+@nb.njit(types.int64(n1, u2, types.int64, u1, n1), cache=True, nogil=True)
+def enter(slots, rows, count, wanted, numbers):
+    """Give every wanted key (m,) its number, new ones the next; returns how many there are then.
+
+    There must be room for all. `numbers` int32 (m,) is written.
+    """
+    mask = slots.size - 1
+    for i in range(wanted.size):
+        slot = find_from(slots, rows, wanted[i], home(wanted[i], mask))
+        if slots[slot] < 0:
+            slots[slot] = count
+            rows[count, 0] = wanted[i]
+            count += 1
+        numbers[i] = slots[slot]
+    return count
+
+
+@nb.njit(types.void(n1, u2, u1, n1), cache=True, nogil=True)
+def look_up(slots, rows, wanted, numbers):
+    """Write the number of every wanted key (m,) into `numbers` int32 (m,); -1 if not entered."""
+    mask = slots.size - 1
+    for i in range(wanted.size):
+        numbers[i] = slots[find_from(slots, rows, wanted[i], home(wanted[i], mask))]

@@ -158,8 +158,6 @@ def successors(ints, reals, state, children, weights, actions, rewards, about):
             rewards[0, 0] = 0.0
             for tile in range(1, ints[TILES] + 1):
                 rewards[0, 0] -= tile * (open_tiles >> (tile - 1) & 1)
-    for edge in range(n):
-        rewards[edge, 0] = 0.0
     return n
 
 

@@ -143,6 +143,18 @@ class PressYourLuck(TieredGame[Tier]):
         parts[0] = [v * self.unit for v in parts[0]]
         return {name: part for (name, _), part in zip(self.fields, parts, strict=True)}
 
+    def state_columns(self, states: Ints) -> dict[str, NDArray[np.int32]]:
+        columns = super().state_columns(states)
+        for name in self.columns[:3]:
+            columns[name] *= np.int32(self.unit)
+        return columns
+
+    def shard_keys(self, states: Ints) -> Ints:
+        # Who holds how many spins: what lies below changes it, and less than anything else.
+        held = np.asarray(states)[:, rules.EARNED : rules.WHAMMIES]
+        found: Ints = (held * 21 ** np.arange(6)).sum(axis=1)
+        return found
+
     def action_name(self, action: int) -> str:
         return "play" if action == rules.PLAY else f"pass to {action}"
 
@@ -235,7 +247,9 @@ class PressYourLuck(TieredGame[Tier]):
         block = self.block_rows(tier)
         assert start % block == 0 and stop % block == 0
         blocks = np.arange(start // block, stop // block, dtype=np.int32)
-        repeated = _block_columns(tier.spins, self._three(tier), self.size, self.unit, len(blocks))
+        repeated = tiers.block_columns(
+            tier.spins, self._three(tier), self.size, self.unit, len(blocks)
+        )
         columns = dict.fromkeys(self.columns[:9], repeated[7])  # 0: for a player who is out
         for slot, player in enumerate(tiers.slots_of(tier.players_in(self.most))):
             if player < 0:
@@ -277,7 +291,7 @@ class PressYourLuck(TieredGame[Tier]):
             for base in (rules.EARNED, rules.PASSED)
         ]
         ea, pa, eb, pb, _, pc = held
-        configuration = _configuration_lookup(tier.spins, three)[pa, ea, pb, eb, pc]
+        configuration = tiers.configuration_lookup(tier.spins, three)[pa, ea, pb, eb, pc]
         scores = states[:, rules.SCORE :]
         block = scores[:, a] + (scores[:, b] * self.size if three else 0)
         row: Ints = (block * self._count(tier) + configuration) * self.size + scores[:, c]
@@ -369,23 +383,3 @@ def _depth_first(frontier: int, max_whammies: int) -> tuple[Tier, ...]:
         for tier in tiers.tiers_with(spins, max_whammies):
             visit(tier)
     return tuple(order)
-
-
-@lru_cache(maxsize=32)
-def _configuration_lookup(spins: int, three: bool) -> Ints:
-    """[passed A, earned A, passed B, earned B, passed C] -> configuration."""
-    side = spins + 1
-    found = np.full((side,) * 5 if three else (side, side, 1, 1, side), -1, np.int64)
-    for (ea, pa, eb, pb, _, pc), i in tiers.configuration_index(spins, three).items():
-        found[pa, ea, pb, eb, pc] = i
-    return found
-
-
-@lru_cache(maxsize=8)
-def _block_columns(spins: int, three: bool, size: int, unit: int, blocks: int) -> NDArray[np.int32]:
-    """int32 (8, blocks * K * size): earned, passed of A, B, C; the dollars of C; zeros."""
-    held = tiers.layout(spins, three).configurations.astype(np.int32)
-    columns = [np.repeat(held[:, i], size) for i in range(6)]
-    columns.append(np.tile(np.arange(size, dtype=np.int32) * np.int32(unit), len(held)))
-    columns.append(np.zeros_like(columns[0]))
-    return np.stack([np.tile(column, blocks) for column in columns])

@@ -180,9 +180,6 @@ def successors(ints, reals, state, children, weights, actions, rewards, about):
             choices += 1
             if at_cap or ints[PASSER_PICKS] == 0:
                 break
-    for edge in range(n):
-        for i in range(PLAYERS):
-            rewards[edge, i] = 0.0
     about[0], about[1] = (DECISION if choices > 1 else CHANCE), up
     return n
 

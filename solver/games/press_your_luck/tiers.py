@@ -28,7 +28,7 @@ Source: the games page (order without gathers), DESIGN 1 (tier, key).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -232,3 +232,23 @@ def layout(spins: int, three: bool) -> Layout:
         passes,
         np.array(runs, np.int64).reshape(-1, 4),
     )
+
+
+@lru_cache(maxsize=32)
+def configuration_lookup(spins: int, three: bool) -> NDArray[np.int64]:
+    """[passed A, earned A, passed B, earned B, passed C] -> configuration."""
+    side = spins + 1
+    found = np.full((side,) * 5 if three else (side, side, 1, 1, side), -1, np.int64)
+    for (ea, pa, eb, pb, _, pc), i in configuration_index(spins, three).items():
+        found[pa, ea, pb, eb, pc] = i
+    return found
+
+
+@lru_cache(maxsize=8)
+def block_columns(spins: int, three: bool, size: int, unit: int, blocks: int) -> NDArray[np.int32]:
+    """int32 (8, blocks * K * size): earned, passed of A, B, C; the dollars of C; zeros."""
+    held = layout(spins, three).configurations.astype(np.int32)
+    columns = [np.repeat(held[:, i], size) for i in range(6)]
+    columns.append(np.tile(np.arange(size, dtype=np.int32) * np.int32(unit), len(held)))
+    columns.append(np.zeros_like(columns[0]))
+    return np.stack([np.tile(column, blocks) for column in columns])
