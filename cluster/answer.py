@@ -21,6 +21,7 @@ from cluster.manifest import Manifest
 from solver.backup import Edges, evaluate, expand
 from solver.errors import MissingTableError, StateError
 from solver.game import TERMINAL, Floats, Game, Ints
+from solver.policy import Policy
 
 D = TypeVar("D")
 
@@ -194,6 +195,18 @@ class Table(ABC):
         ties = np.add.reduceat(level.astype(np.int64), q.first[:-1]) > 1
         return Lookahead(q.first, q.actions, q.values, best, ties)
 
+    def best_names(
+        self, edges: Edges, states: Ints, values: Floats
+    ) -> list[tuple[str | None, bool]]:
+        """(best action, None where there is none; whether it is a toss-up) of expanded states,
+        whose stored payoffs are `values`."""
+        look = self.best_actions(edges, values)
+        actions = look.actions[look.best]
+        return [
+            (None, False) if over else (self.game.action_name(int(action)), bool(tie))
+            for action, tie, over in zip(actions, look.ties, edges.terminal, strict=True)
+        ]
+
     def _answer(self, x: int, state: Ints, value: Floats, edges: Edges, look: Lookahead) -> Answer:
         first, last = look.first[x], look.first[x + 1]
         common = (self.manifest.board, self.game.describe(state))
@@ -232,3 +245,18 @@ def said(game: Game, state: Ints) -> str:
         f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}"
         for name, value in game.describe(state).items()
     )
+
+
+def policy_of(table: Table) -> Policy:
+    """The table's best actions as an agent; it must hold the states that it is asked about."""
+
+    def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
+        found = []
+        for answer, own in zip(table.answers(states), actions, strict=True):
+            names = [game.action_name(int(action)) for action in own]
+            if answer.best is None:
+                raise MissingTableError(f"{table.path}: says no best action at {answer.state}")
+            found.append(np.array([float(name == answer.best) for name in names]))
+        return found
+
+    return Policy(decide)

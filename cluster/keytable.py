@@ -203,6 +203,11 @@ class KeyTable(Table):
         bounds = high if self.bounds else None
         return Answer(*common, actor + 1, low, actions, best, toss_up, error, upper=bounds)
 
+    def best_names(
+        self, edges: Edges, states: Ints, values: Floats
+    ) -> list[tuple[str | None, bool]]:
+        return [(answer.best, answer.toss_up) for answer in self.answers(states)]
+
     # --- verification ------------------------------------------------------------------------
 
     def draw(self, count: int, seed: int) -> Iterator[Ints]:

@@ -12,28 +12,26 @@ A finished shard is in the manifest, so the same call goes on from there after a
 number of workers: its states are known to whatever shards come next. The table's bytes depend on
 the board, the roots and `using` only.
 
-With `max_depth` the graph of the first levels is solved with lower and upper payoffs, deeper level
-by level, until the actions of every root that has a choice are told apart. How deep a state is
-depends on the roots, not on the state, so such a search is one piece and is not sharded.
+With `max_depth` the first levels only are solved, with bounds (`cluster.cut`).
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from cluster import store
 from cluster.above import known_below
+from cluster.cut import solve_cut
 from cluster.driver import Progress, lock, open_ledger
-from cluster.keytable import CUT, GIVEN, SOLVED
+from cluster.frontier import find_frontier, shares
+from cluster.keytable import GIVEN, SOLVED
 from cluster.manifest import (
     FileEntry,
     Manifest,
@@ -54,15 +52,12 @@ from solver import load_game
 from solver.backup import expand
 from solver.board import Board
 from solver.errors import OptionError
-from solver.explore import INNER, Explorer
+from solver.explore import Explorer
 from solver.game import Game, Ints
 from solver.graph import Graph
 from solver.keys import Keys, pack_all, unpack_all
-from solver.walk import KNOWN
 
 SHARDS_A_WORKER = 4
-FRONTIER_STATES = 20_000
-"""At this many states a frontier is deep enough, however few shards they make."""
 FLOAT64_ERROR = 1e-12
 """What float64 sums lose, with room to spare."""
 GIVEN_NAME = "given"
@@ -125,6 +120,8 @@ def solve_below(
     game = load_game(board)
     if address:
         check_address(address)
+    if max_depth is not None and using is not None:
+        raise OptionError("--max-depth and --using: give one of them")
     keys = _root_keys(game, roots)
     table_used = None if using is None else Path(using)
     asked = Roots(
@@ -134,6 +131,7 @@ def solve_below(
     )
     table = table_directory(Path(results).absolute(), game, asked)
     with lock(table):
+        warm_up(game)
         fresh = new_manifest(game, board_file, settings or {}, asked)
         manifest = open_ledger(table, force, fresh)
         if manifest.complete:
@@ -142,11 +140,21 @@ def solve_below(
             game, table, manifest, keys, workers or os.cpu_count() or 1, max_states, on_progress
         )
         if max_depth is not None:
-            run.cut(max_depth, table_used)
+            run.cut(max_depth)
         else:
             run.walk(depth, table_used, address, in_process_seconds)
         shutil.rmtree(table / "scratch", ignore_errors=True)
         return run.report
+
+
+def warm_up(game: Game) -> None:
+    """Compile the search, or load it, before it is timed and before every worker does."""
+    state = np.zeros((1, game.field_count), np.int64) if game.start() is None else game.start()
+    assert state is not None
+    graph = Graph(game)
+    graph.know(pack_all(game.bits, np.ascontiguousarray(state).reshape(1, -1)),
+               np.zeros((1, game.players)))  # fmt: skip
+    graph.solve(np.ascontiguousarray(state).reshape(1, -1))
 
 
 def _root_keys(game: Game, roots: Ints | None) -> Keys:
@@ -214,14 +222,17 @@ class _Search:
     ) -> None:
         """Explore, shard, solve, merge, back up, commit."""
         given = self._given(using)
-        met, frontier, depth = self._frontier(depth, given)
-        shards = self._shards(frontier)
-        self.report = replace(self.report, depth=depth, shards=len(shards))
+        wanted = SHARDS_A_WORKER * self.workers
+        frontier = find_frontier(
+            self.game, self.root_states, depth, wanted, given.keys, self.max_states
+        )
+        shards = shares(self.game, frontier.keys, wanted)
+        self.report = replace(self.report, depth=frontier.depth, shards=len(shards))
         self._solve_shards(shards, given, address, in_process)
         tables = [self._read(name) for name in self.manifest.shards]
         merged, _ = merge(self.game, [*tables, given])
         top = Graph(self.game, max_states=self.max_states)
-        at = np.flatnonzero(np.isin(merged.keys, met))
+        at = np.flatnonzero(np.isin(merged.keys, frontier.met))
         top.know(merged.keys[at], merged.values[at], merged.best[at])
         known = top.count
         top.solve(self.root_states)
@@ -252,44 +263,6 @@ class _Search:
             path = store.shard_file(self.table, GIVEN_NAME)
             write_shard(given, path)
         return given
-
-    def _frontier(self, depth: int | None, given: PayoffTable) -> tuple[Keys, Keys, int]:
-        """The keys of all states met, those of the frontier ascending, and its depth."""
-        game = self.game
-
-        def held(states: Ints) -> Any:
-            return np.isin(pack_all(game.bits, states), given.keys)
-
-        explorer = Explorer(
-            game, self.root_states, held=held if len(given) else None, max_states=self.max_states
-        )
-        wanted = SHARDS_A_WORKER * self.workers
-        while depth is None or len(explorer.first) - 2 < depth:
-            if depth is None:
-                level = explorer.levels
-                keys = level.keys[level.level(level.depth)]
-                groups = np.unique(game.shard_keys(unpack_all(game.bits, keys)))
-                if len(groups) >= wanted or len(keys) >= FRONTIER_STATES:
-                    break
-            if not explorer.deeper():
-                break
-        levels = explorer.levels
-        at = levels.level(levels.depth)
-        keys = levels.keys[at][levels.kinds[at] == INNER]
-        return levels.keys, np.sort(keys), levels.depth
-
-    def _shards(self, frontier: Keys) -> list[tuple[str, Keys]]:
-        """The frontier by shard, with a name that says which states."""
-        groups = self.game.shard_keys(unpack_all(self.game.bits, frontier))
-        distinct, which = np.unique(groups, return_inverse=True)
-        count = max(1, min(len(distinct), SHARDS_A_WORKER * self.workers))
-        number = which * count // max(1, len(distinct))
-        shares = [np.ascontiguousarray(frontier[number == i]) for i in range(count)]
-        return [
-            ("shard-" + hashlib.sha256(share.tobytes()).hexdigest()[:12], share)
-            for share in shares
-            if len(share)
-        ]
 
     def _solve_shards(
         self,
@@ -362,44 +335,20 @@ class _Search:
     def _read(self, name: str) -> PayoffTable:
         return read_shard(store.shard_file(self.table, name))
 
-    # --- cut ---------------------------------------------------------------------------------
-
-    def cut(self, max_depth: int, using: Path | None) -> None:
+    def cut(self, max_depth: int) -> None:
         """The first levels with bounds, deeper until the roots' decisions are called."""
-        if using is not None:
-            raise OptionError("--max-depth and --using: give one of them")
-        game, roots = self.game, self.root_states
-        low, high = game.payoff_range
-        unknown = np.repeat([low, high], game.players)
-        several = np.array([len(set(expand(game, r[None]).actions.tolist())) > 1 for r in roots])
-        explorer = Explorer(game, roots, max_states=self.max_states)
-        depth, more = 0, True
-        while depth < max_depth and more:
-            more = explorer.deeper()
-            depth += more
-            explorer.mark_over()
-            levels = explorer.levels
-            last = levels.level(levels.depth)
-            leaves = levels.keys[last][levels.kinds[last] == INNER] if more else self.roots[:0]
-            graph = Graph(game, bounds=True, max_states=self.max_states)
-            graph.know(leaves, np.tile(unknown, (len(leaves), 1)))
-            at = graph.solve(roots)
+
+        def on_level(depth: int, states: int) -> None:
             now = time.perf_counter() - self.started
-            self.on_progress(Progress(depth, max_depth, graph.count, 0, now))
-            if several.any() and (graph.best[at][several] >= 0).all():
-                break
-        rows = solved_rows(graph)
-        cut = PayoffTable(
-            leaves, np.tile(unknown, (len(leaves), 1)), np.full(len(leaves), KNOWN),
-            np.full(len(leaves), CUT, np.uint8),
-        )  # fmt: skip
-        solved, _ = merge(game, [rows, cut])
+            self.on_progress(Progress(depth, max_depth, states, 0, now))
+
+        found = solve_cut(self.game, self.root_states, max_depth, self.max_states, on_level)
         self.report = replace(
-            self.report, states=len(rows), solved=len(rows), edges=graph.edges, depth=depth,
-            shards=1, bytes_a_state=graph.bytes_a_state,
+            self.report, states=found.states, solved=found.states, edges=found.edges,
+            depth=found.depth, shards=1, bytes_a_state=found.bytes_a_state,
             solve_seconds=time.perf_counter() - self.started,
         )  # fmt: skip
-        self._commit(solved)
+        self._commit(found.table)
 
     # --- the ledger --------------------------------------------------------------------------
 

@@ -154,7 +154,7 @@ def solve_subtrees(task: SubtreesTask, stop: Callable[[], bool] = lambda: False)
             taken.add(name)
     before, edges = graph.count, graph.edges
     del _own.graph  # should this one be stopped half-way
-    graph.solve(unpack_all(graph.game.bits, task.keys))
+    graph.solve(unpack_all(graph.game.bits, np.array(task.keys)))  # Ray's arrays can not be written
     _own.graph = (task.search, graph, taken)
     taken.add(task.name)
     seconds = time.perf_counter() - started

@@ -15,7 +15,19 @@ from typing import Any
 
 import typer
 
-from jobs import bench, plan, query, render, solve, status, verify
+from jobs import (
+    bench,
+    diff,
+    evaluate,
+    graph,
+    plan,
+    query,
+    render,
+    simulate,
+    solve,
+    status,
+    verify,
+)
 from solver.errors import LuckbaseError
 
 app = typer.Typer(
@@ -43,7 +55,7 @@ def _interruptible(command: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-for module in (solve, plan, query, status, verify, bench):
+for module in (solve, plan, query, status, verify, diff, evaluate, simulate, graph, bench):
     name = module.__name__.rpartition(".")[2]
     app.command(name)(_interruptible(getattr(module, name)))
 

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from cluster.answer import Table
 from cluster.store import beside
 from solver.errors import OptionError, StateError
-from solver.game import Ints
+from solver.game import Game, Ints
 
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
            ".parquet": "parquet"}  # fmt: skip
@@ -39,9 +39,9 @@ def answer_batch(table: Table, source: str, out: str, best: bool) -> None:
     Raises OptionError for a file that can not be read or a format not known, StateError for the
     first state that is not one of the board's or not in the table.
     """
-    kind, read = _read(source)
+    kind, read = read_rows(source)
     target = kind if out == "-" else _format(out)
-    states = table.game.canonical_states(_columns(table, read))
+    states = table.game.canonical_states(state_columns(table.game, read))
     values = _probe(table, states)
     answers = read
     for i, name in enumerate(table.manifest.payoffs):
@@ -66,20 +66,12 @@ def _probe(table: Table, states: Ints) -> Any:
 def _best(table: Table, states: Ints, values: Any) -> tuple[list[str | None], list[bool]]:
     from solver.backup import expand
 
-    names: list[str | None] = []
-    ties: list[bool] = []
+    found: list[tuple[str | None, bool]] = []
     for start in range(0, len(states), CHUNK):
         part = slice(start, start + CHUNK)
         edges = expand(table.game, states[part])
-        look = table.best_actions(edges, values[part])
-        over = edges.terminal
-        actions = look.actions[look.best]
-        names += [
-            None if gone else table.game.action_name(int(a))
-            for a, gone in zip(actions, over, strict=True)
-        ]
-        ties += (look.ties & ~over).tolist()
-    return names, ties
+        found += table.best_names(edges, states[part], values[part])
+    return [name for name, _ in found], [tie for _, tie in found]
 
 
 def _format(name: str) -> str:
@@ -89,7 +81,7 @@ def _format(name: str) -> str:
     return found
 
 
-def _read(source: str) -> tuple[str, pa.Table]:
+def read_rows(source: str) -> tuple[str, pa.Table]:
     """The format and the rows of a file, or of standard input."""
     try:
         if source == "-":
@@ -109,9 +101,8 @@ def _read(source: str) -> tuple[str, pa.Table]:
         raise OptionError(f"{source}: {' '.join(str(error).split())[:150]}") from None
 
 
-def _columns(table: Table, read: pa.Table) -> Ints:
+def state_columns(game: Game, read: pa.Table) -> Ints:
     """The state columns, int64 (n, fields). Raises StateError."""
-    game = table.game
     known = {*game.columns, *(name for name, _ in game.fields)}
     if not any(name in known for name in read.column_names):
         raise StateError(

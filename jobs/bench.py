@@ -6,6 +6,8 @@
   memory.
 * ``store``: encodings of one tier's payoffs and state columns: nanoseconds and bytes a row.
 * ``probe``: one state and a million of them, against pyarrow's own dataset filter.
+* ``search``: states of the seed and of the games page from the root, with no table, one worker;
+  then one of them with 1 and 2 workers and several depths: overlap and time.
 
 Numbers of one run stand beside each other; compare ratios, not runs.
 """
@@ -25,11 +27,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobs import render
+from jobs.bench_search import search_suite
 
 if TYPE_CHECKING:
     from solver.game import Floats, Ints, TieredGame
 
-SUITES = ("kernel", "solve", "store", "probe")
+SUITES = ("kernel", "solve", "store", "probe", "search")
 
 
 def bench(
@@ -52,13 +55,14 @@ def bench(
             raise OptionError(f"bench: no suite '{suite}'; {nearest(suite, SUITES)}")
     run: dict[str, Callable[[Path, Path], None]] = {
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": _probe,
+        "search": search_suite,
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         for suite in suites or SUITES:
             run[suite](board, results or Path(folder))
 
 
-def _best_of(runs: int, work: Callable[[], object]) -> float:
+def best_of(runs: int, work: Callable[[], object]) -> float:
     """The least seconds of several runs."""
     times = []
     for _ in range(runs):
@@ -94,7 +98,7 @@ def _kernel(board: Path, results: Path) -> None:
 
         fetch = partial(_child_of, random, shapes)
         work = partial(game.solve_tier, tier, out, fetch, lambda: False)
-        seconds = _best_of(3, work) / game.rows(tier)
+        seconds = best_of(3, work) / game.rows(tier)
         rules = _rules_seconds(game, tier)
         rows.append(
             (
@@ -123,7 +127,7 @@ def _rules_seconds(game: TieredGame[Any], tier: Any) -> float:
     rows = np.random.default_rng(0).integers(0, game.rows(tier), 100_000)
     states = game.states_at(tier, rows)
     payoffs = np.zeros((len(expand(game, states).children), game.players))
-    return _best_of(2, lambda: evaluate(expand(game, states), payoffs)) / len(states)
+    return best_of(2, lambda: evaluate(expand(game, states), payoffs)) / len(states)
 
 
 def _solve(board: Path, results: Path) -> None:
@@ -207,8 +211,8 @@ def _encoded(name: str, table: Any, how: dict[str, Any], folder: Path) -> tuple[
     path = folder / "bench.parquet"
     folder.mkdir(parents=True, exist_ok=True)
     how = {"use_dictionary": False, "write_statistics": False, "row_group_size": ROW_GROUP} | how
-    write = _best_of(2, lambda: pq.write_table(table, path, data_page_size=1 << 24, **how))
-    read = _best_of(2, lambda: pq.ParquetFile(path).read(use_threads=False))
+    write = best_of(2, lambda: pq.write_table(table, path, data_page_size=1 << 24, **how))
+    read = best_of(2, lambda: pq.ParquetFile(path).read(use_threads=False))
     size = path.stat().st_size / len(table)
     path.unlink()
     return name, f"{write / len(table) * 1e9:.1f}", f"{read / len(table) * 1e9:.1f}", f"{size:.2f}"
@@ -232,11 +236,11 @@ def _probe(board: Path, results: Path) -> None:
         states = _random_states(table, rng, 1_000_000)
         ordered = states[np.lexsort(table.game.locate(states)[::-1])]
         one = states[:200]
-        cold = _best_of(1, lambda: [table.probe(s[None]) for s in one]) / len(one)
-        warm = _best_of(3, lambda: [table.probe(s[None]) for s in one]) / len(one)
-        asked = _best_of(3, lambda: [table.answers(s[None]) for s in one[:50]]) / 50
-        unsorted = _best_of(2, lambda: table.probe(states))
-        in_order = _best_of(2, lambda: table.probe(ordered))
+        cold = best_of(1, lambda: [table.probe(s[None]) for s in one]) / len(one)
+        warm = best_of(3, lambda: [table.probe(s[None]) for s in one]) / len(one)
+        asked = best_of(3, lambda: [table.answers(s[None]) for s in one[:50]]) / 50
+        unsorted = best_of(2, lambda: table.probe(states))
+        in_order = best_of(2, lambda: table.probe(ordered))
         peer = _dataset_filter_seconds(table, one[0])
     rows = [
         ("one state, its row group not yet decoded", f"{cold * 1e3:.2f} ms", f"{peer / cold:.0f}"),
@@ -268,4 +272,4 @@ def _dataset_filter_seconds(table: Any, state: Ints) -> float:
     wanted = ds.field("spins") == int(sum(flat[3:9]))
     for name, value in zip(table.game.columns, flat, strict=True):
         wanted &= ds.field(name) == value
-    return _best_of(2, lambda: files.to_table(filter=wanted))
+    return best_of(2, lambda: files.to_table(filter=wanted))

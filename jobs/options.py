@@ -12,6 +12,7 @@ from solver.errors import MissingTableError, OptionError, StateError
 
 if TYPE_CHECKING:
     from cluster.manifest import Manifest
+    from solver.game import Game, Ints
 
 Settings = Annotated[
     list[str] | None,
@@ -50,6 +51,56 @@ def read_fields(words: Iterable[str]) -> dict[str, str]:
         if name in found:
             raise StateError(f"{name} is given twice")
         found[name] = value
+    return found
+
+
+From = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--from",
+        metavar="FIELD=VALUE...",
+        help="Start here: fields, or a file of states (CSV, JSON lines, Parquet).",
+    ),
+]
+
+
+def split_from(words: Iterable[str], start: list[str] | None) -> tuple[list[str], list[str] | None]:
+    """What stands after ``--from a=1`` ends up among the arguments: (arguments, all of --from)."""
+    mine = [word for word in words if start is None or "=" not in word]
+    return mine, None if start is None else start + [w for w in words if w not in mine]
+
+
+def read_roots(game: Game, start: list[str] | None) -> Ints | None:
+    """The canonical states (m, fields) that ``--from`` names; None where it is not given.
+
+    Raises StateError, OptionError.
+    """
+    if not start:
+        return None
+    if len(start) == 1 and "=" not in start[0]:
+        from jobs.batch import read_rows, state_columns
+
+        return game.canonical_states(state_columns(game, read_rows(start[0])[1]))
+    return game.parse(read_fields(start)).reshape(1, -1)
+
+
+def read_start(game: Game, start: list[str] | None) -> Ints:
+    """The one state (fields,) where plays begin: ``--from``'s, or the game's own start.
+
+    Raises OptionError where there is none, or more than one.
+    """
+    roots = read_roots(game, start)
+    if roots is None:
+        own = game.start()
+        if own is None:
+            raise OptionError(
+                f"board {game.board.name}: {game.board.game} has no state that every play starts "
+                "in; say where to start, as --from FIELD=VALUE"
+            )
+        return own
+    if len(roots) != 1:
+        raise OptionError(f"--from: {len(roots)} states given; this command starts from one")
+    found: Ints = roots[0]
     return found
 
 

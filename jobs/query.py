@@ -32,16 +32,15 @@ def query(
         bool, typer.Option("--best", help="In a batch, the best action too, not the payoffs only.")
     ] = False,
     max_states: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Search above the frontier; meet at most N states."),
-    ] = None,
+        int,
+        typer.Option(metavar="N", min=1, help="States that a search above the frontier may meet."),
+    ] = 20_000_000,
     results: options.Results = Path("results"),
     as_json: options.Json = False,
 ) -> None:
     """Answer by state: the payoff of the state and of every action, best first.
 
-    A state above the table's frontier is refused, or with --max-states answered by a search down
-    to it."""
+    A state above the table's frontier is answered by a search down to it."""
     from cluster import open_table
     from solver.errors import OptionError
 
@@ -57,7 +56,7 @@ def query(
             return
         state = opened.game.parse(options.read_fields(fields or []))
         above = opened.why_outside(state) is not None
-        if above and max_states is not None:
+        if above:
             from cluster.above import answer_by_search
 
             answer = answer_by_search(opened, state, max_states)
@@ -66,7 +65,7 @@ def query(
     if as_json:
         print(json.dumps(answer.as_json()))
     else:
-        _print(answer)
+        _print(answer, opened.game.payoff_name)
 
 
 def _warn_if_stale(path: Path) -> None:
@@ -79,18 +78,28 @@ def _warn_if_stale(path: Path) -> None:
         render.say(f"luckbase: this table is stale: {'; '.join(reasons[:3])}")
 
 
-def _print(answer: Answer) -> None:
-    state = "  ".join(f"{name}={','.join(map(str, v))}" for name, v in answer.state.items())
-    print(f"{answer.board}  {state}")
+def _print(answer: Answer, payoff_name: str) -> None:
+    print(f"{answer.board}  {render.fields(answer.state, '  ')}")
     if answer.to_act is None:
         print("the game is over")
     elif len(answer.actions) > 1:
         toss = "  (a toss-up)" if answer.toss_up else ""
-        print(f"player {answer.to_act} is up; best: {answer.best}{toss}")
-    else:
+        best = answer.best or "not decided by these bounds"
+        print(f"player {answer.to_act} is up; best: {best}{toss}")
+    elif answer.best and answer.to_act:
         print(f"player {answer.to_act} is up and must {answer.best}")
     players = [f"player {i + 1}" for i in range(len(answer.value))]
-    rows = [("this state", *(f"{x:.7f}" for x in answer.value))]
-    rows += [(a.name, *(f"{x:.7f}" for x in a.value)) for a in answer.actions]
-    render.print_table("", ("chance to win", *players), rows, sys.stdout)
-    print(f"each within {answer.error:.1e}, from the {answer.source}")
+    rows = [("this state", *_worth(answer.value, answer.upper))]
+    rows += [(a.name, *_worth(a.value, a.upper)) for a in answer.actions]
+    render.print_table("", (payoff_name, *players), rows, sys.stdout)
+    if answer.upper is not None:
+        print("between these bounds: the search was cut")
+    else:
+        print(f"each within {answer.error:.1e}, from the {answer.source}")
+
+
+def _worth(value: tuple[float, ...], upper: tuple[float, ...] | None) -> list[str]:
+    """One text a player: the payoff, or its bounds."""
+    if upper is None:
+        return [f"{x:.7f}" for x in value]
+    return [f"{low:.5f} – {high:.5f}" for low, high in zip(value, upper, strict=True)]

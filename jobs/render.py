@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,13 +24,30 @@ def say(text: str = "") -> None:
 def program() -> str:
     """How this command was called, so that what we print can be typed again."""
     import shutil
-    from pathlib import Path
 
     called = Path(sys.argv[0])
     found = shutil.which("luckbase")
     if called.name != "luckbase":
         return "luckbase"
     return "luckbase" if found and Path(found).resolve() == called.resolve() else str(called)
+
+
+def shown(path: Path) -> str:
+    """A path as short as it can be typed here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def fields(state: Mapping[str, Any], between: str = " ") -> str:
+    """A state as it can be typed: ``scores=0,500,0 earned=1,0,0``."""
+    return between.join(f"{name}={listed(value)}" for name, value in state.items())
+
+
+def listed(value: Any) -> str:
+    """A field's value as it can be typed."""
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def count(number: float) -> str:

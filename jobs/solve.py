@@ -1,4 +1,4 @@
-"""``luckbase solve``: solve what is missing of a board's full table."""
+"""``luckbase solve``: solve what is missing of a full table, or of what lies below some roots."""
 
 from __future__ import annotations
 
@@ -18,8 +18,21 @@ if TYPE_CHECKING:
 
 
 def solve(
-    boards: Annotated[list[Path], typer.Argument(metavar="BOARD...", help="Board files.")],
+    boards: Annotated[list[str], typer.Argument(metavar="BOARD...", help="Board files.")],
     settings: options.Settings = None,
+    start: options.From = None,
+    depth: Annotated[
+        str, typer.Option(metavar="N", help="The frontier of a search: a level, or auto.")
+    ] = "auto",
+    max_depth: Annotated[
+        int | None, typer.Option(metavar="N", help="Cut a search at this level.", min=1)
+    ] = None,
+    using: Annotated[
+        str | None, typer.Option(metavar="TABLE", help="A table at which a search may end.")
+    ] = None,
+    max_states: Annotated[
+        int | None, typer.Option(metavar="N", help="States that a search may meet.", min=1)
+    ] = None,
     results: options.Results = Path("results"),
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Shards at once; all cores if not given.", min=1)
@@ -35,14 +48,29 @@ def solve(
 ) -> None:
     """Solve what is missing of each board's full table; the same command goes on after a stop.
 
+    With --from, or for a game that has no tiers: of all that lies below some states, by search.
     Prints the table's directory on stdout.
     """
+    from solver import load_game
     from solver.board import read_board
+    from solver.errors import OptionError
+    from solver.game import TieredGame
 
+    names, start = options.split_from(boards, start)
+    if not names:
+        raise OptionError("solve: name a board file")
     chosen = options.read_settings(settings)
-    read = [(path, read_board(path, chosen)) for path in boards]  # all right before any is solved
+    read = [(Path(name), read_board(Path(name), chosen)) for name in names]  # all, before any
+    search = (start, depth, max_depth, using, max_states)
     for path, board in read:
-        _solve_one(path, board, chosen, results, workers, address, memory, force, as_json)
+        if (any(search) and search != (None, "auto", None, None, None)) or not isinstance(
+            load_game(board), TieredGame
+        ):
+            from jobs.below import solve_below
+
+            solve_below(path, board, chosen, search, results, workers, address, force, as_json)
+        else:
+            _solve_one(path, board, chosen, results, workers, address, memory, force, as_json)
 
 
 def _solve_one(
@@ -75,15 +103,7 @@ def _solve_one(
         print(json.dumps(_as_json(solved)))
     else:
         _summary(solved, path, before)
-        print(_shown(solved.table))
-
-
-def _shown(path: Path) -> str:
-    """A path as short as it can be typed here."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
+        print(render.shown(solved.table))
 
 
 def _older_solves(board: Board, results: Path) -> list[str]:
@@ -130,7 +150,7 @@ def _as_json(solved: Solved) -> dict[str, Any]:
 
 def _summary(solved: Solved, path: Path, before: list[str]) -> None:
     manifest, say = solved.manifest, render.say
-    table = _shown(solved.table)
+    table = render.shown(solved.table)
     if solved.shards == 0:
         say(f"{manifest.board}: nothing to do: the table is complete, {table}")
         return
@@ -166,9 +186,9 @@ def _opening_questions(solved: Solved, path: Path) -> None:
 
     from cluster import open_table
 
-    with open_table(solved.table) as table:
+    with open_table(solved.table) as opened:
         asked = [
-            (title, words, table.ask(words)) for title, words in table.game.opening_questions()
+            (title, words, opened.ask(words)) for title, words in opened.game.opening_questions()
         ]
     if not asked:
         return
@@ -186,9 +206,8 @@ def _opening_questions(solved: Solved, path: Path) -> None:
     heads = ("the player up is", "state", *names, "best")
     render.print_table("Play or pass? The chance of the player up to win:", heads, rows, sys.stderr)
     question = " ".join(f"{name}={value}" for name, value in asked[0][1].items())
-    render.say(
-        f"Ask anything: {render.program()} query {shlex.quote(_shown(solved.table))} {question}"
-    )
+    table = shlex.quote(render.shown(solved.table))
+    render.say(f"Ask anything: {render.program()} query {table} {question}")
 
 
 def _worth(answer: Answer, name: str) -> str:

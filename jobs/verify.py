@@ -63,7 +63,7 @@ def verify(
         return 1
     print(f"{len(manifest.files)} files are as written, {render.size(manifest.bytes)}")
     if found is not None and found.rows:
-        at = " ".join(f"{k}={','.join(map(str, v))}" for k, v in found.state.items())
+        at = render.fields(found.state)
         print(
             f"{found.rows:,} rows agree with the rules: worst residual {found.worst:.2e} at {at}, "
             f"mean {found.mean:.2e}, stored to {manifest.payoff_error:.1e}"

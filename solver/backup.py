@@ -109,15 +109,20 @@ class ActionValues:
     first: Ints
 
 
+def action_starts(edges: Edges) -> tuple[Ints, Ints]:
+    """(the state of each edge (m,), the first edge of each action (k,))."""
+    owner = np.repeat(np.arange(len(edges.kinds)), np.diff(edges.first))
+    starts = np.ones(len(owner), bool)
+    starts[1:] = (owner[1:] != owner[:-1]) | (edges.actions[1:] != edges.actions[:-1])
+    return owner, np.flatnonzero(starts)
+
+
 def evaluate(edges: Edges, payoffs: Floats) -> ActionValues:
     """q of every action, from the payoffs (m, players) of the children in the edges' order.
 
     The payoff given for the child of a terminal edge is not looked at.
     """
-    owner = np.repeat(np.arange(len(edges.kinds)), np.diff(edges.first))
-    starts = np.ones(len(owner), bool)
-    starts[1:] = (owner[1:] != owner[:-1]) | (edges.actions[1:] != edges.actions[:-1])
-    at = np.flatnonzero(starts)
+    owner, at = action_starts(edges)
     over = edges.terminal[owner]
     worth = edges.rewards + np.where(over[:, None], 0.0, payoffs)
     values = np.add.reduceat(edges.weights[:, None] * worth, at, axis=0)

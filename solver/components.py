@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from solver.backup import Edges, expand
 from solver.errors import StateError
-from solver.game import SIMULTANEOUS, Floats, Ints
+from solver.game import Floats, Ints
 from solver.keys import pack_all
+from solver.walk import MIXED
 
 if TYPE_CHECKING:
     from solver.graph import Graph
@@ -91,6 +92,8 @@ def solve_component(graph: Graph, members: NDArray[np.int32]) -> tuple[Floats, I
     rewards = np.tile(edges.rewards, graph.columns // game.players)
     for k in range(len(owner)):  # in the order of the edges: sums with the same bits
         i, weight = owner[k], weights[k]
+        if weight == 0.0:
+            continue  # an action that the policy never takes: its child may not have been met
         right[i] += weight * rewards[k]
         if inside[k] >= 0:
             matrix[i, inside[k]] -= weight
@@ -112,14 +115,13 @@ def _fixed(graph: Graph, members: NDArray[np.int32], edges: Edges) -> tuple[Floa
         actions = edges.actions[here]
         listed = list(dict.fromkeys(actions.tolist()))
         best[i] = listed[0]
-        if len(listed) == 1:
-            continue
         chances = graph.policy_of(int(x))
-        if not len(chances) or edges.kinds[i] == SIMULTANEOUS:
+        if len(chances):
+            weights[here] *= chances[[listed.index(action) for action in actions.tolist()]]
+            best[i] = MIXED
+        elif len(listed) > 1:
             raise StateError(
                 f"{graph.game.describe(graph.states(members[i : i + 1])[0])} lies on a cycle with "
                 "a choice in it; the search solves cycles without choices only"
             )
-        weights[here] *= chances[[listed.index(action) for action in actions.tolist()]]
-        best[i] = -3  # mixed
     return weights, best

@@ -39,6 +39,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -46,6 +47,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from solver.board import Board
+from solver.errors import OptionError
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -103,6 +105,8 @@ class Game(ABC):
     """The least and the most that a payoff can be; what a state that was cut lies between."""
     pays: ClassVar[bool] = False
     """Whether an edge can pay anything; where not, `rewards` are written at the end only."""
+    equally_likely: int = 0
+    """So many equally likely outcomes has every chance event (36 rolls); 0 where it is not so."""
     payoff_name: str = "chance to win"
     """What a payoff is, for people."""
 
@@ -152,6 +156,18 @@ class Game(ABC):
     def agents(self) -> Mapping[str, Agent]:
         """The game's own agents by name (`optimal`, `best-response`, `random` need none)."""
         return {}
+
+    def positions(self) -> Ints | None:
+        """States (n, fields) that a drawing of everything shows, though no play may come to them;
+        None where there is no such list."""
+        return None
+
+    def exact_value(self, agent: Agent | None) -> Fraction:
+        """The payoff of the start in fractions, of an agent or (None) of the best play.
+
+        Raises OptionError where the game has none.
+        """
+        raise OptionError(f"--exact: no exact fractions for {self.board.game}; leave it out")
 
     def choices(self, state: Ints, actions: list[int]) -> list[int]:
         """What an agent is asked to choose from, given the state's actions; these if no more.

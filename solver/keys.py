@@ -115,3 +115,32 @@ def look_up(slots, rows, wanted, numbers):
     mask = slots.size - 1
     for i in range(wanted.size):
         numbers[i] = slots[find_from(slots, rows, wanted[i], home(wanted[i], mask))]
+
+
+class Numbering:
+    """Keys numbered from 0 in the order in which they come."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._rows = np.empty((1 << 12, 1), np.uint64)
+        self._slots = np.full(1 << 13, -1, np.int32)
+
+    @property
+    def keys(self) -> Keys:
+        """uint64 (count,), a copy."""
+        return self._rows[: self.count, 0].copy()
+
+    def enter(self, keys: Keys) -> NDArray[np.int32]:
+        """The number of each key (m,), new ones the next."""
+        if self.count + len(keys) > len(self._rows):
+            room = len(self._rows)
+            while room < self.count + len(keys):
+                room *= 2
+            rows = np.empty((room, 1), np.uint64)
+            rows[: self.count] = self._rows[: self.count]
+            self._rows, self._slots = rows, np.full(2 * room, -1, np.int32)
+            rehash(self._slots, self._rows, self.count)
+        numbers = np.empty(len(keys), np.int32)
+        wanted = np.ascontiguousarray(keys)
+        self.count = int(enter(self._slots, self._rows, self.count, wanted, numbers))
+        return numbers

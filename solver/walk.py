@@ -69,20 +69,19 @@ def choose_by_bounds(groups, sure, actor, tolerance, q, out):
 @nb.njit(
     types.int64(
         types.int64, types.int64, types.int64, types.int64, types.boolean, types.float64,
-        _n1, _f1, _i1, _f2, _f2, types.int64, _i1, _f1, _f2, _f1,
+        _n1, _f1, _i1, _f2, _f2, _f2, _f1,
     ),
     cache=True, nogil=True,
 )  # fmt: skip
 def back_up(
     base, n, actor, columns, pays, tolerance,
-    children, weights, actions, rewards, rows, x, policy_first, policy, q, out,
+    children, weights, actions, rewards, rows, q, out,
 ):  # fmt: skip
-    """One step of the Bellman equation for state x, whose n edges stand from `base` on; returns its
+    """One step of the Bellman equation for a state whose n edges stand from `base` on; returns its
     best action.
 
     rows float64 (states, 1 + columns): the key, then one column a player, or two (module
-    docstring). The payoff is written to `out` (columns,). policy: chances of the actions of state
-    x, if it has any. q: scratch, float64 (edges, columns).
+    docstring). The payoff is written to `out` (columns,). q: scratch, float64 (edges, columns).
     """
     players = rewards.shape[1]
     groups, k, stop = 0, base, base + n
@@ -116,12 +115,6 @@ def back_up(
             out[c] = q[best, c]
     if groups == 1:
         return best_action
-    if x < policy_first.size - 1 and policy_first[x] < policy_first[x + 1]:
-        for c in range(columns):
-            out[c] = 0.0
-            for g in range(groups):
-                out[c] += policy[policy_first[x] + g] * q[g, c]
-        return MIXED
     if columns == players:
         return best_action
     decided = choose_by_bounds(groups, best, actor, tolerance, q, out)
@@ -133,6 +126,27 @@ def back_up(
         while actions[k] == action:
             k += 1
     return actions[k]
+
+
+@nb.njit(types.int64(types.int64, types.int64, _f1, _i2, _f1, _i1, _f2), cache=True, nogil=True)
+def fold(n, first, policy, below, chances, chosen, paid):
+    """Make one lottery of a state's n edges by the chances of its actions, policy[first] on; edges
+    of actions that are never taken go. In place; returns how many edges are left."""
+    kept, k, group = 0, 0, first
+    while k < n:
+        action = chosen[k]
+        chance = policy[group]
+        while k < n and chosen[k] == action:
+            if chance > 0.0:
+                chances[kept], chosen[kept] = chances[k] * chance, MIXED
+                for i in range(below.shape[1]):
+                    below[kept, i] = below[k, i]
+                for p in range(paid.shape[1]):
+                    paid[kept, p] = paid[k, p]
+                kept += 1
+            k += 1
+        group += 1
+    return kept
 
 
 @nb.njit(
@@ -222,6 +236,8 @@ def walk(
                         paid[0, p] = 0.0
                     best[y] = OVER
                     continue
+                if y < policy_first.size - 1 and policy_first[y] < policy_first[y + 1]:
+                    n = fold(n, policy_first[y], policy, below, chances, chosen, paid)
                 for k in range(n):  # all begun before any is finished: the misses overlap
                     wanted[k] = pack(bits, below[k])
                     place[k] = slots[home(wanted[k], mask)]
@@ -265,7 +281,7 @@ def walk(
                 break
             best[x] = back_up(
                 base, frames[f, SIZE], frames[f, ACTOR], columns, pays, tolerance, children,
-                weights, actions, rewards, rows, x, policy_first, policy, q, out,
+                weights, actions, rewards, rows, q, out,
             )  # fmt: skip
             for c in range(columns):
                 rows[x, 1 + c] = out[c]

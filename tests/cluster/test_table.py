@@ -20,7 +20,7 @@ from cluster import store
 from cluster.plan import make_plan
 from cluster.probe import Table
 from cluster.staleness import why_stale
-from cluster.verify import check_files, check_residuals, draw_states
+from cluster.verify import check_files, check_residuals
 from solver.backup import choose, evaluate, expand
 from solver.errors import CorruptTableError, MissingTableError, StateError
 from tests.solver.in_memory import InMemory
@@ -71,7 +71,7 @@ def test_every_stored_payoff_and_every_best_action_is_that_of_the_float64_solve(
 
 def test_a_batch_in_any_order_gives_what_single_questions_give(path: Path) -> None:
     with cluster.open_table(path) as table:
-        states = np.concatenate(list(draw_states(table, 300, 1)))
+        states = np.concatenate(list(table.draw(300, 1)))
         mixed = states[np.random.default_rng(0).permutation(len(states))]
         singles = np.array([table.probe(state[None])[0] for state in mixed])
         assert (table.probe(mixed) == singles).all()

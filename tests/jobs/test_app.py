@@ -116,7 +116,7 @@ def test_query_answers_with_the_contracts_fields_in_their_order(
         (["scores=0,1010,500"], "scores: 1010 is not on this board's $500 grid; nearest are 1000"),
         (["scores=0,-500,500"], "-500 is negative"),
         (["scores=0,3500,500"], "3500 is above this board's cap of $3000; nearest is 3000"),
-        (["scores=0,0,0", "earned=0,9,0"], "beyond this table's frontier: 9 spins"),
+        (["scores=0,0,0", "earned=0,9,0", "--max-states", "100"], "the limit is 100"),
         (["scores=0,0,0", "whammies=4,0,0", "earned=1,0,0"], "player 1 is out"),
         (["scores=0,0,0", "score=1"], "unknown field 'score'; did you mean 'scores'?"),
         (["scores=0,0"], "has 2 values"),

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,9 @@ from solver.errors import StateError
 from solver.game import Agent, Game, Ints, Numbers
 from solver.games.jackpot import rules
 from solver.games.jackpot.board import JackpotBoard
+
+if TYPE_CHECKING:
+    from solver.games.jackpot.agents import Choice
 
 
 class Jackpot(Game):
@@ -48,6 +52,7 @@ class Jackpot(Game):
             self.payoff_name = "minus the tiles left"
         else:
             self.payoff_name = "chance to shut all"
+        self.equally_likely = board.rules.rolls
         self.max_edges = rules.most_edges(board.rules, self.numbers.ints)
         self.bits = np.array([self.tiles] + [self.sides.bit_length()] * self.dice)
 
@@ -72,6 +77,15 @@ class Jackpot(Game):
         from solver.games.jackpot.agents import AGENTS
 
         return AGENTS
+
+    def positions(self) -> Ints:
+        return np.array([self.state(tiles) for tiles in range((1 << self.tiles) - 1, -1, -1)])
+
+    def exact_value(self, agent: Agent | None) -> Fraction:
+        from solver.games.jackpot.exact import Exact
+
+        exact = Exact(self)
+        return (exact.best if agent is None else exact.play(cast("Choice", agent))).value
 
     def choices(self, state: Ints, actions: list[int] | None = None) -> list[int]:
         """What an agent is asked to choose from: the actions of a state in the order of the page.

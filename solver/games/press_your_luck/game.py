@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from solver.board import Board, nearest
 from solver.errors import StateError
-from solver.game import Floats, Ints, Numbers, Stopped, TieredGame
+from solver.game import Agent, Floats, Ints, Numbers, Stopped, TieredGame
 from solver.games.press_your_luck import rules, tables, tiers
 from solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from solver.games.press_your_luck.kernel import TIE_TOLERANCE, solve_plane
@@ -142,6 +142,11 @@ class PressYourLuck(TieredGame[Tier]):
         parts = np.asarray(state).reshape(4, 3).tolist()
         parts[0] = [v * self.unit for v in parts[0]]
         return {name: part for (name, _), part in zip(self.fields, parts, strict=True)}
+
+    def agents(self) -> Mapping[str, Agent]:
+        from solver.games.press_your_luck.agents import AGENTS
+
+        return AGENTS
 
     def state_columns(self, states: Ints) -> dict[str, NDArray[np.int32]]:
         columns = super().state_columns(states)

@@ -1,0 +1,60 @@
+"""``luckbase diff``: where two tables differ, in the best action or in the payoffs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobs import options, render
+
+
+def diff(
+    one: options.TableName,
+    other: Annotated[str, typer.Argument(metavar="TABLE", help="Another table of the game.")],
+    tolerance: Annotated[
+        float | None,
+        typer.Option(metavar="X", min=0, help="Payoffs closer than this agree; the tables' errors"),
+    ] = None,
+    worst: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Print the N largest differences.")
+    ] = 10,
+    sample: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Compare N states only, drawn evenly.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Which states are drawn.")] = 0,
+    results: options.Results = Path("results"),
+    as_json: options.Json = False,
+) -> int:
+    """Compare the states that two tables have in common (exit code 1 if they differ)."""
+    from cluster import open_table
+    from cluster.compare import compare
+
+    paths = [options.find_table(name, results)[0] for name in (one, other)]
+    with open_table(paths[0]) as first, open_table(paths[1]) as second:
+        found = compare(first, second, tolerance=tolerance, worst=worst, sample=sample, seed=seed)
+    if as_json:
+        print(json.dumps(found.as_json()))
+        return 1 if found.differs else 0
+    print(
+        f"{found.states:,} states in both, {found.missing:,} of the first are not in the second; "
+        f"payoffs closer than {found.tolerance:.1e} agree"
+    )
+    print(
+        f"payoffs differ at {found.payoffs:,}, by {found.largest:.3e} at most; "
+        f"best actions at {found.actions:,}"
+    )
+    rows = [
+        (
+            render.fields(difference.state),
+            f"{difference.size:.3e}", str(difference.best[0]), str(difference.best[1]),
+        )
+        for difference in found.worst
+    ]  # fmt: skip
+    if rows:
+        heads = ("state", "payoffs apart", "best in the first", "in the second")
+        render.print_table("", heads, rows, sys.stdout)
+    return 1 if found.differs else 0

@@ -1,0 +1,86 @@
+"""A game added from outside: solved, asked, verified, evaluated, simulated, compared and drawn by
+the public contract only; the answers against a solver of a few lines."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cluster
+import solver
+import tests.games.climb  # noqa: F401  (registers the game)
+from jobs.app import run
+from solver.errors import BoardError
+
+BOARD = 'game = "climb"\n[rules]\nsummit = 10\nrounds = 3\n'
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> str:
+    path = tmp_path / "hill.toml"
+    path.write_text(BOARD)
+    return str(path)
+
+
+@cache
+def win(one: int, two: int, turns: int, always_rolls: bool = False) -> float:
+    """The first player's chance, written once more without the library."""
+    if turns == 0 or max(one, two) == 10:
+        return 0.5 * (1 + (one > two) - (one < two))
+    mine = [(0, two) if k == 1 else (min(one + k, 10), two) for k in range(1, 7)]
+    theirs = [(one, 0) if k == 1 else (one, min(two + k, 10)) for k in range(1, 7)]
+    nexts = mine if turns % 2 == 0 else theirs
+    roll = sum(win(*n, turns - 1, always_rolls) for n in nexts) / 6
+    if always_rolls:
+        return roll
+    rest = win(one, two, turns - 1)
+    return max(roll, rest) if turns % 2 == 0 else min(roll, rest)
+
+
+def test_a_made_up_game_goes_through_every_command(
+    board: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = ["--results", str(tmp_path / "results")]
+
+    def said(*words: str) -> str:
+        assert run(list(words)) == 0
+        return capsys.readouterr().out
+
+    table = said("solve", board, *results).strip()
+    answer = json.loads(said("query", table, "steps=0,4", "turns=5", "--json"))
+    assert answer["to_act"] == 2
+    assert answer["value"] == pytest.approx([win(0, 4, 5), 1 - win(0, 4, 5)], abs=1e-14)
+    assert {action["action"] for action in answer["actions"]} == {"rest", "roll"}
+    assert "rows agree with the rules" in said("verify", table, "--all")
+    assert "complete" in said("status", table)
+    value = json.loads(said("evaluate", board, "--agents", "roll", "--json"))["value"]
+    assert value == pytest.approx([win(0, 0, 6, True), 1 - win(0, 0, 6, True)], abs=1e-14)
+    played = json.loads(said("simulate", board, "--agents", "roll", "--games", "50000", "--json"))
+    off = np.abs(np.array(played["value"]) - value)
+    assert (off < 4 * np.array(played["stderr"])).all()
+    assert said("graph", board, "--labels", "actions").startswith("// hill, optimal\ndigraph")
+    longer = tmp_path / "hill2.toml"
+    longer.write_text(BOARD.replace("rounds = 3", "rounds = 4"))
+    other = said("solve", str(longer), *results).strip()
+    assert run(["diff", table, other]) == 0  # the same turns left are the same states
+    assert "0 of the first are not in the second" in capsys.readouterr().out
+
+
+def test_every_stored_state_is_right(board: str, tmp_path: Path) -> None:
+    solved = cluster.solve_below(solver.load_board(board), results=tmp_path)
+    with cluster.open_table(solved.table) as table:
+        states = np.concatenate(list(table.all_states()))
+        assert len(states) == solved.states > 200
+        wanted = [win(*map(int, state)) for state in states]
+        assert table.probe(states)[:, 0] == pytest.approx(wanted, abs=1e-14)
+
+
+def test_a_board_of_it_is_checked_like_any_other(tmp_path: Path) -> None:
+    path = tmp_path / "hill.toml"
+    path.write_text(BOARD.replace("rounds", "round"))
+    with pytest.raises(BoardError, match="unknown key 'round'; did you mean 'rounds'"):
+        solver.load_board(path)

@@ -1,0 +1,193 @@
+"""`evaluate`, `simulate`, `graph`, `diff` and `solve --from` on the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from jobs.app import run
+
+BOARDS = Path(__file__).parents[2] / "boards"
+JACKPOT, SMALL = str(BOARDS / "jackpot/seed.toml"), str(BOARDS / "jackpot/tiny.toml")
+TINY = str(BOARDS / "press-your-luck/tiny.toml")
+
+
+class Command:
+    def __init__(self, capsys: pytest.CaptureFixture[str], results: Path) -> None:
+        self.capsys, self.results = capsys, results
+
+    def __call__(self, *words: str, table: bool = False) -> tuple[int, str, str]:
+        code = run([*words, *(["--results", str(self.results)] if table else [])])
+        said = self.capsys.readouterr()
+        return code, said.out, said.err
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Command:
+    return Command(capsys, tmp_path / "results")
+
+
+def test_evaluate_says_the_value_the_fraction_and_the_costliest_moves(command: Command) -> None:
+    code, out, _ = command(
+        "evaluate", JACKPOT, "--agents", "hilo", "--exact", "--moves", "2", "--json"
+    )
+    said = json.loads(out)
+    assert code == 0
+    assert said["agents"] == ["hilo"] and said["value"] == [pytest.approx(0.0798552796, abs=1e-10)]
+    assert said["exact"] == "660001525/8264970432"
+    assert said["loss"] == pytest.approx(0.0799873972 - 0.0798552796, abs=1e-10)
+    assert len(said["moves"]) == 2 and said["moves"][0]["player"] == 1
+    code, out, _ = command("evaluate", JACKPOT, "--agents", "optimal", "--exact")
+    assert code == 0 and "exactly 14103327415/176319369216" in out
+
+
+def test_evaluate_takes_a_profile_and_says_what_each_could_gain(command: Command) -> None:
+    code, out, _ = command(
+        "evaluate", TINY, "--agents", "never-pass,optimal,random", "--gain", "--json",
+        "--from", "scores=0,1000,500", "earned=0,2,0",
+    )  # fmt: skip
+    said = json.loads(out)
+    assert code == 0
+    assert sum(said["value"]) == pytest.approx(1)
+    assert all(gain >= 0 for gain in said["gain"]) and said["gain"][1] >= 0
+
+
+def test_a_tables_policy_is_an_agent(command: Command) -> None:
+    code, out, _ = command("solve", SMALL, table=True)
+    table = out.strip()
+    code, out, _ = command("evaluate", SMALL, "--agents", table, "--json")
+    assert code == 0
+    code, best, _ = command("evaluate", SMALL, "--agents", "optimal", "--json")
+    assert json.loads(out)["value"] == json.loads(best)["value"]
+
+
+def test_simulate_is_near_the_exact_value_and_repeats_with_its_seed(command: Command) -> None:
+    words = ["simulate", JACKPOT, "--agents", "max", "--games", "200000", "--seed", "5", "--json"]
+    code, out, _ = command(*words)
+    said = json.loads(out)
+    assert code == 0 and said["games"] == 200000
+    assert abs(said["value"][0] - 0.047705794) < 4 * said["stderr"][0]
+    assert command(*words)[1] == out
+    code, out, _ = command("simulate", JACKPOT, "--agents", "max", "--games", "1000")
+    assert code == 0 and "errors off" in out and "games/s" in out
+
+
+def test_graph_draws_the_seeds_two_variants(command: Command, tmp_path: Path) -> None:
+    """jackpot-mike-french.txt: layer boxes; edges with moves and counts; layers 1, 9, 36, …"""
+    path = tmp_path / "hilo.dot"
+    words = ["graph", JACKPOT, "--agents", "hilo", "--layers", "--labels", "counts"]
+    code, out, err = command(*words, "--all", "--out", str(path))
+    assert code == 0 and out == "" and "512 positions" in err
+    text = path.read_text()
+    boxes = re.findall(r"subgraph cluster_\d+ \{(.*?)\n\t\}", text, re.DOTALL)
+    sizes = [len(re.findall(r"^\t\t\d+ \[label", box, re.MULTILINE)) for box in boxes]
+    assert sizes == [1, 9, 36, 84, 126, 126, 84, 36, 9, 1]
+    code, out, _ = command(*words)
+    assert code == 0 and out.count(" -> ") == text.count(" -> ")  # hilo comes everywhere
+    start = re.search(r"^\t\t(\d+) \[label=\"open 1,2,3,4,5,6,7,8,9\\n", out, re.MULTILINE)
+    assert start
+    edges = re.findall(rf"^\t{start[1]} -> \d+ \[label=\"flip (\d)\\n(\d+)\"\]", out, re.MULTILINE)
+    assert sum(int(count) for _, count in edges) == 36
+    assert dict(edges)["9"] == "4"  # {3,6} {6,3} {4,5} {5,4}
+    words[3] = "max"
+    assert command(*words)[1].count(" -> ") < command(*words, "--all")[1].count(" -> ")
+
+
+@pytest.mark.skipif(shutil.which("dot") is not None, reason="GraphViz is installed")
+def test_without_graphviz_a_picture_is_refused_in_a_sentence(
+    command: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.svg"
+    code, _, err = command("graph", SMALL, "--out", str(path))
+    assert code == 2 and "GraphViz (its command dot) is not installed" in err
+    assert not path.exists()
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="GraphViz is not installed")
+def test_with_graphviz_there_is_a_picture(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "x.svg"
+    assert command("graph", SMALL, "--out", str(path))[0] == 0
+    assert "<svg" in path.read_text()
+
+
+def test_solve_from_a_state_query_verify_and_status(command: Command) -> None:
+    words = ["scores=0,1000,500", "earned=1,1,0"]
+    code, out, err = command("solve", TINY, "--from", *words, table=True)
+    assert code == 0 and "overlap" in err and "bytes a state while solving" in err
+    table = out.strip()
+    code, out, _ = command("query", table, *words, "--json")
+    said = json.loads(out)
+    assert code == 0 and said["source"] == "table" and said["to_act"] == 1
+    assert command("verify", table, "--all")[0] == 0
+    code, out, _ = command("status", table)
+    assert code == 0 and "complete" in out
+    code, out, err = command("solve", TINY, "--from", *words, table=True)
+    assert code == 0 and "nothing to do" in err
+
+
+def test_solve_from_a_file_of_roots(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "roots.csv"
+    path.write_text('scores,earned\n"0,500,0","1,0,0"\n"500,500,0","0,1,0"\n')
+    code, out, err = command("solve", TINY, "--from", str(path), table=True)
+    assert code == 0 and "below 2 states" in err
+    batch = out.strip()
+    code, out, _ = command("query", batch, "--batch", str(path), "--best")
+    assert code == 0 and out.count("\n") == 3 and '"best"' in out
+
+
+def test_a_cut_search_answers_with_bounds(command: Command) -> None:
+    words = ["scores=0,1000,500", "earned=2,1,1"]
+    code, out, err = command("solve", TINY, "--from", *words, "--max-depth", "3", table=True)
+    assert code == 0 and "cut 3 levels down, with bounds" in err
+    code, out, _ = command("query", out.strip(), *words, "--json")
+    said = json.loads(out)
+    assert all(low <= high for low, high in zip(said["value"], said["upper"], strict=True))
+    assert said["error"] > 0.01
+    code, out, _ = command("query", str(TINY), *words, table=True)
+    assert code == 0 and "between these bounds" in out
+
+
+def test_diff_finds_what_a_rule_changes(command: Command, tmp_path: Path) -> None:
+    more = ["--set", "frontier=2"]
+    one = command("solve", TINY, *more, table=True)[1].strip()
+    other = command("solve", TINY, *more, "--set", "tied_pass=next", table=True)[1].strip()
+    assert command("diff", one, one)[0] == 0
+    code, out, _ = command("diff", one, other, "--json")
+    said = json.loads(out)
+    assert code == 1 and said["payoffs"] > 0 and said["missing"] == 0
+    assert said["worst"][0]["size"] == said["largest"] > 0.001
+    code, out, _ = command("diff", one, other)
+    assert code == 1 and "best in the first" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["evaluate", JACKPOT, "--agents", "hillo"], "no agent 'hillo'; did you mean 'hilo'"),
+        (["evaluate", TINY, "--agents", "random"], "say where to start, as --from FIELD=VALUE"),
+        (
+            ["evaluate", TINY, "--agents", "a,b", "--from", "scores=0,0,0"],
+            "2 names, and press-your",
+        ),
+        (["evaluate", JACKPOT, "--agents", ""], "has an empty name"),
+        (["evaluate", TINY, "--exact", "--from", "scores=0,0,0"], "--exact: fractions are of the"),
+        (["simulate", JACKPOT, "--games", "0"], "--games"),
+        (["graph", SMALL, "--labels", "moves"], "--labels: 'moves' is none of none, actions"),
+        (["graph", SMALL, "--out", "x.txt"], "end it in .dot, .svg"),
+        (["graph", JACKPOT, "--max-nodes", "10"], "can not be read; the most is 10"),
+        (["graph", SMALL, "--agents", "best-response"], "best-response is not drawn"),
+        (["solve", TINY, "--from", "scores=0,0,0", "--depth", "x"], "'x' is not auto or a whole"),
+        (["solve", TINY, "--from", "scores=0,0,0", "--using", "nowhere"], "no such table"),
+        (["solve", "--from", "scores=0,0,0"], "BOARD"),
+        (["solve", TINY, "--from", "roots.csv"], "roots.csv"),
+        (["diff", "nowhere", "nowhere"], "no such table or board file"),
+    ],
+)
+def test_a_wrong_request_is_one_sentence(command: Command, words: list[str], said: str) -> None:
+    code, out, err = command(*words)
+    assert code == 2 and out == ""
+    assert said in err and err.strip().count("\n") == 0
