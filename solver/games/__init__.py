@@ -31,6 +31,7 @@ GAMES: dict[str, Place] = {
     "jackpot": Place(
         "solver.games.jackpot.board:JackpotBoard", "solver.games.jackpot.game:Jackpot"
     ),
+    "skunk": Place("solver.games.skunk.board:SkunkBoard", "solver.games.skunk.game:Skunk"),
 }
 """Game name, as a board file says it -> its place."""
 
