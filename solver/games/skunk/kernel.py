@@ -14,7 +14,7 @@ the score and c(s) are worth s points::
    method with the slopes, which is policy iteration on the block.
 3. **A sweep** goes over the blocks by descending m + y. Everything else that a block reads has a
    higher sum, but for z. So where no roll loses the score one sweep solves the game; Skunk takes
-   13. Sweeps stop when V stands still.
+   14. Sweeps stop when V stands still.
 4. **The certificate** (`certify`) looks only at the finished table. s(m, t) bounds the actions that
    a player alone can make before he wins, however he plays: s >= 1 + s(m + t, 0) and
    s >= 1 + (B s(m, 0) + C s(0, 0) + sum of c(s') s(m, t + s')) / N. Then w = s(m, t) + s(y, 0)
@@ -25,7 +25,7 @@ the score and c(s) are worth s points::
 
 Rows: (player, m, y, t) ascending, t < goal - m; player 2's half is 1 minus player 1's.
 
-Goal 100, one core: 0.2 s with the certificate.
+Goal 100, one core: 0.32 s, of which 0.03 s are the certificate.
 """
 
 from __future__ import annotations
