@@ -155,6 +155,40 @@ def solve(ints, starts, player, won, lost, out):
             out[at + t] = q
 
 
+@nb.njit(
+    types.void(_i1, types.float64[:, ::1], _f, _f, types.float64[:, ::1]), cache=True, nogil=True
+)
+def follow(ints, starts, won, tolerance, out):
+    """A turn of one who plays by a guide's values, and what comes of it, for all leads at once.
+
+    starts: float64 (3, 2 cut - 1), at the next turn start by the lead of who then acts: the guide's
+    payoff for the player of this turn, the chance that he wins, and that nobody does. won: the
+    guide's payoff of a win (nobody loses by a roll at once). tolerance: rolling must be better by
+    more. out: the same at this turn's start, by his lead.
+    """
+    cut, most, total = ints[CUT], ints[MOST], ints[TOTAL]
+    v = np.empty((3, 2 * cut + most))
+    q = np.empty(3)
+    for lead in range(1 - cut, cut):
+        left = cut - lead
+        for c in range(3):
+            v[c, left : left + most + 1] = won if c == 0 else (1.0 if c == 1 else 0.0)
+        table = TABLES + most + 2
+        for t in range(left - 1, -1, -1):
+            if t == 0:
+                table = TABLES
+            for c in range(3):
+                q[c] = ints[table] * starts[c, -lead + cut - 1]
+                for s in range(1, most + 1):
+                    q[c] += ints[table + 1 + s] * v[c, t + s]
+                q[c] /= total
+            sticks = -(lead + t) + cut - 1
+            if (t > 0 or not ints[FORCED]) and starts[0, sticks] >= q[0] - tolerance:
+                q[:] = starts[:, sticks]
+            v[:, t] = q
+        out[:, lead + cut - 1] = v[:, 0]
+
+
 @nb.njit(_f1(_i1, _i, _i), cache=True, nogil=True)
 def chance_to_gain(ints, turns, most_points):
     """q_turns(x) for x = 0 .. most_points: the largest chance to make x points in so many turns."""

@@ -5,7 +5,12 @@ seed's Pig, who after each roll sticks with the chance min(1, rolls ** (4 v) / 5
 v = (turn / rolls) / sides; he always rolls first, and he has to see the rolls of the turn.
 
 An agent is asked ``choose(game, player, state, actions)`` (`solver.game`) with the actions HOLD and
-ROLL. Source: the seed, pig-blog.txt.
+ROLL. Neither looks at the scores, so what a turn of theirs brings has one distribution
+(`turn_points`). And whoever looks at the rolls too can be replaced, for any value of the game, by
+one who looks at the turn alone and holds with the same chance on average over the rolls that took
+him there (`holds_by_turn`): the next roll does not depend on how many there were.
+
+Source: the seed, pig-blog.txt.
 """
 
 from __future__ import annotations
@@ -14,8 +19,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from solver.errors import OptionError
-from solver.game import Agent, Game, Ints
+from solver.game import Agent, Floats, Game, Ints
+from solver.games.skunk.board import Rules
 
 HOLD, ROLL = 0, 1
 """The actions of both games."""
@@ -33,6 +41,10 @@ class HoldAt:
 
     k: int
 
+    def sticks(self, turn: int, rolls: int) -> float:
+        """The chance to hold after so many rolls worth `turn`."""
+        return float(turn >= self.k)
+
     def __call__(self, game: Game, player: int, state: Ints, actions: list[int]) -> int:
         turn = state[game.columns.index("turn")]
         return actions.index(HOLD if turn >= self.k else ROLL)
@@ -44,6 +56,10 @@ class Computer:
 
     sides: int
 
+    def sticks(self, turn: int, rolls: int) -> float:
+        """The chance to hold after so many rolls worth `turn`."""
+        return chance_to_stick(turn, rolls, self.sides) if rolls else 0.0
+
     def __call__(self, game: Game, player: int, state: Ints, actions: list[int]) -> list[float]:
         if "rolls" not in game.columns:
             raise OptionError(
@@ -51,8 +67,48 @@ class Computer:
                 "--set count_rolls=true"
             )
         turn, rolls = (int(state[game.columns.index(name)]) for name in ("turn", "rolls"))
-        stick = chance_to_stick(turn, rolls, self.sides) if rolls else 0.0
+        stick = self.sticks(turn, rolls)
         return [stick if action == HOLD else 1.0 - stick for action in actions]
+
+
+Stationary = HoldAt | Computer
+"""An agent whose turn does not depend on the scores."""
+
+
+def visits(agent: Stationary, rules: Rules, most: int) -> tuple[Floats, Floats]:
+    """float64 (most + 1,) each: the chance that a turn without end of the game comes to so many
+    points, and to hold there. `most` is as far as it is followed."""
+    here = np.zeros((most + 1, most + 1))  # turn, rolls: each roll is worth a point or more
+    here[0, 0] = 1.0
+    reached, held = np.zeros(most + 1), np.zeros(most + 1)
+    for turn in range(most + 1):
+        rolls = rules.rolls(turn == 0)
+        for count in np.flatnonzero(here[turn]):
+            stick = agent.sticks(turn, int(count))
+            reached[turn] += here[turn, count]
+            held[turn] += here[turn, count] * stick
+            going = here[turn, count] * (1 - stick) / rolls.total
+            for points, ways in enumerate(rolls.points):
+                if ways and going and turn + points <= most:
+                    here[turn + points, count + 1] += going * ways
+    return reached, held
+
+
+def holds_by_turn(agent: Stationary, rules: Rules, most: int) -> Floats:
+    """float64 (most + 1,): the chance to hold at each turn's points, averaged over the rolls; 1
+    where he never comes."""
+    reached, held = visits(agent, rules, most)
+    return np.divide(held, reached, out=np.ones(most + 1), where=reached > 0)
+
+
+def turn_points(agent: Stationary, rules: Rules, most: int) -> Floats:
+    """float64 (most + 1,): the chance that a turn brings so many points, 0 when a roll takes them.
+
+    Turns are followed up to `most` points; what goes on above counts as 0.
+    """
+    points = visits(agent, rules, most)[1]
+    points[0] = 1.0 - points[1:].sum()
+    return points
 
 
 class TurnAgents(Mapping[str, Agent]):
