@@ -5,7 +5,7 @@ table, also against somebody who is not) and ``best-response`` (to the other age
 
 Round by round from the last, with d the lead of who acts and p the chances of his turn's points::
 
-    F(d) = sum over x of p(x) F'(d + x)        for an agent who does not look at the scores
+    F(d) = sum over x of p(x) F'(d + x)        for an agent who does not look at the scores,
 
 F being the vector of the three chances. For the other two a loop over the turn's points, which
 sticks where the guide says so: the table's values, or these very chances (`rounds_kernel.follow`).
@@ -25,9 +25,20 @@ from solver.errors import OptionError
 from solver.game import Floats
 from solver.games.pig import rounds_kernel as kernel
 from solver.games.pig.rounds import PigRounds
-from solver.games.skunk.agents import Computer, HoldAt, turn_points
+from solver.games.skunk.agents import (
+    Computer,
+    HoldAt,
+    NotBehind,
+    Stationary,
+    crossings,
+    turn_points,
+)
 
-OPTIMAL, BEST_RESPONSE = "optimal", "best-response"
+OPTIMAL, BEST_RESPONSE, NOT_BEHIND = "optimal", "best-response", "not-behind"
+MOST_BEHIND = 200
+
+Turn = tuple[Floats, Floats]
+"""(held, crossed) of `crossings`: what a turn brings that does not look at the scores."""
 
 
 @dataclass(frozen=True)
@@ -69,17 +80,34 @@ def chances(game: PigRounds, one: str, two: str) -> Chances:
     return _chances(game, (one, two), {})
 
 
-def last_turn_cost(game: PigRounds, one: str, two: str) -> float:
-    """What agent `two`, who is player 2, loses by the way he plays the last turn of the game: the
-    payoff with the best last turn, which is to roll until ahead, less his own. Raises OptionError.
+@dataclass(frozen=True)
+class LastTurn:
+    """What the last turn of the game costs player 2. behind: what he loses by sticking while he is
+    behind, and so losing for certain. best: what he loses against the best last turn, which also
+    sticks as soon as he is ahead."""
+
+    behind: float
+    best: float
+
+
+def last_turn_cost(game: PigRounds, one: str, two: str) -> LastTurn:
+    """The seed's "final round problem" for agent `two`, who is player 2 and does not look at the
+    scores, in payoffs. Raises OptionError.
+
+    Where he is more than `MOST_BEHIND` points behind nothing is mended; that he comes back from
+    there in one turn has a chance of 1e-4, with one die of six sides.
     """
-    best, own = (_chances(game, (one, two), {}, last) for last in (BEST_RESPONSE, None))
-    return best.payoff(game)[1] - own.payoff(game)[1]
+    _stationary(game, two)
+    return LastTurn(*(
+        _chances(game, (one, two), {}, last).payoff(game)[1]
+        - _chances(game, (one, two), {}).payoff(game)[1]
+        for last in (NOT_BEHIND, BEST_RESPONSE)
+    ))  # fmt: skip
 
 
 def matrix(game: PigRounds, names: Sequence[str]) -> list[list[Chances]]:
     """Each agent as player 1 (rows) against each as player 2 (columns)."""
-    known: dict[str, Floats] = {}
+    known: dict[str, Turn] = {}
     return [[_chances(game, (one, two), known) for two in names] for one in names]
 
 
@@ -96,12 +124,12 @@ def _stationary(game: PigRounds, name: str) -> HoldAt | Computer:
 
 
 def _chances(
-    game: PigRounds, names: tuple[str, str], known: dict[str, Floats], last_turn: str | None = None
+    game: PigRounds, names: tuple[str, str], known: dict[str, Turn], last_turn: str | None = None
 ) -> Chances:
     """`known` keeps the turns' distributions between calls; `last_turn` plays player 2's last."""
     for name in names:
         if name not in (OPTIMAL, BEST_RESPONSE, *known):
-            known[name] = turn_statistics(game, name).points
+            known[name] = _crossings(game, _stationary(game, name))
     cut, ints, reals = game.cut, game.numbers.ints, game.numbers.reals
     leads = np.arange(1 - cut, cut)
     total = reals[0] + reals[3]
@@ -120,6 +148,11 @@ def _chances(
             found = np.empty((3, len(leads)))
             kernel.follow(ints, starts, payoffs[0], tolerance, found)
             real = found[1:]
+        elif name == NOT_BEHIND:
+            agent, real = _stationary(game, names[1]), _turn(known[names[1]], own)
+            for lead in range(max(-MOST_BEHIND, 1 - cut), 0):
+                mended = _crossings(game, NotBehind(agent, -lead))
+                real[:, lead + cut - 1] = _turn(mended, own)[:, lead + cut - 1]
         else:
             real = _turn(known[name], own)
         if OPTIMAL in names:
@@ -130,12 +163,20 @@ def _chances(
     return Chances(win, draw, 1 - win - draw, kernel.cut_error(ints) + game._rounding)
 
 
-def _turn(points: Floats, own: Floats) -> Floats:
-    """The chances before a turn with this distribution: own (2, 2 cut - 1), of who acts, by the
-    lead of the one after him; a lead of the cut is won."""
-    by_lead = own[:, ::-1]  # by his own lead after the turn
+def _crossings(game: PigRounds, agent: Stationary) -> Turn:
+    return crossings(agent, game.rules.race(), 2 * game.cut - 1)
+
+
+def _turn(turn: Turn, own: Floats) -> Floats:
+    """The chances before a turn of this kind, from own (2, 2 cut - 1), those of who acts by the
+    lead of the one after him; a lead of the cut is won at once."""
+    held, crossed = turn
+    n = own.shape[1]
+    left = np.arange(n, 0, -1)  # points to the cut, from each lead
+    by_lead, nothing = own[:, ::-1], 1 - np.cumsum(held)[left - 1] - crossed[left]
     found = np.empty_like(own)
     for row, won in ((0, 1.0), (1, 0.0)):
-        padded = np.concatenate([by_lead[row], np.full(len(points) - 1, won)])
-        found[row] = np.correlate(padded, points, "valid")
+        padded = np.concatenate([by_lead[row], np.zeros(n)])
+        banked = np.correlate(padded, held[:n], "valid")[:n]
+        found[row] = banked + crossed[left] * won + nothing * by_lead[row]
     return found

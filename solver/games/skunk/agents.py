@@ -71,26 +71,42 @@ class Computer:
         return [stick if action == HOLD else 1.0 - stick for action in actions]
 
 
-Stationary = HoldAt | Computer
+@dataclass(frozen=True)
+class NotBehind:
+    """As another agent, but it never holds below so many points."""
+
+    agent: HoldAt | Computer
+    behind: int
+
+    def sticks(self, turn: int, rolls: int) -> float:
+        """The chance to hold after so many rolls worth `turn`."""
+        return self.agent.sticks(turn, rolls) if turn >= self.behind else 0.0
+
+
+Stationary = HoldAt | Computer | NotBehind
 """An agent whose turn does not depend on the scores."""
 
 
 def visits(agent: Stationary, rules: Rules, most: int) -> tuple[Floats, Floats]:
     """float64 (most + 1,) each: the chance that a turn without end of the game comes to so many
     points, and to hold there. `most` is as far as it is followed."""
-    here = np.zeros((most + 1, most + 1))  # turn, rolls: each roll is worth a point or more
+    here = np.zeros((most + 1, most + 2))  # turn, rolls: each roll is worth a point or more
     here[0, 0] = 1.0
     reached, held = np.zeros(most + 1), np.zeros(most + 1)
+    tables = rules.rolls(False), rules.rolls(True)
     for turn in range(most + 1):
-        rolls = rules.rolls(turn == 0)
-        for count in np.flatnonzero(here[turn]):
-            stick = agent.sticks(turn, int(count))
-            reached[turn] += here[turn, count]
-            held[turn] += here[turn, count] * stick
-            going = here[turn, count] * (1 - stick) / rolls.total
-            for points, ways in enumerate(rolls.points):
-                if ways and going and turn + points <= most:
-                    here[turn + points, count + 1] += going * ways
+        counts = np.flatnonzero(here[turn])
+        if not len(counts):
+            continue
+        low, high = int(counts[0]), int(counts[-1]) + 1
+        stick = np.array([agent.sticks(turn, count) for count in range(low, high)])
+        chance = here[turn, low:high]
+        reached[turn], held[turn] = chance.sum(), chance @ stick
+        rolls = tables[turn == 0]
+        going = chance * (1 - stick) / rolls.total
+        for points, ways in enumerate(rolls.points):
+            if ways and turn + points <= most:
+                here[turn + points, low + 1 : high + 1] += ways * going
     return reached, held
 
 
@@ -109,6 +125,22 @@ def turn_points(agent: Stationary, rules: Rules, most: int) -> Floats:
     points = visits(agent, rules, most)[1]
     points[0] = 1.0 - points[1:].sum()
     return points
+
+
+def crossings(agent: Stationary, rules: Rules, most: int) -> tuple[Floats, Floats]:
+    """(held, crossed), float64 (most + 1,) each: the chance to hold at so many points, and that a
+    turn which is over at once at x points gets there; crossed[0] is 1."""
+    reached, held = visits(agent, rules, most)
+    going, crossed = reached - held, np.zeros(most + 1)
+    later, first = (
+        np.cumsum(table.points[::-1])[::-1] / table.total
+        for table in (rules.rolls(False), rules.rolls(True))
+    )
+    for points in range(1, min(len(first), most + 1)):  # or more, rolled when so far below x
+        crossed[points] += going[0] * first[points]
+        crossed[points + 1 :] += going[1 : most + 1 - points] * later[points]
+    crossed[0] = 1.0
+    return held, crossed
 
 
 class TurnAgents(Mapping[str, Agent]):
