@@ -27,6 +27,8 @@ from solver.games.skunk.board import Rules
 
 HOLD, ROLL = 0, 1
 """The actions of both games."""
+TURN = 2
+"""Where the turn's points stand in the states of both; the rolls stand last."""
 
 
 def chance_to_stick(turn: int, rolls: int, sides: int) -> float:
@@ -46,8 +48,7 @@ class HoldAt:
         return float(turn >= self.k)
 
     def __call__(self, game: Game, player: int, state: Ints, actions: list[int]) -> int:
-        turn = state[game.columns.index("turn")]
-        return actions.index(HOLD if turn >= self.k else ROLL)
+        return actions.index(HOLD if state[TURN] >= self.k else ROLL)
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,12 @@ class Computer:
         return chance_to_stick(turn, rolls, self.sides) if rolls else 0.0
 
     def __call__(self, game: Game, player: int, state: Ints, actions: list[int]) -> list[float]:
-        if "rolls" not in game.columns:
+        if game.fields[-1][0] != "rolls":
             raise OptionError(
                 "agent 'computer' looks at the rolls of the turn; play it with "
                 "--set count_rolls=true"
             )
-        turn, rolls = (int(state[game.columns.index(name)]) for name in ("turn", "rolls"))
-        stick = self.sticks(turn, rolls)
+        stick = self.sticks(int(state[TURN]), int(state[-1]))
         return [stick if action == HOLD else 1.0 - stick for action in actions]
 
 

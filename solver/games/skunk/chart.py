@@ -63,26 +63,34 @@ def decisions(game: Skunk, payoffs: Floats, mine: int, yours: int) -> tuple[Floa
     for name, score in (("mine", mine), ("yours", yours)):
         if not 0 <= score < game.goal:
             raise StateError(f"{name}: {score} is not a score of the chart; 0 to {game.goal - 1}")
-    ints, left = game.numbers.ints, game.goal - mine
-    most = int(ints[MOST])
+    roll, hold = _decisions(game, payoffs, mine, np.array([yours]))
+    return roll[0], hold[0]
 
-    def values(scores: list[tuple[int, int, int]]) -> Floats:
-        states = np.array([(*state, 1) for state in scores], np.int64)
-        found: Floats = payoffs[game.locate(states)[1]]
+
+def _decisions(game: Skunk, payoffs: Floats, mine: int, yours: Ints) -> tuple[Floats, Floats]:
+    """The same for many scores of the other: float64 (n, goal - mine)."""
+    ints, left = game.numbers.ints, game.goal - mine
+    most, total = int(ints[MOST]), int(ints[TOTAL])
+    turns = np.arange(left)
+
+    def values(mine: Ints | int, yours: Ints | int, turn: Ints | int) -> Floats:
+        columns = np.broadcast_arrays(mine, yours, turn, 1)
+        states = np.column_stack([column.ravel() for column in columns])
+        found: Floats = payoffs[game.locate(states)[1]].reshape(columns[0].shape)
         return found
 
-    v = np.concatenate([values([(mine, yours, t) for t in range(left)]), np.ones(most + 1)])
-    turn_lost, score_lost = 1.0 - values([(yours, mine, 0), (yours, 0, 0)])
-    roll = np.empty(left)
-    for t in range(left):
-        table = TABLES + (most + 3 if t else 0)
-        ways = ints[table : table + most + 3]
-        worth = ways[2:] @ v[t : t + most + 1]
-        roll[t] = (ways[0] * turn_lost + ways[1] * score_lost + worth) / ints[TOTAL]
-    hold = np.full(left, -np.inf)
+    other = yours[:, None]
+    v = np.hstack([values(mine, other, turns), np.ones((len(yours), most + 1))])
+    ends = 1.0 - np.hstack([values(other, mine, 0), values(other, 0, 0)])
+    roll = np.zeros((len(yours), left))
+    first, later = ints[TABLES:].reshape(2, most + 3)
+    for k in range(most + 3):
+        worth = ends[:, [k]] if k < 2 else v[:, k - 2 : k - 2 + left]
+        roll += np.where(turns > 0, later[k], first[k]) * worth
+    hold = np.full((len(yours), left), -np.inf)
     if left > 1:
-        hold[1:] = 1.0 - values([(yours, mine + t, 0) for t in range(1, left)])
-    return roll, hold
+        hold[:, 1:] = 1.0 - values(other, mine + turns[1:], 0)
+    return roll / total, hold
 
 
 def entry(
@@ -97,22 +105,10 @@ def entry(
     """The line of (mine, yours).
 
     reachable: leave out what one who follows the chart never meets. tolerance: differences below
-    it are uncertain; the game's tie tolerance if not given.
+    it are uncertain; the game's tie tolerance if not given. Raises StateError as `decisions`.
     """
-    tolerance = game.tie_tolerance if tolerance is None else tolerance
     roll, hold = decisions(game, payoffs, mine, yours)
-    rolls = roll > hold + tolerance
-    met = _met(game, rolls) if reachable else np.ones(len(rolls), bool)
-    toggles, rolling = [], True
-    for t in np.flatnonzero(met):
-        if rolls[t] != rolling:
-            toggles.append(int(_first_of_stretch(rolls, int(t))))
-            rolling = not rolling
-    if rolling:
-        toggles.append(game.goal - mine)
-    uncertain = np.flatnonzero(met & (np.abs(roll - hold) <= tolerance))
-    at = int(game.locate(np.array([[mine, yours, 0, 1]]))[1][0])
-    return Entry(mine, yours, float(payoffs[at]), tuple(toggles), tuple(int(t) for t in uncertain))
+    return _entry(game, payoffs, mine, yours, roll, hold, reachable, tolerance)
 
 
 def chart(
@@ -120,8 +116,29 @@ def chart(
 ) -> Iterator[Entry]:
     """Every line, mine slowest."""
     for mine in range(game.goal):
+        roll, hold = _decisions(game, payoffs, mine, np.arange(game.goal))
         for yours in range(game.goal):
-            yield entry(game, payoffs, mine, yours, reachable=reachable, tolerance=tolerance)
+            yield _entry(game, payoffs, mine, yours, roll[yours], hold[yours], reachable, tolerance)
+
+
+def _entry(
+    game: Skunk, payoffs: Floats, mine: int, yours: int, roll: Floats, hold: Floats,
+    reachable: bool, tolerance: float | None,
+) -> Entry:  # fmt: skip
+    tolerance = game.tie_tolerance if tolerance is None else tolerance
+    rolls = roll > hold + tolerance
+    uncertain = np.abs(roll - hold) <= tolerance
+    turns = np.flatnonzero(np.diff(rolls)) + 1  # where a stretch of equal choices begins
+    if reachable:
+        met = _met(game, rolls)
+        uncertain &= met
+        turns = _toggles_met(rolls, met)
+    toggles = [int(t) for t in turns]
+    if len(toggles) % 2 == 0:  # the last word is roll
+        toggles.append(game.goal - mine)
+    at = int(game.locate(np.array([[mine, yours, 0, 1]]))[1][0])
+    marked = tuple(int(t) for t in np.flatnonzero(uncertain))
+    return Entry(mine, yours, float(payoffs[at]), tuple(toggles), marked)
 
 
 def hold_points(game: Skunk, payoffs: Floats) -> tuple[Ints, Floats]:
@@ -147,8 +164,10 @@ def _met(game: Skunk, rolls: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return met[:left]
 
 
-def _first_of_stretch(rolls: NDArray[np.bool_], t: int) -> int:
-    """Where the stretch of equal choices that holds t begins."""
-    while t > 0 and rolls[t - 1] == rolls[t]:
-        t -= 1
-    return t
+def _toggles_met(rolls: NDArray[np.bool_], met: NDArray[np.bool_]) -> Ints:
+    """Where the stretches begin whose choice differs from that of the turns met before."""
+    turns = np.flatnonzero(met)
+    changed = turns[1:][np.diff(rolls[turns])]
+    begins = np.concatenate([[0], np.flatnonzero(np.diff(rolls)) + 1])
+    found: Ints = begins[np.searchsorted(begins, changed, side="right") - 1]
+    return found

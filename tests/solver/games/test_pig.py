@@ -422,3 +422,11 @@ def test_games_can_be_sent_to_another_process() -> None:
     for path, kind in ((TINY, Pig), (ROUNDS, PigRounds)):
         game = pickle.loads(pickle.dumps(pig(path, (("count_rolls", True),))))
         assert isinstance(game, kind) and game.columns[-1] == "rolls"
+
+
+def test_two_dice_pig_is_skunk() -> None:
+    options = (("goal", 20),)
+    skunk = solver.load_tiered_game(solver.load_board(BOARDS.parent / "skunk" / "tiny.toml"))
+    out = np.empty(skunk.shape(0))
+    skunk.solve_tier(0, out, lambda child: out, lambda: False)
+    assert np.array_equal(solved(BOARDS / "two-dice.toml", options)[0][0], out)

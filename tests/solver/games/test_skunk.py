@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import solver
@@ -168,6 +168,42 @@ def test_rows_and_states_are_inverse_and_edges_keep_the_contract(options: Settin
     assert not edges.terminal.any()
 
 
+@given(
+    st.integers(1, 12),
+    st.integers(1, 3),
+    st.integers(2, 4),
+    st.sampled_from(["turn", "score", "points"]),
+    st.sampled_from(["turn", "score", "points"]),
+    st.booleans(),
+    st.sampled_from(["faces", "rolls"]),
+)
+@settings(max_examples=30, deadline=None)
+def test_any_board_is_solved_and_certified(
+    goal: int, dice: int, sides: int, some: str, every: str, safe: bool, count: str
+) -> None:
+    options = (
+        ("goal", goal), ("dice", dice), ("sides", sides), ("some_ones", some),
+        ("all_ones", every), ("first_roll_safe", safe), ("count", count),
+    )  # fmt: skip
+    rolls = skunk(TINY, options).rules.rolls(False)
+    assume(3 * sum(rolls.points) >= rolls.total)  # or see the next test
+    out, bound = solved(TINY, options)
+    assert bellman(skunk(TINY, options), out) < 1e-14 and bound < 1e-9
+    assert ((out > -1e-14) & (out < 1 + 1e-14)).all()
+
+
+def test_a_board_whose_plays_can_last_too_long_is_refused_in_a_sentence() -> None:
+    """One roll in eight counts, for a point: who never holds needs 7 in a row, 2 million rolls."""
+    game = skunk(
+        TINY,
+        (("goal", 7), ("dice", 3), ("sides", 2), ("count", "rolls"), ("all_ones", "turn")),
+    )
+    with pytest.raises(StateError) as caught:
+        game.solve_tier(0, np.empty(game.shape(0)), lambda child: np.empty(0), lambda: False)
+    assert_one_sentence(caught.value)
+    assert "the values at goal 7 are certain to 2" in str(caught.value)
+
+
 def test_columns_of_rows_are_the_states() -> None:
     game = skunk()
     columns = game.state_rows(0, 7, 99)
@@ -242,21 +278,18 @@ def test_the_bound_on_the_length_of_a_game_is_one() -> None:
     """No policy of both players plays longer on average: here the longest, by value iteration."""
     for options in ((("goal", 6),), (("goal", 9), ("dice", 1), ("all_ones", "turn"))):
         game = skunk(TINY, options)
-        states = game.states_at(0, np.arange(game.rows(0)))
-        edges = expand(game, states)
+        edges = expand(game, game.states_at(0, np.arange(game.rows(0))))
         tier, rows = game.locate(edges.children)
-        w = np.zeros(len(states))
-        for _ in range(3000):
-            below = np.where(tier < 0, 0.0, w[rows])
-            q = evaluate(edges, np.column_stack([below, below])).values[:, 0]
-            w = 1 + np.maximum.reduceat(q, evaluate_first(game))
+        begins = evaluate(edges, np.zeros((len(rows), 2))).first[:-1]
+        action = np.flatnonzero(np.diff(edges.actions, prepend=-1) != 0)
+        action = np.union1d(action, edges.first[:-1])
+        weights = np.where(tier < 0, 0.0, edges.weights)
+        w, before = np.zeros(len(begins)), None
+        while before is None or np.abs(w - before).max() > 1e-9:
+            before = w
+            means = np.add.reduceat(weights * w[rows], action)
+            w = 1 + np.maximum.reduceat(means, begins)
         assert w.max() <= kernel.most_actions(game.numbers.ints) <= 2.5 * w.max()
-
-
-def evaluate_first(game: Skunk) -> np.ndarray:
-    """Where each state's actions begin."""
-    edges = expand(game, game.states_at(0, np.arange(game.rows(0))))
-    return evaluate(edges, np.zeros((len(edges.children), 2))).first[:-1]
 
 
 # The chart
