@@ -31,6 +31,11 @@ GAMES: dict[str, Place] = {
     "jackpot": Place(
         "solver.games.jackpot.board:JackpotBoard", "solver.games.jackpot.game:Jackpot"
     ),
+    "pig": Place("solver.games.pig.board:PigBoard", "solver.games.pig.race:Pig"),
+    "pig-rounds": Place(
+        "solver.games.pig.board:PigRoundsBoard", "solver.games.pig.rounds:PigRounds"
+    ),
+    "skunk": Place("solver.games.skunk.board:SkunkBoard", "solver.games.skunk.game:Skunk"),
 }
 """Game name, as a board file says it -> its place."""
 

@@ -1,0 +1,182 @@
+"""The n-round Pig between any two agents: the exact chances to win, to draw and to lose.
+
+Agents by name: ``hold-at-k``, ``computer`` (`solver.games.skunk.agents`), ``optimal`` (as in the
+table, also against somebody who is not) and ``best-response`` (to the other agent).
+
+Round by round from the last, with d the lead of who acts and p the chances of his turn's points::
+
+    F(d) = sum over x of p(x) F'(d + x)        for an agent who does not look at the scores,
+
+F being the vector of the three chances. For the other two a loop over the turn's points, which
+sticks where the guide says so: the table's values, or these very chances (`rounds_kernel.follow`).
+A lead of the cut counts as won, as in the table; the bound on what that changes is the table's.
+
+    >>> chances(game, "optimal", "computer").win
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from solver.errors import OptionError
+from solver.game import Floats
+from solver.games.pig import rounds_kernel as kernel
+from solver.games.pig.rounds import PigRounds
+from solver.games.skunk.agents import (
+    Computer,
+    HoldAt,
+    NotBehind,
+    Stationary,
+    crossings,
+    turn_points,
+)
+
+OPTIMAL, BEST_RESPONSE, NOT_BEHIND = "optimal", "best-response", "not-behind"
+MOST_BEHIND = 200
+
+Turn = tuple[Floats, Floats]
+"""(held, crossed) of `crossings`: what a turn brings that does not look at the scores."""
+
+
+@dataclass(frozen=True)
+class Chances:
+    """Player 1's; they sum to 1. error: what the cut can change of each, and rounding."""
+
+    win: float
+    draw: float
+    loss: float
+    error: float
+
+    def payoff(self, game: PigRounds) -> tuple[float, float]:
+        """Both players' payoffs by the board's objective."""
+        three = np.array([self.win, self.draw, self.loss])
+        one, two = game.numbers.reals[:3] @ three, game.numbers.reals[3:] @ three
+        return float(one), float(two)
+
+
+@dataclass(frozen=True)
+class TurnStatistics:
+    """mean: points a turn. nothing: the chance of none. points: the chance of each number."""
+
+    mean: float
+    nothing: float
+    points: Floats
+
+
+def turn_statistics(game: PigRounds, name: str) -> TurnStatistics:
+    """What a turn of an agent who does not look at the scores brings.
+
+    Raises OptionError for another one.
+    """
+    points = turn_points(_stationary(game, name), game.rules.race(), game.cut)
+    return TurnStatistics(float(points @ np.arange(len(points))), float(points[0]), points)
+
+
+def chances(game: PigRounds, one: str, two: str) -> Chances:
+    """The chances of agent `one`, who is player 1, against agent `two`. Raises OptionError."""
+    return _chances(game, (one, two), {})
+
+
+@dataclass(frozen=True)
+class LastTurn:
+    """What the last turn of the game costs player 2. behind: what he loses by sticking while he is
+    behind, and so losing for certain. best: what he loses against the best last turn, which also
+    sticks as soon as he is ahead."""
+
+    behind: float
+    best: float
+
+
+def last_turn_cost(game: PigRounds, one: str, two: str) -> LastTurn:
+    """The seed's "final round problem" for agent `two`, who is player 2 and does not look at the
+    scores, in payoffs. Raises OptionError.
+
+    Where he is more than `MOST_BEHIND` points behind nothing is mended; that he comes back from
+    there in one turn has a chance of 1e-4, with one die of six sides.
+    """
+    _stationary(game, two)
+    return LastTurn(*(
+        _chances(game, (one, two), {}, last).payoff(game)[1]
+        - _chances(game, (one, two), {}).payoff(game)[1]
+        for last in (NOT_BEHIND, BEST_RESPONSE)
+    ))  # fmt: skip
+
+
+def matrix(game: PigRounds, names: Sequence[str]) -> list[list[Chances]]:
+    """Each agent as player 1 (rows) against each as player 2 (columns)."""
+    known: dict[str, Turn] = {}
+    return [[_chances(game, (one, two), known) for two in names] for one in names]
+
+
+def _stationary(game: PigRounds, name: str) -> HoldAt | Computer:
+    try:
+        agent = game.agents()[name]
+    except KeyError:
+        raise OptionError(
+            f"agent '{name[:30]}' is not known here; right would be 'optimal', 'best-response', "
+            "'computer' or 'hold-at-k' with a number for k"
+        ) from None
+    assert isinstance(agent, HoldAt | Computer)
+    return agent
+
+
+def _chances(
+    game: PigRounds, names: tuple[str, str], known: dict[str, Turn], last_turn: str | None = None
+) -> Chances:
+    """`known` keeps the turns' distributions between calls; `last_turn` plays player 2's last."""
+    for name in names:
+        if name not in (OPTIMAL, BEST_RESPONSE, *known):
+            known[name] = _crossings(game, _stationary(game, name))
+    cut, ints, reals = game.cut, game.numbers.ints, game.numbers.reals
+    leads = np.arange(1 - cut, cut)
+    total = reals[0] + reals[3]
+    # Of who acts next, by his lead: his chances to win and to draw, and the table's payoff of
+    # player 1. After the last turn player 1 would act.
+    real, ideal = np.array([leads > 0, leads == 0], float), game.turn_starts(None)
+    for turn, player in enumerate((2, 1) * game.rounds):  # the last one first
+        own = np.array([1 - real[0] - real[1], real[1]])  # his, by the lead of the one after him
+        payoffs = reals[:3] if player == 1 else reals[:2:-1]  # of a win, a draw, a loss
+        worth = payoffs[0] * own[0] + payoffs[1] * own[1] + payoffs[2] * (1 - own[0] - own[1])
+        guide = ideal if player == 1 else total - ideal
+        name = names[player - 1] if turn else last_turn or names[1]
+        if name in (OPTIMAL, BEST_RESPONSE):
+            starts = np.vstack([guide if name == OPTIMAL else worth, own])
+            tolerance = game.tie_tolerance if name == OPTIMAL else 0.0
+            found = np.empty((3, len(leads)))
+            kernel.follow(ints, starts, payoffs[0], tolerance, found)
+            real = found[1:]
+        elif name == NOT_BEHIND:
+            agent, real = _stationary(game, names[1]), _turn(known[names[1]], own)
+            for lead in range(max(-MOST_BEHIND, 1 - cut), 0):
+                mended = _crossings(game, NotBehind(agent, -lead))
+                real[:, lead + cut - 1] = _turn(mended, own)[:, lead + cut - 1]
+        else:
+            real = _turn(known[name], own)
+        if OPTIMAL in names:
+            found = np.empty((3, len(leads)))
+            kernel.follow(ints, np.vstack([guide, own]), payoffs[0], 0.0, found)
+            ideal = found[0] if player == 1 else total - found[0]
+    win, draw = (float(row[cut - 1]) for row in real)
+    return Chances(win, draw, 1 - win - draw, kernel.cut_error(ints) + game._rounding)
+
+
+def _crossings(game: PigRounds, agent: Stationary) -> Turn:
+    return crossings(agent, game.rules.race(), 2 * game.cut - 1)
+
+
+def _turn(turn: Turn, own: Floats) -> Floats:
+    """The chances before a turn of this kind, from own (2, 2 cut - 1), those of who acts by the
+    lead of the one after him; a lead of the cut is won at once."""
+    held, crossed = turn
+    n = own.shape[1]
+    left = np.arange(n, 0, -1)  # points to the cut, from each lead
+    by_lead, nothing = own[:, ::-1], 1 - np.cumsum(held)[left - 1] - crossed[left]
+    found = np.empty_like(own)
+    for row, won in ((0, 1.0), (1, 0.0)):
+        padded = np.concatenate([by_lead[row], np.zeros(n)])
+        banked = np.correlate(padded, held[:n], "valid")[:n]
+        found[row] = banked + crossed[left] * won + nothing * by_lead[row]
+    return found

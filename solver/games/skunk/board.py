@@ -1,0 +1,94 @@
+"""Skunk boards: the model of the file, and what the dice do as whole numbers of rolls.
+
+Two players race to `goal`. In a turn the player rolls as often as he likes; holding banks the
+turn's points. What a roll does stands in the rule options:
+
+    goal              points that win, at once: banked and turn's points together
+    dice, sides       how many are rolled, all faces equally likely
+    some_ones         what a roll does in which some dice show 1 and some do not (not for one die):
+                      "turn": the turn's points go and the turn is over; "score": the banked points
+                      go too; "points": nothing, the faces count
+    all_ones          the same for a roll of which every die shows 1
+    first_roll_safe   on the first roll of a turn every roll counts its points
+    count             what a roll that costs nothing is worth: "faces", their sum; "rolls", 1 point
+    must_roll         a turn begins with a roll. Without it two players could pass for ever, and the
+                      solver refuses the board; no player who may pass is better off
+    count_rolls       states hold the rolls of the turn, for agents who look at them; such a board
+                      can be simulated and played, and has no table (the values are the same)
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
+
+from solver.board import Board, Section, mistake
+
+MOST_ROLLS = 10_000
+"""Ordered rolls: four dice of ten sides."""
+
+Penalty = Literal["turn", "score", "points"]
+Dice = Annotated[StrictInt, Field(ge=1, le=4)]
+Sides = Annotated[StrictInt, Field(ge=2, le=20)]
+
+
+class Rules(Section):
+    """The rule options (module docstring)."""
+
+    goal: Annotated[StrictInt, Field(ge=1, le=200)] = 100
+    dice: Dice = 2
+    sides: Sides = 6
+    some_ones: Penalty = "turn"
+    all_ones: Penalty = "score"
+    first_roll_safe: StrictBool = False
+    count: Literal["faces", "rolls"] = "faces"
+    must_roll: StrictBool = True
+    count_rolls: StrictBool = False
+
+    @model_validator(mode="after")
+    def _can_be_played(self) -> Self:
+        if self.sides**self.dice > MOST_ROLLS:
+            said = f"{self.dice} dice of {self.sides} sides roll in {self.sides**self.dice} ways"
+            raise mistake(f"{said}; the most is {MOST_ROLLS}", "rules", "dice")
+        return self
+
+    def rolls(self, first: bool) -> Rolls:
+        """What the rolls do, the first of a turn or a later one."""
+        return count_rolls(self, first)
+
+
+class Rolls:
+    """Ordered rolls by what they do: all of them, the turn's end, the score's end, and how many
+    are worth each number of points."""
+
+    def __init__(self, most: int) -> None:
+        self.total = self.turn = self.score = 0
+        self.points = [0] * (most + 1)
+
+
+def count_rolls(rules: Rules, first: bool) -> Rolls:
+    """Count the ordered rolls of a board by what they do."""
+    found = Rolls(rules.dice * rules.sides)
+    for faces in product(range(1, rules.sides + 1), repeat=rules.dice):
+        ones = faces.count(1)
+        penalty = "points"
+        if ones and not (first and rules.first_roll_safe):
+            penalty = rules.all_ones if ones == rules.dice else rules.some_ones
+        found.total += 1
+        if penalty == "turn":
+            found.turn += 1
+        elif penalty == "score":
+            found.score += 1
+        else:
+            found.points[sum(faces) if rules.count == "faces" else 1] += 1
+    return found
+
+
+class SkunkBoard(Board):
+    """A board of Skunk: [rules] and nothing else."""
+
+    game: Literal["skunk"]
+    title: StrictStr = ""
+    rules: Rules = Rules()

@@ -1,0 +1,432 @@
+"""Pig, the race and the rounds: published numbers, reference solvers, agents, words."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import solver
+from solver.backup import evaluate, expand, final_payoffs
+from solver.errors import BoardError, OptionError, StateError
+from solver.fixed_point import solve_component
+from solver.game import Floats, Game, TieredGame
+from solver.games.pig import profiles as rounds_profiles
+from solver.games.pig import rounds_kernel
+from solver.games.pig.race import Pig
+from solver.games.pig.rounds import PigRounds
+from solver.games.skunk import profiles as race_profiles
+from solver.games.skunk.agents import Computer, HoldAt, chance_to_stick, turn_points
+from solver.graph import solve_graph
+from solver.keys import fits
+from tests.reference.pig import Reference
+from tests.reference.pig import turn_points as reference_turn
+from tests.reference.skunk import Reference as RaceReference
+from tests.solver.board_files import assert_one_sentence
+
+BOARDS = Path(__file__).parents[3] / "boards" / "pig"
+RACE, TINY, PIGLET, ROUNDS = (
+    BOARDS / f"{name}.toml" for name in ("race", "tiny", "piglet", "rounds")
+)
+
+Settings = tuple[tuple[str, object], ...]
+SMALL: Settings = (("cut", 30), ("rounds", 2))
+
+
+@cache
+def pig(path: Path, options: Settings = ()) -> Any:
+    return solver.load_game(solver.load_board(path, **dict(options)))
+
+
+@cache
+def solved(path: Path, options: Settings = ()) -> tuple[dict[Any, Floats], float]:
+    """(payoffs by tier, the largest bound on their error)."""
+    game: TieredGame[Any] = pig(path, options)
+    held: dict[Any, Floats] = {}
+    bound = 0.0
+    for tier in game.tiers():
+        out = np.full(game.shape(tier), np.nan)
+        bound = max(bound, game.solve_tier(tier, out, held.__getitem__, lambda: False))
+        held[tier] = out
+    return held, bound
+
+
+def look_up(path: Path, options: Settings, states: np.ndarray) -> Floats:
+    """Both players' payoffs (n, 2) of canonical states."""
+    game, held = pig(path, options), solved(path, options)[0]
+    numbers, rows = game.locate(states)
+    found = np.empty((len(states), 2))
+    over = numbers < 0
+    if over.any():
+        found[over] = final_payoffs(game, states[over])
+    for tier, out in held.items():
+        at = np.flatnonzero(numbers == game.tier_number(tier))
+        if len(at):
+            columns = game.payoff_rows(tier, out, 0, len(out))
+            found[at] = np.column_stack([column[rows[at]] for column in columns])
+    return found
+
+
+def start(path: Path, options: Settings = ()) -> float:
+    return float(look_up(path, options, pig(path, options).start().reshape(1, -1))[0, 0])
+
+
+# Published numbers
+
+
+def test_the_race_is_worth_what_neller_and_presser_print() -> None:
+    """.5306 in Optimal play of the dice game Pig (2004); all digits from the games page."""
+    assert start(RACE) == pytest.approx(0.530592725274, abs=1e-12)
+    assert 2 * solved(RACE)[1] < 2e-12
+
+
+def test_hold_at_20_against_itself_is_the_games_pages() -> None:
+    value = race_profiles.chance_to_win(pig(RACE), "hold-at-20", "hold-at-20")
+    assert value == pytest.approx(0.534698326165, abs=1e-12)
+
+
+def test_a_race_to_20_is_the_issues_fraction() -> None:
+    exact = Fraction(15116544, 24557443)
+    assert RaceReference(20, dice=1, all_ones="turn").value[0, 0, 0] == exact
+    assert abs(Fraction(start(TINY)) - exact) <= solved(TINY)[1]
+
+
+def test_piglet_to_2_is_as_solved_by_hand() -> None:
+    """Neller and Presser (2004), section 3: the six values of Piglet with goal 2."""
+    options = (("goal", 2),)
+    states = np.array(
+        [[0, 0, 0, 1], [0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 1], [1, 0, 0, 1], [1, 1, 0, 1]]
+    )
+    right = [4 / 7, 5 / 7, 2 / 5, 3 / 5, 4 / 5, 2 / 3]
+    assert look_up(PIGLET, options, states)[:, 0] == pytest.approx(right, abs=1e-14)
+
+
+@pytest.mark.parametrize(("rounds", "value"), [(10, 0.423189985509), (1, 0.281521160783)])
+def test_the_rounds_are_worth_the_games_pages_numbers(rounds: int, value: float) -> None:
+    options = (("rounds", rounds),)
+    assert start(ROUNDS, options) == pytest.approx(value, abs=1e-12)
+    low, high = pig(ROUNDS, options).start_bounds()
+    assert low <= start(ROUNDS, options) <= high and high - low < 1e-12
+
+
+def test_nobody_draws_under_the_best_play_of_ten_rounds() -> None:
+    """The games page: player two, level in his last turn, wins for sure."""
+    chances = rounds_profiles.chances(pig(ROUNDS), "optimal", "optimal")
+    assert chances.win == pytest.approx(start(ROUNDS), abs=1e-13)
+    assert chances.draw == 0.0
+
+
+def test_the_seeds_computer_makes_the_games_pages_points() -> None:
+    found = rounds_profiles.turn_statistics(pig(ROUNDS), "computer")
+    assert found.mean == pytest.approx(8.464091932, abs=1e-9)
+    assert found.nothing == pytest.approx(0.369449561, abs=1e-9)
+    assert found.points.sum() == pytest.approx(1.0, abs=1e-12)
+    assert [chance_to_stick(face, 1, 6) for face in range(1, 7)] == [0.02] * 6
+
+
+def test_20_and_21_are_the_best_numbers_to_hold_at_by_points_a_turn() -> None:
+    """The games page: they tie exactly at 9.561337."""
+    game = pig(ROUNDS)
+    means = [rounds_profiles.turn_statistics(game, f"hold-at-{k}").mean for k in range(1, 41)]
+    best = np.flatnonzero(np.array(means) > max(means) - 1e-12) + 1
+    assert best.tolist() == [20, 21]
+    assert means[19] == pytest.approx(9.561337, abs=5e-7)
+
+
+# Kernels, rules, references
+
+
+ROUNDS_VARIANTS: list[Settings] = [
+    SMALL,
+    (*SMALL, ("first_roll_safe", False)),
+    (*SMALL, ("first_roll_forced", True), ("draw", "first")),
+    (*SMALL, ("first_roll_safe", False), ("first_roll_forced", True), ("draw", "second")),
+    (*SMALL, ("objective", "difference"), ("sides", 4)),
+    (("rounds", 1), ("cut", 40), ("dice", 2)),
+]
+
+
+@pytest.mark.parametrize("options", ROUNDS_VARIANTS, ids=str)
+def test_every_row_of_the_rounds_satisfies_the_bellman_equation(options: Settings) -> None:
+    game: PigRounds = pig(ROUNDS, options)
+    for tier in game.tiers():
+        rows = np.arange(game.rows(tier))
+        states = game.states_at(tier, rows)
+        numbers, found = game.locate(states)
+        assert set(numbers) == {game.tier_number(tier)} and np.array_equal(found, rows)
+        assert np.array_equal(game.canonical_states(states), states)
+        edges = expand(game, states)
+        assert np.array_equal(game.canonical_states(edges.children), edges.children)
+        assert (
+            fits(game.bits, edges.children).all() and np.diff(edges.first).max() <= game.max_edges
+        )
+        below = {game.tier_number(child) for child in (tier, *game.children(tier))}
+        assert set(game.locate(edges.children)[0]) <= below | {-1}
+        q = evaluate(edges, look_up(ROUNDS, options, edges.children))
+        player = tier[1] - 1
+        best = np.maximum.reduceat(q.values[:, player], q.first[:-1])
+        assert best == pytest.approx(look_up(ROUNDS, options, states)[:, player], abs=1e-13)
+        columns = game.state_rows(tier, 5, 50)
+        assert np.array_equal(np.column_stack([*columns.values()]), states[5:50, :3])
+
+
+@pytest.mark.parametrize(
+    ("safe", "forced"), [(True, False), (True, True), (False, False), (False, True)]
+)
+def test_the_rounds_are_the_references_fractions(safe: bool, forced: bool) -> None:
+    options = (*SMALL, ("first_roll_safe", safe), ("first_roll_forced", forced))
+    reference = Reference(2, 6, safe, forced, 30)
+    for round_, player, lead, turn in ((1, 1, 0, 0), (1, 2, 7, 3), (2, 1, -9, 12), (2, 2, 4, 5)):
+        mine = lead if player == 1 else -lead
+        state = np.array([[max(mine, 0), max(-mine, 0), turn, round_, player]])
+        exact = float(reference.value(round_, player, lead, turn))
+        assert look_up(ROUNDS, options, state)[0, 0] == pytest.approx(exact, abs=1e-14)
+
+
+def test_a_search_of_the_rounds_finds_the_tables_values() -> None:
+    for options in ROUNDS_VARIANTS[:5]:
+        game = pig(ROUNDS, options)
+        found = solve_graph(game, game.start().reshape(1, -1)).values[0]
+        assert found[0] == pytest.approx(start(ROUNDS, options), abs=1e-13)
+
+
+@given(st.integers(40, 120), st.integers(1, 3))
+@settings(max_examples=10, deadline=None)
+def test_the_cut_changes_no_more_than_its_bound(cut: int, rounds: int) -> None:
+    """Against a cut so far out that it changes nothing here."""
+    options = (("rounds", rounds), ("cut", cut))
+    far = (("rounds", rounds), ("cut", 500))
+    states = np.array([[0, 0, 0, 1, 1], [0, 30, 8, rounds, 2], [20, 0, 0, 1, 2], [0, 39, 0, 1, 1]])
+    difference = np.abs(look_up(ROUNDS, options, states) - look_up(ROUNDS, far, states)).max()
+    assert difference <= solved(ROUNDS, options)[1] + 1e-9
+    low, high = pig(ROUNDS, options).start_bounds()
+    assert low - 1e-12 <= start(ROUNDS, far) <= high + 1e-12
+
+
+def test_the_chance_to_gain_is_the_best_over_policies() -> None:
+    """One turn, 7 points wanted, by hand: roll until there, a 1 after the first roll ends it."""
+    q = rounds_kernel.chance_to_gain(pig(ROUNDS).numbers.ints, 1, 7)
+
+    def to_go(turn: int) -> Fraction:
+        if turn >= 7:
+            return Fraction(1)
+        faces = range(1 if turn == 0 else 2, 7)
+        return sum((to_go(turn + face) for face in faces), Fraction(0)) / 6
+
+    assert q[7] == pytest.approx(float(to_go(0)), abs=1e-15) and q[0] == 1.0
+
+
+# Agents
+
+
+def by_the_rules(game: Game, one: str, two: str) -> float:
+    """Player 1's payoff at the start, by walking the game's own successors and asking the agents:
+    no choices are left, and what comes back is one component."""
+    states, at, frontier = [], {}, [tuple(game.start().tolist())]
+    agents = [game.agents()[name] for name in (one, two)]
+    while frontier:
+        state = frontier.pop()
+        if state not in at:
+            at[state] = len(states)
+            states.append(state)
+            edges = expand(game, np.array([state]))
+            if not edges.terminal[0]:
+                frontier += map(tuple, edges.children.tolist())
+    first, weights, children, known = [0], [], [], []
+    inner = [s for s in states if not expand(game, np.array([s])).terminal[0]]
+    number = {state: x for x, state in enumerate(inner)}
+    for state in inner:
+        edges = expand(game, np.array([state]))
+        actions = list(dict.fromkeys(edges.actions.tolist()))
+        chances = {actions[0]: 1.0}
+        if len(actions) > 1:
+            player = int(edges.actors[0])
+            said = agents[player](game, player, np.array(state), actions)
+            picked = isinstance(said, int | np.integer)
+            chances = {a: float(k == said) if picked else said[k] for k, a in enumerate(actions)}
+        for action, weight, child in zip(
+            edges.actions.tolist(), edges.weights, map(tuple, edges.children.tolist()), strict=True
+        ):
+            if chances[action] * weight > 0:
+                weights.append(chances[action] * weight)
+                children.append(child)
+        first.append(len(weights))
+    index = []
+    for child in children:
+        if child in number:
+            index.append(number[child])
+        else:
+            index.append(len(inner) + len(known))
+            known.append(final_payoffs(game, np.array([child]))[0])
+    m = len(weights)
+    found = solve_component(
+        np.array(first), np.zeros(m, np.int64), np.array(weights), np.zeros((m, 2)),
+        np.array(index), np.zeros(len(inner), np.int64), np.array(known), np.array(known),
+        -1.0, 1.0, 1e-11,
+    )  # fmt: skip
+    return float(found.lower[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [("hold-at-3", "hold-at-7"), ("computer", "hold-at-5"), ("computer", "computer")],
+)
+def test_profiles_are_what_the_rules_and_the_agents_say(one: str, two: str) -> None:
+    race = (("goal", 9),)
+    walked = by_the_rules(pig(TINY, (*race, ("count_rolls", True))), one, two)
+    value = race_profiles.chance_to_win(pig(TINY, race), one, two)
+    assert value == pytest.approx(walked, abs=1e-10)
+
+
+@pytest.mark.parametrize(("one", "two"), [("hold-at-3", "hold-at-7"), ("computer", "computer")])
+def test_profiles_of_the_rounds_are_what_the_rules_and_the_agents_say(one: str, two: str) -> None:
+    options: Settings = (("rounds", 1), ("cut", 10), ("first_roll_forced", True))
+    walked = by_the_rules(pig(ROUNDS, (*options, ("count_rolls", True))), one, two)
+    found = rounds_profiles.chances(pig(ROUNDS, options), one, two)
+    assert found.payoff(pig(ROUNDS, options))[0] == pytest.approx(walked, abs=1e-10)
+
+
+def test_a_best_response_is_no_worse_than_anybody() -> None:
+    names = ["best-response", "optimal", "computer", "hold-at-15", "hold-at-20"]
+    for table in (
+        race_profiles.matrix(pig(TINY), names),
+        np.array([[c.payoff(pig(ROUNDS, SMALL))[0] for c in row]
+                  for row in rounds_profiles.matrix(pig(ROUNDS, SMALL), names)]),
+    ):  # fmt: skip
+        assert (table[0] >= table - 1e-12).all()  # as player 1, against each
+        assert (table[:, 0] <= table.T + 1e-12).all()  # as player 2
+        assert (table[1] >= table[1, 1] - 1e-9).all()  # optimal is safe against all
+        assert (table[:, 1] <= table[1, 1] + 1e-9).all()
+    assert race_profiles.chance_to_win(pig(TINY), "optimal", "optimal") == pytest.approx(
+        start(TINY), abs=1e-12
+    )
+
+
+def test_the_price_of_sticking_while_behind_is_the_references() -> None:
+    """In one round: against each number of points, the computer as it is and one who never sticks
+    below it, each turn followed roll by roll."""
+    agent, points = Computer(6), reference_turn(Computer(6).sticks, True, 60)
+
+    def payoff(behind: int, mended: bool) -> float:
+        def sticks(turn: int, rolls: int) -> float:
+            return 0.0 if mended and turn < behind else agent.sticks(turn, rolls)
+
+        found = reference_turn(sticks, True, 120)
+        return sum(p * ((t > behind) + 0.5 * (t == behind)) for t, p in found.items())
+
+    gains = [chance * (payoff(x, True) - payoff(x, False)) for x, chance in points.items() if x]
+    cost = rounds_profiles.last_turn_cost(
+        pig(ROUNDS, (("rounds", 1), ("cut", 300))), "computer", "computer"
+    )
+    assert cost.behind == pytest.approx(sum(gains), abs=1e-6)
+    assert cost.best > cost.behind
+
+
+def test_the_seeds_last_round_problem_costs_a_tenth_of_a_win() -> None:
+    """As player 2 against itself, ten rounds; found here, no source."""
+    cost = rounds_profiles.last_turn_cost(pig(ROUNDS), "computer", "computer")
+    assert cost.behind == pytest.approx(0.095738185651, abs=1e-9)
+    assert cost.best == pytest.approx(0.135201833945, abs=1e-9)
+
+
+@pytest.mark.parametrize("safe", [True, False])
+@pytest.mark.parametrize("agent", [HoldAt(8), HoldAt(25), Computer(6)], ids=str)
+def test_what_a_turn_brings_is_the_references(agent: HoldAt | Computer, safe: bool) -> None:
+    rules = pig(ROUNDS, (("first_roll_safe", safe),)).rules.race()
+    found = turn_points(agent, rules, 60)
+    slow = reference_turn(agent.sticks, safe, 60)
+    assert found[1:] == pytest.approx([slow.get(p, 0.0) for p in range(1, 61)], abs=1e-12)
+
+
+def test_the_agents_by_name() -> None:
+    agents = pig(RACE).agents()
+    assert agents["hold-at-20"] == HoldAt(20) and "hold-at-12345" in agents
+    assert "hold-at-0" not in agents and "hold" not in agents and "optimal" not in agents
+    assert "hold-at-25" in list(agents) and len(list(agents)) == len(agents)
+    state = pig(RACE).parse({"mine": "3", "yours": "9", "turn": "20"})
+    assert agents["hold-at-20"](pig(RACE), 0, state, [0, 1]) == 0
+    assert agents["hold-at-21"](pig(RACE), 0, state, [0, 1]) == 1
+    with pytest.raises(OptionError) as caught:
+        agents["computer"](pig(RACE), 0, state, [0, 1])
+    assert_one_sentence(caught.value)
+
+
+def test_an_agent_that_is_none_is_refused_in_a_sentence() -> None:
+    for found in (race_profiles.chance_to_win, rounds_profiles.chances):
+        game = pig(TINY) if found is race_profiles.chance_to_win else pig(ROUNDS, SMALL)
+        with pytest.raises(OptionError) as caught:
+            found(game, "hold-at-0", "computer")
+        assert_one_sentence(caught.value)
+        assert "agent 'hold-at-0' is not known here" in str(caught.value)
+
+
+# Words
+
+
+def test_states_in_words() -> None:
+    game = pig(ROUNDS)
+    words = {"mine": "40", "yours": "55", "turn": "12", "round": "9", "player": "2"}
+    assert game.parse(words).tolist() == [0, 15, 12, 9, 2]
+    assert game.parse({"mine": "3", "yours": "1", "round": "11"}).tolist() == [1, 0, 0, 11, 1]
+    assert game.parse({"mine": "0", "yours": "700", "player": "2"}).tolist() == [1, 0, 0, 11, 1]
+    assert game.parse({"mine": "590", "yours": "0", "turn": "10"}).tolist() == [1, 0, 0, 11, 1]
+    assert game.action_name(0) == "stick"
+    for path in (RACE, TINY, ROUNDS):
+        for _, said in pig(path).opening_questions():
+            assert pig(path).locate(pig(path).parse(said))[0][0] >= 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ({"mine": "1"}, "yours is missing; write both totals as mine=0 yours=0"),
+        ({"mine": "1", "yours": "2", "rounds": "3"}, "unknown field 'rounds'; did you mean"),
+        ({"mine": "1", "yours": "-2"}, "yours: -2 is negative; the least is 0"),
+        ({"mine": "1", "yours": "2", "round": "12"}, "round: 12 is not played; this board has"),
+        ({"mine": "1", "yours": "2", "player": "0"}, "player: 0 does not play; write 1 or 2"),
+        ({"mine": "1", "yours": "2", "round": "11", "turn": "3"}, "round: 11 is after the last"),
+    ],
+)  # fmt: skip
+def test_a_state_that_is_none_is_refused_in_a_sentence(
+    words: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(StateError) as caught:
+        pig(ROUNDS).parse(words)
+    assert_one_sentence(caught.value)
+    assert sentence in str(caught.value)
+
+
+def test_boards_that_can_not_be_solved_are_refused_in_a_sentence() -> None:
+    for path, options in (
+        (TINY, (("first_roll_forced", False),)),
+        (TINY, (("count_rolls", True),)),
+        (ROUNDS, (("count_rolls", True),)),
+    ):
+        with pytest.raises(OptionError) as caught:
+            pig(path, options).tiers()
+        assert_one_sentence(caught.value)
+    with pytest.raises(Exception, match="can be made in a roll") as wrong:
+        pig(ROUNDS, (("cut", 12), ("dice", 2)))
+    assert_one_sentence(wrong.value)  # type: ignore[arg-type]
+    assert isinstance(wrong.value, OptionError | BoardError)
+
+
+def test_games_can_be_sent_to_another_process() -> None:
+    for path, kind in ((TINY, Pig), (ROUNDS, PigRounds)):
+        game = pickle.loads(pickle.dumps(pig(path, (("count_rolls", True),))))
+        assert isinstance(game, kind) and game.columns[-1] == "rolls"
+
+
+def test_two_dice_pig_is_skunk() -> None:
+    options = (("goal", 20),)
+    skunk = solver.load_tiered_game(solver.load_board(BOARDS.parent / "skunk" / "tiny.toml"))
+    out = np.empty(skunk.shape(0))
+    skunk.solve_tier(0, out, lambda child: out, lambda: False)
+    assert np.array_equal(solved(BOARDS / "two-dice.toml", options)[0][0], out)
