@@ -171,8 +171,11 @@ def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
     """The states from number `start` on that a graph has solved itself and that are not over."""
     best = graph.best[start:]
     at = start + np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))
-    none = np.zeros(len(at), np.uint8)
-    return PayoffTable(graph.keys_at(at), graph.values[at], graph.best[at], none)
+    gap = np.zeros(len(at))
+    gapped = np.array(sorted(number for number in graph.gaps if number >= start), np.int64)
+    gap[np.searchsorted(at, gapped)] = [graph.gaps[int(number)] for number in gapped]
+    status = np.zeros(len(at), np.uint8)
+    return PayoffTable(graph.keys_at(at), graph.values[at], graph.best[at], status, gap)
 
 
 def _graph_of(task: SubtreesTask, stop: Callable[[], bool]) -> tuple[Graph, set[str]]:
