@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from cluster.schedule import Commit, Drop, Schedule, Shard
-from cluster.store import row_group_rows, tier_folder
+from cluster.store import part_name, row_group_rows
 from solver.game import TieredGame
 
 SOLVE_NS = 18.0
@@ -37,13 +37,15 @@ BUFFER_BYTES_A_ROW = 400
 class Plan:
     """What a solve will do.
 
-    shards: one a tier, children first. folders: their names in the table. rows: states.
+    shards: one a part of a tier, children first. folders: their names in the table. parts: (index
+    of the tier, part) of each. rows: states.
     table_bytes: of the files. scratch_bytes: about the most that is kept for other shards at once.
     shard_memory: the most that one shard needs. seconds: of one core.
     """
 
     shards: tuple[Shard, ...]
     folders: tuple[str, ...]
+    parts: tuple[tuple[int, int], ...]
     rows: int
     table_bytes: int
     scratch_bytes: int
@@ -77,21 +79,33 @@ def make_plan(game: TieredGame[Any], workers: int = 1) -> Plan:
 def _make_plan(game: TieredGame[Any], workers: int) -> Plan:
     tiers = list(game.tiers())
     index = {tier: i for i, tier in enumerate(tiers)}
-    shards = []
+    shards: list[Shard] = []
+    folders: list[str] = []
+    parts: list[tuple[int, int]] = []
+    of_tier: list[list[int]] = []
     for i, tier in enumerate(tiers):
-        children = tuple(sorted(index[child] for child in game.children(tier)))
-        own = payoff_bytes(game, tier)
-        read = sorted((payoff_bytes(game, tiers[c]) for c in children), reverse=True)
+        below = sorted(index[child] for child in game.children(tier))
+        read = sorted((payoff_bytes(game, tiers[c]) for c in below), reverse=True)
         mapped = sum(read[:1]) + round(TOUCHED_SHARE * sum(read[1:]))
-        memory = (
-            own + mapped + BUFFER_BYTES_A_ROW * min(row_group_rows(game, tier), game.rows(tier))
-        )
-        shards.append(Shard(i, game.tier_name(tier), children, game.rows(tier), memory))
+        children = tuple(shard for c in below for shard in of_tier[c])
+        ranges = game.parts(tier)
+        of_tier.append(list(range(len(shards), len(shards) + len(ranges))))
+        for part, (start, stop) in enumerate(ranges):
+            own = payoff_bytes(game, tier) * (stop - start) // max(game.rows(tier), 1)
+            group = min(row_group_rows(game, tier), stop - start)
+            memory = own + mapped + BUFFER_BYTES_A_ROW * group
+            name = game.tier_name(tier)
+            name += f", part {part + 1} of {len(ranges)}" if len(ranges) > 1 else ""
+            shards.append(Shard(len(shards), name, children, stop - start, memory))
+            folders.append(part_name(game, tier, part))
+            parts.append((i, part))
     rows = sum(shard.rows for shard in shards)
-    kept = {i: payoff_bytes(game, tier) for i, tier in enumerate(tiers)}
+    kept = {s.index: payoff_bytes(game, tiers[parts[s.index][0]]) * s.rows
+            // max(game.rows(tiers[parts[s.index][0]]), 1) for s in shards}  # fmt: skip
     return Plan(
         tuple(shards),
-        tuple(tier_folder(game, tier) for tier in tiers),
+        tuple(folders),
+        tuple(parts),
         rows,
         round(rows * BYTES_A_ROW),
         # Shards that finish out of turn keep a few more than the walk in turn does.

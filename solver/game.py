@@ -295,6 +295,11 @@ class TieredGame(Game, Generic[T]):
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
         """(tier number, row) of states (n, fields); tier -1 where a state is over."""
 
+    def swapped(self, states: Ints) -> NDArray[np.bool_]:
+        """(n,) whether the row of a state (`locate`) holds the payoffs of a game of two with the
+        players swapped."""
+        return np.zeros(len(states), bool)
+
     @abstractmethod
     def states_at(self, tier: T, rows: Ints) -> Ints:
         """The states, int64 (n, fields), at rows of a tier; the inverse of `locate`."""
