@@ -28,7 +28,7 @@ from solver.games.goofspiel.kernel import solve_patterns
 
 PATTERNS_A_CALL = 512
 """Patterns solved between two looks at `stop`."""
-LAYER_ERROR = 2e-12
+LAYER_ERROR = 1e-11
 """What a layer adds to the error at most: `solve_tier` fails where a gap is larger. The value of a
 game moves by no more than its entries, so errors add up over the layers and no faster."""
 
@@ -212,22 +212,19 @@ class Goofspiel(TieredGame[int]):
         below = below.reshape(under.patterns, under.width)
         start, _ = self.parts(tier)[part]
         values = out.reshape(-1, layer.width)
-        first, worst = start // layer.width, np.zeros(2)
-        upcards = np.array(
-            [[k for k in range(1, self.cards + 1) if not deck >> (k - 1) & 1]
-             for deck in under.decks.tolist()], np.int64
-        )  # fmt: skip
-        targets = tiers.deck_ranks(self.cards)[under.decks[:, None] | (1 << (upcards - 1))]
+        first, stats = start // layer.width, np.zeros(6)
+        upcards, targets = tiers.upcards(self.cards, tier)
         for at in range(0, len(values), PATTERNS_A_CALL):
             if stop():
                 raise Stopped
             solve_patterns(
-                self._paths, self.cards, tier, first + at, below, upcards.astype(np.float64),
-                targets, values[at : at + PATTERNS_A_CALL], worst,
+                self._paths, self.cards, tier, first + at, below, upcards, targets,
+                values[at : at + PATTERNS_A_CALL], 1e-12, stats,
             )  # fmt: skip
-        if not worst[0] <= LAYER_ERROR:
-            raise ArithmeticError(f"layer {tier}: a game could not be solved: gap {worst[0]:g}")
-        return float(worst[0]) + (tier - 1) * LAYER_ERROR
+        self.stats = stats
+        if not stats[0] <= LAYER_ERROR:
+            raise ArithmeticError(f"layer {tier}: a game could not be solved: gap {stats[0]:g}")
+        return float(stats[0]) + (tier - 1) * LAYER_ERROR
 
     def payoff_rows(
         self, tier: int, payoffs: Floats, start: int, stop: int

@@ -12,47 +12,64 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from solver import simplex
+from solver.games.goofspiel.batches import new_batches, note_worst, solve_eight, solve_waiting
 from solver.games.goofspiel.patterns import MOST, bids, unrank_pattern
+from solver.lanes import load, splat, store
+from solver.simplex import typed
 
-_n, _f2, _i2 = nb.int64, nb.float64[:, ::1], nb.int64[:, ::1]
+_n, _f, _f1 = nb.int64, nb.float64, nb.float64[::1]
+_f2, _i2, _i3 = nb.float64[:, ::1], nb.int64[:, ::1], nb.int64[:, :, ::1]
 
 
-@nb.njit(
-    nb.void(
-        nb.int64[:, :, ::1], _n, _n, _n, _f2, nb.float64[:, ::1], _i2, _f2, nb.float64[::1]
-    ),
-    cache=True, nogil=True, error_model="numpy",
-)  # fmt: skip
-def solve_patterns(d, cards, size, first, below, upcards, targets, out, worst):
+@typed(nb.void(_i3, _n, _n, _n, _f2, _f2, _i2, _f2, _f, _f1))
+def solve_patterns(d, cards, size, first, below, upcards, targets, out, tolerance, stats):
     """Write the values of patterns first, first + 1, … of the layer of `size` cards into `out`.
 
-    below: (patterns, decks) of the layer below. upcards: (decks below, cards not in the deck), the
-    cards; targets: the deck with that card. out: (patterns, decks), written. worst: (2,), raised to
-    the largest gap, and the fallbacks added.
+    below: (patterns, decks) of the layer below. upcards, targets: `tiers.upcards`. out: (patterns,
+    decks), written. stats: (6,), the counts of `batches`, raised.
     """
     children, wins = np.empty((MOST, MOST), np.int64), np.empty((MOST, MOST), np.int64)
-    a, b = np.empty((MOST, MOST)), np.empty((MOST, MOST))
-    x, y, work = np.empty(MOST), np.empty(MOST), np.empty((3, MOST + 2, MOST + 2))
+    base, points = np.zeros(MOST * MOST * 8), np.zeros(24)
+    sign, start = np.empty(MOST * MOST, np.int64), np.empty(MOST * MOST, np.int64)
+    places, padded = upcards.shape
+    flat_upcards, flat_below, width = upcards.reshape(-1), below.reshape(-1), below.shape[1]
+    batches = new_batches(places, stats)
     for p in range(out.shape[0]):
-        for deck in range(out.shape[1]):
-            out[p, deck] = 0.0
+        row = out[p]
+        row[:] = 0.0
         if first + p == 0:
             continue
         mine, theirs = unrank_pattern(d, cards, size, first + p)
         rows, columns = bids(d, cards, size, mine, theirs, children, wins)
-        for q in range(below.shape[1]):
-            for r in range(rows):
-                for c in range(columns):
-                    child = children[r, c]
-                    b[r, c] = below[child, q] if child >= 0 else -below[~child, q]
-            for i in range(upcards.shape[1]):
-                for r in range(rows):
-                    for c in range(columns):
-                        a[r, c] = b[r, c] + upcards[q, i] * wins[r, c]
-                value, gap, _, fallbacks = simplex.solve_game(a, rows, columns, False, x, y, work)
-                out[p, targets[q, i]] += value
-                worst[0] = max(worst[0], gap)
-                worst[1] += fallbacks
-        for deck in range(out.shape[1]):
-            out[p, deck] /= size
+        cells = rows * columns
+        for r in range(rows):
+            for c in range(columns):
+                child = children[r, c]
+                start[r * columns + c] = max(child, ~child) * width
+                sign[r * columns + c] = 8 * (wins[r, c] + 1) + (0 if child >= 0 else 64)
+        batches.held[:] = 0
+        for q in range(0, width, 8):
+            for cell in range(cells):
+                if q + 8 <= width:
+                    v = load(flat_below, start[cell] + q)
+                    store(base, cell * 8, splat(0.0) - v if sign[cell] >= 64 else v)
+                else:
+                    for lane in range(8):
+                        v = flat_below[start[cell] + min(q + lane, width - 1)]
+                        base[cell * 8 + lane] = -v if sign[cell] >= 64 else v
+            for i in range(places):
+                k = load(flat_upcards, i * padded + q)
+                store(points, 0, splat(0.0) - k)
+                store(points, 16, k)
+                for cell in range(cells):
+                    won = load(points, sign[cell] & 63)
+                    store(batches.games, cell * 8, load(base, cell * 8) + won)
+                to = targets[i, q : q + 8]
+                missing = 0
+                for lane in range(8):
+                    missing |= (to[lane] >= 0) << lane
+                solve_eight(batches, rows, columns, i, missing, to, tolerance, row)
+        solve_waiting(batches, rows, columns, tolerance, row)
+        for deck in range(row.size):
+            row[deck] /= size
+    note_worst(batches)

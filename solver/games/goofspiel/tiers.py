@@ -27,7 +27,7 @@ from itertools import pairwise
 import numba as nb
 import numpy as np
 
-from solver.game import Ints
+from solver.game import Floats, Ints
 from solver.games.goofspiel import patterns
 from solver.games.goofspiel.rules import points_of
 
@@ -121,3 +121,22 @@ def sizes_of(masks):
         for j in range(masks.shape[1]):
             found[i, j] = patterns.size_of(masks[i, j])
     return found
+
+
+@lru_cache(maxsize=32)
+def upcards(cards: int, size: int) -> tuple[Floats, Ints]:
+    """What may be turned up above each deck of `size` - 1 cards: the cards that it does not have.
+
+    The cards, float64 (cards - size + 1, decks padded to eights), from the highest down, so that
+    neighbouring decks mostly have the same one; and the deck with that card, int64, -1 in padding.
+    """
+    under = layer(cards, False, size - 1)
+    count = len(under.decks)
+    found = np.zeros((cards - size + 1, -(-count // 8) * 8))
+    targets = np.full(found.shape, -1, np.int64)
+    ranks = deck_ranks(cards)
+    for q, deck in enumerate(under.decks.tolist()):
+        free = [k for k in range(cards, 0, -1) if not deck >> (k - 1) & 1]
+        found[:, q] = free
+        targets[:, q] = [ranks[deck | 1 << (k - 1)] for k in free]
+    return found, targets
