@@ -10,7 +10,7 @@ on any processor. A comparison with a NaN is false.
     load(array, i)               the lanes array[i] .. array[i + 7] of a flat float64 array
     store(array, i, a)           the reverse
     splat(number)                the number in every lane
-    gather(array, i, offsets)    lane l is array[i + offsets[l]]; offsets int64 (8,)
+    gather(array, i, steps, at)  lane l is array[i + steps[at + l]]; steps int64, flat
     greater(a, b), least(a, b)   the greater, the lesser; b where one is NaN
     where_less(a, b, x, y)       x where a < b, else y
     less(a, b)                   an int64 whose bit l says whether a < b in lane l
@@ -21,7 +21,6 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import extending, types
 from numba.core import cgutils
@@ -84,13 +83,15 @@ def store(typingctx, array, index, a):
 
 
 @intrinsic
-def gather(typingctx, array, index, offsets):
-    """Lane l is array[index + offsets[l]]; eight loads, and nobody looks whether it is there."""
+def gather(typingctx, array, index, steps, at):
+    """Lane l is array[index + steps[at + l]]; nobody looks whether it is there."""
 
     def emit(context, builder, sig, args):
         start = context.cast(builder, args[1], sig.args[1], types.intp)
         data = context.make_array(sig.args[0])(context, builder, args[0]).data
         steps = context.make_array(sig.args[2])(context, builder, args[2]).data
+        at = context.cast(builder, args[3], sig.args[3], types.intp)
+        steps = builder.gep(steps, [at])
         found = ir.Constant(_vector, ir.Undefined)
         for lane in range(WIDTH):
             number = cgutils.int32_t(lane)
@@ -99,7 +100,7 @@ def gather(typingctx, array, index, offsets):
             found = builder.insert_element(found, value, number)
         return found
 
-    return lanes(array, index, offsets), emit
+    return lanes(array, index, steps, at), emit
 
 
 @intrinsic
@@ -170,8 +171,3 @@ for _operation, _instruction in (
     (operator.mul, "fmul"), (operator.truediv, "fdiv"),
 ):  # fmt: skip
     _define(_operation, _instruction)
-
-
-def room(count: int) -> np.ndarray:
-    """A flat float64 array for `count` times eight lanes, zeros."""
-    return np.zeros(count * WIDTH)

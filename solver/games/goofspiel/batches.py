@@ -13,160 +13,145 @@ on nothing but the pattern, so the bits of a pattern do not depend on who solves
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 import numba as nb
 import numpy as np
 
 from solver.eight_games import (
-    SCRATCH,
+    GAMES,
+    INDICES,
+    LABELS,
+    NUMBERS,
     SUPPORT,
     VALUE,
+    WAITING,
     WORST,
     read_support,
     simplex_eight,
     try_support,
 )  # fmt: skip
-from solver.simplex import MOST, WORK, solve_game
+from solver.simplex import MOST, WORK, solve_game, typed
 
-MEMORY = 3
-"""Supports remembered a place."""
-GAP, GAMES, TRIES, MISSES, ALONE, FALLBACKS = 0, 1, 2, 3, 4, 5
+MEMORY = 6
+"""Supports remembered a place. At 11 cards one leaves 50 games in a hundred to the simplex, two 30,
+three 20, five 11, eight 8; but each costs time where it fails."""
+GAP, SOLVED, TRIES, MISSES, ALONE, FALLBACKS = 0, 1, 2, 3, 4, 5
 """Where the counts stand: the largest gap; games; supports tried on eight; games that went through
 the simplex, that were solved alone, that needed Bland's rule."""
+COUNTS = 6
 
-Batches = namedtuple(
-    "Batches",
-    "known keys held hits games waiting targets places answer tableau scratch labels single work "
-    "strategies stats",
-)
-"""What is in hand while a pattern is solved.
+# In the indices z of the workspace, after those of `eight_games`: of the games that wait, where
+# their values go, their places, how many they are; supports held a place; then the supports.
+_TARGETS, _PLACES, _COUNT, _HELD = INDICES, INDICES + 8, INDICES + 16, INDICES + 17
+_KNOWN = _HELD + MOST
+_KEY, _HITS, _SUPPORT, _RECORD = 0, 1, 2, 2 + SUPPORT
+"""A remembered support: the bits of its rows and columns, how many games it last solved, itself."""
 
-known, keys, held, hits: the supports of each place, their bits, how many, and how many games each
-solved last. games: the eight to be solved (flat, `eight_games`). waiting, targets, places: those
-put off; places[8] says how many. The rest is scratch, and stats the counts.
-"""
+_n, _f, _i1, _f1 = nb.int64, nb.float64, nb.int64[::1], nb.float64[::1]
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
-def new_batches(place_count, stats):
-    """Empty batches for so many places."""
-    return Batches(
-        np.zeros((place_count, MEMORY, SUPPORT), np.int64),
-        np.zeros((place_count, MEMORY), np.int64),
-        np.zeros(place_count, np.int64),
-        np.zeros((place_count, MEMORY), np.int64),
-        np.zeros(MOST * MOST * 8),
-        np.zeros(MOST * MOST * 8),
-        np.zeros(8, np.int64),
-        np.zeros(9, np.int64),
-        np.zeros(24),
-        np.zeros((MOST + 1) * (MOST + 1) * 8),
-        np.zeros(SCRATCH * 8),
-        np.zeros(33 * 8, np.int64),
-        np.zeros((MOST, MOST)),
-        np.zeros(WORK),
-        np.zeros((2, MOST)),
-        stats,
-    )
+@typed(nb.types.Tuple((_f1, _i1))())
+def new_workspace():
+    """The workspace (f, z) of `eight_games`, with room for what is remembered."""
+    return np.zeros(NUMBERS), np.zeros(_KNOWN + MOST * MEMORY * _RECORD, np.int64)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
-def solve_eight(batches, rows, columns, place, missing, targets, tolerance, out):
-    """Solve those of the eight `batches.games` that have a bit in `missing`, now or later.
+@typed(nb.void(_i1))
+def forget(z):
+    """Begin another pattern: no supports are known."""
+    z[_HELD : _HELD + MOST] = 0
 
-    The value of game lane is added to out[targets[lane]]; of all after `solve_waiting`.
+
+@typed(nb.void(_f1, _i1, _n, _n, _n))
+def remember(f, z, rows, columns, lane):
+    """Keep the support of a lane of the games that waited, unless its place knows it."""
+    place, key = z[_PLACES + lane], 0
+    for c in range(columns):
+        r = z[LABELS + 128 + c * 8 + lane] - columns
+        if r >= 0:
+            key |= 1 << r
+    for r in range(rows):
+        c = z[LABELS + r * 8 + lane]
+        if c < columns:
+            key |= 1 << (16 + c)
+    first = _KNOWN + place * MEMORY * _RECORD
+    for guess in range(z[_HELD + place]):
+        if z[first + guess * _RECORD + _KEY] == key:
+            return
+    at = min(z[_HELD + place], MEMORY - 1)
+    z[_HELD + place] = at + 1
+    known = first + at * _RECORD
+    z[known + _KEY], z[known + _HITS] = key, 0
+    read_support(f, z, WAITING, rows, columns, lane, known + _SUPPORT)
+
+
+@typed(nb.void(_f1, _i1, _n, _n, _n, _f, _f1, _f1))
+def solve_waiting(f, z, rows, columns, count, tolerance, out, stats):
+    """Solve the first `count` games that wait, by the simplex, and remember their supports."""
+    z[_COUNT] = 0
+    for lane in range(count, 8):  # some game in the lanes left over
+        for cell in range(rows * columns):
+            f[WAITING + cell * 8 + lane] = f[WAITING + cell * 8]
+    stats[MISSES] += count
+    solved = simplex_eight(f, z, WAITING, rows, columns, tolerance)
+    for lane in range(count):
+        if solved >> lane & 1:
+            out[z[_TARGETS + lane]] += f[VALUE + lane]
+            remember(f, z, rows, columns, lane)
+            continue
+        game, work = np.empty((rows, columns)), np.empty(WORK)
+        for r in range(rows):
+            for c in range(columns):
+                game[r, c] = f[WAITING + (r * columns + c) * 8 + lane]
+        x, y = np.empty(rows), np.empty(columns)
+        value, gap, _, fallbacks = solve_game(game, rows, columns, False, x, y, work)
+        out[z[_TARGETS + lane]] += value
+        stats[ALONE] += 1
+        stats[FALLBACKS] += fallbacks
+        stats[GAP] = max(stats[GAP], gap)
+
+
+@typed(nb.void(_f1, _i1, _n, _n, _n, _n, _i1, _n, _n, _f, _f1, _f1))
+def solve_eight(
+    f, z, rows, columns, place, missing, targets, at, start, tolerance, out, stats
+):  # fmt: skip
+    """Solve those of the eight games at GAMES that have a bit in `missing`, now or later.
+
+    The value of the game in lane l is added to out[start + targets[at + l]]; that of a game that
+    waits when it is solved, at the latest by `finish`.
     """
-    b = batches
-    known, hits = b.known[place], b.hits[place]
-    b.stats[GAMES] += 8
-    for guess in range(b.held[place]):
-        found = missing & try_support(
-            b.games, rows, columns, known[guess], b.scratch, b.answer, tolerance
-        )
-        b.stats[TRIES] += 1
+    stats[SOLVED] += 8
+    known = _KNOWN + place * MEMORY * _RECORD
+    for guess in range(z[_HELD + place]):
+        stats[TRIES] += 1
+        found = try_support(f, z, GAMES, rows, columns, known + _SUPPORT, missing, tolerance)
         missing ^= found
         count = 0
         for lane in range(8):
             if found >> lane & 1:
-                out[targets[lane]] += b.answer[VALUE + lane]
+                out[start + targets[at + lane]] += f[VALUE + lane]
                 count += 1
-        hits[guess] = count
-        if guess and count > hits[guess - 1]:
-            for z in range(SUPPORT):
-                known[guess, z], known[guess - 1, z] = known[guess - 1, z], known[guess, z]
-            keys = b.keys[place]
-            keys[guess], keys[guess - 1] = keys[guess - 1], keys[guess]
-            hits[guess], hits[guess - 1] = hits[guess - 1], count
+        z[known + _HITS] = count
+        if guess and count > z[known - _RECORD + _HITS]:
+            for i in range(known, known + _RECORD):
+                z[i], z[i - _RECORD] = z[i - _RECORD], z[i]
         if not missing:
             return
+        known += _RECORD
     for lane in range(8):
         if missing >> lane & 1:
-            at = b.places[8]
+            last = z[_COUNT]
             for cell in range(rows * columns):
-                b.waiting[cell * 8 + at] = b.games[cell * 8 + lane]
-            b.targets[at], b.places[at] = targets[lane], place
-            b.places[8] += 1
-            if at == 7:
-                solve_waiting(b, rows, columns, tolerance, out)
+                f[WAITING + cell * 8 + last] = f[GAMES + cell * 8 + lane]
+            z[_TARGETS + last], z[_PLACES + last] = start + targets[at + lane], place
+            z[_COUNT] = last + 1
+            if last == 7:
+                solve_waiting(f, z, rows, columns, 8, tolerance, out, stats)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
-def solve_waiting(batches, rows, columns, tolerance, out):
-    """Solve the games that wait, by the simplex, and remember their supports."""
-    b = batches
-    count = b.places[8]
-    b.places[8] = 0
-    if count == 0:
-        return
-    for lane in range(count, 8):  # some game in the lanes left over
-        for cell in range(rows * columns):
-            b.waiting[cell * 8 + lane] = b.waiting[cell * 8]
-    b.stats[MISSES] += count
-    solved = simplex_eight(
-        b.waiting, rows, columns, b.tableau, b.scratch, b.labels, b.answer, tolerance
-    )
-    for lane in range(count):
-        if solved >> lane & 1:
-            out[b.targets[lane]] += b.answer[VALUE + lane]
-            remember(b, rows, columns, lane)
-            continue
-        for r in range(rows):
-            for c in range(columns):
-                b.single[r, c] = b.waiting[(r * columns + c) * 8 + lane]
-        x, y = b.strategies[0], b.strategies[1]
-        value, gap, _, fallbacks = solve_game(b.single, rows, columns, False, x, y, b.work)
-        out[b.targets[lane]] += value
-        b.stats[ALONE] += 1
-        b.stats[FALLBACKS] += fallbacks
-        b.stats[GAP] = max(b.stats[GAP], gap)
-
-
-@nb.njit(cache=True, nogil=True, error_model="numpy")
-def remember(batches, rows, columns, lane):
-    """Keep the support of a lane of the games that waited, unless its place knows it."""
-    b = batches
-    place = b.places[lane]
-    key = 0
-    for c in range(columns):
-        r = b.labels[128 + c * 8 + lane] - columns
-        if r >= 0:
-            key |= 1 << r
-    for r in range(rows):
-        c = b.labels[r * 8 + lane]
-        if c < columns:
-            key |= 1 << (16 + c)
-    for guess in range(b.held[place]):
-        if b.keys[place, guess] == key:
-            return
-    at = min(b.held[place], MEMORY - 1)
-    b.held[place] = at + 1
-    b.keys[place, at], b.hits[place, at] = key, 0
-    read_support(b.waiting, rows, columns, lane, b.scratch, b.labels, b.single, b.known[place, at])
-
-
-@nb.njit(cache=True, nogil=True, error_model="numpy")
-def note_worst(batches):
-    """Bring the largest gap of the eights into the counts."""
+@typed(nb.void(_f1, _i1, _n, _n, _f, _f1, _f1))
+def finish(f, z, rows, columns, tolerance, out, stats):
+    """Solve the games that still wait."""
+    if z[_COUNT]:
+        solve_waiting(f, z, rows, columns, z[_COUNT], tolerance, out, stats)
     for lane in range(8):
-        batches.stats[GAP] = max(batches.stats[GAP], batches.answer[WORST + lane])
+        stats[GAP] = max(stats[GAP], f[WORST + lane])

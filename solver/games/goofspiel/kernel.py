@@ -12,7 +12,8 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from solver.games.goofspiel.batches import new_batches, note_worst, solve_eight, solve_waiting
+from solver.eight_games import GAMES
+from solver.games.goofspiel.batches import finish, forget, new_workspace, solve_eight
 from solver.games.goofspiel.patterns import MOST, bids, unrank_pattern
 from solver.lanes import load, splat, store
 from solver.simplex import typed
@@ -33,10 +34,11 @@ def solve_patterns(d, cards, size, first, below, upcards, targets, out, toleranc
     sign, start = np.empty(MOST * MOST, np.int64), np.empty(MOST * MOST, np.int64)
     places, padded = upcards.shape
     flat_upcards, flat_below, width = upcards.reshape(-1), below.reshape(-1), below.shape[1]
-    batches = new_batches(places, stats)
+    f, z = new_workspace()
+    flat_targets, flat_out, decks = targets.reshape(-1), out.reshape(-1), out.shape[1]
     for p in range(out.shape[0]):
-        row = out[p]
-        row[:] = 0.0
+        to = p * decks
+        flat_out[to : to + decks] = 0.0
         if first + p == 0:
             continue
         mine, theirs = unrank_pattern(d, cards, size, first + p)
@@ -47,7 +49,7 @@ def solve_patterns(d, cards, size, first, below, upcards, targets, out, toleranc
                 child = children[r, c]
                 start[r * columns + c] = max(child, ~child) * width
                 sign[r * columns + c] = 8 * (wins[r, c] + 1) + (0 if child >= 0 else 64)
-        batches.held[:] = 0
+        forget(z)
         for q in range(0, width, 8):
             for cell in range(cells):
                 if q + 8 <= width:
@@ -63,13 +65,14 @@ def solve_patterns(d, cards, size, first, below, upcards, targets, out, toleranc
                 store(points, 16, k)
                 for cell in range(cells):
                     won = load(points, sign[cell] & 63)
-                    store(batches.games, cell * 8, load(base, cell * 8) + won)
-                to = targets[i, q : q + 8]
-                missing = 0
+                    store(f, GAMES + cell * 8, load(base, cell * 8) + won)
+                at, missing = i * padded + q, 0
                 for lane in range(8):
-                    missing |= (to[lane] >= 0) << lane
-                solve_eight(batches, rows, columns, i, missing, to, tolerance, row)
-        solve_waiting(batches, rows, columns, tolerance, row)
-        for deck in range(row.size):
-            row[deck] /= size
-    note_worst(batches)
+                    missing |= (flat_targets[at + lane] >= 0) << lane
+                solve_eight(
+                    f, z, rows, columns, i, missing, flat_targets, at, to, tolerance, flat_out,
+                    stats,
+                )  # fmt: skip
+        finish(f, z, rows, columns, tolerance, flat_out, stats)
+        for deck in range(to, to + decks):
+            flat_out[deck] /= size
