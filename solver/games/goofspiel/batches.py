@@ -29,7 +29,7 @@ from solver.eight_games import (
     simplex_eight,
     try_support,
 )  # fmt: skip
-from solver.simplex import MOST, WORK, solve_game, typed
+from solver.simplex import WORK, solve_game, typed
 
 MEMORY = 6
 """Supports remembered a place. At 11 cards one leaves 50 games in a hundred to the simplex, two 30,
@@ -40,31 +40,32 @@ the simplex, that were solved alone, that needed Bland's rule."""
 COUNTS = 6
 
 # In the indices z of the workspace, after those of `eight_games`: of the games that wait, where
-# their values go, their places, how many they are; supports held a place; then the supports.
-_TARGETS, _PLACES, _COUNT, _HELD = INDICES, INDICES + 8, INDICES + 16, INDICES + 17
-_KNOWN = _HELD + MOST
+# their values go, their places, how many they are; then the places: supports held, the supports.
+_TARGETS, _PLACES, _COUNT, _FIRST = INDICES, INDICES + 8, INDICES + 16, INDICES + 17
 _KEY, _HITS, _SUPPORT, _RECORD = 0, 1, 2, 2 + SUPPORT
 """A remembered support: the bits of its rows and columns, how many games it last solved, itself."""
+_PLACE = 1 + MEMORY * _RECORD
 
 _n, _f, _i1, _f1 = nb.int64, nb.float64, nb.int64[::1], nb.float64[::1]
 
 
-@typed(nb.types.Tuple((_f1, _i1))())
-def new_workspace():
-    """The workspace (f, z) of `eight_games`, with room for what is remembered."""
-    return np.zeros(NUMBERS), np.zeros(_KNOWN + MOST * MEMORY * _RECORD, np.int64)
+@typed(nb.types.Tuple((_f1, _i1))(_n))
+def new_workspace(places):
+    """The workspace (f, z) of `eight_games`, with room to remember supports of so many places."""
+    return np.zeros(NUMBERS), np.zeros(_FIRST + places * _PLACE, np.int64)
 
 
 @typed(nb.void(_i1))
 def forget(z):
     """Begin another pattern: no supports are known."""
-    z[_HELD : _HELD + MOST] = 0
+    for place in range(_FIRST, z.size, _PLACE):
+        z[place] = 0
 
 
 @typed(nb.void(_f1, _i1, _n, _n, _n))
 def remember(f, z, rows, columns, lane):
     """Keep the support of a lane of the games that waited, unless its place knows it."""
-    place, key = z[_PLACES + lane], 0
+    place, key = _FIRST + z[_PLACES + lane] * _PLACE, 0
     for c in range(columns):
         r = z[LABELS + 128 + c * 8 + lane] - columns
         if r >= 0:
@@ -73,13 +74,12 @@ def remember(f, z, rows, columns, lane):
         c = z[LABELS + r * 8 + lane]
         if c < columns:
             key |= 1 << (16 + c)
-    first = _KNOWN + place * MEMORY * _RECORD
-    for guess in range(z[_HELD + place]):
-        if z[first + guess * _RECORD + _KEY] == key:
+    for guess in range(z[place]):
+        if z[place + 1 + guess * _RECORD + _KEY] == key:
             return
-    at = min(z[_HELD + place], MEMORY - 1)
-    z[_HELD + place] = at + 1
-    known = first + at * _RECORD
+    at = min(z[place], MEMORY - 1)
+    z[place] = at + 1
+    known = place + 1 + at * _RECORD
     z[known + _KEY], z[known + _HITS] = key, 0
     read_support(f, z, WAITING, rows, columns, lane, known + _SUPPORT)
 
@@ -120,8 +120,8 @@ def solve_eight(
     waits when it is solved, at the latest by `finish`.
     """
     stats[SOLVED] += 8
-    known = _KNOWN + place * MEMORY * _RECORD
-    for guess in range(z[_HELD + place]):
+    known = _FIRST + place * _PLACE + 1
+    for guess in range(z[known - 1]):
         stats[TRIES] += 1
         found = try_support(f, z, GAMES, rows, columns, known + _SUPPORT, missing, tolerance)
         missing ^= found

@@ -23,13 +23,16 @@ from solver.board import Board, nearest
 from solver.errors import StateError
 from solver.game import JOINT, Floats, Ints, Numbers, Stopped, TieredGame
 from solver.games.goofspiel import patterns, rules, tiers
+from solver.games.goofspiel.batches import COUNTS, GAP
 from solver.games.goofspiel.board import GoofspielBoard
-from solver.games.goofspiel.kernel import solve_patterns
+from solver.games.goofspiel.kernel import solve_for_points, solve_for_winning
 
-PATTERNS_A_CALL = 512
-"""Patterns solved between two looks at `stop`."""
-LAYER_ERROR = 1e-11
-"""What a layer adds to the error at most: `solve_tier` fails where a gap is larger. The value of a
+GAMES_A_CALL = 5_000_000
+"""Matrix games solved between two looks at `stop`: about a second."""
+CLOSED_POINTS, CLOSED_WINNING = 1e-12, 2e-14
+"""The gap at which a game is solved; one that keeps a larger one is tried in other ways."""
+ERROR_A_LAYER = 10
+"""How many times that a gap can be at most: `solve_tier` fails where one is larger. The value of a
 game moves by no more than its entries, so errors add up over the layers and no faster."""
 
 
@@ -61,6 +64,8 @@ class Goofspiel(TieredGame[int]):
             self.payoff_range = (-float(self.points), float(self.points))
             self.payoff_name = "expected points ahead"
         self.bits = np.array(bits)
+        self.layer_error = ERROR_A_LAYER * (CLOSED_WINNING if self.win else CLOSED_POINTS)
+        self.counts = np.zeros(COUNTS)  # of the last part solved: `batches`
         self._paths = patterns.path_counts()
 
     # --- rules -------------------------------------------------------------------------------
@@ -212,19 +217,28 @@ class Goofspiel(TieredGame[int]):
         below = below.reshape(under.patterns, under.width)
         start, _ = self.parts(tier)[part]
         values = out.reshape(-1, layer.width)
-        first, stats = start // layer.width, np.zeros(6)
+        first, stats = start // layer.width, np.zeros(COUNTS)
         upcards, targets = tiers.upcards(self.cards, tier)
-        for at in range(0, len(values), PATTERNS_A_CALL):
+        step = max(1, GAMES_A_CALL // (layer.width * tier))
+        for at in range(0, len(values), step):
             if stop():
                 raise Stopped
-            solve_patterns(
-                self._paths, self.cards, tier, first + at, below, upcards, targets,
-                values[at : at + PATTERNS_A_CALL], 1e-12, stats,
-            )  # fmt: skip
-        self.stats = stats
-        if not stats[0] <= LAYER_ERROR:
-            raise ArithmeticError(f"layer {tier}: a game could not be solved: gap {stats[0]:g}")
-        return float(stats[0]) + (tier - 1) * LAYER_ERROR
+            piece = values[at : at + step]
+            if self.win:
+                solve_for_winning(
+                    self._paths, self.cards, tier, first + at, below, upcards, targets,
+                    under.columns, layer.columns, piece, CLOSED_WINNING, stats,
+                )  # fmt: skip
+            else:
+                solve_for_points(
+                    self._paths, self.cards, tier, first + at, below, upcards, targets, piece,
+                    CLOSED_POINTS, stats,
+                )  # fmt: skip
+        worst, most = float(stats[GAP]), self.layer_error
+        if not worst <= most:
+            raise ArithmeticError(f"layer {tier}: a game could not be solved: its gap is {worst:g}")
+        self.counts = stats
+        return worst + (tier - 1) * most
 
     def payoff_rows(
         self, tier: int, payoffs: Floats, start: int, stop: int

@@ -1,10 +1,18 @@
-"""The kernel of Goofspiel for points: fills patterns of a layer from the layer below.
+"""The kernels of Goofspiel: they fill patterns of a layer from the layer below.
 
-With f the value of a state for player one, j cards, upcard k, and the bids r, c that differ::
+With f the value of a state for player one, j cards, upcard k, and the bids r, c that differ
+(`patterns.bids`), for points and, with the lead d, for winning::
 
-    A_k[r, c] = k wins[r, c] + f(children[r, c], P - k)
-    f(pattern, P) = 1/j sum over k in P of the value of A_k
+    A[r, c] = k wins[r, c] + f(children[r, c], P - k)           f of the swapped: -f
+    A[r, c] = f(children[r, c], P - k, d + k wins[r, c])        f of the swapped: 1 - f(.., -d)
+    f(pattern, P) = 1/j sum over k in P of the value of A
 
+A lead beyond the deck's points counts 1, or 0 on the other side.
+
+**Eights.** For points a lane is a deck: of eight neighbouring decks Q = P - k the values of the
+children stand side by side; they are gathered once and serve every card that Q does not have, the
+i-th of each Q from above at a time. For winning a lane is a lead, of one Q and one k; the values of
+Q's children are copied once with enough ones and zeros on both sides, and a card shifts them.
 """
 
 from __future__ import annotations
@@ -23,7 +31,7 @@ _f2, _i2, _i3 = nb.float64[:, ::1], nb.int64[:, ::1], nb.int64[:, :, ::1]
 
 
 @typed(nb.void(_i3, _n, _n, _n, _f2, _f2, _i2, _f2, _f, _f1))
-def solve_patterns(d, cards, size, first, below, upcards, targets, out, tolerance, stats):
+def solve_for_points(d, cards, size, first, below, upcards, targets, out, tolerance, stats):
     """Write the values of patterns first, first + 1, … of the layer of `size` cards into `out`.
 
     below: (patterns, decks) of the layer below. upcards, targets: `tiers.upcards`. out: (patterns,
@@ -34,7 +42,7 @@ def solve_patterns(d, cards, size, first, below, upcards, targets, out, toleranc
     sign, start = np.empty(MOST * MOST, np.int64), np.empty(MOST * MOST, np.int64)
     places, padded = upcards.shape
     flat_upcards, flat_below, width = upcards.reshape(-1), below.reshape(-1), below.shape[1]
-    f, z = new_workspace()
+    f, z = new_workspace(places)
     flat_targets, flat_out, decks = targets.reshape(-1), out.reshape(-1), out.shape[1]
     for p in range(out.shape[0]):
         to = p * decks
@@ -76,3 +84,65 @@ def solve_patterns(d, cards, size, first, below, upcards, targets, out, toleranc
         finish(f, z, rows, columns, tolerance, flat_out, stats)
         for deck in range(to, to + decks):
             flat_out[deck] /= size
+
+
+@typed(nb.void(_i3, _n, _n, _n, _f2, _f2, _i2, _i2, _i2, _f2, _f, _f1))
+def solve_for_winning(
+    d, cards, size, first, below, upcards, targets, under, layer, out, tolerance, stats
+):  # fmt: skip
+    """The same for winning: below and out have a column for each deck and lead.
+
+    under, layer: int64 (decks, 2) of the layer below and this one, first column and reach, as in
+    `tiers`.
+    """
+    children, wins = np.empty((MOST, MOST), np.int64), np.empty((MOST, MOST), np.int64)
+    places = upcards.shape[0]
+    half = np.max(under[:, 1]) + 2 * cards + 8
+    length = 2 * half + 1
+    leads = np.zeros((MOST * MOST, length))
+    flat_leads = leads.reshape(-1)
+    shift, to = np.zeros(MOST * MOST, np.int64), np.zeros(8, np.int64)
+    f, z = new_workspace(places * 32)
+    flat_out, width = out.reshape(-1), out.shape[1]
+    for p in range(out.shape[0]):
+        start = p * width
+        flat_out[start : start + width] = 0.0
+        mine, theirs = unrank_pattern(d, cards, size, first + p)
+        rows, columns = bids(d, cards, size, mine, theirs, children, wins)
+        cells = rows * columns
+        for r in range(rows):
+            for c in range(columns):
+                shift[r * columns + c] = wins[r, c]
+        forget(z)
+        for q in range(under.shape[0]):
+            reach = under[q, 1]
+            for cell in range(cells):
+                child, middle = children[cell // columns, cell % columns], under[q, 0] + reach
+                for lead in range(-half, half + 1):
+                    if lead > reach:
+                        v = 1.0
+                    elif lead < -reach:
+                        v = 0.0
+                    elif child >= 0:
+                        v = below[child, middle + lead]
+                    else:
+                        v = 1.0 - below[~child, middle - lead]
+                    leads[cell, half + lead] = v
+            for i in range(places):
+                k, deck = int(upcards[i, q]), targets[i, q]
+                most, column = layer[deck, 1], layer[deck, 0] + layer[deck, 1]
+                for lead in range(-most, most + 1, 8):
+                    for cell in range(cells):
+                        at = cell * length + half + lead + k * shift[cell]
+                        store(f, GAMES + cell * 8, load(flat_leads, at))
+                    missing = 0
+                    for lane in range(8):
+                        to[lane] = column + lead + lane
+                        missing |= (lead + lane <= most) << lane
+                    solve_eight(
+                        f, z, rows, columns, i * 32 + ((lead + 128) >> 3), missing, to, 0, start,
+                        tolerance, flat_out, stats,
+                    )  # fmt: skip
+        finish(f, z, rows, columns, tolerance, flat_out, stats)
+        for at in range(start, start + width):
+            flat_out[at] /= size

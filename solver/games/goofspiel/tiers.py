@@ -53,6 +53,11 @@ class Layer:
     first: Ints
 
     @property
+    def columns(self) -> Ints:
+        """int64 (decks, 2): first column and reach of each deck."""
+        return np.stack([self.first[:-1], self.reach], axis=1)
+
+    @property
     def width(self) -> int:
         """Columns: rows a pattern."""
         return int(self.first[-1])
