@@ -193,7 +193,8 @@ def simplex_eight(f, z, games, m, n, tolerance):
     for cell in range(m * n):
         v = load(f, games + cell * 8)
         low, high = least(v, low), greater(v, high)
-    scale = one / (high - low)
+    scale = high - low
+    scale = one / where_less(zero, scale, scale, one)  # games of one number are games too
     for r in range(m):
         for c in range(n):
             v = (load(f, games + (r * n + c) * 8) - low) * scale + one

@@ -112,7 +112,7 @@ def ranges(game: NDArray[np.float64]) -> NDArray[np.float64]:
     accurate to about 1e-6, and strategies that cost less than that step count as optimal.
     """
     game = np.asarray(game, np.float64)
-    step = 1e-6 * max(float(np.ptp(game)), 1e-300)
+    step = 1e-6 * (float(np.ptp(game)) or max(1.0, float(np.abs(game).max())))
     rows = len(game)
     changed = np.repeat(game[None], 2 * rows + 1, axis=0)
     for r in range(rows):

@@ -10,7 +10,9 @@ import numpy as np
 from solver.backup import final_payoffs
 from solver.board import read_board
 from solver.game import Floats, Ints
+from solver.games.goofspiel import strategies
 from solver.games.goofspiel.game import Goofspiel
+from solver.games.goofspiel.strategies import Bids
 
 POINTS = Path(__file__).parents[3] / "boards" / "goofspiel" / "points.toml"
 
@@ -33,11 +35,12 @@ def in_parts(game: Goofspiel, tier: int, below: Floats, parts: list[tuple[int, i
 class Solved:
     """The payoffs of all layers of a game, looked up by state."""
 
-    def __init__(self, game: Goofspiel) -> None:
+    def __init__(self, game: Goofspiel, most: int = 16) -> None:
+        """Solves the layers of at most so many cards."""
         self.game = game
         self.payoffs: dict[int, Floats] = {}
         self.error = 0.0
-        for tier in game.tiers():
+        for tier in game.tiers()[:most]:
             out = np.full(game.shape(tier), np.nan)
             for i, (start, stop) in enumerate(game.parts(tier)):
                 bound = game.solve_tier(
@@ -65,6 +68,19 @@ class Solved:
 def solved(cards: int, objective: str = "points") -> Solved:
     """The whole table of so many cards, solved once a session."""
     return Solved(goofspiel(cards, objective))
+
+
+def published(table: int) -> Floats:
+    """Table 1 or 2 of Rhoads and Bartholdi 2012: (bids, upcards)."""
+    path = Path(__file__).parents[2] / "published" / f"goofspiel-table-{table}.csv"
+    found: Floats = np.loadtxt(path, delimiter=",", skiprows=2)[:, 1:]
+    return found
+
+
+def first_move(solved: Solved) -> list[Bids]:
+    """The optimal first bids, an upcard each."""
+    questions = strategies.first_bids(solved.game)
+    return [strategies.bids(asked, solved.look_up(asked.children)) for asked in questions]
 
 
 def mask(cards: frozenset[int]) -> int:
