@@ -23,9 +23,9 @@ was given, whatever led to x and y. So a wrong turn shows as a gap; nothing is a
 4. If the gap is over the tolerance (`tolerance`: 1e-13 of the range of the entries, and what
    rounding of the entries alone can do), the equations of the last basis are solved anew from the
    matrix with partial pivoting.
-5. If it still is, or if the pivots run on (degenerate games can cycle), all is done again under
-   Bland's rule (1977), which can not cycle, and the better of the two is kept. That is a
-   **fallback**, and counted.
+5. If it still is, all is done again under Bland's rule (1977), which can not cycle where games are
+   degenerate, with 32 digits (sums of two float64, Dekker 1971), and the better of the two is kept.
+   That is a **fallback**, and counted.
 
 The value of a game is unique; its optimal strategies need not be. `ranges` says how much weight
 each row can have in an optimal strategy, by Mills (1956): when every entry of row r gains t, the
@@ -33,7 +33,8 @@ value gains t times the greatest (for t < 0 the least) weight of r in an optimal
 
 Sources: von Neumann, Zur Theorie der Gesellschaftsspiele, 1928; Dantzig, A proof of the equivalence
 of the programming problem and the game problem, 1951; Bland, New finite pivoting rules for the
-simplex method, 1977; Mills, Marginal values of matrix games and linear programs, 1956.
+simplex method, 1977; Dekker, A floating-point technique for extending the available precision,
+1971; Mills, Marginal values of matrix games and linear programs, 1956.
 """
 
 from __future__ import annotations

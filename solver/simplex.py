@@ -14,7 +14,7 @@ from numba import types
 MOST = 16
 """The most rows and columns."""
 WORK = (3, MOST + 2, MOST + 2)
-"""The shape of the scratch of one game: two tableaux and the labels of the variables."""
+"""The shape of the scratch of one game: a tableau, its low digits, the labels of the variables."""
 
 _f1, _f2, _f3 = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
 _i1, _n, _f, _b = types.int64[::1], types.int64, types.float64, types.boolean
@@ -131,12 +131,13 @@ def pivot(t, m, n, p, q):
     t[p, q] = inverse
 
 
-@typed(_n(_f2, _i1, _n, _i1, _n, _f, _f, _b, _f2, _f2))
-def simplex(a, keep_rows, m, keep_columns, n, shift, scale, bland, t, labels):
-    """Solve the game of the kept rows and columns; returns the pivots, negative if given up.
+@typed(types.UniTuple(_n, 2)(_f2, _i1, _n, _i1, _n, _f, _f, _f2, _f2))
+def tableau(a, keep_rows, m, keep_columns, n, shift, scale, t, labels):
+    """Write the first tableau; returns the first pivot: the greatest entry of the column in which
+    that is least.
 
-    t: the tableau, written. labels[0, r] is the variable of row r, labels[1, c] of column c: 0 to
-    n - 1 the columns of the game, n to n + m - 1 the slacks of its rows.
+    labels[0, r] is the variable of row r, labels[1, c] of column c: 0 to n - 1 the columns of the
+    game, n to n + m - 1 the slacks of its rows.
     """
     p = q = 0
     least = np.inf
@@ -152,33 +153,116 @@ def simplex(a, keep_rows, m, keep_columns, n, shift, scale, bland, t, labels):
     for r in range(m):
         t[r, n], labels[0, r] = 1.0, n + r
     t[m, n] = 0.0
-    pivots, most = 0, 50 + 10 * (m + n) * (4 if bland else 1)
-    while pivots < most:
-        if bland or pivots:
-            q, cost, first = -1, 1e-14, np.inf
+    return p, q
+
+
+@typed(_n(_f2, _i1, _n, _i1, _n, _f, _f, _f2, _f2))
+def simplex(a, keep_rows, m, keep_columns, n, shift, scale, t, labels):
+    """Solve the game of the kept rows and columns by Dantzig's rule; returns the pivots.
+
+    t, labels: `tableau`, written. It may give up; the gap will tell.
+    """
+    p, q = tableau(a, keep_rows, m, keep_columns, n, shift, scale, t, labels)
+    pivots = 0
+    while pivots < 50 + 10 * (m + n):
+        if pivots:
+            q, cost = -1, 1e-14
             for c in range(n):
-                if bland:
-                    if t[m, c] > 1e-13 and labels[1, c] < first:
-                        q, first = c, labels[1, c]
-                elif t[m, c] > cost:
+                if t[m, c] > cost:
                     q, cost = c, t[m, c]
             if q < 0:
-                return pivots
+                break
             p, ratio = -1, np.inf
             for r in range(m):
                 if t[r, q] > 1e-11:
                     this = t[r, n] / t[r, q]
-                    better = this < ratio
-                    if this == ratio:
-                        better = labels[0, r] < labels[0, p] if bland else t[r, q] > t[p, q]
-                    if better:
+                    if this < ratio or (this == ratio and t[r, q] > t[p, q]):
                         p, ratio = r, this
             if p < 0:
                 break
         pivot(t, m, n, p, q)
         labels[0, p], labels[1, q] = labels[1, q], labels[0, p]
         pivots += 1
-    return -pivots - 1
+    return pivots
+
+
+@typed(_pair(_f, _f))
+def two_product(a, b):
+    """(high, low): a b without rounding (Dekker 1971)."""
+    u, v = 134217729.0 * a, 134217729.0 * b
+    a1, b1 = u - (u - a), v - (v - b)
+    a2, b2 = a - a1, b - b1
+    high = a * b
+    return high, ((a1 * b1 - high) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+@typed(_pair(_f, _f, _f, _f, _f, _f))
+def less_product(t, t_low, u, u_low, v, v_low):
+    """(high, low): t - u v, all of them sums of two float64 (Knuth's sum)."""
+    high, low = two_product(u, v)
+    low += u * v_low + u_low * v
+    total = t - high
+    back = total - t
+    low = (t - (total - back)) + (-high - back) + (t_low - low)
+    high = total + low
+    return high, low - (high - total)
+
+
+@typed(_pair(_f, _f, _f, _f))
+def quotient(t, t_low, u, u_low):
+    """(high, low): t / u, both of them sums of two float64."""
+    first = t / u
+    rest, rest_low = less_product(t, t_low, first, 0.0, u, u_low)
+    second = rest / u
+    rest, rest_low = less_product(rest, rest_low, second, 0.0, u, u_low)
+    low = second + rest / u
+    high = first + low
+    return high, low - (high - first)
+
+
+@typed(_n(_f2, _i1, _n, _i1, _n, _f, _f, _f2, _f2, _f2))
+def careful_simplex(a, keep_rows, m, keep_columns, n, shift, scale, t, low, labels):
+    """The same by Bland's rule, which can not cycle, with 32 digits: t + low is the tableau.
+
+    Where entries differ by 1e-9 a pivot can be as small, and 16 digits leave half of them.
+    """
+    tableau(a, keep_rows, m, keep_columns, n, shift, scale, t, labels)
+    low[: m + 1, : n + 1] = 0.0
+    pivots = 0
+    while pivots < 5000:
+        q = -1
+        for c in range(n):
+            if t[m, c] > 1e-20 and (q < 0 or labels[1, c] < labels[1, q]):
+                q = c
+        if q < 0:
+            break
+        p, ratio, ratio_low = -1, np.inf, 0.0
+        for r in range(m):
+            if t[r, q] > 1e-18:
+                this, this_low = quotient(t[r, n], low[r, n], t[r, q], low[r, q])
+                same = this == ratio and this_low == ratio_low
+                closer = this < ratio or (this == ratio and this_low < ratio_low)
+                if closer or (same and labels[0, r] < labels[0, p]):
+                    p, ratio, ratio_low = r, this, this_low
+        if p < 0:
+            break
+        v, v_low = quotient(1.0, 0.0, t[p, q], low[p, q])
+        for c in range(n + 1):
+            if c != q:
+                t[p, c], low[p, c] = quotient(t[p, c], low[p, c], t[p, q], low[p, q])
+        for r in range(m + 1):
+            if r != p:
+                u, u_low = t[r, q], low[r, q]
+                for c in range(n + 1):
+                    if c != q:
+                        t[r, c], low[r, c] = less_product(
+                            t[r, c], low[r, c], u, u_low, t[p, c], low[p, c]
+                        )
+                t[r, q], low[r, q] = less_product(0.0, 0.0, u, u_low, v, v_low)
+        t[p, q], low[p, q] = v, v_low
+        labels[0, p], labels[1, q] = labels[1, q], labels[0, p]
+        pivots += 1
+    return pivots
 
 
 @typed(types.void(_i1, _n, _i1, _n, _f2, _f2, _f1, _f1))
@@ -286,22 +370,22 @@ def solve_game(a, rows, columns, dominance, x, y, work):
     fine = tolerance(a, rows, columns)
     value, gap, pivots, fallbacks = np.nan, np.inf, 0, 0
     other_x, other_y = np.zeros(rows), np.zeros(columns)
-    for attempt in range(4):  # the tableau, its basis anew, Bland's tableau, its basis anew
-        if attempt % 2 == 0:
-            bland = attempt > 0
-            fallbacks += bland
-            done = simplex(
-                a, keep_rows, m, keep_columns, n, low, scale, bland, work[0], work[2]
-            )  # fmt: skip
-            pivots += done if done >= 0 else -done - 1
+    for attempt in range(3):  # the tableau, its basis solved anew, Bland's rule with 32 digits
         other_x[:] = 0.0
         other_y[:] = 0.0
-        if attempt % 2 == 0:
-            read_strategies(keep_rows, m, keep_columns, n, work[0], work[2], other_x, other_y)
-        else:
+        if attempt == 0:
+            pivots = simplex(a, keep_rows, m, keep_columns, n, low, scale, work[0], work[2])
+        elif attempt == 1:
             refine(
                 a, keep_rows, m, keep_columns, n, low, scale, work[1], work[2], other_x, other_y
             )  # fmt: skip
+        else:
+            fallbacks = 1
+            pivots += careful_simplex(
+                a, keep_rows, m, keep_columns, n, low, scale, work[0], work[1], work[2]
+            )  # fmt: skip
+        if attempt != 1:
+            read_strategies(keep_rows, m, keep_columns, n, work[0], work[2], other_x, other_y)
         normalise(other_x, rows)
         normalise(other_y, columns)
         least, most = bounds(a, rows, columns, other_x, other_y)
