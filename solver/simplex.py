@@ -19,6 +19,8 @@ WORK = (3, MOST + 2, MOST + 2)
 _f1, _f2, _f3 = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
 _i1, _n, _f, _b = types.int64[::1], types.int64, types.float64, types.boolean
 _pair = types.UniTuple(types.float64, 2)
+SOLVE_GAME = types.Tuple((_f, _f, _n, _n))(_f2, _n, _n, _b, _f1, _f1, _f3)
+"""The signature of `solve_game`: kernels take it as an argument, for it is long to compile in."""
 
 
 def typed(signature):
@@ -345,7 +347,7 @@ def refine(a, keep_rows, m, keep_columns, n, shift, scale, t, labels, x, y):
                 y[int(labels[3, i])] = t[i, s + 1]
 
 
-@typed(types.Tuple((_f, _f, _n, _n))(_f2, _n, _n, _b, _f1, _f1, _f3))
+@typed(SOLVE_GAME)
 def solve_game(a, rows, columns, dominance, x, y, work):
     """One game: (value, gap, pivots, fallbacks), its strategies written into x and y.
 

@@ -29,7 +29,7 @@ from solver.eight_games import (
     simplex_eight,
     try_support,
 )  # fmt: skip
-from solver.simplex import WORK, solve_game, typed
+from solver.simplex import SOLVE_GAME, WORK, typed
 
 MEMORY = 6
 """Supports remembered a place. At 11 cards one leaves 50 games in a hundred to the simplex, two 30,
@@ -47,6 +47,8 @@ _KEY, _HITS, _SUPPORT, _RECORD = 0, 1, 2, 2 + SUPPORT
 _PLACE = 1 + MEMORY * _RECORD
 
 _n, _f, _i1, _f1 = nb.int64, nb.float64, nb.int64[::1], nb.float64[::1]
+ALONE_TYPE = nb.types.FunctionType(SOLVE_GAME)
+"""`simplex.solve_game`, which is passed down as `alone`."""
 
 
 @typed(nb.types.Tuple((_f1, _i1))(_n))
@@ -84,8 +86,8 @@ def remember(f, z, rows, columns, lane):
     read_support(f, z, WAITING, rows, columns, lane, known + _SUPPORT)
 
 
-@typed(nb.void(_f1, _i1, _n, _n, _n, _f, _f1, _f1))
-def solve_waiting(f, z, rows, columns, count, tolerance, out, stats):
+@typed(nb.void(ALONE_TYPE, _f1, _i1, _n, _n, _n, _f, _f1, _f1))
+def solve_waiting(alone, f, z, rows, columns, count, tolerance, out, stats):
     """Solve the first `count` games that wait, by the simplex, and remember their supports."""
     z[_COUNT] = 0
     for lane in range(count, 8):  # some game in the lanes left over
@@ -103,16 +105,16 @@ def solve_waiting(f, z, rows, columns, count, tolerance, out, stats):
             for c in range(columns):
                 game[r, c] = f[WAITING + (r * columns + c) * 8 + lane]
         x, y = np.empty(rows), np.empty(columns)
-        value, gap, _, fallbacks = solve_game(game, rows, columns, False, x, y, work)
+        value, gap, _, fallbacks = alone(game, rows, columns, False, x, y, work)
         out[z[_TARGETS + lane]] += value
         stats[ALONE] += 1
         stats[FALLBACKS] += fallbacks
         stats[GAP] = max(stats[GAP], gap)
 
 
-@typed(nb.void(_f1, _i1, _n, _n, _n, _n, _i1, _n, _n, _f, _f1, _f1))
+@typed(nb.void(ALONE_TYPE, _f1, _i1, _n, _n, _n, _n, _i1, _n, _n, _f, _f1, _f1))
 def solve_eight(
-    f, z, rows, columns, place, missing, targets, at, start, tolerance, out, stats
+    alone, f, z, rows, columns, place, missing, targets, at, start, tolerance, out, stats
 ):  # fmt: skip
     """Solve those of the eight games at GAMES that have a bit in `missing`, now or later.
 
@@ -145,13 +147,13 @@ def solve_eight(
             z[_TARGETS + last], z[_PLACES + last] = start + targets[at + lane], place
             z[_COUNT] = last + 1
             if last == 7:
-                solve_waiting(f, z, rows, columns, 8, tolerance, out, stats)
+                solve_waiting(alone, f, z, rows, columns, 8, tolerance, out, stats)
 
 
-@typed(nb.void(_f1, _i1, _n, _n, _f, _f1, _f1))
-def finish(f, z, rows, columns, tolerance, out, stats):
+@typed(nb.void(ALONE_TYPE, _f1, _i1, _n, _n, _f, _f1, _f1))
+def finish(alone, f, z, rows, columns, tolerance, out, stats):
     """Solve the games that still wait."""
     if z[_COUNT]:
-        solve_waiting(f, z, rows, columns, z[_COUNT], tolerance, out, stats)
+        solve_waiting(alone, f, z, rows, columns, z[_COUNT], tolerance, out, stats)
     for lane in range(8):
         stats[GAP] = max(stats[GAP], f[WORST + lane])

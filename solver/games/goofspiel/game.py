@@ -26,6 +26,7 @@ from solver.games.goofspiel import patterns, rules, tiers
 from solver.games.goofspiel.batches import COUNTS, GAP
 from solver.games.goofspiel.board import GoofspielBoard
 from solver.games.goofspiel.kernel import solve_for_points, solve_for_winning
+from solver.simplex import solve_game
 
 GAMES_A_CALL = 5_000_000
 """Matrix games solved between two looks at `stop`: about a second."""
@@ -226,13 +227,13 @@ class Goofspiel(TieredGame[int]):
             piece = values[at : at + step]
             if self.win:
                 solve_for_winning(
-                    self._paths, self.cards, tier, first + at, below, upcards, targets,
+                    solve_game, self._paths, self.cards, tier, first + at, below, upcards, targets,
                     under.columns, layer.columns, piece, CLOSED_WINNING, stats,
                 )  # fmt: skip
             else:
                 solve_for_points(
-                    self._paths, self.cards, tier, first + at, below, upcards, targets, piece,
-                    CLOSED_POINTS, stats,
+                    solve_game, self._paths, self.cards, tier, first + at, below, upcards,
+                    targets, piece, CLOSED_POINTS, stats,
                 )  # fmt: skip
         worst, most = float(stats[GAP]), self.layer_error
         if not worst <= most:
