@@ -65,7 +65,8 @@ def check_files(table: Table, on_file: Callable[[int, int], None] = lambda i, n:
             faults.append(f"{NAME}: names {folder}, which is no tier of this board")
             continue
         if isinstance(table, TierTable):
-            faults += _check_entry(table.game, folder, *expected[folder], entry)
+            tier, part = expected[folder]
+            faults += _check_entry(table.game, folder, tier, part, entry)
         path = tier_file(table.path, folder)
         faults += _check_file(path, entry.bytes, entry.sha256, entry.rows)
     known = {tier_file(table.path, folder) for folder in manifest.files}
