@@ -157,6 +157,11 @@ class Game(ABC):
         """The game's own agents by name (`optimal`, `best-response`, `random` need none)."""
         return {}
 
+    def choice_names(self, words: Mapping[str, str], player: int, count: int) -> list[str]:
+        """What a person calls the `count` actions, ascending, of a player (from 0) at a
+        simultaneous state that he gave as fields; in his own words, not the canonical ones."""
+        return [str(k) for k in range(count)]
+
     def positions(self) -> Ints | None:
         """States (n, fields) that a drawing of everything shows, though no play may come to them;
         None where there is no such list."""

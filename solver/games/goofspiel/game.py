@@ -47,6 +47,7 @@ class Goofspiel(TieredGame[int]):
     )
     tie_tolerance: ClassVar[float] = 1e-9
     payoff_type: ClassVar[type[np.floating[Any]]] = np.float64
+    pays: ClassVar[bool] = True
 
     def __init__(self, board: Board) -> None:
         assert isinstance(board, GoofspielBoard)
@@ -160,6 +161,10 @@ class Goofspiel(TieredGame[int]):
     def action_name(self, action: int) -> str:
         """``3 against 5`` for a joint action, in the ranks of the canonical hands."""
         return f"{action // JOINT + 1} against {action % JOINT + 1}"
+
+    def choice_names(self, words: Mapping[str, str], player: int, count: int) -> list[str]:
+        cards = cards_of(self._cards(("mine", "theirs")[player], words[("mine", "theirs")[player]]))
+        return [f"bid {card}" for card in cards]
 
     # --- tiers -------------------------------------------------------------------------------
 
