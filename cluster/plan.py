@@ -1,7 +1,7 @@
 """The plan of a solve: shards, rows, bytes, memory, seconds, before any of it is spent.
 
 Pure: no Ray, no disk. Rows and memory are exact; bytes and seconds are predictions from the
-constants below, which `luckbase bench` measures on any machine.
+constants below and the game's own (`tier_seconds`), which `luckbase bench` measures on any machine.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from cluster.schedule import Commit, Drop, Schedule, Shard
 from cluster.store import part_name, row_group_rows
 from solver.game import TieredGame
 
-SOLVE_NS = 18.0
-"""Nanoseconds a state in the kernel, one core; children's pages and the whammy faces included."""
 WRITE_NS = 68.0
 """Nanoseconds a state to encode, compress, flush and read back, one core."""
 SHARD_SECONDS = 0.03
 """What a shard costs beside its states: files, flushes, a manifest line."""
-BYTES_A_ROW = 5.3
-"""Bytes a state of a table on disk."""
+BYTES_A_ROW = {np.dtype(np.float32): 5.3, np.dtype(np.float64): 14.0}
+"""Bytes a state of a table on disk, by how its payoffs are stored."""
 IN_PROCESS_SECONDS = 30.0
 """Below this much work everything runs in this process: starting Ray takes 3 to 5 s."""
 PROCESS_BYTES = 300 << 20
@@ -107,11 +107,11 @@ def _make_plan(game: TieredGame[Any], workers: int) -> Plan:
         tuple(folders),
         tuple(parts),
         rows,
-        round(rows * BYTES_A_ROW),
+        round(rows * BYTES_A_ROW[np.dtype(game.payoff_type)]),
         # Shards that finish out of turn keep a few more than the walk in turn does.
         peak_scratch(shards, kept, workers) + 2 * (workers - 1) * _largest_kept(shards, kept),
         max(shard.memory for shard in shards),
-        rows * (SOLVE_NS + WRITE_NS) * 1e-9 + SHARD_SECONDS * len(shards),
+        sum(map(game.tier_seconds, tiers)) + rows * WRITE_NS * 1e-9 + SHARD_SECONDS * len(shards),
     )
 
 
