@@ -153,8 +153,9 @@ class Game(ABC):
         """The canonical state (fields,) in which a play begins; None if a person must say."""
         return None
 
-    def agents(self) -> Mapping[str, Agent]:
-        """The game's own agents by name (`optimal`, `best-response`, `random` need none)."""
+    def agents(self) -> Mapping[str, Any]:
+        """The game's own agents by name: an `Agent`, or a `solver.policy.Policy`, which is asked
+        about many states at once. (`optimal`, `best-response`, `random` need none.)"""
         return {}
 
     def choice_names(self, words: Mapping[str, str], player: int, count: int) -> list[str]:
