@@ -21,6 +21,7 @@ from jobs import (
     evaluate,
     graph,
     plan,
+    play,
     query,
     render,
     simulate,
@@ -55,7 +56,7 @@ def _interruptible(command: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-for module in (solve, plan, query, status, verify, diff, evaluate, simulate, graph, bench):
+for module in (solve, plan, query, status, verify, diff, evaluate, simulate, play, graph, bench):
     name = module.__name__.rpartition(".")[2]
     app.command(name)(_interruptible(getattr(module, name)))
 

@@ -182,6 +182,11 @@ class Game(ABC):
         """
         return actions
 
+    def plain(self) -> Game:
+        """The game with the same payoffs whose states are the first fields of this one's, where the
+        last ones (what agents look at) change no value; this game where there are none such."""
+        return self
+
     def shard_keys(self, states: Ints) -> Ints:
         """int64 (n,): states (n, fields) with the same number go to one shard of a search.
 

@@ -351,12 +351,12 @@ def _decider(game: Game, agent: str | Agent | Policy, optimal: Graph | None) -> 
     return found.decide if isinstance(found, Policy) else asking(found)
 
 
-def named_agent(game: Game, name: str) -> Agent | Policy:
-    """One of the game's agents. Raises OptionError for a name that is none."""
+def named_agent(game: Game, name: str, option: str = "--agents") -> Agent | Policy:
+    """One of the game's agents. Raises OptionError, naming the option, for a name that is none."""
     known = game.agents()
     if name not in known:
         names = [OPTIMAL, BEST_RESPONSE, RANDOM, *known]
-        raise OptionError(f"--agents: no agent '{name}'; {nearest(name, names)}")
+        raise OptionError(f"{option}: no agent '{name}'; {nearest(name, names)}")
     found: Agent | Policy = known[name]
     return found
 

@@ -76,6 +76,13 @@ class Skunk(TieredGame[int]):
     def agents(self) -> Mapping[str, Agent]:
         return TurnAgents(self.goal, self.rules.sides)
 
+    def plain(self) -> Skunk:
+        if not self.rules.count_rolls:
+            return self
+        plain: dict[str, Any] = self.board.model_dump()
+        plain["rules"]["count_rolls"] = False
+        return type(self)(type(self.board).model_validate(plain))
+
     # --- states in people's words --------------------------------------------------------------
 
     def parse(self, words: Mapping[str, str]) -> Ints:
