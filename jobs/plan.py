@@ -38,7 +38,8 @@ def plan(
     budget = int(memory * 1e9) if memory is not None else int(free_memory() * MEMORY_SHARE)
     levels: dict[Any, list[int]] = {}
     for shard, tier in zip(made.shards, game.tiers(), strict=True):
-        level = levels.setdefault(next(iter(game.tier_fields(tier).items())), [0, 0, 0])
+        fields = game.tier_fields(tier).items()
+        level = levels.setdefault(next(iter(fields), (game.tier_name(tier), "")), [0, 0, 0])
         level[0] += 1
         level[1] += shard.rows
         level[2] = max(level[2], shard.memory)
@@ -57,7 +58,7 @@ def plan(
         print(json.dumps(said))
     else:
         rows = [
-            (f"{name} {value}", str(n), render.count(states), render.size(most))
+            (f"{name} {value}".strip(), str(n), render.count(states), render.size(most))
             for (name, value), (n, states, most) in sorted(levels.items())
         ]
         rows.append(("all", str(len(made.shards)), render.count(made.rows), ""))

@@ -234,7 +234,8 @@ class TieredGame(Game, Generic[T]):
 
     @abstractmethod
     def tier_fields(self, tier: T) -> dict[str, int]:
-        """The columns that are constant in the tier, in order: they name its folder."""
+        """The columns that are constant in the tier, in order: they name its folder. Every tier of
+        a game has the same ones; none where the game is one tier, which then needs no folder."""
 
     @abstractmethod
     def tier_name(self, tier: T) -> str:

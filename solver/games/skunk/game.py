@@ -37,7 +37,8 @@ TOLERANCE = 1e-9
 class Skunk(TieredGame[int]):
     """Two players; see `rules` for the game and `kernel` for how it is solved."""
 
-    rules_version: ClassVar[int] = 1
+    rules_version: ClassVar[int] = 2
+    """2: the one tier has no folder of its own."""
     players: ClassVar[int] = 2
     fields: ClassVar[tuple[tuple[str, int], ...]] = (
         ("mine", 1),
@@ -159,7 +160,7 @@ class Skunk(TieredGame[int]):
         return 0
 
     def tier_fields(self, tier: int) -> dict[str, int]:
-        return {"goal": self.goal}  # no field of a state is constant in the one tier there is
+        return {}  # no field of a state is constant in the one tier there is
 
     def tier_name(self, tier: int) -> str:
         return f"goal {self.goal}"
