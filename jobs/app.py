@@ -17,6 +17,7 @@ import typer
 
 from jobs import (
     bench,
+    chart,
     diff,
     evaluate,
     graph,
@@ -55,7 +56,7 @@ def _interruptible(command: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-for module in (solve, plan, query, status, verify, diff, evaluate, simulate, graph, bench):
+for module in (solve, plan, query, status, verify, diff, evaluate, simulate, chart, graph, bench):
     name = module.__name__.rpartition(".")[2]
     app.command(name)(_interruptible(getattr(module, name)))
 

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.board import Board, nearest
+from solver.charting import Heatmap, Kind, Listing, Look, Wanted
 from solver.errors import OptionError, StateError
 from solver.game import Agent, Floats, Ints, Numbers, TieredGame
 from solver.games.skunk import kernel, rules
@@ -76,6 +77,16 @@ class Skunk(TieredGame[int]):
 
     def agents(self) -> Mapping[str, Agent]:
         return TurnAgents(self.goal, self.rules.sides)
+
+    def charts(self) -> Sequence[Kind]:
+        from solver.games.skunk.pictures import KINDS
+
+        return KINDS
+
+    def chart(self, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
+        from solver.games.skunk.pictures import make
+
+        return make(self, name, look, wanted)
 
     # --- states in people's words --------------------------------------------------------------
 
