@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cluster.manifest import Manifest
-from solver.backup import Edges, evaluate, expand
+from solver import matrix_game
+from solver.backup import Edges, evaluate, expand, joint, payoffs_of
 from solver.errors import MissingTableError, StateError
-from solver.game import TERMINAL, Floats, Game, Ints
+from solver.game import SIMULTANEOUS, TERMINAL, Floats, Game, Ints
 from solver.policy import Policy
 
 D = TypeVar("D")
@@ -41,13 +42,31 @@ class Action:
 
 
 @dataclass(frozen=True)
+class Bid:
+    """A choice of one player where both choose at once: its chance in an optimal strategy, and the
+    least and the most that it can have in one."""
+
+    name: str
+    chance: float
+    least: float
+    most: float
+
+    @property
+    def sure(self) -> bool:
+        """Whether every optimal strategy gives it this chance (to the precision of `ranges`)."""
+        return self.most - self.least < 1e-4
+
+
+@dataclass(frozen=True)
 class Answer:
     """What a table says of a state. Payoffs are lists over players in turn order.
 
     to_act: the player to act, counted from 1; None where the game is over. actions: best first for
     him. toss_up: another action is worth as much to him as far as `error` can tell. upper: where a
     search was cut, the upper bounds, `value` and the actions' values being the lower ones; `best`
-    is None where the bounds do not decide.
+    is None where the bounds do not decide. strategies: where both players choose at once, an
+    optimal one of each; then actions are player 1's against the other's strategy, the likeliest
+    first, `best` is None unless one is certain, and toss_up says that others are optimal too.
     """
 
     board: str
@@ -60,10 +79,11 @@ class Answer:
     error: float
     source: str = "table"
     upper: tuple[float, ...] | None = None
+    strategies: tuple[tuple[Bid, ...], ...] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The answer with the names and the order of DESIGN 4."""
-        said = {
+        said: dict[str, Any] = {
             "board": self.board,
             "state": self.state,
             "to_act": self.to_act,
@@ -74,7 +94,15 @@ class Answer:
             "error": self.error,
             "source": self.source,
         }
-        return said if self.upper is None else said | {"upper": list(self.upper)}
+        if self.upper is not None:
+            said["upper"] = list(self.upper)
+        if self.strategies is not None:
+            said["strategies"] = [
+                [{"action": b.name, "chance": b.chance, "least": b.least, "most": b.most}
+                 for b in side]
+                for side in self.strategies
+            ]  # fmt: skip
+        return said
 
 
 class Table(ABC):
@@ -152,6 +180,27 @@ class Table(ABC):
         payoffs, found = self.look(np.asarray(state).reshape(1, -1))
         return payoffs[0] if found[0] else default
 
+    def worth(self, states: Ints) -> Floats:
+        """As `probe`, and also of states that the table does not hold but all of whose children it
+        does: one step of the rules over it."""
+        payoffs, found = self.look(states)
+        missing = np.flatnonzero(~found)
+        if len(missing):
+            edges = expand(self.game, np.asarray(states)[missing])
+            below, there = self.look(edges.children)
+            if not there.all():
+                owner = np.repeat(np.arange(len(missing)), np.diff(edges.first))
+                at = missing[owner[np.flatnonzero(~there)[0]]]
+                raise MissingTableError(self._missing(np.asarray(states)[at]))
+            q = evaluate(edges, below)
+            payoffs[missing] = payoffs_of(edges.kinds, edges.actors, q, self.game.tie_tolerance)
+        return payoffs
+
+    def one_step_above(self, state: Ints) -> bool:
+        """Whether the table holds all children of a state (fields,) that it does not hold."""
+        edges = expand(self.game, state.reshape(1, -1))
+        return bool(self.look(edges.children)[1].all())
+
     def _missing(self, state: Ints) -> str:
         why = self.why_outside(state) or "not solved yet in this table"
         return f"{said(self.game, state)} is {why}"
@@ -160,7 +209,39 @@ class Table(ABC):
 
     def ask(self, words: Mapping[str, str]) -> Answer:
         """The answer to fields as text. Raises StateError, or MissingTableError as `probe`."""
-        return self.answers(self.game.parse(words).reshape(1, -1))[0]
+        state = self.game.parse(words).reshape(1, -1)
+        edges = expand(self.game, state)
+        if edges.kinds[0] == SIMULTANEOUS:
+            return self._bids(words, state[0], edges)
+        return self.answers(state)[0]
+
+    def _bids(self, words: Mapping[str, str], state: Ints, edges: Edges) -> Answer:
+        """The answer to a state in which both players choose at once."""
+        q = evaluate(edges, self.worth(edges.children))
+        game = joint(q.actions, q.values)
+        solved = matrix_game.solve(game.games[None])
+        row, column = solved.row_strategies[0], solved.column_strategies[0]
+        value = float(solved.values[0])
+        named = [self.game.choice_names(words, player, len(s)) for player, s in
+                 enumerate((row, column))]  # fmt: skip
+        sides = []
+        for names, chances, own in (
+            (named[0], row, game.games), (named[1], column, -game.games.T)
+        ):  # fmt: skip
+            least, most = matrix_game.ranges(np.ascontiguousarray(own)).T
+            numbers = zip(names, chances, least, most, strict=True)
+            sides.append(tuple(Bid(n, float(c), float(a), float(b)) for n, c, a, b in numbers))
+        against = game.games @ column
+        order = sorted(range(len(row)), key=lambda k: (-row[k], -against[k], k))
+        actions = tuple(
+            Action(named[0][k], (float(against[k]), game.total - float(against[k]))) for k in order
+        )
+        return Answer(
+            self.manifest.board, self.game.describe(state), None, (value, game.total - value),
+            actions, actions[0].name if row.max() > 1 - 1e-9 else None,
+            any(not bid.sure for side in sides for bid in side),
+            self.error + float(solved.gaps[0]), strategies=tuple(sides),
+        )  # fmt: skip
 
     def answers(self, states: Ints) -> list[Answer]:
         """The answers to canonical states (n, fields): one step of the rules over the table.
@@ -181,7 +262,7 @@ class Table(ABC):
         `values` (n, players): the stored payoffs of the states themselves.
         """
         # Children of a state that is over are the state itself, whose payoff is not looked at.
-        q = evaluate(edges, self.probe(edges.children))
+        q = evaluate(edges, self.worth(edges.children))
         actor = np.maximum(edges.actors, 0)[q.states]
         own = q.values[np.arange(len(q.states)), actor]
         top = np.maximum.reduceat(own, q.first[:-1])
@@ -213,6 +294,8 @@ class Table(ABC):
         stored = tuple(map(float, value))
         if edges.kinds[x] == TERMINAL:
             return Answer(*common, None, stored, (), None, False, 0.0)
+        if edges.actors[x] < 0:  # chance alone
+            return Answer(*common, None, stored, (), None, False, self.error)
         actor, best = int(edges.actors[x]), int(look.best[x])
         order = sorted(range(first, last), key=lambda k: (k != best, -look.values[k, actor], k))
         actions = tuple(

@@ -137,18 +137,13 @@ class _Run:
     ) -> None:
         self.game, self.plan, self.table, self.manifest = game, plan, table, manifest
         self.on_progress = on_progress
-        tiers = game.tiers()
         boot = store.boot() or "unknown"
         trusted = manifest.scratch_boot == boot
         if not trusted:
             shutil.rmtree(table / "scratch", ignore_errors=True)
             self.manifest = replace(manifest, scratch_boot=boot)
             write_manifest(table, self.manifest)
-        kept = {
-            i
-            for i, folder in enumerate(plan.folders)
-            if _size(store.scratch_file(table, folder)) == _payoff_bytes(game, tiers[i])
-        }
+        kept = {i for i in range(len(plan.shards)) if self._is_kept(i)}
         committed = {i for i, folder in enumerate(plan.folders) if folder in manifest.files}
         self.schedule = Schedule(
             plan.shards, workers=workers, memory=memory, committed=committed, kept=kept & committed
@@ -192,28 +187,58 @@ class _Run:
         for step in steps:
             if isinstance(step, Solve):
                 workers.submit(
-                    Task(self.game.board, self.table, step.shard, step.commit, step.keep)
-                )
+                    Task(
+                        self.game.board, self.table, step.shard, *self.plan.parts[step.shard],
+                        step.commit, step.keep,
+                    )
+                )  # fmt: skip
         for step in steps:
             if isinstance(step, Commit) and step.commit:
                 assert receipt is not None
                 self._commit(receipt)
         for step in steps:
             if isinstance(step, Drop):
-                folder = self.plan.folders[step.shard]
-                store.scratch_file(self.table, folder).unlink(missing_ok=True)
+                self._drop(step.shard)
+
+    def _tier(self, shard: int) -> tuple[Any, tuple[int, int], bool]:
+        """A shard's tier, its rows, and whether they are all of the tier."""
+        index, part = self.plan.parts[shard]
+        tier = self.game.tiers()[index]
+        ranges = self.game.parts(tier)
+        return tier, ranges[part], len(ranges) == 1
+
+    def _is_kept(self, shard: int) -> bool:
+        tier, (_, last), whole = self._tier(shard)
+        name = self.plan.folders[shard]
+        size = _size(store.scratch_file(self.table, name))
+        wanted = _payoff_bytes(self.game, tier) * last // max(self.game.rows(tier), 1)
+        if whole:
+            return size == wanted
+        return size >= wanted and store.kept_mark(self.table, name).exists()
 
     def _keep(self, shard: int) -> None:
-        path = store.scratch_file(self.table, self.plan.folders[shard])
-        os.replace(store.beside(path), path)
+        name = self.plan.folders[shard]
+        if self._tier(shard)[2]:
+            path = store.scratch_file(self.table, name)
+            os.replace(store.beside(path), path)
+        else:
+            store.kept_mark(self.table, name).touch()
+
+    def _drop(self, shard: int) -> None:
+        """Nobody reads the shard any more; of a tier in parts the file goes with the last one."""
+        name = self.plan.folders[shard]
+        mark = store.kept_mark(self.table, name)
+        mark.unlink(missing_ok=True)
+        if not list(mark.parent.glob(mark.name.partition("#")[0] + "#*.kept")):
+            store.scratch_file(self.table, name).unlink(missing_ok=True)
 
     def _commit(self, receipt: Receipt) -> None:
         assert receipt.file is not None
-        folder, tier = self.plan.folders[receipt.shard], self.game.tiers()[receipt.shard]
+        folder, (tier, (start, _), _) = self.plan.folders[receipt.shard], self._tier(receipt.shard)
         path = store.tier_file(self.table, folder)
         store.replace(store.beside(path), path, self.table, self.flushed)
         number = self.game.tier_number(tier)
-        first, last = key_range(number, receipt.file.rows)
+        first, last = key_range(number, receipt.file.rows, start)
         entry = FileEntry(
             number, receipt.file.rows, receipt.file.row_group_rows, first, last,
             receipt.file.bytes, receipt.file.sha256, receipt.file.error,

@@ -9,14 +9,15 @@
     solve_id                       the first 12 digits of the hash of all of the above that changes
                                    values or rows; the directory's name
     columns, payoffs               names
-    tiers                          how many tiers the table has when complete; 1 for roots
+    tiers                          how many files the table has when complete, one a part of a
+                                   tier; 1 for roots
     roots                          null for a full table; for what lies below some roots: from
                                    (their fields), max_depth, using (a table's directory and its
                                    solve id), or null each
     shards                         while such a search runs: by name, its rows, bytes, states solved
-    files                          by folder: tier (number), rows, row_group_rows, first_key,
-                                   last_key, bytes, sha256, error (the bound on a stored payoff's),
-                                   seconds (solving, writing)
+    files                          by name (folder, and #part): tier (number), rows,
+                                   row_group_rows, first_key, last_key, bytes, sha256, error
+                                   (the bound on a stored payoff's), seconds (solving, writing)
     complete                       whether every tier is there
     scratch_boot                   the run of the machine that wrote scratch/, "" when complete
     checksum                       SHA-256 of everything above as compact JSON
@@ -174,7 +175,7 @@ def new_manifest(
         assert isinstance(game, TieredGame)
         constant = list(game.tier_fields(game.tiers()[0]))
         columns = constant + [name for name in columns if name not in constant]
-        tiers = len(game.tiers())
+        tiers = sum(len(game.parts(tier)) for tier in game.tiers())
     return Manifest(
         format=FORMAT,
         game=board.game,
@@ -193,9 +194,10 @@ def new_manifest(
     )
 
 
-def key_range(tier_number: int, rows: int) -> tuple[int, int]:
-    """The first and the last key of a tier."""
-    return tier_number << KEY_SHIFT, (tier_number << KEY_SHIFT) + rows - 1
+def key_range(tier_number: int, rows: int, start: int = 0) -> tuple[int, int]:
+    """The first and the last key of `rows` rows of a tier, from row `start` on."""
+    first = (tier_number << KEY_SHIFT) + start
+    return first, first + rows - 1
 
 
 def _checksum(form: dict[str, Any]) -> str:

@@ -28,13 +28,15 @@ from solver.keys import Keys, unpack_all
 class PayoffTable:
     """n states: keys uint64 (n,), values float64 (n, columns), best int64 (n,), status uint8 (n,).
 
-    best: an action or a code of `solver.walk`; status: an index into `store.STATUS`.
+    best: an action or a code of `solver.walk`; status: an index into `store.STATUS`. gap: float64
+    (n,), of a cycle that was solved between bounds, at its state of the lowest key, else 0.
     """
 
     keys: Keys
     values: Floats
     best: Ints
     status: NDArray[np.uint8]
+    gap: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -52,6 +54,8 @@ def merge(game: Game, tables: Sequence[PayoffTable]) -> tuple[PayoffTable, int]:
     values = np.concatenate([table.values for table in tables])[order]
     best = np.concatenate([table.best for table in tables])[order]
     status = np.concatenate([table.status for table in tables])[order]
+    gaps = [np.zeros(len(table)) if table.gap is None else table.gap for table in tables]
+    gap = np.concatenate(gaps)[order]
     first = np.ones(len(keys), bool)
     first[1:] = keys[1:] != keys[:-1]
     again = np.flatnonzero(~first)
@@ -64,13 +68,16 @@ def merge(game: Game, tables: Sequence[PayoffTable]) -> tuple[PayoffTable, int]:
             f"two shards disagree on {state}: {values[x - 1].tolist()} and {values[x].tolist()}, "
             f"actions {best[x - 1]} and {best[x]}; nothing was written"
         )
-    return PayoffTable(keys[first], values[first], best[first], status[first]), len(again)
+    return PayoffTable(keys[first], values[first], best[first], status[first], gap[first]), len(
+        again
+    )
 
 
 def write_shard(table: PayoffTable, path: Path) -> None:
     """Write a shard's table to `path` and flush it; the caller renames."""
     path.parent.mkdir(parents=True, exist_ok=True)
     columns = {"key": table.keys, "best": table.best, "status": table.status}
+    columns |= {"gap": np.zeros(len(table)) if table.gap is None else table.gap}
     columns |= {f"value_{i}": table.values[:, i] for i in range(table.values.shape[1])}
     batch = pa.RecordBatch.from_pydict({name: pa.array(c) for name, c in columns.items()})
     with path.open("wb") as file:
@@ -88,4 +95,4 @@ def read_shard(path: Path) -> PayoffTable:
         columns = [np.array(column.to_numpy()) for column in read.columns]  # compiled code writes
     except (OSError, pa.ArrowException) as error:
         raise CorruptTableError(f"{path}: {' '.join(str(error).split())[:120]}") from None
-    return PayoffTable(columns[0], np.stack(columns[3:], axis=1), columns[1], columns[2])
+    return PayoffTable(columns[0], np.stack(columns[4:], axis=1), *columns[1:4])

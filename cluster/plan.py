@@ -1,7 +1,7 @@
 """The plan of a solve: shards, rows, bytes, memory, seconds, before any of it is spent.
 
 Pure: no Ray, no disk. Rows and memory are exact; bytes and seconds are predictions from the
-constants below, which `luckbase bench` measures on any machine.
+constants below and the game's own (`tier_seconds`), which `luckbase bench` measures on any machine.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from cluster.schedule import Commit, Drop, Schedule, Shard
-from cluster.store import row_group_rows, tier_folder
+from cluster.store import part_name, row_group_rows
 from solver.game import TieredGame
 
-SOLVE_NS = 18.0
-"""Nanoseconds a state in the kernel, one core; children's pages and the whammy faces included."""
 WRITE_NS = 68.0
 """Nanoseconds a state to encode, compress, flush and read back, one core."""
 SHARD_SECONDS = 0.03
 """What a shard costs beside its states: files, flushes, a manifest line."""
-BYTES_A_ROW = 5.3
-"""Bytes a state of a table on disk."""
+BYTES_A_ROW = {np.dtype(np.float32): 5.3, np.dtype(np.float64): 14.0}
+"""Bytes a state of a table on disk, by how its payoffs are stored."""
 IN_PROCESS_SECONDS = 30.0
 """Below this much work everything runs in this process: starting Ray takes 3 to 5 s."""
 PROCESS_BYTES = 300 << 20
@@ -37,13 +37,15 @@ BUFFER_BYTES_A_ROW = 400
 class Plan:
     """What a solve will do.
 
-    shards: one a tier, children first. folders: their names in the table. rows: states.
+    shards: one a part of a tier, children first. folders: their names in the table. parts: (index
+    of the tier, part) of each. rows: states.
     table_bytes: of the files. scratch_bytes: about the most that is kept for other shards at once.
     shard_memory: the most that one shard needs. seconds: of one core.
     """
 
     shards: tuple[Shard, ...]
     folders: tuple[str, ...]
+    parts: tuple[tuple[int, int], ...]
     rows: int
     table_bytes: int
     scratch_bytes: int
@@ -77,27 +79,39 @@ def make_plan(game: TieredGame[Any], workers: int = 1) -> Plan:
 def _make_plan(game: TieredGame[Any], workers: int) -> Plan:
     tiers = list(game.tiers())
     index = {tier: i for i, tier in enumerate(tiers)}
-    shards = []
+    shards: list[Shard] = []
+    folders: list[str] = []
+    parts: list[tuple[int, int]] = []
+    of_tier: list[list[int]] = []
     for i, tier in enumerate(tiers):
-        children = tuple(sorted(index[child] for child in game.children(tier)))
-        own = payoff_bytes(game, tier)
-        read = sorted((payoff_bytes(game, tiers[c]) for c in children), reverse=True)
+        below = sorted(index[child] for child in game.children(tier))
+        read = sorted((payoff_bytes(game, tiers[c]) for c in below), reverse=True)
         mapped = sum(read[:1]) + round(TOUCHED_SHARE * sum(read[1:]))
-        memory = (
-            own + mapped + BUFFER_BYTES_A_ROW * min(row_group_rows(game, tier), game.rows(tier))
-        )
-        shards.append(Shard(i, game.tier_name(tier), children, game.rows(tier), memory))
+        children = tuple(shard for c in below for shard in of_tier[c])
+        ranges = game.parts(tier)
+        of_tier.append(list(range(len(shards), len(shards) + len(ranges))))
+        for part, (start, stop) in enumerate(ranges):
+            own = payoff_bytes(game, tier) * (stop - start) // max(game.rows(tier), 1)
+            group = min(row_group_rows(game, tier), stop - start)
+            memory = own + mapped + BUFFER_BYTES_A_ROW * group
+            name = game.tier_name(tier)
+            name += f", part {part + 1} of {len(ranges)}" if len(ranges) > 1 else ""
+            shards.append(Shard(len(shards), name, children, stop - start, memory))
+            folders.append(part_name(game, tier, part))
+            parts.append((i, part))
     rows = sum(shard.rows for shard in shards)
-    kept = {i: payoff_bytes(game, tier) for i, tier in enumerate(tiers)}
+    kept = {s.index: payoff_bytes(game, tiers[parts[s.index][0]]) * s.rows
+            // max(game.rows(tiers[parts[s.index][0]]), 1) for s in shards}  # fmt: skip
     return Plan(
         tuple(shards),
-        tuple(tier_folder(game, tier) for tier in tiers),
+        tuple(folders),
+        tuple(parts),
         rows,
-        round(rows * BYTES_A_ROW),
+        round(rows * BYTES_A_ROW[np.dtype(game.payoff_type)]),
         # Shards that finish out of turn keep a few more than the walk in turn does.
         peak_scratch(shards, kept, workers) + 2 * (workers - 1) * _largest_kept(shards, kept),
         max(shard.memory for shard in shards),
-        rows * (SOLVE_NS + WRITE_NS) * 1e-9 + SHARD_SECONDS * len(shards),
+        sum(map(game.tier_seconds, tiers)) + rows * WRITE_NS * 1e-9 + SHARD_SECONDS * len(shards),
     )
 
 

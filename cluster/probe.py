@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from cluster.answer import Table
 from cluster.manifest import FileEntry, Manifest, read_manifest
-from cluster.store import tier_file
+from cluster.store import KEY_SHIFT, tier_file
 from solver import load_tiered_game
 from solver.backup import final_payoffs
 from solver.board import board_from_canonical
@@ -60,38 +60,54 @@ class TierTable(Table):
         self._groups.clear()
 
     @cached_property
-    def _entries(self) -> dict[int, tuple[str, FileEntry]]:
-        return {entry.tier: (name, entry) for name, entry in self.manifest.files.items()}
+    def _entries(self) -> list[tuple[str, FileEntry]]:
+        """The files by ascending key."""
+        return sorted(self.manifest.files.items(), key=lambda item: item[1].first_key)
+
+    @cached_property
+    def _bounds(self) -> tuple[Ints, Ints]:
+        """The first and the last key of each file."""
+        keys = [(entry.first_key, entry.last_key) for _, entry in self._entries]
+        first, last = np.array(keys, np.int64).reshape(-1, 2).T
+        return first, last
 
     # --- payoffs -----------------------------------------------------------------------------
 
     def holds(self, states: Ints) -> NDArray[np.bool_]:
-        numbers, _ = self.game.locate(states)
-        held: NDArray[np.bool_] = np.isin(numbers, list(self._entries))
-        return held
+        return self._place(states)[1] >= 0
 
     def why_outside(self, state: Ints) -> str | None:
         return self.game.why_outside(state)
 
+    def _place(self, states: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        """(key, file's index or -1, whether the game is over) of states (n, fields)."""
+        numbers, rows = self.game.locate(states)
+        keys = (numbers << KEY_SHIFT) + rows
+        first, last = self._bounds
+        at = np.searchsorted(first, keys, side="right") - 1
+        inside = (at >= 0) & (numbers >= 0)
+        if len(last):
+            inside &= keys <= last[at]
+        return keys, np.where(inside, at, -1), numbers < 0
+
     def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         states = np.ascontiguousarray(np.asarray(states, np.int64))
-        numbers, rows = self.game.locate(states)
+        keys, files, over = self._place(states)
         payoffs = np.zeros((len(states), self.game.players))
-        over = numbers < 0
         if over.any():
             payoffs[over] = final_payoffs(self.game, states[over])
-        found = over | np.isin(numbers, list(self._entries))
-        order = np.lexsort((rows, numbers))
-        order = order[found[order] & ~over[order]]
-        jobs = [(self._entries[int(numbers[at[0]])][1], at) for at in _runs(order, numbers[order])]
-        groups = [np.unique(rows[at] // entry.row_group_rows) for entry, at in jobs]
+        order = np.lexsort((keys, files))
+        order = order[files[order] >= 0]
+        rows = keys - (self._bounds[0][files] if len(self._entries) else 0)
+        jobs = [(int(files[at[0]]), at) for at in _runs(order, files[order])]
+        groups = [np.unique(rows[at] // self._group_rows(i)) for i, at in jobs]
         if sum(map(len, groups)) <= CACHED_GROUPS:
-            for (entry, at), wanted in zip(jobs, groups, strict=True):
-                self._look(entry, wanted, at, rows, payoffs)
+            for (i, at), wanted in zip(jobs, groups, strict=True):
+                self._look(i, wanted, at, rows, payoffs)
         else:
             parts = [
-                (entry, part, at)
-                for (entry, at), wanted in zip(jobs, groups, strict=True)
+                (i, part, at)
+                for (i, at), wanted in zip(jobs, groups, strict=True)
                 for part in np.array_split(wanted, -(-len(wanted) // GROUPS_A_JOB))
             ]
             with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -99,88 +115,96 @@ class TierTable(Table):
                     pool.submit(self._look_through, *part, rows, payoffs) for part in parts
                 ]:
                     done.result()
-        return payoffs, found
+        swapped = self.game.swapped(states) & (files >= 0)
+        payoffs[swapped] = payoffs[swapped][:, ::-1]
+        return payoffs, over | (files >= 0)
 
-    def _look(self, entry: FileEntry, groups: Ints, at: Ints, rows: Ints, payoffs: Floats) -> None:
-        """Fill payoffs[at] from few row groups, which are remembered."""
+    def _group_rows(self, i: int) -> int:
+        return self._entries[i][1].row_group_rows
+
+    def _look(self, i: int, groups: Ints, at: Ints, rows: Ints, payoffs: Floats) -> None:
+        """Fill payoffs[at] from few row groups of file i, which are remembered."""
+        size = self._group_rows(i)
         for group in groups:
-            key = (entry.tier, int(group))
+            key = (i, int(group))
             if key not in self._groups:
-                columns = self._decode(self._file(entry), entry, [int(group)])
+                columns = self._decode(self._file(i), i, [int(group)])
                 self._groups[key] = np.stack(columns, axis=1)
                 if len(self._groups) > CACHED_GROUPS:
                     self._groups.popitem(last=False)
             self._groups.move_to_end(key)
-            inside = rows[at] // entry.row_group_rows == group
-            payoffs[at[inside]] = self._groups[key][rows[at[inside]] % entry.row_group_rows]
+            inside = rows[at] // size == group
+            payoffs[at[inside]] = self._groups[key][rows[at[inside]] % size]
 
-    def _look_through(
-        self, entry: FileEntry, groups: Ints, at: Ints, rows: Ints, payoffs: Floats
-    ) -> None:
-        """Fill the payoffs of those in `at` (sorted by row) that lie in many row groups.
+    def _look_through(self, i: int, groups: Ints, at: Ints, rows: Ints, payoffs: Floats) -> None:
+        """Fill the payoffs of those in `at` (sorted by row) that lie in many row groups of file i.
 
         A thread's share: a file handle of its own, several groups a read, nothing remembered.
         """
-        size = entry.row_group_rows
+        size = self._group_rows(i)
         of = rows[at] // size
-        with self._open(entry) as file:
+        with self._open(i) as file:
             for span in np.array_split(groups, -(-len(groups) // GROUPS_A_READ)):
                 first, last = np.searchsorted(of, [span[0], span[-1] + 1])
                 wanted = at[first:last]
                 position = np.searchsorted(span, of[first:last]) * size + rows[wanted] % size
-                for i, column in enumerate(self._decode(file, entry, span.tolist())):
-                    payoffs[wanted, i] = column[position]
+                for c, column in enumerate(self._decode(file, i, span.tolist())):
+                    payoffs[wanted, c] = column[position]
 
     def _decode(
-        self, file: pq.ParquetFile, entry: FileEntry, groups: list[int]
-    ) -> list[NDArray[np.float32]]:
+        self, file: pq.ParquetFile, i: int, groups: list[int]
+    ) -> list[NDArray[np.floating[Any]]]:
         """The payoffs in some row groups, behind one another: a column a player."""
         try:
             read = file.read_row_groups(groups, columns=self.manifest.payoffs, use_threads=False)
         except (OSError, pa.ArrowException, IndexError) as error:
-            raise CorruptTableError(f"{self._path(entry)}: {_line(error)}") from None
+            raise CorruptTableError(f"{self._path(i)}: {_line(error)}") from None
         return [column.to_numpy() for column in read.columns]
 
-    def _path(self, entry: FileEntry) -> Path:
-        return tier_file(self.path, self._entries[entry.tier][0])
+    def _path(self, i: int) -> Path:
+        return tier_file(self.path, self._entries[i][0])
 
-    def _open(self, entry: FileEntry) -> pq.ParquetFile:
+    def _open(self, i: int) -> pq.ParquetFile:
         try:
-            return pq.ParquetFile(self._path(entry))
+            return pq.ParquetFile(self._path(i))
         except (OSError, pa.ArrowException) as error:
-            raise CorruptTableError(f"{self._path(entry)}: {_line(error)}") from None
+            raise CorruptTableError(f"{self._path(i)}: {_line(error)}") from None
 
-    def _file(self, entry: FileEntry) -> pq.ParquetFile:
-        if entry.tier not in self._files:
-            self._files[entry.tier] = self._open(entry)
-        return self._files[entry.tier]
+    def _file(self, i: int) -> pq.ParquetFile:
+        if i not in self._files:
+            self._files[i] = self._open(i)
+        return self._files[i]
 
     # --- rows --------------------------------------------------------------------------------
 
     def draw(self, count: int, seed: int) -> Iterator[Ints]:
-        tiers = self.game.tier_of_number()
-        entries = sorted(self.manifest.files.values(), key=lambda entry: entry.first_key)
-        ends = np.cumsum([entry.rows for entry in entries])
+        ends = np.cumsum([entry.rows for _, entry in self._entries])
         rng = np.random.default_rng(seed)
         drawn = np.sort(rng.integers(0, int(ends[-1]), count)) if len(ends) else np.empty(0, int)
         # One pass over the table for a sample of any usual size: children lie all over it.
         for part in np.array_split(drawn, max(1, -(-len(drawn) // (4 * PIECE)))):
             owner = np.searchsorted(ends, part, side="right")
             states = [
-                self.game.states_at(
-                    tiers[entries[i].tier], part[owner == i] - (ends[i] - entries[i].rows)
-                )
+                self._states(int(i), part[owner == i] - (ends[i] - self._entries[i][1].rows))
                 for i in np.unique(owner)
             ]
             if states:
                 yield np.concatenate(states)
 
     def all_states(self) -> Iterator[Ints]:
-        tiers = self.game.tier_of_number()
-        for entry in sorted(self.manifest.files.values(), key=lambda entry: entry.first_key):
+        for i, (_, entry) in enumerate(self._entries):
             for start in range(0, entry.rows, PIECE):
-                rows = np.arange(start, min(start + PIECE, entry.rows))
-                yield self.game.states_at(tiers[entry.tier], rows)
+                yield self._states(i, np.arange(start, min(start + PIECE, entry.rows)))
+
+    def _states(self, i: int, rows: Ints) -> Ints:
+        """The states at rows of file i."""
+        entry = self._entries[i][1]
+        start = entry.first_key - (entry.tier << KEY_SHIFT)
+        return self.game.states_at(self._tiers[entry.tier], start + rows)
+
+    @cached_property
+    def _tiers(self) -> dict[int, Any]:
+        return self.game.tier_of_number()
 
 
 def open_table(path: str | os.PathLike[str]) -> Table:

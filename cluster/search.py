@@ -354,6 +354,8 @@ class _Search:
 
     def _commit(self, solved: PayoffTable) -> None:
         path = store.tier_file(self.table, "")
+        if solved.gap is not None:
+            self.error += float(solved.gap.sum()) / 2
         receipt = store.write_states(self.game, solved, self.error, store.beside(path))
         store.replace(store.beside(path), path, self.table, self.flushed)
         first, last = (int(solved.keys[i]) if len(solved) else 0 for i in (0, -1))

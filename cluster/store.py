@@ -9,7 +9,7 @@ Format 1, of a table's directory ``results/<game>/<board>/<solve id>/``::
                                        no folder where a game is one tier, without such columns
     scratch/<tier>.f64                 while solving only: a tier's payoffs as the kernel left them,
                                        raw float64, for the tiers that read it; of a tier of several
-                                       parts one file, and a ``.part-001`` for each part that is in
+                                       parts one file, and an empty ``<part>.kept`` for each part
     scratch/<shard>.arrow              while searching only: a shard's payoffs (`cluster.merge`)
 
 Rows stand in the order of the tier's keys: row i of the file is the state with key tier << 40 | i.
@@ -83,14 +83,27 @@ def tier_folder(game: TieredGame[Any], tier: Any) -> str:
     return "/".join(f"{name}={value}" for name, value in game.tier_fields(tier).items())
 
 
-def tier_file(table: Path, folder: str) -> Path:
-    """The Parquet file of a tier."""
-    return table / "tiers" / folder / "payoffs.parquet"
+def part_name(game: TieredGame[Any], tier: Any, part: int) -> str:
+    """A part's name in the manifest: its tier's folder, and ``#003`` where there are several."""
+    folder = tier_folder(game, tier)
+    return folder if len(game.parts(tier)) == 1 else f"{folder}#{part:03d}"
 
 
-def scratch_file(table: Path, folder: str) -> Path:
-    """The raw payoffs of a tier, kept while other tiers still read them."""
+def tier_file(table: Path, name: str) -> Path:
+    """The Parquet file of a tier, or of a part of one."""
+    folder, _, part = name.partition("#")
+    return table / "tiers" / folder / (f"payoffs-{part}.parquet" if part else "payoffs.parquet")
+
+
+def scratch_file(table: Path, name: str) -> Path:
+    """The raw payoffs of a tier with all its parts, kept while other tiers still read them."""
+    folder = name.partition("#")[0]
     return table / "scratch" / f"{folder.replace('/', ',') or 'payoffs'}.f64"
+
+
+def kept_mark(table: Path, name: str) -> Path:
+    """What says that a part's payoffs are in its tier's scratch file."""
+    return table / "scratch" / f"{name.replace('/', ',')}.kept"
 
 
 def shard_file(table: Path, name: str) -> Path:
@@ -121,20 +134,21 @@ def rounding(game: Game, stored: type[np.floating[Any]]) -> float:
 
 
 def write_tier(
-    game: TieredGame[Any], tier: Any, payoffs: Floats, error: float, path: Path
+    game: TieredGame[Any], tier: Any, payoffs: Floats, error: float, path: Path, part: int = 0
 ) -> FileReceipt:
-    """Write a tier's table to `path`, flush it and read it back; `payoffs` as the kernel left them,
-    within `error` of the exact ones.
+    """Write the table of a part of a tier to `path`, flush it and read it back; `payoffs` as the
+    kernel left them, within `error` of the exact ones.
 
     The caller renames. Raises OSError where the disk does.
     """
-    rows, group = game.rows(tier), row_group_rows(game, tier)
+    first, last = game.parts(tier)[part]
+    rows, group = last - first, row_group_rows(game, tier)
     total = error + rounding(game, game.payoff_type)
     about = _about(game.board, tier_folder(game, tier), total)
     names = payoff_columns(game)
 
     def batch(start: int, stop: int) -> dict[str, NDArray[Any]]:
-        states = game.state_rows(tier, start, stop)
+        states = game.state_rows(tier, first + start, first + stop)
         values = game.payoff_rows(tier, payoffs, start, stop)
         return {**states, **dict(zip(names, values, strict=True))}
 
@@ -231,11 +245,13 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_scratch(payoffs: Floats, path: Path) -> None:
-    """Keep a tier's payoffs for the tiers that read it; flushed only where a restart can not be
-    told from a crash (see `boot`)."""
+def write_scratch(payoffs: Floats, path: Path, first: int | None = None) -> None:
+    """Keep a tier's payoffs for the tiers that read it, or a part's, from number `first` on in the
+    tier's file; flushed only where a restart can not be told from a crash (see `boot`)."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
+    flags = os.O_RDWR | os.O_CREAT | (os.O_TRUNC if first is None else 0)
+    with os.fdopen(os.open(path, flags, 0o644), "r+b") as file:
+        file.seek(8 * (first or 0))
         payoffs.tofile(file)
         if boot() is None:
             os.fsync(file.fileno())

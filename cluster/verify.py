@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from cluster.answer import Table
 from cluster.manifest import NAME, FileEntry, key_range, solve_id
 from cluster.probe import TierTable
-from cluster.store import row_group_rows, sha256_of, tier_file, tier_folder
+from cluster.store import part_name, row_group_rows, sha256_of, tier_file
 from solver.board import board_hash
 from solver.game import TieredGame
 
@@ -52,7 +52,11 @@ def check_files(table: Table, on_file: Callable[[int, int], None] = lambda i, n:
         faults.append(f"{NAME}: its hashes are not those of the board that it holds")
     expected: dict[str, Any] = {"": None}
     if isinstance(table, TierTable):
-        expected = {tier_folder(table.game, tier): tier for tier in table.game.tiers()}
+        expected = {
+            part_name(table.game, tier, part): (tier, rows)
+            for tier in table.game.tiers()
+            for part, rows in enumerate(table.game.parts(tier))
+        }
     if manifest.complete and set(expected) != set(manifest.files):
         faults.append(f"{NAME}: says complete, and does not name the board's {len(expected)} tiers")
     for i, (folder, entry) in enumerate(sorted(manifest.files.items())):
@@ -61,7 +65,8 @@ def check_files(table: Table, on_file: Callable[[int, int], None] = lambda i, n:
             faults.append(f"{NAME}: names {folder}, which is no tier of this board")
             continue
         if isinstance(table, TierTable):
-            faults += _check_entry(table.game, folder, expected[folder], entry)
+            tier, part = expected[folder]
+            faults += _check_entry(table.game, folder, tier, part, entry)
         path = tier_file(table.path, folder)
         faults += _check_file(path, entry.bytes, entry.sha256, entry.rows)
     known = {tier_file(table.path, folder) for folder in manifest.files}
@@ -71,10 +76,12 @@ def check_files(table: Table, on_file: Callable[[int, int], None] = lambda i, n:
     return faults
 
 
-def _check_entry(game: TieredGame[Any], folder: str, tier: Any, entry: FileEntry) -> list[str]:
-    number, rows = game.tier_number(tier), game.rows(tier)
+def _check_entry(
+    game: TieredGame[Any], folder: str, tier: Any, part: tuple[int, int], entry: FileEntry
+) -> list[str]:
+    number, rows = game.tier_number(tier), part[1] - part[0]
     said = (entry.tier, entry.rows, entry.row_group_rows, (entry.first_key, entry.last_key))
-    right = (number, rows, row_group_rows(game, tier), key_range(number, rows))
+    right = (number, rows, row_group_rows(game, tier), key_range(number, rows, part[0]))
     wrong = f"{NAME}: {folder}: its rows or keys are not those of the tier"
     return [] if said == right else [wrong]
 

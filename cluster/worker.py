@@ -1,9 +1,9 @@
 """What a worker does: solve one shard and write its files beside their places.
 
-`work` is the only function that runs elsewhere. A shard of a full table is a tier (`solve_shard`):
-it reads the children's payoffs from the table's scratch folder. A shard of a search is a share of a
-frontier (`solve_subtrees`): everything below some states. Either way a receipt comes back, no data:
-the disk is shared. The driver puts the files in their place.
+`work` is the only function that runs elsewhere. A shard of a full table is a tier or a part of one
+(`solve_shard`): it reads the children's payoffs from the table's scratch folder. A shard of a
+search is a share of a frontier (`solve_subtrees`): everything below some states. Either way a
+receipt comes back, no data: the disk is shared. The driver puts the files in their place.
 
 A worker keeps the graph of a search from one of its shards to the next and takes in what others
 have finished meanwhile, so it solves nothing twice that was finished when it began.
@@ -28,6 +28,7 @@ from cluster.merge import PayoffTable, read_shard, write_shard
 from cluster.store import (
     FileReceipt,
     beside,
+    part_name,
     read_scratch,
     scratch_file,
     shard_file,
@@ -46,11 +47,13 @@ from solver.walk import MIXED, UNDECIDED
 
 @dataclass(frozen=True)
 class Task:
-    """One shard: the tier with this index in the board's plan; what of it is wanted."""
+    """One shard: a part of the tier with this index in the board's plan; what of it is wanted."""
 
     board: Board
     table: Path
     shard: int
+    tier: int
+    part: int
     commit: bool
     keep: bool
 
@@ -125,21 +128,29 @@ def _game(board: Board) -> TieredGame[Any]:
 def solve_shard(task: Task, stop: Callable[[], bool] = lambda: False) -> Receipt:
     """Solve a shard and write its files beside their places. Raises Stopped when told to stop."""
     game = _game(task.board)
-    tier = game.tiers()[task.shard]
-    folder = tier_folder(game, tier)
+    tier = game.tiers()[task.tier]
+    name = part_name(game, tier, task.part)
+    first, last = game.parts(tier)[task.part]
+    whole = last - first == game.rows(tier)
+    shape = game.shape(tier)
 
     def fetch(child: Any) -> Floats:
         return read_scratch(scratch_file(task.table, tier_folder(game, child)), game.shape(child))
 
     started = time.perf_counter()
-    payoffs = _buffer(game.shape(tier))
-    error = game.solve_tier(tier, payoffs, fetch, stop)
+    payoffs = _buffer(shape if whole else (last - first, *shape[1:]))
+    error = game.solve_tier(tier, payoffs, fetch, stop, task.part)
     seconds = time.perf_counter() - started
     if task.keep:
-        write_scratch(payoffs, beside(scratch_file(task.table, folder)))
+        path = scratch_file(task.table, name)
+        if whole:
+            write_scratch(payoffs, beside(path))
+        else:
+            write_scratch(payoffs, path, first * (payoffs.size // (last - first)))
     file = None
     if task.commit:
-        file = write_tier(game, tier, payoffs, error, beside(tier_file(task.table, folder)))
+        path = beside(tier_file(task.table, name))
+        file = write_tier(game, tier, payoffs, error, path, task.part)
     return Receipt(task.shard, file, seconds, os.getpid(), peak_memory())
 
 
@@ -171,8 +182,11 @@ def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
     """The states from number `start` on that a graph has solved itself and that are not over."""
     best = graph.best[start:]
     at = start + np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))
-    none = np.zeros(len(at), np.uint8)
-    return PayoffTable(graph.keys_at(at), graph.values[at], graph.best[at], none)
+    gap = np.zeros(len(at))
+    gapped = np.array(sorted(number for number in graph.gaps if number >= start), np.int64)
+    gap[np.searchsorted(at, gapped)] = [graph.gaps[int(number)] for number in gapped]
+    status = np.zeros(len(at), np.uint8)
+    return PayoffTable(graph.keys_at(at), graph.values[at], graph.best[at], status, gap)
 
 
 def _graph_of(task: SubtreesTask, stop: Callable[[], bool]) -> tuple[Graph, set[str]]:

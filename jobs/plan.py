@@ -37,16 +37,19 @@ def plan(
     made = make_plan(game, count)
     budget = int(memory * 1e9) if memory is not None else int(free_memory() * MEMORY_SHARE)
     levels: dict[Any, list[int]] = {}
-    for shard, tier in zip(made.shards, game.tiers(), strict=True):
-        fields = game.tier_fields(tier).items()
-        level = levels.setdefault(next(iter(fields), (game.tier_name(tier), "")), [0, 0, 0])
+    tiers = game.tiers()
+    for shard, (index, _) in zip(made.shards, made.parts, strict=True):
+        fields = game.tier_fields(tiers[index])
+        none = (game.tier_name(tiers[index]), "")
+        level = levels.setdefault(next(iter(fields.items()), none), [0, 0, 0])
         level[0] += 1
         level[1] += shard.rows
         level[2] = max(level[2], shard.memory)
     if as_json:
         said = {
             "board": game.board.name,
-            "tiers": len(made.shards),
+            "tiers": len(tiers),
+            "shards": len(made.shards),
             "states": made.rows,
             "table_bytes": made.table_bytes,
             "scratch_bytes": made.scratch_bytes,
@@ -63,7 +66,7 @@ def plan(
         ]
         rows.append(("all", str(len(made.shards)), render.count(made.rows), ""))
         render.print_table(
-            f"The plan for {game.board.name}", ("", "tiers", "states", "memory a tier"), rows,
+            f"The plan for {game.board.name}", ("", "shards", "states", "memory a shard"), rows,
             sys.stdout,
         )  # fmt: skip
         how = "Ray workers" if not made.in_process(count) else "threads of this process"

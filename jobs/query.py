@@ -55,13 +55,13 @@ def query(
             answer_batch(opened, batch, out, best)
             return
         state = opened.game.parse(options.read_fields(fields or []))
-        above = opened.why_outside(state) is not None
+        above = opened.why_outside(state) is not None and not opened.one_step_above(state)
         if above:
             from cluster.above import answer_by_search
 
             answer = answer_by_search(opened, state, max_states)
         else:
-            answer = opened.answers(state.reshape(1, -1))[0]
+            answer = opened.ask(options.read_fields(fields or []))
     if as_json:
         print(json.dumps(answer.as_json()))
     else:
@@ -81,8 +81,10 @@ def warn_if_stale(path: Path) -> None:
 
 def _print(answer: Answer, payoff_name: str) -> None:
     print(f"{answer.board}  {render.fields(answer.state, '  ')}")
-    if answer.to_act is None:
-        print("the game is over")
+    if answer.strategies is not None:
+        _print_strategies(answer)
+    elif answer.to_act is None:
+        print("nobody chooses here" if answer.error else "the game is over")
     elif len(answer.actions) > 1:
         toss = "  (a toss-up)" if answer.toss_up else ""
         best = answer.best or "not decided by these bounds"
@@ -97,6 +99,20 @@ def _print(answer: Answer, payoff_name: str) -> None:
         print("between these bounds: the search was cut")
     else:
         print(f"each within {answer.error:.1e}, from the {answer.source}")
+
+
+def _print_strategies(answer: Answer) -> None:
+    """Both sides' optimal lotteries, and how far the chances may go in others."""
+    assert answer.strategies is not None
+    other = "; other strategies are optimal too" if answer.toss_up else ""
+    print(f"both choose at once; an optimal strategy of each{other}")
+    rows = []
+    for player, side in enumerate(answer.strategies):
+        for bid in side:
+            if bid.chance > 1e-9 or bid.most > 1e-4:
+                span = "" if bid.sure else f"{bid.least:.4f} – {bid.most:.4f}"
+                rows.append((f"player {player + 1}: {bid.name}", f"{bid.chance:.6f}", span))
+    render.print_table("", ("", "chance", "in any optimal one"), rows, sys.stdout)
 
 
 def _worth(value: tuple[float, ...], upper: tuple[float, ...] | None) -> list[str]:

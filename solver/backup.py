@@ -20,7 +20,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from solver.game import SUCCESSORS_TYPE, TERMINAL, Floats, Game, Ints
+from solver.game import JOINT, SIMULTANEOUS, SUCCESSORS_TYPE, TERMINAL, Floats, Game, Ints
 
 _i1, _i2 = types.int64[::1], types.int64[:, ::1]
 _f1, _f2 = types.float64[::1], types.float64[:, ::1]
@@ -137,6 +137,41 @@ def choose(values: Floats, actor: int, tolerance: float) -> int:
         if values[k, actor] > values[best, actor] + tolerance:
             best = k
     return best
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A simultaneous state's matrix game: rows, columns: the actions of players 0 and 1, ascending.
+    games: float64 (rows, columns), player 0's payoffs. total: what both players' payoffs sum to."""
+
+    rows: Ints
+    columns: Ints
+    games: Floats
+    total: float
+
+
+def joint(actions: Ints, values: Floats) -> Joint:
+    """The matrix game of joint actions (k,), rows slowest, and their payoffs (k, 2)."""
+    rows, columns = np.unique(actions // JOINT), np.unique(actions % JOINT)
+    games = np.ascontiguousarray(values[:, 0].reshape(len(rows), len(columns)))
+    return Joint(rows, columns, games, float(values[0].sum()))
+
+
+def payoffs_of(kinds: Ints, actors: Ints, q: ActionValues, tolerance: float) -> Floats:
+    """The payoffs (n, players) of n expanded states of any kind, from those of their actions."""
+    from solver import matrix_game
+
+    found = np.empty((len(kinds), q.values.shape[1]))
+    for x in range(len(kinds)):
+        here = slice(int(q.first[x]), int(q.first[x + 1]))
+        if kinds[x] == SIMULTANEOUS:
+            one = joint(q.actions[here], q.values[here])
+            value = float(matrix_game.solve(one.games[None]).values[0])
+            found[x] = value, one.total - value
+        else:
+            best = choose(q.values[here], max(int(actors[x]), 0), tolerance)
+            found[x] = q.values[here][best]
+    return found
 
 
 def final_payoffs(game: Game, states: Ints) -> Floats:

@@ -1,14 +1,17 @@
 """Strongly connected components of several states: solved as one piece, children known.
 
-Nothing chosen: the payoffs are the solution of linear equations. With P the chances between the
-members, and r what the edges pay plus what the children outside are worth::
+Small ones in which nothing is chosen are linear. With P the chances between the members, and r what
+the edges pay plus what the children outside are worth::
 
     V = r + P V,    (1 - P) V = r
 
 by Gaussian elimination with partial pivoting, in the order of the members' keys: the same bits
 whatever the search, and whatever the number of threads of a linear algebra library.
 
-A component with a choice in it is refused, naming a state.
+All others go to `solver.fixed_point`, which gives a lower and an upper payoff that are proved, or
+refuses in a sentence that names a state: a cycle that play need not leave, a choice on a cycle of a
+game that is not of one player or of two with payoffs of constant sum. A graph without bounds takes
+the middle of the two and keeps their gap (`Graph.gaps`).
 """
 
 from __future__ import annotations
@@ -20,17 +23,21 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from solver.backup import Edges, expand
+from solver import fixed_point
+from solver.backup import Edges, choose, expand
 from solver.errors import StateError
+from solver.fixed_point import FixedPoint
 from solver.game import Floats, Ints
 from solver.keys import pack_all
-from solver.walk import MIXED
+from solver.walk import MIXED, UNDECIDED, choose_by_bounds
 
 if TYPE_CHECKING:
     from solver.graph import Graph
 
-MOST_LINEAR = 3000
-"""Members of a component that is solved by elimination: 9 s."""
+MOST_LINEAR = 400
+"""Members of a component that is solved by elimination: 20 ms."""
+TOLERANCES = (1e-13, 1e-11, 1e-9)
+"""Gaps asked for, by the size of the payoffs; the next where float64 can not give the last."""
 
 _f2 = types.float64[:, ::1]
 
@@ -70,46 +77,110 @@ def eliminate(matrix, right):
     return True
 
 
-def solve_component(graph: Graph, members: NDArray[np.int32]) -> tuple[Floats, Ints]:
-    """(values (m, columns), best actions (m,)) of the members, sorted by key, of one component.
+def solve_component(graph: Graph, members: NDArray[np.int32]) -> tuple[Floats, Ints, float]:
+    """(values (m, columns), best actions (m,), gap of the bounds) of the members, sorted by key, of
+    one component.
 
     All else below them is solved in `graph`. Raises StateError for what is not covered.
     """
     game = graph.game
     edges = expand(game, graph.states(members))
     children = graph.look_up(pack_all(game.bits, edges.children))
+    weights, best, choice = _fixed(graph, members, edges)
+    kept = np.flatnonzero(weights > 0)  # what a policy never does may lead to states not met
+    owner = np.repeat(np.arange(len(members)), np.diff(edges.first))[kept]
     place = {int(x): i for i, x in enumerate(members)}
-    inside = np.array([place.get(int(y), -1) for y in children])
-    weights, best = _fixed(graph, members, edges)
-    if len(members) > MOST_LINEAR:
-        raise StateError(
-            f"{game.describe(graph.states(members[:1])[0])} lies on a cycle of {len(members)} "
-            f"states; the search solves cycles of at most {MOST_LINEAR}"
-        )
-    owner = np.repeat(np.arange(len(members)), np.diff(edges.first))
-    matrix = np.eye(len(members))
-    right = np.zeros((len(members), graph.columns))
-    rewards = np.tile(edges.rewards, graph.columns // game.players)
-    for k in range(len(owner)):  # in the order of the edges: sums with the same bits
-        i, weight = owner[k], weights[k]
-        if weight == 0.0:
-            continue  # an action that the policy never takes: its child may not have been met
-        right[i] += weight * rewards[k]
-        if inside[k] >= 0:
-            matrix[i, inside[k]] -= weight
-        else:
-            right[i] += weight * graph.values[children[k]]
-    if not eliminate(matrix, right):
-        raise StateError(
-            f"{game.describe(graph.states(members[:1])[0])} lies on a cycle that play may never "
-            "leave, so its payoff is not defined"
-        )
-    return right, best
+    local = np.array([place.get(int(y), -1) for y in children[kept]])
+    rewards = edges.rewards[kept]
+    if not choice and len(members) <= MOST_LINEAR:
+        matrix, right = np.eye(len(members)), np.zeros((len(members), graph.columns))
+        paid = np.tile(rewards, graph.columns // game.players)
+        for k in range(len(owner)):  # in the order of the edges: sums with the same bits
+            i, weight = owner[k], weights[kept[k]]
+            right[i] += weight * paid[k]
+            if local[k] >= 0:
+                matrix[i, local[k]] -= weight
+            else:
+                right[i] += weight * graph.values[children[kept[k]]]
+        if not eliminate(matrix, right):
+            raise StateError(
+                f"{game.describe(graph.states(members[:1])[0])} lies on a cycle that play may "
+                "never leave, so its payoff is not defined"
+            )
+        return right, best, 0.0
+    outside, which = np.unique(children[kept][local < 0], return_inverse=True)
+    local[local < 0] = len(members) + which
+    # What a policy has fixed is one lottery: its edges are one action.
+    acts = np.where(best[owner] == MIXED, 0, edges.actions[kept])
+    known = graph.values[outside]
+    first = np.searchsorted(owner, np.arange(len(members) + 1))
+    found = _certified(
+        graph, members, (first, acts, weights[kept], rewards, local, edges.actors),
+        known[:, : game.players], known[:, -game.players :],
+    )  # fmt: skip
+    values = np.concatenate([found.lower, found.upper], axis=1)
+    if graph.columns == game.players:
+        values = (found.lower + found.upper) / 2
+    if choice:
+        whole = np.concatenate([values, known])
+        order = np.where(local >= 0, local, 0)
+        _choose(graph, edges, kept, owner, acts, whole[order], best)
+    return values, best, found.gap
 
 
-def _fixed(graph: Graph, members: NDArray[np.int32], edges: Edges) -> tuple[Floats, Ints]:
-    """The weights of the edges with nothing left to choose, and each member's best action."""
+def _certified(
+    graph: Graph,
+    members: NDArray[np.int32],
+    flat: tuple[Ints, Ints, Floats, Floats, Ints, Ints],
+    lower: Floats,
+    upper: Floats,
+) -> FixedPoint:
+    game = graph.game
+    low, high = game.payoff_range
+    size = max(abs(low), abs(high))
+    describe = lambda x: str(game.describe(graph.states(members[x : x + 1])[0]))  # noqa: E731
+    for tolerance in TOLERANCES:
+        try:
+            return fixed_point.solve_component(
+                *flat, np.ascontiguousarray(lower), np.ascontiguousarray(upper), low, high,
+                tolerance * size, describe=describe,
+            )  # fmt: skip
+        except fixed_point.GapError:
+            if tolerance == TOLERANCES[-1]:
+                raise
+    raise AssertionError
+
+
+def _choose(
+    graph: Graph, edges: Edges, kept: Ints, owner: Ints, acts: Ints, below: Floats, best: Ints
+) -> None:
+    """Write the best actions where there is a choice, from the values (k, columns) of children."""
+    players = graph.game.players
+    paid = edges.weights[kept, None] * (
+        np.tile(edges.rewards[kept], below.shape[1] // players) + below
+    )
+    starts = np.ones(len(owner), bool)
+    starts[1:] = (owner[1:] != owner[:-1]) | (acts[1:] != acts[:-1])
+    at = np.flatnonzero(starts)
+    q, of = np.add.reduceat(paid, at, axis=0), owner[at]
+    bounds = np.searchsorted(of, np.arange(len(best) + 1))
+    out = np.empty(2 * players)
+    for i in range(len(best)):
+        here = slice(int(bounds[i]), int(bounds[i + 1]))
+        own, actor = np.ascontiguousarray(q[here]), int(edges.actors[i])
+        if len(own) < 2:
+            continue
+        taken = choose(own, actor, graph.tolerance)
+        if graph.bounds:
+            taken = int(choose_by_bounds(len(own), taken, actor, graph.tolerance, own, out))
+        best[i] = acts[at[here]][taken] if taken >= 0 else UNDECIDED
+
+
+def _fixed(graph: Graph, members: NDArray[np.int32], edges: Edges) -> tuple[Floats, Ints, bool]:
+    """The weights of the edges with the policy's chances in them, the action of each member that
+    has one only (or MIXED where the policy fixes it), and whether there is a choice left."""
     weights, best = edges.weights.copy(), np.empty(len(members), np.int64)
+    choice = False
     for i, x in enumerate(members):
         here = slice(int(edges.first[i]), int(edges.first[i + 1]))
         actions = edges.actions[here]
@@ -119,9 +190,6 @@ def _fixed(graph: Graph, members: NDArray[np.int32], edges: Edges) -> tuple[Floa
         if len(chances):
             weights[here] *= chances[[listed.index(action) for action in actions.tolist()]]
             best[i] = MIXED
-        elif len(listed) > 1:
-            raise StateError(
-                f"{graph.game.describe(graph.states(members[i : i + 1])[0])} lies on a cycle with "
-                "a choice in it; the search solves cycles without choices only"
-            )
-    return weights, best
+        else:
+            choice = choice or len(listed) > 1
+    return weights, best, choice

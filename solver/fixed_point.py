@@ -54,6 +54,10 @@ _i1, _f1 = types.int64[::1], types.float64[::1]
 _backed_up = types.Tuple((types.float64, types.int64, types.float64))  # type: ignore[no-untyped-call]
 
 
+class GapError(StateError):
+    """Bounds that do not meet as closely as was asked; a wider tolerance may do."""
+
+
 @dataclass(frozen=True)
 class Component:
     """One player's view: n states, m edges, k known payoffs.
@@ -344,7 +348,7 @@ def _iterate(
         if gap <= tolerance + known_gap:
             return lower, upper, sweeps
         if stalled:
-            raise StateError(
+            raise GapError(
                 f"{describe(x)} lies on a cycle whose bounds are {gap:.2g} apart after {sweeps} "
                 f"sweeps; the tolerance is {tolerance:.2g}"
             )

@@ -158,6 +158,11 @@ class Game(ABC):
         """The game's own agents by name (`optimal`, `best-response`, `random` need none)."""
         return {}
 
+    def choice_names(self, words: Mapping[str, str], player: int, count: int) -> list[str]:
+        """What a person calls the `count` actions, ascending, of a player (from 0) at a
+        simultaneous state that he gave as fields; in his own words, not the canonical ones."""
+        return [str(k) for k in range(count)]
+
     def positions(self) -> Ints | None:
         """States (n, fields) that a drawing of everything shows, though no play may come to them;
         None where there is no such list."""
@@ -268,6 +273,10 @@ class TieredGame(Game, Generic[T]):
     def block_rows(self, tier: T) -> int:
         """Rows that a row group of the table should hold a multiple of (columns repeat in it)."""
 
+    def tier_seconds(self, tier: T) -> float:
+        """Predicted seconds of one core in `solve_tier` for all parts; 18 ns a row if not known."""
+        return 18e-9 * self.rows(tier)
+
     def compile(self) -> None:
         """Compile what `solve_tier` and the tables need, if this machine has not yet."""
 
@@ -310,6 +319,11 @@ class TieredGame(Game, Generic[T]):
     @abstractmethod
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
         """(tier number, row) of states (n, fields); tier -1 where a state is over."""
+
+    def swapped(self, states: Ints) -> NDArray[np.bool_]:
+        """(n,) whether the row of a state (`locate`) holds the payoffs of a game of two with the
+        players swapped."""
+        return np.zeros(len(states), bool)
 
     @abstractmethod
     def states_at(self, tier: T, rows: Ints) -> Ints:

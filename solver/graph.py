@@ -67,7 +67,8 @@ class Graph:
     """States met so far and their payoffs; `solve` adds what lies below more roots.
 
     columns: numbers a state, one a player, or two for bounds. count: states met. edges: edges
-    expanded. solved, known: states solved, or given, so far. loops: components of several states.
+    expanded. loops: components of several states; largest_loop: the states of the largest. gaps:
+    of the components that were solved between bounds, by the number of their first member.
 
     policy: (keys uint64 (m,), all different; first int64 (m + 1,); chances float64), the chances
     of the actions of state i being chances[first[i]:first[i + 1]], none where nothing is fixed.
@@ -87,6 +88,7 @@ class Graph:
         self.tolerance = game.tie_tolerance if tolerance is None else tolerance
         self.columns = game.players * (2 if bounds else 1)
         self.loops = self.largest_loop = 0
+        self.gaps: dict[int, float] = {}
         room = 1 << 14
         self._keys = np.empty((room, 1 + self.columns), np.uint64)
         self._best, self._stack = np.empty(room, np.int64), np.empty(room, np.int32)
@@ -138,6 +140,12 @@ class Graph:
     def best(self) -> Ints:
         """int64 (count,): the best action, or why there is none (OVER, …, NEW)."""
         return self._best[: self.count]
+
+    @property
+    def error(self) -> float:
+        """A bound on what the components' gaps change of any payoff: half of each, added up, as a
+        state may lie above all of them."""
+        return sum(self.gaps.values()) / 2
 
     @property
     def bytes_a_state(self) -> float:
@@ -215,7 +223,9 @@ class Graph:
             below -= 1
         members = self._stack[below:height]
         members = members[np.argsort(self._keys[members, 0])]  # the same bits whoever comes first
-        values, best = solve_component(self, members)
+        values, best, gap = solve_component(self, members)
+        if gap:
+            self.gaps[int(members[0])] = gap
         self._rows[members, 1:], self._best[members] = values, best
         self.loops += 1
         self.largest_loop = max(self.largest_loop, len(members))

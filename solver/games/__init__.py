@@ -28,6 +28,10 @@ GAMES: dict[str, Place] = {
         "solver.games.press_your_luck.board:PressYourLuckBoard",
         "solver.games.press_your_luck.game:PressYourLuck",
     ),
+    "goofspiel": Place(
+        "solver.games.goofspiel.board:GoofspielBoard",
+        "solver.games.goofspiel.game:Goofspiel",
+    ),
     "jackpot": Place(
         "solver.games.jackpot.board:JackpotBoard", "solver.games.jackpot.game:Jackpot"
     ),

@@ -1,0 +1,1 @@
+"""Goofspiel, the Game of Pure Strategy: rules, patterns, the layers and their kernel."""

@@ -1,0 +1,123 @@
+"""How to bid: the optimal distributions of both sides, from the values of the layer below.
+
+A question names cards, the table knows patterns. `Question.children` are the states that the pairs
+of bids lead to, to be looked up by whoever holds a table (or a search); `bids` takes their payoffs,
+solves the one matrix game and answers in the cards that were named::
+
+    question = strategies.question(game, {"mine": "1,2,5", …, "upcard": "4"})
+    answer = strategies.bids(question, table.probe(question.children))
+
+The value of a game is unique, the strategy may not be. Of cards that win and lose against the same
+bids the lowest one has the weight; of other optimal strategies any may come out, and `least`,
+`most` say how much weight each card can have in one (`matrix_game.ranges`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from solver import matrix_game
+from solver.errors import StateError
+from solver.game import Floats, Ints
+from solver.games.goofspiel import rules
+from solver.games.goofspiel.game import Goofspiel
+
+UNIQUE = 1e-4
+"""A card whose weight can change by more leaves room for another optimal strategy."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A state with its upcard turned, in the cards that a person named.
+
+    children: int64 (cards of mine * cards of theirs, fields), canonical states, mine slowest.
+    rewards: float64 (mine, theirs), what each pair of bids pays player one at once.
+    """
+
+    mine: tuple[int, ...]
+    theirs: tuple[int, ...]
+    deck: tuple[int, ...]
+    upcard: int
+    children: Ints
+    rewards: Floats
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side's optimal bids: arrays (cards,) in the order of `cards`.
+
+    chances: an optimal lottery. least, most: how small and how large the chance of each card can be
+    in an optimal one. unique: whether there is no other.
+    """
+
+    cards: tuple[int, ...]
+    chances: Floats
+    least: Floats
+    most: Floats
+
+    @property
+    def unique(self) -> bool:
+        """Whether no other lottery is optimal."""
+        return bool(np.max(self.most - self.least) < UNIQUE)
+
+
+@dataclass(frozen=True)
+class Bids:
+    """The answer: the value to player one, the gap that the two lotteries leave, both sides."""
+
+    value: float
+    gap: float
+    mine: Side
+    theirs: Side
+
+
+def question(game: Goofspiel, words: Mapping[str, str]) -> Question:
+    """The question in a person's words; StateError as `Goofspiel.parse`, or without an upcard."""
+    game.parse(words)  # or its sentence
+    if "upcard" not in words:
+        raise StateError("upcard is missing; write the card that was turned up as upcard=4")
+    mine, theirs, deck = (
+        tuple(sorted(map(int, words[name].split(",")))) for name in ("mine", "theirs", "deck")
+    )
+    upcard = int(words["upcard"])
+    wins = np.sign(np.subtract.outer(np.array(mine), np.array(theirs)))
+    lead = int(words.get("lead", "0"))
+    values = np.zeros((len(mine), len(theirs), game.field_count), np.int64)
+    for i, x in enumerate(mine):
+        values[i, :, rules.MINE] = _mask(mine) ^ 1 << (x - 1)
+    for j, y in enumerate(theirs):
+        values[:, j, rules.THEIRS] = _mask(theirs) ^ 1 << (y - 1)
+    values[..., rules.DECK] = _mask(deck) ^ 1 << (upcard - 1)
+    if game.win:
+        values[..., rules.LEAD] = lead + upcard * wins
+    children = game.canonical_states(values.reshape(-1, game.field_count))
+    rewards = np.zeros(wins.shape) if game.win else (upcard * wins).astype(np.float64)
+    return Question(mine, theirs, deck, upcard, children, rewards)
+
+
+def bids(question: Question, payoffs: Floats) -> Bids:
+    """The optimal bids, from the payoffs (children, players) of the question's children."""
+    games = payoffs[:, 0].reshape(question.rewards.shape) + question.rewards
+    solved = matrix_game.solve(games[None])
+    sides = []
+    for cards, chances, own in (
+        (question.mine, solved.row_strategies[0], games),
+        (question.theirs, solved.column_strategies[0], -games.T),
+    ):
+        least, most = matrix_game.ranges(own).T
+        sides.append(Side(cards, chances, least, most))
+    return Bids(float(solved.values[0]), float(solved.gaps[0]), *sides)
+
+
+def first_bids(game: Goofspiel) -> list[Question]:
+    """The questions of the first move, a card of the deck each."""
+    every = ",".join(map(str, range(1, game.cards + 1)))
+    whole = dict.fromkeys(("mine", "theirs", "deck"), every)
+    return [question(game, whole | {"upcard": str(k)}) for k in range(1, game.cards + 1)]
+
+
+def _mask(cards: tuple[int, ...]) -> int:
+    return sum(1 << (card - 1) for card in cards)

@@ -1,0 +1,173 @@
+"""Eight float64 numbers at once, for compiled functions: one vector instruction a step.
+
+numba leaves loops over eight lanes scalar (it unrolls them before it looks for vectors), so here is
+a type `Lanes`, LLVM's <8 x double>, with the operations that the kernels need. It lives in compiled
+functions only and becomes what the processor has: one AVX-512 register, two of AVX2, four of SSE2.
+
+``+ - * /`` are lane by lane and each rounded once: no fused multiply-add, so the bits are the same
+on any processor. A comparison with a NaN is false.
+
+    load(array, i)               the lanes array[i] .. array[i + 7] of a flat float64 array
+    store(array, i, a)           the reverse
+    splat(number)                the number in every lane
+    gather(array, i, steps, at)  lane l is array[i + steps[at + l]]; steps int64, flat
+    greater(a, b), least(a, b)   the greater, the lesser; b where one is NaN
+    where_less(a, b, x, y)       x where a < b, else y
+    less(a, b)                   an int64 whose bit l says whether a < b in lane l
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba import extending, types
+from numba.core import cgutils
+from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
+from numba.extending import lower_builtin, models, register_model
+
+WIDTH = 8
+"""Lanes."""
+
+intrinsic: Any = extending.intrinsic  # what it makes is called in compiled code only
+
+_vector = ir.VectorType(ir.DoubleType(), WIDTH)
+_array = types.Array(types.float64, 1, "C")
+
+
+class Lanes(types.Type):
+    """The type of eight float64 numbers in a compiled function."""
+
+    def __init__(self) -> None:
+        super().__init__(name="lanes")
+
+
+lanes = Lanes()
+
+
+@register_model(Lanes)
+class _Model(models.PrimitiveModel):
+    def __init__(self, dmm, fe_type):
+        super().__init__(dmm, fe_type, _vector)
+
+
+def _pointer(context, builder, array_type, array, index):
+    """Where element `index` of a flat array stands, as a pointer to eight."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), _vector.as_pointer())
+
+
+@intrinsic
+def load(typingctx, array, index):
+    """The lanes at array[index] .. array[index + 7]; nobody looks whether they are there."""
+
+    def emit(context, builder, sig, args):
+        at = context.cast(builder, args[1], sig.args[1], types.intp)
+        return builder.load(_pointer(context, builder, sig.args[0], args[0], at), align=8)
+
+    return lanes(array, index), emit
+
+
+@intrinsic
+def store(typingctx, array, index, a):
+    """Write the lanes to array[index] .. array[index + 7]."""
+
+    def emit(context, builder, sig, args):
+        at = context.cast(builder, args[1], sig.args[1], types.intp)
+        pointer = _pointer(context, builder, sig.args[0], args[0], at)
+        builder.store(args[2], pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, index, a), emit
+
+
+@intrinsic
+def gather(typingctx, array, index, steps, at):
+    """Lane l is array[index + steps[at + l]]; nobody looks whether it is there."""
+
+    def emit(context, builder, sig, args):
+        start = context.cast(builder, args[1], sig.args[1], types.intp)
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        steps = context.make_array(sig.args[2])(context, builder, args[2]).data
+        at = context.cast(builder, args[3], sig.args[3], types.intp)
+        steps = builder.gep(steps, [at])
+        found = ir.Constant(_vector, ir.Undefined)
+        for lane in range(WIDTH):
+            number = cgutils.int32_t(lane)
+            step = builder.load(builder.gep(steps, [number]))
+            value = builder.load(builder.gep(data, [builder.add(start, step)]))
+            found = builder.insert_element(found, value, number)
+        return found
+
+    return lanes(array, index, steps, at), emit
+
+
+@intrinsic
+def splat(typingctx, number):
+    """The number in every lane."""
+
+    def emit(context, builder, sig, args):
+        value = context.cast(builder, args[0], sig.args[0], types.float64)
+        one = builder.insert_element(
+            ir.Constant(_vector, ir.Undefined), value, cgutils.int32_t(0)
+        )  # fmt: skip
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), None)
+        return builder.shuffle_vector(one, ir.Constant(_vector, ir.Undefined), zeros)
+
+    return lanes(number), emit
+
+
+def _choose(comparison):
+    """An intrinsic: the first where ``first comparison second`` holds, else the second."""
+
+    def emit(context, builder, sig, args):
+        return builder.select(builder.fcmp_ordered(comparison, *args), *args)
+
+    def typed(typingctx, a, b):
+        return lanes(a, b), emit
+
+    return intrinsic(typed)
+
+
+greater, least = _choose(">"), _choose("<")
+
+
+@intrinsic
+def where_less(typingctx, a, b, x, y):
+    """x where a < b, else y."""
+
+    def emit(context, builder, sig, args):
+        return builder.select(builder.fcmp_ordered("<", args[0], args[1]), args[2], args[3])
+
+    return lanes(a, b, x, y), emit
+
+
+@intrinsic
+def less(typingctx, a, b):
+    """Bits, lane l at bit l: whether a < b."""
+
+    def emit(context, builder, sig, args):
+        bits = builder.bitcast(builder.fcmp_ordered("<", *args), ir.IntType(WIDTH))
+        return builder.zext(bits, ir.IntType(64))
+
+    return types.int64(a, b), emit
+
+
+def _define(operation, instruction):
+    """Make `operation` work lane by lane."""
+
+    @infer_global(operation)
+    class Typing(ConcreteTemplate):
+        cases = [signature(lanes, lanes, lanes)]  # noqa: RUF012
+
+    @lower_builtin(operation, Lanes, Lanes)
+    def emit(context, builder, sig, args):
+        return getattr(builder, instruction)(*args)
+
+
+for _operation, _instruction in (
+    (operator.add, "fadd"), (operator.sub, "fsub"),
+    (operator.mul, "fmul"), (operator.truediv, "fdiv"),
+):  # fmt: skip
+    _define(_operation, _instruction)

@@ -1,0 +1,88 @@
+"""Goofspiel boards solved in memory, and their states looked up."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from solver.backup import final_payoffs
+from solver.board import read_board
+from solver.game import Floats, Ints
+from solver.games.goofspiel import strategies
+from solver.games.goofspiel.game import Goofspiel
+from solver.games.goofspiel.strategies import Bids
+
+POINTS = Path(__file__).parents[3] / "boards" / "goofspiel" / "points.toml"
+
+
+def goofspiel(cards: int, objective: str = "points") -> Goofspiel:
+    """The game of so many cards."""
+    return Goofspiel(read_board(POINTS, {"cards": str(cards), "objective": objective}))
+
+
+def in_parts(game: Goofspiel, tier: int, below: Floats, parts: list[tuple[int, int]]) -> Floats:
+    """A layer solved in these parts, by pretending that they are the game's own."""
+    out = np.full(game.shape(tier), np.nan)
+    game.parts = lambda _: parts  # type: ignore[method-assign]
+    for i, (start, stop) in enumerate(parts):
+        game.solve_tier(tier, out[start:stop], lambda _: below, lambda: False, i)
+    del game.parts  # type: ignore[method-assign]
+    return out
+
+
+class Solved:
+    """The payoffs of all layers of a game, looked up by state."""
+
+    def __init__(self, game: Goofspiel, most: int = 16) -> None:
+        """Solves the layers of at most so many cards."""
+        self.game = game
+        self.payoffs: dict[int, Floats] = {}
+        self.error = 0.0
+        for tier in game.tiers()[:most]:
+            out = np.full(game.shape(tier), np.nan)
+            for i, (start, stop) in enumerate(game.parts(tier)):
+                bound = game.solve_tier(
+                    tier, out[start:stop], self.payoffs.__getitem__, lambda: False, i
+                )
+                self.error = max(self.error, bound)
+            self.payoffs[tier] = out
+
+    def look_up(self, states: Ints) -> Floats:
+        """The payoffs (n, 2) of canonical states (n, fields) without an upcard."""
+        numbers, rows = self.game.locate(states)
+        found = np.full((len(states), 2), np.nan)
+        if (numbers < 0).any():
+            found[numbers < 0] = final_payoffs(self.game, states[numbers < 0])
+        for tier, payoffs in self.payoffs.items():
+            at = np.flatnonzero(numbers == tier)
+            columns = self.game.payoff_rows(tier, payoffs, 0, self.game.rows(tier))
+            found[at] = np.stack(columns, axis=1)[rows[at]]
+        other = self.game.swapped(states) & (numbers >= 0)
+        found[other] = found[other, ::-1]
+        return found
+
+
+@cache
+def solved(cards: int, objective: str = "points") -> Solved:
+    """The whole table of so many cards, solved once a session."""
+    return Solved(goofspiel(cards, objective))
+
+
+def published(table: int) -> Floats:
+    """Table 1 or 2 of Rhoads and Bartholdi 2012: (bids, upcards)."""
+    path = Path(__file__).parents[2] / "published" / f"goofspiel-table-{table}.csv"
+    found: Floats = np.loadtxt(path, delimiter=",", skiprows=2)[:, 1:]
+    return found
+
+
+def first_move(solved: Solved) -> list[Bids]:
+    """The optimal first bids, an upcard each."""
+    questions = strategies.first_bids(solved.game)
+    return [strategies.bids(asked, solved.look_up(asked.children)) for asked in questions]
+
+
+def mask(cards: frozenset[int]) -> int:
+    """A set of cards as a number."""
+    return sum(1 << (card - 1) for card in cards)
