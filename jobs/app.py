@@ -17,6 +17,7 @@ import typer
 
 from jobs import (
     bench,
+    chart,
     diff,
     evaluate,
     graph,
@@ -56,7 +57,9 @@ def _interruptible(command: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-for module in (solve, plan, query, status, verify, diff, evaluate, simulate, play, graph, bench):
+for module in (
+    solve, plan, query, status, verify, diff, evaluate, simulate, play, chart, graph, bench
+):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(_interruptible(getattr(module, name)))
 

@@ -47,6 +47,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from solver.board import Board
+from solver.charting import Heatmap, Kind, Listing, Look, Wanted
 from solver.errors import OptionError
 
 Ints = NDArray[np.int64]
@@ -168,6 +169,20 @@ class Game(ABC):
         None where there is no such list."""
         return None
 
+    def charts(self) -> Sequence[Kind]:
+        """The charts of the full table that `chart` makes, the usual one first; none where the
+        game has none."""
+        return ()
+
+    def chart(self, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
+        """The chart of this name, one of `charts`: a Heatmap where its kind is a picture.
+
+        `look` gives the payoffs (n, players) of canonical states (n, fields) that the full table
+        holds. Raises OptionError for what is wanted and this chart does not do, StateError for
+        fields that are none of its own.
+        """
+        raise OptionError(f"{self.board.game} has no charts")
+
     def exact_value(self, agent: Agent | None) -> Fraction:
         """The payoff of the start in fractions, of an agent or (None) of the best play.
 
@@ -245,7 +260,8 @@ class TieredGame(Game, Generic[T]):
 
     @abstractmethod
     def tier_fields(self, tier: T) -> dict[str, int]:
-        """The columns that are constant in the tier, in order: they name its folder."""
+        """The columns that are constant in the tier, in order: they name its folder. Every tier of
+        a game has the same ones; none where the game is one tier, which then needs no folder."""
 
     @abstractmethod
     def tier_name(self, tier: T) -> str:
