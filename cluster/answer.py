@@ -331,11 +331,13 @@ def said(game: Game, state: Ints) -> str:
 
 
 def policy_of(table: Table) -> Policy:
-    """The table's best actions as an agent; it must hold the states that it is asked about."""
+    """The table's best actions as an agent; it must hold the states that it is asked about, less
+    the fields that only agents look at (`Game.plain`)."""
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
         found = []
-        for answer, own in zip(table.answers(states), actions, strict=True):
+        asked = np.ascontiguousarray(states[:, : table.game.field_count])
+        for answer, own in zip(table.answers(asked), actions, strict=True):
             names = [game.action_name(int(action)) for action in own]
             if answer.best is None:
                 raise MissingTableError(f"{table.path}: says no best action at {answer.state}")

@@ -11,8 +11,9 @@ import typer
 from solver.errors import OptionError
 
 if TYPE_CHECKING:
+    from solver.chain import Decider
     from solver.game import Agent, Game
-    from solver.policy import Decider, Policy
+    from solver.policy import Policy
 
 Agents = Annotated[
     str,

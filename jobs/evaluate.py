@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,6 +36,12 @@ def evaluate(
     exact: Annotated[
         bool, typer.Option("--exact", help="The value as a fraction (small one-player boards).")
     ] = False,
+    matrix: Annotated[
+        bool, typer.Option("--matrix", help="Two players: each agent against each.")
+    ] = False,
+    facts: Annotated[
+        bool, typer.Option("--facts", help="What else the game says of the agents.")
+    ] = False,
     max_states: Annotated[
         int, typer.Option(metavar="N", min=1, help="States that the agents may come to.")
     ] = 20_000_000,
@@ -50,6 +57,18 @@ def evaluate(
 
     game = load_game(read_board(Path(board), options.read_settings(settings)))
     root = options.read_start(game, options.split_from(more or [], start)[1])
+    own = game.start()
+    at_start = own is not None and bool((own == root).all())
+    if matrix:
+        _matrix(game, names_of.split(agents), root if not at_start else None, as_json)
+        return
+    quick = _quick(game, agents, facts) if at_start and not (gain or moves or exact) else None
+    if quick is not None:
+        if as_json:
+            print(json.dumps(quick))
+        else:
+            _print(game, quick, quick["value"], None, None)
+        return
     with ExitStack() as tables:
         names, profile = names_of.for_players(game, agents, tables)
         said: dict[str, Any] = {"agents": names}
@@ -88,6 +107,50 @@ def evaluate(
         _print(game, said, found.value, len(found.chain.keys), costly)
 
 
+def _quick(game: Game, agents: str, facts: bool) -> dict[str, Any] | None:
+    """The answer by the game's own way, where it has one."""
+    from solver.errors import OptionError
+
+    names = names_of.split(agents)
+    names = names * game.players if len(names) == 1 else names
+    if len(names) != game.players:
+        return None  # refused further on
+    value = game.quick_value(names)
+    if value is None:
+        if facts:
+            raise OptionError(f"--facts: {game.board.game} has none of these agents; leave it out")
+        return None
+    said: dict[str, Any] = {"agents": names, "value": list(value)}
+    if facts:
+        listed = game.facts(names)
+        said["facts"] = [{"agent": a, "what": what, "number": n} for a, what, n in listed]
+    return said
+
+
+def _matrix(game: Game, names: list[str], root: Ints | None, as_json: bool) -> None:
+    """Each agent as player 1 (rows) against each as player 2 (columns)."""
+    from solver.errors import OptionError
+    from solver.policy import evaluate_profile
+
+    if game.players != 2:
+        raise OptionError(f"--matrix: for games of two, and {game.board.game} has {game.players}")
+    start = root if root is not None else game.start()
+    assert start is not None
+    values: list[list[float]] = []
+    for one in names:
+        values.append([])
+        for two in names:
+            quick = game.quick_value([one, two]) if root is None else None
+            found = quick if quick is not None else evaluate_profile(game, start, [one, two]).value
+            values[-1].append(float(found[0]))
+    if as_json:
+        print(json.dumps({"agents": names, "matrix": values}))
+        return
+    heads = ["player 1, against player 2", *names]
+    rows = [[name, *(f"{x:.9f}" for x in row)] for name, row in zip(names, values, strict=True)]
+    render.print_table(f"{game.payoff_name} of player 1", heads, rows, sys.stdout)
+
+
 def _fraction(game: Game, name: str, root: Ints) -> dict[str, str]:
     from solver.errors import OptionError
     from solver.policy import BEST_RESPONSE, OPTIMAL, Policy, named_agent
@@ -100,7 +163,11 @@ def _fraction(game: Game, name: str, root: Ints) -> dict[str, str]:
 
 
 def _print(
-    game: Game, said: dict[str, Any], value: Floats, states: int, costly: Moves | None
+    game: Game,
+    said: dict[str, Any],
+    value: Sequence[float] | Floats,
+    states: int | None,
+    costly: Moves | None,
 ) -> None:
     heads = ["player", "agent", game.payoff_name] + ["could gain"] * ("gain" in said)
     rows = []
@@ -112,7 +179,11 @@ def _print(
     render.print_table("", heads, rows, sys.stdout)
     if "exact" in said:
         print(f"exactly {said['exact']}")
-    print(f"{states:,} states can come up")
+    if states is not None:
+        print(f"{states:,} states can come up")
+    if said.get("facts"):
+        told = [(f["agent"], f["what"], f"{f['number']:.9f}") for f in said["facts"]]
+        render.print_table("", ("agent", "what", ""), told, sys.stdout)
     if costly is None:
         return
     print(f"{len(costly.regret)} decisions cost something, {said['loss']:.3e} a play in all")

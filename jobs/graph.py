@@ -53,9 +53,10 @@ def graph(
 
     from solver import load_game
     from solver.board import read_board
+    from solver.chain import explore_profile
     from solver.diagram import draw
     from solver.errors import OptionError
-    from solver.policy import chain_graph, deciders_of, explore_profile
+    from solver.policy import chain_graph, deciders_of
 
     if labels not in LABELS:
         raise OptionError(f"--labels: '{labels}' is none of {', '.join(LABELS)}")

@@ -20,9 +20,9 @@ import numpy as np
 from jobs import render
 from jobs.worth import Worth
 from solver.backup import ActionValues, Edges, choose, expand
+from solver.chain import Decider
 from solver.errors import OptionError
 from solver.game import DECISION, SIMULTANEOUS, TERMINAL, Floats, Game, Ints
-from solver.policy import Decider
 
 Draw = Callable[[Floats], int]
 """draw(chances) -> the index of what happens."""

@@ -26,8 +26,8 @@ def simulate(
     start: options.From = None,
     settings: options.Settings = None,
     max_states: Annotated[
-        int, typer.Option(metavar="N", min=1, help="States that the agents may come to.")
-    ] = 20_000_000,
+        int, typer.Option(metavar="N", min=1, help="States to expand before playing.")
+    ] = 1_000_000,
     as_json: options.Json = False,
 ) -> None:
     """Play N games of a profile of agents: mean payoffs with their standard errors.
@@ -35,16 +35,30 @@ def simulate(
     Starts from the game's start, or from --from; the same seed gives the same plays."""
     from solver import load_game
     from solver.board import read_board
-    from solver.policy import evaluate_profile
+    from solver.errors import OptionError, SearchLimitError
+    from solver.policy import deciders_of, evaluate_profile
     from solver.simulate import simulate as play
+    from solver.simulate import simulate_on_the_way
 
     game = load_game(read_board(Path(board), options.read_settings(settings)))
     root = options.read_start(game, options.split_from(more or [], start)[1])
     with ExitStack() as tables:
         names, profile = names_of.for_players(game, agents, tables)
-        found = evaluate_profile(game, root, profile, max_states=max_states)
-    started = time.perf_counter()
-    played = play(found.chain, games, seed)
+        started = time.perf_counter()
+        exact = game.quick_value(names) if more is None and start is None else None
+        try:
+            found = evaluate_profile(game, root, profile, max_states=max_states)
+            exact = tuple(found.value.tolist())
+            started = time.perf_counter()
+            played = play(found.chain, games, seed)
+        except SearchLimitError:
+            if "optimal" in names or "best-response" in names:
+                raise OptionError(
+                    f"--agents: {game.board.name} is too large to solve on the way; solve a table "
+                    "and name its directory as the agent"
+                ) from None
+            deciders = [d for d in deciders_of(game, profile, root[None]) if d is not None]
+            played = simulate_on_the_way(game, root, deciders, games, seed)
     seconds = time.perf_counter() - started
     if as_json:
         said = {
@@ -55,11 +69,14 @@ def simulate(
         return
     rows = []
     for i, name in enumerate(names):
-        off = played.mean[i] - found.value[i]
-        errors = f"{off / played.error[i]:+.2f}" if played.error[i] else "0"
+        known, errors = "", ""
+        if exact is not None:
+            off = played.mean[i] - exact[i]
+            known = f"{exact[i]:.10f}"
+            errors = f"{off / played.error[i]:+.2f}" if played.error[i] else "0"
         rows.append(
             (str(i + 1), name, f"{played.mean[i]:.6f}", f"{played.error[i]:.6f}",
-             f"{found.value[i]:.10f}", errors)
+             known, errors)
         )  # fmt: skip
     heads = ("player", "agent", game.payoff_name, "standard error", "exactly", "errors off")
     render.print_table("", heads, rows, sys.stdout)

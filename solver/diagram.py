@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from solver.chain import Chain
 from solver.errors import OptionError
 from solver.game import Floats
-from solver.policy import Chain
 
 
 @dataclass(frozen=True)

@@ -183,6 +183,16 @@ class Game(ABC):
         """
         raise OptionError(f"{self.board.game} has no charts")
 
+    def quick_value(self, agents: Sequence[str]) -> tuple[float, ...] | None:
+        """The exact payoffs from the start of a profile of agents by name, one a player, by a way
+        of the game's own that needs no graph; None where it has none for these."""
+        return None
+
+    def facts(self, agents: Sequence[str]) -> list[tuple[str, str, float]]:
+        """(agent, what it is, number) of agents by name, where the game has more to say of them
+        than a payoff: what a turn brings, what a fault costs."""
+        return []
+
     def exact_value(self, agent: Agent | None) -> Fraction:
         """The payoff of the start in fractions, of an agent or (None) of the best play.
 

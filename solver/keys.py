@@ -14,6 +14,8 @@ Source: Knuth, The Art of Computer Programming 3, 6.4.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba as nb
 import numpy as np
 from numba import types
@@ -129,6 +131,10 @@ class Numbering:
     def keys(self) -> Keys:
         """uint64 (count,), a copy."""
         return self._rows[: self.count, 0].copy()
+
+    def keys_at(self, numbers: NDArray[np.integer[Any]]) -> Keys:
+        """The keys (m,) of numbers (m,)."""
+        return np.ascontiguousarray(self._rows[numbers, 0])
 
     def enter(self, keys: Keys) -> NDArray[np.int32]:
         """The number of each key (m,), new ones the next."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import solver
 from solver.backup import expand
+from solver.chain import explore_profile
 from solver.errors import OptionError, SearchLimitError
 from solver.game import Ints
 from solver.games.jackpot.agents import AGENTS
@@ -20,7 +21,7 @@ from solver.games.jackpot.exact import Exact
 from solver.games.jackpot.game import Jackpot
 from solver.games.press_your_luck.game import PressYourLuck
 from solver.graph import Graph
-from solver.policy import costly_moves, evaluate_profile, explore_profile
+from solver.policy import costly_moves, evaluate_profile
 from solver.simulate import simulate
 
 BOARDS = Path(__file__).parents[2] / "boards"

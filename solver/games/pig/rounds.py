@@ -78,6 +78,33 @@ class PigRounds(TieredGame[Tier]):
     def agents(self) -> Mapping[str, Agent]:
         return TurnAgents(100, self.rules.sides)
 
+    def quick_value(self, agents: Sequence[str]) -> tuple[float, ...] | None:
+        from solver.games.pig.profiles import BEST_RESPONSE, OPTIMAL, chances
+
+        if not all(name in (OPTIMAL, BEST_RESPONSE) or name in self.agents() for name in agents):
+            return None
+        one, two = agents
+        return chances(self.plain(), one, two).payoff(self)
+
+    def facts(self, agents: Sequence[str]) -> list[tuple[str, str, float]]:
+        from solver.games.pig.profiles import chances, last_turn_cost, turn_statistics
+
+        game, found = self.plain(), []
+        one, two = agents
+        three = chances(game, one, two)
+        for what, number in (("wins", three.win), ("draws", three.draw), ("loses", three.loss)):
+            found.append((one, f"{what} as player 1", number))
+        for name in dict.fromkeys(agents):
+            if name in self.agents():
+                turn = turn_statistics(game, name)
+                found.append((name, "points a turn", turn.mean))
+                found.append((name, "chance of a turn worth nothing", turn.nothing))
+        if two in self.agents():
+            last = last_turn_cost(game, one, two)
+            found.append((two, "loses by sticking while behind in the last turn", last.behind))
+            found.append((two, "loses against the best last turn", last.best))
+        return found
+
     def plain(self) -> PigRounds:
         if not self.rules.count_rolls:
             return self

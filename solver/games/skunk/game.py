@@ -78,6 +78,15 @@ class Skunk(TieredGame[int]):
     def agents(self) -> Mapping[str, Agent]:
         return TurnAgents(self.goal, self.rules.sides)
 
+    def quick_value(self, agents: Sequence[str]) -> tuple[float, ...] | None:
+        from solver.games.skunk.profiles import chance_to_win, knows
+
+        if not all(knows(self, name) for name in agents):
+            return None
+        one, two = agents
+        won = chance_to_win(self.plain(), one, two)
+        return won, 1.0 - won
+
     def plain(self) -> Skunk:
         if not self.rules.count_rolls:
             return self

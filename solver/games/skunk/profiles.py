@@ -146,6 +146,11 @@ def chance_to_win(game: Skunk, one: str, two: str, payoffs: Floats | None = None
     return _play(game, _holds(game, one, payoffs), _holds(game, two, payoffs))
 
 
+def knows(game: Skunk, name: str) -> bool:
+    """Whether an agent's name is one of those above."""
+    return name in (OPTIMAL, BEST_RESPONSE) or name in game.agents()
+
+
 def matrix(game: Skunk, names: Sequence[str], payoffs: Floats | None = None) -> Floats:
     """The chance of each agent, beginning (rows), against each (columns)."""
     game.tiers()
