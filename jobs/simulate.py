@@ -58,6 +58,7 @@ def simulate(
                     "and name its directory as the agent"
                 ) from None
             deciders = [d for d in deciders_of(game, profile, root[None]) if d is not None]
+            started = time.perf_counter()
             played = simulate_on_the_way(game, root, deciders, games, seed)
     seconds = time.perf_counter() - started
     if as_json:

@@ -176,17 +176,26 @@ class _Expanded:
         self.children, self.cumulated = np.empty(1 << 14, np.int32), np.empty(1 << 14)
         self.rewards = np.empty((1 << 14, players))
 
+    def enter(self, keys: Keys) -> Ints:
+        """The numbers of states (m,), int64; new ones are not expanded."""
+        numbers = self.numbering.enter(keys).astype(np.int64)
+        self._make_room()
+        return numbers
+
+    def _make_room(self) -> None:
+        n, old = self.numbering.count, len(self.size)
+        self.first, self.payoffs = _longer(self.first, n), _longer(self.payoffs, n)
+        self.size = _longer(self.size, n)
+        self.size[old:] = -1
+
     def expand(self, numbers: Ints) -> None:
         """Expand states that are not."""
         keys = self.numbering.keys_at(numbers)
         counts, children, chances, _, rewards, payoffs, *_ = expand_profile(
             self.game, keys, self.deciders, self.numbering
         )
-        n, m = self.numbering.count, self.edges + len(children)
-        self.first, self.payoffs = _longer(self.first, n), _longer(self.payoffs, n)
-        old = len(self.size)
-        self.size = _longer(self.size, n)
-        self.size[old:] = -1
+        m = self.edges + len(children)
+        self._make_room()
         for name in ("children", "cumulated", "rewards"):
             setattr(self, name, _longer(getattr(self, name), m))
         begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
@@ -222,27 +231,25 @@ def simulate_on_the_way(
     total, squares = np.zeros(game.players), np.zeros(game.players)
     for begin in range(0, games, BATCH):
         count = min(BATCH, games - begin)
-        at = np.full(count, int(known.numbering.enter(home)[0]), np.int64)
+        at = np.repeat(known.enter(home), count)
         steps, returns = np.zeros(count, np.int64), np.zeros((count, game.players))
         while True:
-            new = np.unique(at)
-            new = new[
-                (new >= len(known.size)) | (known.size[np.minimum(new, len(known.size) - 1)] < 0)
-            ]
-            if not len(new):
-                break
-            if known.edges > MOST_EDGES:
-                keys = known.numbering.keys_at(at)
-                known.clear()
-                at = known.numbering.enter(keys).astype(np.int64)
-                new = np.unique(at)
-            known.expand(new)
             _advance(
                 known.first, known.size, known.children, known.cumulated, known.rewards, start,
                 begin, at, steps, returns, MOST_STEPS,
             )  # fmt: skip
             if (steps >= MOST_STEPS).any():
                 raise StateError("with these agents a play may never end")
+            new = np.unique(at)
+            new = new[known.size[new] < 0]
+            if not len(new):
+                break
+            if known.edges > MOST_EDGES:
+                keys = known.numbering.keys_at(at)
+                known.clear()
+                at = known.enter(keys)
+                new = np.unique(at)
+            known.expand(new)
         returns += known.payoffs[at]
         total += returns.sum(axis=0)
         squares += (returns * returns).sum(axis=0)

@@ -21,7 +21,7 @@ from solver.games.jackpot.exact import Exact
 from solver.games.jackpot.game import Jackpot
 from solver.games.press_your_luck.game import PressYourLuck
 from solver.graph import Graph
-from solver.policy import costly_moves, evaluate_profile
+from solver.policy import costly_moves, deciders_of, evaluate_profile
 from solver.simulate import simulate
 
 BOARDS = Path(__file__).parents[2] / "boards"
@@ -178,6 +178,24 @@ def test_a_seed_gives_the_same_plays_with_any_number_of_threads(seed: int, threa
     one = simulate(chain, 200_001, seed, threads=1)
     other = simulate(chain, 200_001, seed, threads)
     assert one.mean.tobytes() == other.mean.tobytes() and one.error[0] == other.error[0]
+
+
+@pytest.mark.parametrize("most_edges", [50_000_000, 200])
+def test_expanding_on_the_way_gives_the_same_plays(
+    most_edges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where what was expanded is forgotten again and again."""
+    from solver import simulate as module
+
+    monkeypatch.setattr(module, "MOST_EDGES", most_edges)
+    monkeypatch.setattr(module, "BATCH", 700)
+    game = jackpot("tiny")
+    chain = evaluate_profile(game, game.start(), ["random"]).chain
+    eager = simulate(chain, 3000, seed=4)
+    deciders = [d for d in deciders_of(game, ["random"], game.start()[None]) if d is not None]
+    lazy = module.simulate_on_the_way(game, game.start(), deciders, 3000, seed=4)
+    assert lazy.mean == pytest.approx(eager.mean, abs=1e-12)
+    assert lazy.error == pytest.approx(eager.error, abs=1e-12)
 
 
 def test_standard_errors_are_calibrated() -> None:
