@@ -12,7 +12,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ class Solved:
 
     seconds: from the first shard handed out to the last commit, starting Ray included.
     solve_seconds: in the kernel, added up over workers. compile_seconds: before the first shard.
-    peak_memory: bytes, of this process and of the workers' together.
+    peak_memory: bytes, of this process and of the workers' together. tally: what the game counted.
     """
 
     table: Path
@@ -71,6 +71,7 @@ class Solved:
     peak_memory: int
     workers: int
     ray: bool
+    tally: dict[str, float] = field(default_factory=dict)
 
 
 def solve(
@@ -118,7 +119,7 @@ def solve(
         shutil.rmtree(table / "scratch", ignore_errors=True)
         return Solved(
             table, run.manifest, run.rows, run.shards, run.seconds, run.solve_seconds,
-            compiled, run.peak_memory, count, use_ray,
+            compiled, run.peak_memory, count, use_ray, run.tally,
         )  # fmt: skip
 
 
@@ -153,6 +154,7 @@ class _Run:
         self.rows = self.shards = 0
         self.solve_seconds = 0.0
         self.processes: dict[int, int] = {}
+        self.tally: dict[str, float] = {}
         self.flushed: set[Path] = set()
         self.started = time.perf_counter()
 
@@ -175,6 +177,10 @@ class _Run:
                 self.rows += self.plan.shards[receipt.shard].rows
                 self.solve_seconds += receipt.solve_seconds
                 self.processes[receipt.process] = receipt.peak_memory
+                for name, number in receipt.tally.items():
+                    before = self.tally.get(name, 0.0)
+                    most = name.startswith("worst")
+                    self.tally[name] = max(before, number) if most else before + number
             self.on_progress(
                 Progress(self.shards, self.todo, self.rows, self.rows_todo, self.seconds)
             )

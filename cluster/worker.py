@@ -93,13 +93,14 @@ class SubtreesReceipt:
 @dataclass(frozen=True)
 class Receipt:
     """What came of a shard: its file (None if none was wanted), seconds in the kernel, the process
-    that solved it and the most memory that process has had (bytes)."""
+    that solved it, the most memory that process has had (bytes), and what the game counted."""
 
     shard: int
     file: FileReceipt | None
     solve_seconds: float
     process: int
     peak_memory: int
+    tally: dict[str, float]
 
 
 _own = threading.local()
@@ -151,7 +152,8 @@ def solve_shard(task: Task, stop: Callable[[], bool] = lambda: False) -> Receipt
     if task.commit:
         path = beside(tier_file(task.table, name))
         file = write_tier(game, tier, payoffs, error, path, task.part)
-    return Receipt(task.shard, file, seconds, os.getpid(), peak_memory())
+    tally = game.take_tally(tier, task.part)
+    return Receipt(task.shard, file, seconds, os.getpid(), peak_memory(), tally)
 
 
 def solve_subtrees(task: SubtreesTask, stop: Callable[[], bool] = lambda: False) -> SubtreesReceipt:

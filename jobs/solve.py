@@ -145,6 +145,7 @@ def _as_json(solved: Solved) -> dict[str, Any]:
         "peak_memory": solved.peak_memory,
         "workers": solved.workers,
         "ray": solved.ray,
+        "tally": solved.tally,
     }
 
 
@@ -158,10 +159,7 @@ def _summary(solved: Solved, path: Path, before: list[str]) -> None:
         say(f"{manifest.board} is not the board of its older table: {'; '.join(before[:5])}")
     done, kernel = solved.rows / solved.seconds, solved.rows / solved.solve_seconds
     how = f"{solved.workers} Ray workers" if solved.ray else f"{solved.workers} threads"
-    say(
-        f"{manifest.board}: {render.count(manifest.rows)} states in {manifest.tiers} tiers, exact "
-        f"chances to win for all players"
-    )
+    say(f"{manifest.board}: {render.count(manifest.rows)} states in {manifest.tiers} files")
     resumed = manifest.rows - solved.rows
     if resumed > 0:
         say(f"  from before  {render.count(resumed)} states were there and stayed")
@@ -177,7 +175,10 @@ def _summary(solved: Solved, path: Path, before: list[str]) -> None:
         "a state, Parquet"
     )
     say(f"  memory       {render.size(solved.peak_memory)} at most")
-    say(f"  accuracy     payoffs within {manifest.payoff_error:.1e} of float64")
+    say(f"  accuracy     payoffs within {manifest.payoff_error:.1e}")
+    if solved.tally:
+        counted = (f"{name} {number:.3g}" for name, number in solved.tally.items())
+        say(f"  counted      {', '.join(counted)}")
     _opening_questions(solved, path)
 
 
@@ -192,28 +193,36 @@ def _opening_questions(solved: Solved, path: Path) -> None:
         ]
     if not asked:
         return
-    names = sorted({action.name for *_, answer in asked for action in answer.actions})
+    names = sorted({a.name for *_, answer in asked if answer.to_act for a in answer.actions})
     rows = [
         (
             title,
             " ".join(f"{name}={value}" for name, value in words.items()),
             *(_worth(answer, name) for name in names),
-            "toss-up" if answer.toss_up else str(answer.best),
+            _says(answer),
         )
         for title, words, answer in asked
     ]
     render.say()
-    heads = ("the player up is", "state", *names, "best")
-    render.print_table("Play or pass? The chance of the player up to win:", heads, rows, sys.stderr)
+    heads = ("the player up is" if names else "", "state", *names, "best")
+    what = f", and the {opened.game.payoff_name} of who acts" if names else ""
+    render.print_table(f"A few questions{what}:", heads, rows, sys.stderr)
     question = " ".join(f"{name}={value}" for name, value in asked[0][1].items())
     table = shlex.quote(render.shown(solved.table))
     render.say(f"Ask anything: {render.program()} query {table} {question}")
 
 
+def _says(answer: Answer) -> str:
+    """The best action, or the likeliest ones of a mixed strategy."""
+    if answer.strategies is None:
+        return "toss-up" if answer.toss_up else str(answer.best)
+    likely = sorted(answer.strategies[0], key=lambda bid: -bid.chance)
+    return ", ".join(f"{bid.name} {bid.chance:.0%}" for bid in likely[:3] if bid.chance > 0.005)
+
+
 def _worth(answer: Answer, name: str) -> str:
     """The payoff of an action to the player to act, or a dash where he does not have it."""
-    assert answer.to_act is not None
     for action in answer.actions:
-        if action.name == name:
+        if action.name == name and answer.to_act is not None:
             return f"{action.value[answer.to_act - 1]:.4f}"
     return "–"

@@ -289,6 +289,11 @@ class TieredGame(Game, Generic[T]):
     def block_rows(self, tier: T) -> int:
         """Rows that a row group of the table should hold a multiple of (columns repeat in it)."""
 
+    def take_tally(self, tier: T, part: int) -> dict[str, float]:
+        """What `solve_tier` counted of a part that it has just solved in this process, by name;
+        names that begin with "worst" are maxima, the others sums. Taken once."""
+        return {}
+
     def tier_seconds(self, tier: T) -> float:
         """Predicted seconds of one core in `solve_tier` for all parts; 18 ns a row if not known."""
         return 18e-9 * self.rows(tier)

@@ -39,6 +39,13 @@ GAP, SOLVED, TRIES, MISSES, ALONE, FALLBACKS = 0, 1, 2, 3, 4, 5
 the simplex, that were solved alone, that needed Bland's rule."""
 COUNTS = 6
 
+
+def tally_of(counts: np.ndarray) -> dict[str, float]:
+    """The counts (COUNTS,) by name; those that begin with "worst" are maxima, the others sums."""
+    names = ("worst gap", "games", "tries", "by simplex", "alone", "fallbacks")
+    return dict(zip(names, counts.tolist(), strict=True))
+
+
 # In the indices z of the workspace, after those of `eight_games`: of the games that wait, where
 # their values go, their places, how many they are; then the places: supports held, the supports.
 _TARGETS, _PLACES, _COUNT, _FIRST = INDICES, INDICES + 8, INDICES + 16, INDICES + 17

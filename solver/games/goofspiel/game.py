@@ -23,7 +23,7 @@ from solver.board import Board, nearest
 from solver.errors import StateError
 from solver.game import JOINT, Floats, Ints, Numbers, Stopped, TieredGame
 from solver.games.goofspiel import patterns, rules, tiers
-from solver.games.goofspiel.batches import COUNTS, GAP
+from solver.games.goofspiel.batches import COUNTS, GAP, tally_of
 from solver.games.goofspiel.board import GoofspielBoard
 from solver.games.goofspiel.kernel import solve_for_points, solve_for_winning
 from solver.simplex import solve_game
@@ -69,7 +69,7 @@ class Goofspiel(TieredGame[int]):
             self.payoff_name = "expected points ahead"
         self.bits = np.array(bits)
         self.layer_error = ERROR_A_LAYER * (CLOSED_WINNING if self.win else CLOSED_POINTS)
-        self.counts = np.zeros(COUNTS)  # of the last part solved: `batches`
+        self.tallies: dict[tuple[Any, int], dict[str, float]] = {}
         self._paths = patterns.path_counts()
 
     # --- rules -------------------------------------------------------------------------------
@@ -248,8 +248,11 @@ class Goofspiel(TieredGame[int]):
         worst, most = float(stats[GAP]), self.layer_error
         if not worst <= most:
             raise ArithmeticError(f"layer {tier}: a game could not be solved: its gap is {worst:g}")
-        self.counts = stats
+        self.tallies[tier, part] = tally_of(stats)
         return worst + (tier - 1) * most
+
+    def take_tally(self, tier: int, part: int) -> dict[str, float]:
+        return self.tallies.pop((tier, part), {})
 
     def payoff_rows(
         self, tier: int, payoffs: Floats, start: int, stop: int
