@@ -5,7 +5,8 @@ Format 1, of a table's directory ``results/<game>/<board>/<solve id>/``::
     manifest.json                      the ledger (`cluster.manifest`)
     tiers/<field>=<value>/…/payoffs.parquet
                                        one file a tier; the constant columns are its folders (hive
-                                       partitions), as ``spins=2/whammies_1=0/whammies_2=0/…``
+                                       partitions), as ``spins=2/whammies_1=0/whammies_2=0/…``;
+                                       no folder where a game is one tier, without such columns
     scratch/<tier>.f64                 while solving only: a tier's payoffs as the kernel left them,
                                        raw float64, for the tiers that read it; of a tier of several
                                        parts one file, and an empty ``<part>.kept`` for each part
@@ -77,7 +78,8 @@ class FileReceipt:
 
 
 def tier_folder(game: TieredGame[Any], tier: Any) -> str:
-    """``spins=2/whammies_1=0/…``: the tier's folder, and its name in the manifest."""
+    """``spins=2/whammies_1=0/…``: the tier's folder, and its name in the manifest; "" where no
+    column is constant: the one tier of such a game is ``tiers/payoffs.parquet``."""
     return "/".join(f"{name}={value}" for name, value in game.tier_fields(tier).items())
 
 
@@ -96,7 +98,7 @@ def tier_file(table: Path, name: str) -> Path:
 def scratch_file(table: Path, name: str) -> Path:
     """The raw payoffs of a tier with all its parts, kept while other tiers still read them."""
     folder = name.partition("#")[0]
-    return table / "scratch" / f"{folder.replace('/', ',')}.f64"
+    return table / "scratch" / f"{folder.replace('/', ',') or 'payoffs'}.f64"
 
 
 def kept_mark(table: Path, name: str) -> Path:

@@ -12,7 +12,7 @@ from solver.errors import OptionError
 
 if TYPE_CHECKING:
     from solver.game import Agent, Game
-    from solver.policy import Policy
+    from solver.policy import Decider, Policy
 
 Agents = Annotated[
     str,
@@ -23,11 +23,11 @@ Agents = Annotated[
 ]
 
 
-def split(text: str) -> list[str]:
+def split(text: str, option: str = "--agents") -> list[str]:
     """The names in ``A,B``; raises OptionError for an empty one."""
     names = [name.strip() for name in text.split(",")]
     if not all(names):
-        raise OptionError(f"--agents: '{text}' has an empty name; write A, or one a player: A,B")
+        raise OptionError(f"{option}: '{text}' has an empty name; write A, or one a player: A,B")
     return names
 
 
@@ -38,8 +38,6 @@ def for_players(
 
     A directory is a table, whose best actions are played; `open_tables` closes it.
     """
-    from solver.policy import BEST_RESPONSE, OPTIMAL, RANDOM, named_agent
-
     names = split(text)
     if len(names) == 1:
         names *= game.players
@@ -49,15 +47,52 @@ def for_players(
             f"--agents: {len(names)} names, and {game.board.game} has {players}; give one for all "
             "or one for each"
         )
-    found: list[str | Agent | Policy] = []
-    for name in names:
-        if "/" in name and Path(name).is_dir():
-            from cluster import open_table
-            from cluster.answer import policy_of
+    return names, [_found(game, name, open_tables, "--agents") for name in names]
 
-            found.append(policy_of(open_tables.enter_context(open_table(name))))
-            continue
-        if name not in (OPTIMAL, BEST_RESPONSE, RANDOM):
-            named_agent(game, name)
-        found.append(name)
-    return names, found
+
+def opponents(
+    game: Game, text: str | None, open_tables: ExitStack
+) -> list[tuple[str, Decider | None]]:
+    """``--against A[,B…]``, one for all opponents of one player or one for each: their names, and
+    what decides for them, None for `optimal`."""
+    from solver.policy import BEST_RESPONSE, OPTIMAL, RANDOM, Policy, asking, random_player
+
+    option, others = "--against", game.players - 1
+    if not others and text is not None:
+        raise OptionError(f"{option}: {game.board.game} has one player; leave it out")
+    names = split(OPTIMAL if text is None else text, option)
+    if len(names) == 1:
+        names *= others
+    if len(names) != others:
+        raise OptionError(
+            f"{option}: {len(names)} names, and you have {others} "
+            f"opponent{'s' * (others > 1)}; give one for all or one for each"
+        )
+    found: list[tuple[str, Decider | None]] = []
+    for name in names:
+        if name == BEST_RESPONSE:
+            raise OptionError(
+                f"{option}: {name} has to know beforehand how you will play; {OPTIMAL} does not"
+            )
+        agent = _found(game, name, open_tables, option)
+        if isinstance(agent, Policy):
+            found.append((name, agent.decide))
+        elif isinstance(agent, str):
+            found.append((name, asking(random_player) if name == RANDOM else None))
+        else:
+            found.append((name, asking(agent)))
+    return found
+
+
+def _found(game: Game, name: str, open_tables: ExitStack, option: str) -> str | Agent | Policy:
+    """An agent: a table's in a directory, the game's own, or the name of one that needs none."""
+    from solver.policy import BEST_RESPONSE, OPTIMAL, RANDOM, named_agent
+
+    if "/" in name and Path(name).is_dir():
+        from cluster import open_table
+        from cluster.answer import policy_of
+
+        return policy_of(open_tables.enter_context(open_table(name)))
+    if name in (OPTIMAL, BEST_RESPONSE, RANDOM):
+        return name
+    return named_agent(game, name, option)

@@ -17,10 +17,12 @@ import typer
 
 from jobs import (
     bench,
+    chart,
     diff,
     evaluate,
     graph,
     plan,
+    play,
     query,
     render,
     simulate,
@@ -55,7 +57,9 @@ def _interruptible(command: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-for module in (solve, plan, query, status, verify, diff, evaluate, simulate, graph, bench):
+for module in (
+    solve, plan, query, status, verify, diff, evaluate, simulate, play, chart, graph, bench
+):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(_interruptible(getattr(module, name)))
 

@@ -90,13 +90,13 @@ def evaluate(
 
 def _fraction(game: Game, name: str, root: Ints) -> dict[str, str]:
     from solver.errors import OptionError
-    from solver.policy import BEST_RESPONSE, OPTIMAL, named_agent
+    from solver.policy import BEST_RESPONSE, OPTIMAL, Policy, named_agent
 
     own = game.start()
     if own is None or (own != root).any():
         raise OptionError("--exact: fractions are of the game's start; leave --from out")
-    best = name in (OPTIMAL, BEST_RESPONSE)
-    return {"exact": str(game.exact_value(None if best else named_agent(game, name)))}
+    agent = None if name in (OPTIMAL, BEST_RESPONSE) else named_agent(game, name)
+    return {"exact": str(game.exact_value(None if isinstance(agent, Policy) else agent))}
 
 
 def _print(

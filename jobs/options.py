@@ -109,11 +109,28 @@ def tables_in(results: Path) -> list[Path]:
     return sorted(path.parent for path in results.glob("*/*/*/manifest.json"))
 
 
-def find_table(name: str, results: Path) -> tuple[Path, Manifest]:
+def tables_of(board: Path, results: Path) -> list[Path]:
+    """Those of the board in a file: of its game, and called as it is. A file that can not be read
+    any more has the tables of its name."""
+    import tomllib
+
+    try:
+        game = tomllib.loads(board.read_text(encoding="utf-8")).get("game")
+    except (OSError, ValueError, RecursionError):
+        game = None
+    return [
+        table
+        for table in tables_in(results)
+        if table.parent.name == board.stem and game in (None, table.parent.parent.name)
+    ]
+
+
+def find_table(name: str, results: Path, full: bool = False) -> tuple[Path, Manifest]:
     """The table that a person means, and its manifest.
 
     A directory is the table itself. A board file is its newest complete table under `results`: one
-    of the board as it stands now before one of an older version of the file.
+    of the board as it stands now before one of an older version of the file; if `full`, no table of
+    what lies below some states.
 
     Raises MissingTableError.
     """
@@ -126,14 +143,14 @@ def find_table(name: str, results: Path) -> tuple[Path, Manifest]:
     if not path.exists():
         raise OptionError(f"{name}: no such table or board file")
     complete = []
-    for table in tables_in(results):
-        if table.parent.name == path.stem:
-            manifest = read_manifest(table)
-            if manifest.complete:
-                complete.append((table, manifest))
+    for table in tables_of(path, results):
+        manifest = read_manifest(table)
+        if manifest.complete and not (full and manifest.roots is not None):
+            complete.append((table, manifest))
     if not complete:
+        kind = "full table" if full else "table"
         raise MissingTableError(
-            f"{name}: no complete table of this board under {results}; luckbase solve {name}"
+            f"{name}: no complete {kind} of this board under {results}; luckbase solve {name}"
         )
 
     def rank(found: tuple[Path, Manifest]) -> tuple[bool, float]:

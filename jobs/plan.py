@@ -40,7 +40,8 @@ def plan(
     tiers = game.tiers()
     for shard, (index, _) in zip(made.shards, made.parts, strict=True):
         fields = game.tier_fields(tiers[index])
-        level = levels.setdefault(next(iter(fields.items()), ("", "")), [0, 0, 0])
+        none = (game.tier_name(tiers[index]), "")
+        level = levels.setdefault(next(iter(fields.items()), none), [0, 0, 0])
         level[0] += 1
         level[1] += shard.rows
         level[2] = max(level[2], shard.memory)
@@ -60,7 +61,7 @@ def plan(
         print(json.dumps(said))
     else:
         rows = [
-            (f"{name} {value}", str(n), render.count(states), render.size(most))
+            (f"{name} {value}".strip(), str(n), render.count(states), render.size(most))
             for (name, value), (n, states, most) in sorted(levels.items())
         ]
         rows.append(("all", str(len(made.shards)), render.count(made.rows), ""))

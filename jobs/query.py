@@ -47,7 +47,7 @@ def query(
     if (batch is None) == (not fields):
         raise OptionError("query: give a state as FIELD=VALUE, or states with --batch FILE")
     path, _ = options.find_table(table, results)
-    _warn_if_stale(path)
+    warn_if_stale(path)
     with open_table(path) as opened:
         if batch is not None:
             from jobs.batch import answer_batch
@@ -68,7 +68,8 @@ def query(
         _print(answer, opened.game.payoff_name)
 
 
-def _warn_if_stale(path: Path) -> None:
+def warn_if_stale(path: Path) -> None:
+    """A line for people where the table is not of the board as it stands now."""
     from cluster.manifest import read_manifest
     from cluster.staleness import why_stale
 

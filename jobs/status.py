@@ -49,7 +49,7 @@ def _chosen(names: list[str], results: Path) -> list[Path]:
             continue
         if not Path(name).exists():
             raise OptionError(f"{name}: no such table or board file")
-        of_board = [t for t in options.tables_in(results) if t.parent.name == Path(name).stem]
+        of_board = options.tables_of(Path(name), results)
         if not of_board:
             raise MissingTableError(f"{name}: no table of this board under {results}")
         chosen += of_board

@@ -27,7 +27,7 @@ from solver import fixed_point
 from solver.backup import Edges, choose, expand
 from solver.errors import StateError
 from solver.fixed_point import FixedPoint
-from solver.game import Floats, Ints
+from solver.game import SIMULTANEOUS, Floats, Ints
 from solver.keys import pack_all
 from solver.walk import MIXED, UNDECIDED, choose_by_bounds
 
@@ -182,6 +182,11 @@ def _fixed(graph: Graph, members: NDArray[np.int32], edges: Edges) -> tuple[Floa
     weights, best = edges.weights.copy(), np.empty(len(members), np.int64)
     choice = False
     for i, x in enumerate(members):
+        if edges.kinds[i] == SIMULTANEOUS:
+            raise StateError(
+                f"{graph.game.describe(graph.states(members[i : i + 1])[0])} lies on a cycle and "
+                "both players choose there at once; such cycles are not solved"
+            )
         here = slice(int(edges.first[i]), int(edges.first[i + 1]))
         actions = edges.actions[here]
         listed = list(dict.fromkeys(actions.tolist()))

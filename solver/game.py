@@ -47,6 +47,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from solver.board import Board
+from solver.charting import Heatmap, Kind, Listing, Look, Wanted
 from solver.errors import OptionError
 
 Ints = NDArray[np.int64]
@@ -153,8 +154,9 @@ class Game(ABC):
         """The canonical state (fields,) in which a play begins; None if a person must say."""
         return None
 
-    def agents(self) -> Mapping[str, Agent]:
-        """The game's own agents by name (`optimal`, `best-response`, `random` need none)."""
+    def agents(self) -> Mapping[str, Any]:
+        """The game's own agents by name: an `Agent`, or a `solver.policy.Policy`, which is asked
+        about many states at once. (`optimal`, `best-response`, `random` need none.)"""
         return {}
 
     def choice_names(self, words: Mapping[str, str], player: int, count: int) -> list[str]:
@@ -166,6 +168,20 @@ class Game(ABC):
         """States (n, fields) that a drawing of everything shows, though no play may come to them;
         None where there is no such list."""
         return None
+
+    def charts(self) -> Sequence[Kind]:
+        """The charts of the full table that `chart` makes, the usual one first; none where the
+        game has none."""
+        return ()
+
+    def chart(self, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
+        """The chart of this name, one of `charts`: a Heatmap where its kind is a picture.
+
+        `look` gives the payoffs (n, players) of canonical states (n, fields) that the full table
+        holds. Raises OptionError for what is wanted and this chart does not do, StateError for
+        fields that are none of its own.
+        """
+        raise OptionError(f"{self.board.game} has no charts")
 
     def exact_value(self, agent: Agent | None) -> Fraction:
         """The payoff of the start in fractions, of an agent or (None) of the best play.
@@ -180,6 +196,11 @@ class Game(ABC):
         A game whose players see one thing twice (two equal dice) lists it twice.
         """
         return actions
+
+    def plain(self) -> Game:
+        """The game with the same payoffs whose states are the first fields of this one's, where the
+        last ones (what agents look at) change no value; this game where there are none such."""
+        return self
 
     def shard_keys(self, states: Ints) -> Ints:
         """int64 (n,): states (n, fields) with the same number go to one shard of a search.
@@ -239,7 +260,8 @@ class TieredGame(Game, Generic[T]):
 
     @abstractmethod
     def tier_fields(self, tier: T) -> dict[str, int]:
-        """The columns that are constant in the tier, in order: they name its folder."""
+        """The columns that are constant in the tier, in order: they name its folder. Every tier of
+        a game has the same ones; none where the game is one tier, which then needs no folder."""
 
     @abstractmethod
     def tier_name(self, tier: T) -> str:

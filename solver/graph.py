@@ -33,6 +33,7 @@ Source: Tarjan, Depth-first search and linear graph algorithms (1972).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,23 @@ BUDGET = 200_000
 """States visited between two looks at `stop`: a fifth of a second."""
 
 
+@dataclass(frozen=True)
+class Fixed:
+    """Choices that are fixed at m states, all different.
+
+    keys: uint64 (m,). first: int64 (m + 1,). chances, acts: float64, int64: of the actions of state
+    i, first[i]:first[i + 1] (none where nothing is fixed), the chances, and the action that each
+    belongs to then: MIXED for all, or where one player's answer to the other's part of a
+    simultaneous state is left to choose, his. takers: int64 (m,), that player, or -1.
+    """
+
+    keys: Keys
+    first: Ints
+    chances: Floats
+    acts: Ints
+    takers: Ints
+
+
 class Graph:
     """States met so far and their payoffs; `solve` adds what lies below more roots.
 
@@ -70,8 +88,7 @@ class Graph:
     expanded. loops: components of several states; largest_loop: the states of the largest. gaps:
     of the components that were solved between bounds, by the number of their first member.
 
-    policy: (keys uint64 (m,), all different; first int64 (m + 1,); chances float64), the chances
-    of the actions of state i being chances[first[i]:first[i + 1]], none where nothing is fixed.
+    policy: what is fixed of the players' choices.
     """
 
     def __init__(
@@ -81,7 +98,7 @@ class Graph:
         bounds: bool = False,
         tolerance: float | None = None,
         max_states: int = 1 << 30,
-        policy: tuple[Keys, Ints, Floats] | None = None,
+        policy: Fixed | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self.game, self.bounds, self.max_states, self.stop = game, bounds, max_states, stop
@@ -103,11 +120,11 @@ class Graph:
             np.zeros((edges, game.players)),
         )
         self._at = np.array([-1, 0, 0, 0, 0, 0, 0])
-        self._policy = np.zeros(1, np.int64), np.empty(0)
+        none = np.empty(0, np.int64)
+        self._policy = np.zeros(1, np.int64), np.empty(0), none, none
         if policy is not None:
-            keys, first, chances = policy
-            self._policy = first, chances
-            self._enter(keys)
+            self._policy = policy.first, policy.chances, policy.acts, policy.takers
+            self._enter(policy.keys)
 
     # --- what it holds -------------------------------------------------------------------------
 
@@ -235,7 +252,7 @@ class Graph:
 
     def policy_of(self, number: int) -> Floats:
         """The chances of a state's actions as the policy fixes them; empty where it does not."""
-        first, chances = self._policy
+        first, chances = self._policy[:2]
         if number >= len(first) - 1:
             return np.empty(0)
         return chances[first[number] : first[number + 1]]

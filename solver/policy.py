@@ -26,12 +26,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.backup import action_starts, evaluate, expand
+from solver import matrix_game
+from solver.backup import action_starts, evaluate, expand, joint
 from solver.board import nearest
 from solver.errors import OptionError, SearchLimitError, StateError
-from solver.game import DECISION, Agent, Floats, Game, Ints
-from solver.graph import Graph
+from solver.game import DECISION, JOINT, SIMULTANEOUS, Agent, Floats, Game, Ints
+from solver.graph import Fixed, Graph
 from solver.keys import Keys, Numbering, pack_all, unpack_all
+from solver.walk import JOINTLY, MIXED
 
 Decider = Callable[[Game, int, Ints, list[Ints]], list[Floats]]
 """decide(game, player, states (k, fields), actions of each) -> chances of each."""
@@ -92,9 +94,35 @@ def following(graph: Graph) -> Decider:
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
         best = graph.best[graph.look_up(pack_all(game.bits, np.ascontiguousarray(states)))]
-        return [(own == b).astype(np.float64) for own, b in zip(actions, best, strict=True)]
+        found = [(own == b).astype(np.float64) for own, b in zip(actions, best, strict=True)]
+        joint_states = np.flatnonzero(best == MIXED)
+        for part in range(0, len(joint_states), PIECE):
+            at = joint_states[part : part + PIECE]
+            for x, strategy in zip(at, _strategies(graph, player, states[at]), strict=True):
+                found[x] = strategy
+        return found
 
     return decide
+
+
+def _strategies(graph: Graph, player: int, states: Ints) -> list[Floats]:
+    """An optimal strategy of a player (0 or 1) at each simultaneous state of a solved graph."""
+    game = graph.game
+    edges = expand(game, states)
+    q = evaluate(edges, graph.values[graph.look_up(pack_all(game.bits, edges.children))])
+    found: list[Floats] = [np.empty(0)] * len(states)
+    games = []
+    for x in range(len(states)):
+        here = slice(int(q.first[x]), int(q.first[x + 1]))
+        games.append(joint(q.actions[here], q.values[here]).games)
+    shapes = [matrix.shape for matrix in games]
+    for shape in sorted(set(shapes)):
+        at = [x for x in range(len(states)) if shapes[x] == shape]
+        solved = matrix_game.solve(np.stack([games[x] for x in at]))
+        sides = solved.row_strategies if player == 0 else solved.column_strategies
+        for x, strategy in zip(at, sides, strict=True):
+            found[x] = strategy
+    return found
 
 
 def random_player(game: Game, player: int, state: Ints, actions: list[int]) -> Sequence[float]:
@@ -110,8 +138,8 @@ class Chain:
     the game is over. children: int32 (m,). chances: float64 (m,), positive, summing to 1 a state
     (where a player has no policy, to 1 an action). actions: int64 (m,). rewards: float64
     (m, players). payoffs: float64 (n, players), of states that are over, else 0. actors: int64
-    (n,), who decides, -1 where nobody does.
-    policy_first: int64 (n + 1,), policy: float64, the chances of a state's actions where fixed.
+    (n,), who decides, -1 where nobody does, JOINTLY where both do.
+    fixed: the chances of the states' actions where they are fixed (`solver.graph.Fixed`).
     """
 
     game: Game
@@ -123,8 +151,7 @@ class Chain:
     rewards: Floats
     payoffs: Floats
     actors: Ints
-    policy_first: Ints
-    policy: Floats
+    fixed: Fixed
 
     @property
     def over(self) -> NDArray[np.bool_]:
@@ -196,6 +223,12 @@ def explore_profile(
             for x, taken in zip(mine, decide(game, player, states[mine], listed), strict=True):
                 chosen[bounds[x] : bounds[x + 1]] = taken
             fixed[mine] = True
+        acts, takers = np.full(len(at), MIXED), np.full(len(states), -1)
+        both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
+        if len(both):
+            groups = [slice(bounds[x], bounds[x + 1]) for x in both]
+            _meet(game, deciders, states, both, groups, edges.actions[at], chosen, acts, takers)
+            fixed[both] = [d is not None for d in deciders[:2]].count(True) > 0
         over = edges.terminal
         weights: Floats = edges.weights * chosen[group]
         kept = (weights > 0) & ~over[owner]
@@ -203,20 +236,48 @@ def explore_profile(
         payoffs[over] = edges.rewards[edges.first[:-1][over]]
         children = numbering.enter(pack_all(game.bits, np.ascontiguousarray(edges.children[kept])))
         counts = np.bincount(owner[kept], minlength=len(states))
-        policy = chosen[fixed[owner[at]]]
-        policy_counts = np.where(fixed, np.diff(bounds), 0)
+        part_of = fixed[owner[at]]
+        deciding = np.where(edges.kinds == SIMULTANEOUS, JOINTLY, actors)
         parts.append(
             (counts, children, weights[kept], edges.actions[kept], edges.rewards[kept], payoffs,
-             np.where(several, actors, -1), policy_counts, policy)
+             np.where(several, deciding, -1), np.where(fixed, np.diff(bounds), 0),
+             chosen[part_of], acts[part_of], takers)
         )  # fmt: skip
-    counts, children, weights, actions, rewards, payoffs, actors, policy_counts, policy = (
+    counts, children, chances, actions, rewards, payoffs, actors, sizes, policy, acts, takers = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )
-    first, policy_first = (np.concatenate([[0], np.cumsum(c)]) for c in (counts, policy_counts))
+    first, policy_first = (np.concatenate([[0], np.cumsum(c)]) for c in (counts, sizes))
+    keys = numbering.keys
     return Chain(
-        game, numbering.keys, first, children, weights, actions, rewards, payoffs, actors,
-        policy_first, policy,
+        game, keys, first, children, chances, actions, rewards, payoffs, actors,
+        Fixed(keys, policy_first, policy, acts, takers),
     )  # fmt: skip
+
+
+def _meet(
+    game: Game, deciders: Sequence[Decider | None], states: Ints, both: Ints,
+    groups: list[slice], actions: Ints, chosen: Floats, acts: Ints, takers: Ints,
+) -> None:  # fmt: skip
+    """Write the chances of the joint actions at simultaneous states `both`: products of the two
+    players', or one's where the other maximises; and then to which of his actions each belongs."""
+    sides = [
+        [np.unique(part) for part in (actions[g] // JOINT, actions[g] % JOINT)] for g in groups
+    ]
+    fixed = [
+        None if decide is None else decide(game, player, states[both], [s[player] for s in sides])
+        for player, decide in enumerate(deciders[:2])
+    ]
+    for i, (x, g) in enumerate(zip(both, groups, strict=True)):
+        rows, columns = (np.ones(len(side)) for side in sides[i])
+        if fixed[0] is not None:
+            rows = fixed[0][i]
+        if fixed[1] is not None:
+            columns = fixed[1][i]
+        chosen[g] = np.outer(rows, columns).ravel()
+        if (fixed[0] is None) != (fixed[1] is None):
+            taker = 0 if fixed[0] is None else 1
+            takers[x] = taker
+            acts[g] = actions[g] // JOINT if taker == 0 else actions[g] % JOINT
 
 
 @dataclass(frozen=True)
@@ -231,7 +292,7 @@ class Evaluation:
 
 def chain_graph(chain: Chain, roots: Ints) -> Graph:
     """The solved graph of a chain with no choice left: every state's payoffs under its policies."""
-    graph = Graph(chain.game, policy=(chain.keys, chain.policy_first, chain.policy))
+    graph = Graph(chain.game, policy=chain.fixed)
     graph.solve(np.ascontiguousarray(roots).reshape(-1, chain.game.field_count))
     return graph
 
@@ -266,9 +327,7 @@ def evaluate_profile(
         optimal.solve(root.reshape(1, -1))
     deciders = [_decider(game, agent, optimal) for agent in agents]
     chain = explore_profile(game, root, deciders, max_states)
-    graph = Graph(
-        game, max_states=max_states, policy=(chain.keys, chain.policy_first, chain.policy)
-    )
+    graph = Graph(game, max_states=max_states, policy=chain.fixed)
     number = graph.solve(root.reshape(1, -1))[0]
     if None in deciders:
         best = following(graph)
@@ -288,16 +347,18 @@ def _decider(game: Game, agent: str | Agent | Policy, optimal: Graph | None) -> 
         return following(optimal)
     if agent == RANDOM:
         return asking(random_player)
-    return asking(named_agent(game, agent))
+    found = named_agent(game, agent)
+    return found.decide if isinstance(found, Policy) else asking(found)
 
 
-def named_agent(game: Game, name: str) -> Agent:
-    """One of the game's agents. Raises OptionError for a name that is none."""
+def named_agent(game: Game, name: str, option: str = "--agents") -> Agent | Policy:
+    """One of the game's agents. Raises OptionError, naming the option, for a name that is none."""
     known = game.agents()
     if name not in known:
         names = [OPTIMAL, BEST_RESPONSE, RANDOM, *known]
-        raise OptionError(f"--agents: no agent '{name}'; {nearest(name, names)}")
-    return known[name]
+        raise OptionError(f"{option}: no agent '{name}'; {nearest(name, names)}")
+    found: Agent | Policy = known[name]
+    return found
 
 
 @dataclass(frozen=True)
@@ -326,7 +387,8 @@ def costly_moves(evaluation: Evaluation, optimal: Graph) -> Moves:
         own = q.values[np.arange(len(q.states)), edges.actors[q.states]]
         best = np.maximum.reduceat(own, q.first[:-1])
         for i, x in enumerate(numbers):
-            chances = chain.policy[chain.policy_first[x] : chain.policy_first[x + 1]]
+            fixed = chain.fixed
+            chances = fixed.chances[fixed.first[x] : fixed.first[x + 1]]
             regret[x] = best[i] - own[q.first[i] : q.first[i + 1]] @ chances
     costly = np.flatnonzero(regret > game.tie_tolerance)
     order = np.argsort(-(reach[costly] * regret[costly]), kind="stable")

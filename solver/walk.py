@@ -17,8 +17,9 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from solver.game import SUCCESSORS_TYPE, TERMINAL
+from solver.game import DECISION, JOINT, SIMULTANEOUS, SUCCESSORS_TYPE, TERMINAL
 from solver.keys import find_from, home, pack, unpack
+from solver.simplex import WORK, solve_game
 
 _game = types.FunctionType(SUCCESSORS_TYPE)
 _i1, _f1, _f2, _u1 = types.int64[::1], types.float64[::1], types.float64[:, ::1], types.uint64[::1]
@@ -37,6 +38,8 @@ without one; met and not expanded; below, even numbers: on the path, odd ones: e
 FINISHED, GROW, COMPONENT, PAUSE = 0, 1, 2, 3
 DEPTH, COUNT, CLOCK, HEIGHT, ROOT, EDGES, TOP = 0, 1, 2, 3, 4, 5, 6
 """Where `_walk` keeps its place in `at`."""
+JOINTLY = -2
+"""Who acts where both players choose at once."""
 NODE, POSITION, SIZE, LOW, ACTOR, LOOP, START = 0, 1, 2, 3, 4, 5, 6
 """The columns of a frame's numbers."""
 
@@ -66,6 +69,31 @@ def choose_by_bounds(groups, sure, actor, tolerance, q, out):
         return last
     out[actor] = highest
     return -1
+
+
+@nb.njit(types.void(types.int64, types.int64, _i1, _f2, _f1), cache=True, nogil=True)
+def meet(groups, base, actions, q, out):
+    """The payoffs of a state in which both choose at once: the value of the matrix game of its
+    joint actions, q (groups, 2), rows slowest; or both bounds of it, q (groups, 4)."""
+    k, columns = base, 0  # pairs of the first row
+    while columns < groups and actions[k] // JOINT == actions[base] // JOINT:
+        action = actions[k]
+        columns += 1
+        if columns == groups:
+            break
+        while actions[k] == action:
+            k += 1
+    rows = groups // columns
+    game = np.empty((rows, columns))
+    x, y, work = np.zeros(rows), np.zeros(columns), np.zeros(WORK)
+    for side in range(out.size // 2):
+        for r in range(rows):
+            for c in range(columns):
+                game[r, c] = q[r * columns + c, 2 * side]
+        out[2 * side] = solve_game(game, rows, columns, True, x, y, work)[0]
+    total = q[0, 0] + q[0, out.size - 1]
+    for side in range(out.size // 2):  # the lower of one is the upper of the other
+        out[out.size - 1 - 2 * side] = total - out[2 * side]
 
 
 @nb.njit(
@@ -109,9 +137,12 @@ def back_up(
                     paid = rewards[k, c if c < players else c - players] if pays else 0.0
                     q[groups, c] += weight * (paid + rows[y, 1 + c])
                 k += 1
-        if groups > 0 and q[groups, actor] > q[best, actor] + tolerance:
+        if groups > 0 and actor >= 0 and q[groups, actor] > q[best, actor] + tolerance:
             best, best_action = groups, action
         groups += 1
+    if actor == JOINTLY:
+        meet(groups, base, actions, q, out)
+        return MIXED
     if groups == 1 or columns == players:
         for c in range(columns):
             out[c] = q[best, c]
@@ -130,38 +161,56 @@ def back_up(
     return actions[k]
 
 
-@nb.njit(types.int64(types.int64, types.int64, _f1, _i2, _f1, _i1, _f2), cache=True, nogil=True)
-def fold(n, first, policy, below, chances, chosen, paid):
-    """Make one lottery of a state's n edges by the chances of its actions, policy[first] on; edges
-    of actions that are never taken go. In place; returns how many edges are left."""
-    kept, k, group = 0, 0, first
-    while k < n:
-        action = chosen[k]
-        chance = policy[group]
-        while k < n and chosen[k] == action:
-            if chance > 0.0:
-                chances[kept], chosen[kept] = chances[k] * chance, MIXED
-                for i in range(below.shape[1]):
-                    below[kept, i] = below[k, i]
-                for p in range(paid.shape[1]):
-                    paid[kept, p] = paid[k, p]
+@nb.njit(
+    types.int64(types.int64, types.int64, _f1, _i1, _i2, _f1, _i1, _f2), cache=True, nogil=True
+)
+def fold(n, first, policy, acts, below, chances, chosen, paid):
+    """Make lotteries of a state's n edges by the chances of its actions, policy[first] on, in
+    place; returns how many edges are left, those of actions that are never taken being gone.
+
+    acts[first] on: the action that each belongs to then, MIXED for all where nothing is left to
+    choose; the other player's, where he answers one side of a simultaneous state.
+    """
+    fields, players = below.shape[1], paid.shape[1]
+    states, weights = below[:n].copy(), chances[:n].copy()
+    given, rewards = chosen[:n].copy(), paid[:n].copy()
+    groups = np.empty(n, np.int64)
+    group = first
+    for k in range(n):
+        if k > 0 and given[k] != given[k - 1]:
+            group += 1
+        groups[k] = group
+    kept, last = 0, np.int64(-(1 << 62))
+    while True:
+        following, found = np.int64(0), False  # the least action above the last
+        for g in range(first, group + 1):
+            if acts[g] > last and (not found or acts[g] < following):
+                following, found = acts[g], True
+        if not found:
+            return kept
+        last = following
+        for k in range(n):
+            if acts[groups[k]] == last and policy[groups[k]] > 0.0:
+                chances[kept], chosen[kept] = weights[k] * policy[groups[k]], last
+                for i in range(fields):
+                    below[kept, i] = states[k, i]
+                for p in range(players):
+                    paid[kept, p] = rewards[k, p]
                 kept += 1
-            k += 1
-        group += 1
-    return kept
 
 
 @nb.njit(
     types.int64(
         _game, _i1, _f1, _i1, types.boolean, types.float64, types.int64, _i1, _n1,
         _n1, _u2, _f2, _i1, _n1, _n1, _n2, _n1, _f1, _i1, _f2, _i2, _f1, _i1, _f2, _i1, _f1,
+        _i1, _i1,
     ),
     cache=True, nogil=True,
 )  # fmt: skip
 def walk(
     successors, ints, reals, bits, pays, tolerance, budget, at, roots, slots, keys, rows, best,
     stack, path, frames, children, weights, actions, rewards,
-    below, chances, chosen, paid, policy_first, policy,
+    below, chances, chosen, paid, policy_first, policy, acts, takers,
 ):  # fmt: skip
     """Walk on from `at` until all roots are solved, or there is something to do first:
 
@@ -240,7 +289,8 @@ def walk(
                     best[y] = OVER
                     continue
                 if y < policy_first.size - 1 and policy_first[y] < policy_first[y + 1]:
-                    n = fold(n, policy_first[y], policy, below, chances, chosen, paid)
+                    n = fold(n, policy_first[y], policy, acts, below, chances, chosen, paid)
+                    about[0], about[1] = DECISION, takers[y]
                 for k in range(n):
                     wanted[k] = pack(bits, below[k])
                     place[k] = home(wanted[k], mask)
@@ -267,7 +317,8 @@ def walk(
                         for p in range(players):
                             rewards[base + k, p] = paid[k, p]
                 edges += n
-                frames[top, NODE], frames[top, SIZE], frames[top, ACTOR] = y, n, about[1]
+                frames[top, NODE], frames[top, SIZE] = y, n
+                frames[top, ACTOR] = JOINTLY if about[0] == SIMULTANEOUS else about[1]
                 best[y] = EXPANDED - 2 * top
                 if f < 0:
                     f, position, stop, start = top, base, base + n, top + 1

@@ -1,4 +1,4 @@
-"""Tiers in parts, by Goofspiel: the same rows however a layer is split, asked, resumed.
+"""Tiers in parts, by Goofspiel: the same rows however a layer is split, asked, resumed."""
 
 from __future__ import annotations
 

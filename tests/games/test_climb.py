@@ -1,8 +1,9 @@
-"""A game added from outside: solved, asked, verified, evaluated, simulated, compared and drawn by
-the public contract only; the answers against a solver of a few lines."""
+"""A game added from outside: solved, asked, verified, evaluated, simulated, compared, drawn and
+played by the public contract only; the answers against a solver of a few lines."""
 
 from __future__ import annotations
 
+import io
 import json
 from functools import cache
 from pathlib import Path
@@ -42,9 +43,14 @@ def win(one: int, two: int, turns: int, always_rolls: bool = False) -> float:
 
 
 def test_a_made_up_game_goes_through_every_command(
-    board: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    board: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     results = ["--results", str(tmp_path / "results")]
+
+    monkeypatch.setattr("sys.stdin", io.StringIO())
 
     def said(*words: str) -> str:
         assert run(list(words)) == 0
@@ -63,6 +69,8 @@ def test_a_made_up_game_goes_through_every_command(
     off = np.abs(np.array(played["value"]) - value)
     assert (off < 4 * np.array(played["stderr"])).all()
     assert said("graph", board, "--labels", "actions").startswith("// hill, optimal\ndigraph")
+    left = said("play", board, *results, "--as", "2", "--against", "roll", "--seed", "1")
+    assert "player 1 (roll) is up: steps=0,0 turns=6" in left and "you left" in left
     longer = tmp_path / "hill2.toml"
     longer.write_text(BOARD.replace("rounds = 3", "rounds = 4"))
     other = said("solve", str(longer), *results).strip()

@@ -78,6 +78,12 @@ class PigRounds(TieredGame[Tier]):
     def agents(self) -> Mapping[str, Agent]:
         return TurnAgents(100, self.rules.sides)
 
+    def plain(self) -> PigRounds:
+        if not self.rules.count_rolls:
+            return self
+        rules = self.rules.model_copy(update={"count_rolls": False})
+        return PigRounds(self.board.model_copy(update={"rules": rules}))
+
     # --- states in people's words --------------------------------------------------------------
 
     def parse(self, words: Mapping[str, str]) -> Ints:

@@ -141,13 +141,16 @@ def _entry(
     return Entry(mine, yours, float(payoffs[at]), tuple(toggles), marked)
 
 
-def hold_points(game: Skunk, payoffs: Floats) -> tuple[Ints, Floats]:
+def hold_points(
+    game: Skunk, payoffs: Floats, *, tolerance: float | None = None
+) -> tuple[Floats, Floats]:
     """For pictures, (goal, goal) by mine and yours: the hold point (goal - mine where he rolls to
-    the end), and the chance to win."""
-    points = np.empty((game.goal, game.goal), np.int64)
-    values = np.empty((game.goal, game.goal))
-    for line in chart(game, payoffs):
-        points[line.mine, line.yours], values[line.mine, line.yours] = line.hold, line.value
+    the end; NaN where it is uncertain), and the chance to win."""
+    points, values = np.empty((2, game.goal, game.goal))
+    for line in chart(game, payoffs, tolerance=tolerance):
+        certain = line.hold not in line.uncertain
+        points[line.mine, line.yours] = line.hold if certain else np.nan
+        values[line.mine, line.yours] = line.value
     return points, values
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.board import Board, nearest
+from solver.charting import Heatmap, Kind, Listing, Look, Wanted
 from solver.errors import OptionError, StateError
 from solver.game import Agent, Floats, Ints, Numbers, TieredGame
 from solver.games.skunk import kernel, rules
@@ -37,7 +38,8 @@ TOLERANCE = 1e-9
 class Skunk(TieredGame[int]):
     """Two players; see `rules` for the game and `kernel` for how it is solved."""
 
-    rules_version: ClassVar[int] = 1
+    rules_version: ClassVar[int] = 2
+    """2: the one tier has no folder of its own."""
     players: ClassVar[int] = 2
     fields: ClassVar[tuple[tuple[str, int], ...]] = (
         ("mine", 1),
@@ -75,6 +77,23 @@ class Skunk(TieredGame[int]):
 
     def agents(self) -> Mapping[str, Agent]:
         return TurnAgents(self.goal, self.rules.sides)
+
+    def plain(self) -> Skunk:
+        if not self.rules.count_rolls:
+            return self
+        plain: dict[str, Any] = self.board.model_dump()
+        plain["rules"]["count_rolls"] = False
+        return type(self)(type(self.board).model_validate(plain))
+
+    def charts(self) -> Sequence[Kind]:
+        from solver.games.skunk.pictures import KINDS
+
+        return KINDS
+
+    def chart(self, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
+        from solver.games.skunk.pictures import make
+
+        return make(self, name, look, wanted)
 
     # --- states in people's words --------------------------------------------------------------
 
@@ -159,7 +178,7 @@ class Skunk(TieredGame[int]):
         return 0
 
     def tier_fields(self, tier: int) -> dict[str, int]:
-        return {"goal": self.goal}  # no field of a state is constant in the one tier there is
+        return {}  # no field of a state is constant in the one tier there is
 
     def tier_name(self, tier: int) -> str:
         return f"goal {self.goal}"

@@ -1,0 +1,134 @@
+"""``luckbase chart``: what a whole table says at a glance, as a list or as a picture.
+
+The chart comes from the game (`solver.charting`); here it is printed, written as CSV or drawn.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jobs import options, render
+from jobs.pictures import SUFFIXES, draw
+from jobs.query import warn_if_stale
+
+if TYPE_CHECKING:
+    from cluster.manifest import Manifest
+    from solver.charting import Heatmap, Kind, Listing
+
+
+def chart(
+    table: options.TableName,
+    fields: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FIELD=VALUE...]", help="Only these lines: mine=0 yours=86,87,88"),
+    ] = None,
+    what: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Which of the game's charts; the first if not given."),
+    ] = None,
+    reachable: Annotated[
+        bool,
+        typer.Option("--reachable", help="Without what nobody meets who plays as the chart says."),
+    ] = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Print CSV; of a picture, its numbers.")
+    ] = False,
+    out: Annotated[
+        str, typer.Option(metavar="FILE", help="A .txt, .csv, .png, .svg or .pdf; - is stdout.")
+    ] = "-",
+    results: options.Results = Path("results"),
+) -> None:
+    """Print or draw what a full table says at a glance: where to roll and hold, the chance to win.
+
+    A game has its charts by name, lists and pictures; a --what that is none of them says which."""
+    from cluster import open_table
+    from solver.charting import Heatmap, Wanted
+
+    path, manifest = options.find_table(table, results, full=True)
+    _check_full(path, manifest)
+    with open_table(path) as opened:
+        kind = _choose(opened.game.charts(), manifest.game, what)
+        suffix = _suffix(kind, opened.game.charts(), as_csv, out)
+        warn_if_stale(path)
+        wanted = Wanted(options.read_fields(fields or []), reachable, opened.error)
+        made = opened.game.chart(kind.name, opened.probe, wanted)
+    if suffix == ".csv":
+        content = _csv(made).encode()
+    elif isinstance(made, Heatmap):
+        content = draw(made, suffix)
+    else:
+        content = "".join(f"{line}\n" for line in made.lines).encode()
+        render.say(made.note)
+    if out == "-":
+        sys.stdout.write(content.decode())
+    else:
+        Path(out).write_bytes(content)
+        render.say(f"{out}: {kind.shows}, {render.size(len(content))}")
+
+
+def _check_full(path: Path, manifest: Manifest) -> None:
+    """Raises OptionError for a table of roots, MissingTableError for one that is not complete."""
+    from solver.errors import MissingTableError, OptionError
+
+    again = f"{render.program()} solve {manifest.board_file}"
+    if manifest.roots is not None:
+        raise OptionError(
+            f"{path}: holds what lies below some states, and a chart needs the full table: {again}"
+        )
+    if not manifest.complete:
+        raise MissingTableError(
+            f"{path}: {len(manifest.files)} of its {manifest.tiers} tiers are solved, and a chart "
+            f"needs them all: {again}"
+        )
+
+
+def _choose(kinds: Sequence[Kind], game: str, what: str | None) -> Kind:
+    from solver.errors import OptionError
+
+    if not kinds:
+        raise OptionError(f"{game} has no charts; luckbase query answers by state")
+    for kind in kinds:
+        if what in (None, kind.name):
+            return kind
+    known = "; ".join(f"{kind.name}, {kind.shows}" for kind in kinds)
+    raise OptionError(f"--what: '{what}' is no chart of {game}; right would be: {known}")
+
+
+def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
+    """How the chart is to be written: .txt, .csv or a picture's ending."""
+    from solver.errors import OptionError
+
+    suffix = Path(out).suffix.lower()
+    if out == "-":
+        suffix = ".csv" if as_csv else ".txt"
+    elif suffix not in (".txt", ".csv", *SUFFIXES):
+        raise OptionError(f"--out: {out}: end it in .txt, .csv, {', '.join(SUFFIXES)}")
+    if as_csv and suffix != ".csv":
+        raise OptionError(f"--csv: {out} does not end in .csv")
+    if suffix == ".txt" and kind.picture:
+        raise OptionError(
+            f"--what: '{kind.name}' is a picture; write it with --out FILE.png (or "
+            f"{', '.join(SUFFIXES[1:])}), or its numbers with --csv"
+        )
+    if suffix in SUFFIXES and not kind.picture:
+        pictures = ", ".join(other.name for other in kinds if other.picture)
+        raise OptionError(
+            f"--out: {out}: the chart '{kind.name}' is a list, for .txt or .csv; pictures by "
+            f"--what: {pictures or 'none'}"
+        )
+    return suffix
+
+
+def _csv(made: Listing | Heatmap) -> str:
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(made.columns)
+    writer.writerows(made.rows)
+    return written.getvalue()

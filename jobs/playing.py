@@ -1,0 +1,218 @@
+"""A game of one person against agents, apart from any terminal: text out, answers in.
+
+`Play.talk` is a generator. It yields lines of text and `Question`s, takes the answer to a question
+(None: there are no more answers) and plays on until the game is over or the person leaves. All
+chance comes from the function `draw`, so a test can go through every play there is.
+
+What a decision of the person's cost him, at state x with action a, is max over b of q(x, b) minus
+q(x, a), q being his payoff under optimal play of all afterwards. Against optimal opponents the
+costs add up, on average over the dice, to what he gets less than an optimal player would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jobs import render
+from jobs.worth import Worth
+from solver.backup import ActionValues, Edges, choose, expand
+from solver.errors import OptionError
+from solver.game import DECISION, SIMULTANEOUS, TERMINAL, Floats, Game, Ints
+from solver.policy import Decider
+
+Draw = Callable[[Floats], int]
+"""draw(chances) -> the index of what happens."""
+
+HELP = "a name, the beginning of one, or its number; ? shows the chances, q quits"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the person is asked."""
+
+    prompt: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One of the person's: where, what he took, a best action (his own if it is one), the cost."""
+
+    state: dict[str, Any]
+    action: str
+    best: str
+    cost: float
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A player: what he is called, and what decides for him; None plays the best action."""
+
+    name: str
+    decide: Decider | None = None
+
+
+class Play:
+    """One play from a canonical state (fields,). person: his place in `seats`, from 0.
+
+    decisions: the person's so far. returns: float64 (players,), what was paid so far. over: whether
+    the play has come to its end.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        root: Ints,
+        worth: Worth,
+        seats: Sequence[Seat],
+        person: int,
+        draw: Draw,
+        hints: bool = False,
+    ) -> None:
+        self.game, self.worth, self.seats, self.person = game, worth, seats, person
+        self.draw, self.hints = draw, hints
+        self.slack = game.tie_tolerance + 2 * worth.error
+        self.decisions: list[Decision] = []
+        self.returns: Floats = np.zeros(game.players)
+        self.over = False
+        self._expand(root)
+
+    def _expand(self, state: Ints) -> None:
+        self.state = np.ascontiguousarray(state)
+        self.edges: Edges = expand(self.game, self.state.reshape(1, -1))
+        self.shown: dict[str, Any] = self.game.describe(self.state)
+        if self.edges.kinds[0] == SIMULTANEOUS:
+            raise OptionError(
+                f"board {self.game.board.name}: the players of {self.game.board.game} choose at "
+                "once, and play takes games in which they take turns"
+            )
+
+    # --- the talk ------------------------------------------------------------------------------
+
+    def talk(self) -> Generator[str | Question, str | None, None]:
+        """Play to the end: lines, and questions that wait for an answer."""
+        last = -1
+        while self.edges.kinds[0] != TERMINAL:
+            up = int(self.edges.actors[0])
+            if up not in (-1, last):
+                who = "you are" if up == self.person else f"{self.seats[up].name} is"
+                yield f"{who} up: {render.fields(self.shown)}"
+                last = up
+            actions = np.array(list(dict.fromkeys(self.edges.actions.tolist())))
+            taken = 0
+            if self.edges.kinds[0] == DECISION and len(actions) > 1:
+                if up == self.person:
+                    answer = yield from self._ask()
+                    if answer is None:
+                        yield "you left; the game is not over"
+                        return
+                    taken = answer
+                else:
+                    taken = self._decide(up, actions)
+            yield self._take(int(actions[taken]))
+        self.returns += self.edges.rewards[0]
+        self.over = True
+        yield f"the game is over: {render.fields(self.shown)}"
+        yield self._result()
+
+    def _take(self, action: int) -> str:
+        """Go where chance leads after an action; the line that says so."""
+        own = np.flatnonzero(self.edges.actions == action)
+        edge = own[self.draw(self.edges.weights[own])]
+        self.returns += self.edges.rewards[edge]
+        before = self.shown
+        self._expand(self.edges.children[edge])
+        line = f"  {self.game.action_name(action)}"
+        if self.edges.kinds[0] == TERMINAL:
+            return line
+        return f"{line}: {changes(before, self.shown) or 'nothing changes'}"
+
+    def _decide(self, up: int, actions: Ints) -> int:
+        """What an opponent takes, an index into `actions`."""
+        decide = self.seats[up].decide
+        if decide is None:
+            return choose(self.worth.of(self.edges).values, up, self.slack)
+        return self.draw(decide(self.game, up, self.state.reshape(1, -1), [actions])[0])
+
+    def _ask(self) -> Generator[str | Question, str | None, int | None]:
+        """The person's action, an index; None if he leaves."""
+        q = self.worth.of(self.edges)
+        names = [self.game.action_name(int(action)) for action in q.actions]
+        listed = ", ".join(f"{i + 1} {name}" for i, name in enumerate(names))
+        if self.hints:
+            yield from self._chances(names, q)
+        while True:
+            answer = yield Question(f"{listed}? ")
+            if answer is None or (answer.strip().lower() in ("q", "quit")):
+                return None
+            if answer.strip() == "?":
+                yield from self._chances(names, q)
+                continue
+            taken = read_action(names, answer)
+            if taken is not None:
+                break
+            yield f"'{answer.strip()[:30]}' is not one of these; write {HELP}"
+        own = q.values[:, self.person]
+        cost = self._cost(own, taken)
+        best = choose(q.values, self.person, self.slack) if cost else taken
+        self.decisions.append(Decision(self.shown, names[taken], names[best], cost))
+        return taken
+
+    def _cost(self, own: Floats, taken: int) -> float:
+        """What an action costs; nothing where it can not be told from the best."""
+        cost = float(own.max() - own[taken])
+        return cost if cost > self.slack else 0.0
+
+    def _chances(self, names: Sequence[str], q: ActionValues) -> Generator[str, None, None]:
+        own = q.values[:, self.person]
+        wide = max(map(len, names))
+        yield f"  {self.game.payoff_name}, at {render.fields(self.shown)}:"
+        for k, name in enumerate(names):
+            cost = self._cost(own, k)
+            yield f"    {name:{wide}}  {own[k]:.6f}  {f'costs {small(cost)}' if cost else 'best'}"
+
+    def _result(self) -> str:
+        """Who has won, or what everybody gets."""
+        if self.game.payoff_range == (0.0, 1.0) and not self.game.pays:
+            won = np.flatnonzero(self.returns == 1.0)
+            if len(won):
+                return "you win" if won[0] == self.person else f"{self.seats[won[0]].name} wins"
+            if self.game.players == 1 and self.returns[0] == 0.0:
+                return "you lose"
+        paid = [f"{s.name} {r:.6g}" for s, r in zip(self.seats, self.returns, strict=True)]
+        return f"{self.game.payoff_name}: {', '.join(paid)}"
+
+
+def read_action(names: Sequence[str], answer: str) -> int | None:
+    """Which of the names an answer means: a name, a number from 1, or the beginning of one name."""
+    said = " ".join(answer.lower().split())
+    if said in names:
+        return names.index(said)
+    numbers = [str(i + 1) for i in range(len(names))]
+    if said in numbers:
+        return numbers.index(said)
+    begun = [i for i, name in enumerate(names) if said and name.startswith(said)]
+    return begun[0] if len(begun) == 1 else None
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """What a move changed: ``turn 4 -> 11``; of a state told by who acts (`mine`, `yours`), as the
+    one who moved sees it."""
+    if "mine" in before and before.get("player") != after.get("player"):
+        after = {**after, "mine": after["yours"], "yours": after["mine"]}
+    said = []
+    for name, new in after.items():
+        old = before.get(name)
+        if name == "player" or old == new:
+            continue
+        came_from = "" if old is None else f"{render.listed(old)} -> "
+        said.append(f"{name} {came_from}{render.listed(new)}")
+    return ", ".join(said)
+
+
+def small(number: float) -> str:
+    """A cost: six digits after the point, or as 1.2e-08 where those would not show it."""
+    return f"{number:.6f}" if number >= 1e-6 else f"{number:.1e}"

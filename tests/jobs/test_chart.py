@@ -1,0 +1,322 @@
+"""`luckbase chart`: the seed's lines, what the published files are, and a table of one tier."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shlex
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cluster import open_table
+from cluster.manifest import read_manifest, write_manifest
+from jobs.app import run
+from jobs.pictures import SUFFIXES, draw
+from solver import load_board, load_game, load_tiered_game
+from solver.charting import Heatmap, Line, Wanted, Words
+from solver.games import GAMES, game_class
+from solver.games.skunk.pictures import all_or_nothing_from
+
+ROOT = Path(__file__).parents[2]
+BOARDS, PUBLISHED = ROOT / "boards", ROOT / "results" / "published"
+SEED, TINY = str(BOARDS / "skunk/seed.toml"), str(BOARDS / "skunk/tiny.toml")
+RACE, LUCK = str(BOARDS / "pig/tiny.toml"), str(BOARDS / "press-your-luck/tiny.toml")
+
+
+class Command:
+    """Runs a command in this process on one results folder: exit code, stdout, stderr."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], results: Path) -> None:
+        self.capsys, self.results = capsys, results
+
+    def __call__(self, *words: str) -> tuple[int, str, str]:
+        self.capsys.readouterr()
+        code = run([*words, "--results", str(self.results)])
+        said = self.capsys.readouterr()
+        return code, said.out, said.err
+
+    def refused(self, *words: str) -> str:
+        """The one sentence that the command is refused with."""
+        code, out, err = self(*words)
+        assert (code, out) == (2, "") and err.startswith("luckbase: ") and err.count("\n") == 1, err
+        return err
+
+    def table(self, board: str) -> Path:
+        (found,) = self.results.glob(f"*/{Path(board).stem}/*")
+        return found
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Skunk's two boards, solved."""
+    folder = tmp_path_factory.mktemp("results")
+    assert run(["solve", SEED, TINY, "--results", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], results: Path) -> Command:
+    return Command(capsys, results)
+
+
+# --- the list ------------------------------------------------------------------------------------
+
+
+def test_the_seeds_lines_come_from_the_stored_table(command: Command) -> None:
+    """skunk-gottahack.txt; its chances are good to 4e-6."""
+    code, out, err = command("chart", SEED, "mine=0", "yours=0,67,86,87,88")
+    assert code == 0 and "every choice is certain" in err
+    assert re.sub(r"\) \.\d+ - ", ") ", out).splitlines() == [
+        "(0,0) 21", "(0,67) 28 96 100", "(0,86) 33 53 100", "(0,87) 33 44 100", "(0,88) 100",
+    ]  # fmt: skip
+    seed = {"(0,0)": 0.5195594, "(0,5)": 0.4973309, "(67,0)": 0.858472}
+    lines = command("chart", SEED)[1].splitlines()
+    assert len(lines) == 10_000
+    found = {line.split()[0]: float(line.split()[1]) for line in lines}
+    assert {at: found[at] for at in seed} == pytest.approx(seed, abs=4e-6)
+
+
+def test_unreachable_toggles_are_hidden_if_asked(command: Command) -> None:
+    _, out, _ = command("chart", SEED, "mine=0", "yours=67,86,87", "--reachable")
+    assert [line.partition(" - ")[2] for line in out.splitlines()] == ["28", "33", "33 44 100"]
+
+
+def test_a_score_alone_gives_all_lines_with_it(command: Command) -> None:
+    _, out, _ = command("chart", TINY, "yours=3")
+    assert [line.split()[0] for line in out.splitlines()] == [f"({m},3)" for m in range(20)]
+
+
+def test_the_csv_is_the_list(command: Command, tmp_path: Path) -> None:
+    _, text, _ = command("chart", TINY)
+    code, out, _ = command("chart", TINY, "--csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert code == 0 and list(rows[0]) == ["mine", "yours", "value", "toggles", "uncertain"]
+    again = [
+        f"({r['mine']},{r['yours']}) {float(r['value']):.7f} - {r['toggles']}".replace(" 0.", " .")
+        for r in rows
+    ]
+    assert again == text.splitlines()
+    for suffix, wanted in ((".csv", out), (".txt", text)):
+        path = tmp_path / f"chart{suffix}"
+        assert command("chart", TINY, "--out", str(path))[:2] == (0, "")
+        assert path.read_text() == wanted
+
+
+def test_choices_closer_than_the_tables_error_are_marked_not_called(results: Path) -> None:
+    """The closest call on the seed's board is 5e-8, at (10,29) with a turn of 21."""
+    game = load_tiered_game(load_board(SEED))
+    (path,) = results.glob("*/seed/*")
+    with open_table(path) as table:
+        one = Wanted({"mine": "10", "yours": "29"}, error=5e-8)
+        (line,) = (found := game.chart("chart", table.probe, one)).lines
+        assert line.endswith(" - 21 ? 21") and "1 turns after a ?" in found.note
+        picture = game.chart("hold", table.probe, Wanted(error=5e-8))
+        assert isinstance(picture, Heatmap) and np.isnan(picture.values[10, 29])
+        assert "too close to call" in picture.about
+
+
+# --- pictures ------------------------------------------------------------------------------------
+
+
+def test_the_line_of_the_picture_is_where_the_seed_sees_the_catastrophe(results: Path) -> None:
+    """At (0,87) one still holds at 33, at (0,88) it is all or nothing."""
+    game = load_tiered_game(load_board(SEED))
+    (path,) = results.glob("*/seed/*")
+    with open_table(path) as table:
+        picture = game.chart("hold", table.probe, Wanted())
+    assert isinstance(picture, Heatmap) and picture.blank is not None
+    jump = all_or_nothing_from(picture.values)
+    assert jump[0] == 88 and jump[88] == 0
+    assert list(picture.blank[0, 86:89]) == [False, False, True]
+    (line,) = picture.lines
+    assert (line.xs[0], line.ys[0]) == (-0.5, 87.5) and (line.xs[-1], line.ys[-1]) == (87.5, -0.5)
+    assert picture.values[0, 87] == 33 and picture.values[0, 88] == 100
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_pictures_are_written_the_same_to_the_byte(
+    command: Command, tmp_path: Path, suffix: str
+) -> None:
+    one, two = tmp_path / f"one{suffix}", tmp_path / f"two{suffix.upper()}"
+    for path in (one, two):
+        assert command("chart", TINY, "--what", "win", "--out", str(path))[0] == 0
+    assert one.stat().st_size > 5_000 and one.read_bytes() == two.read_bytes()
+    assert b"20" + str(np.datetime64("now"))[2:10].encode() not in one.read_bytes()
+
+
+def test_a_pictures_numbers_are_csv(command: Command) -> None:
+    _, out, _ = command("chart", TINY, "--what", "win", "--csv")
+    rows = list(csv.reader(io.StringIO(out)))
+    assert rows[0] == ["mine", "yours", "value"] and len(rows) == 401
+    assert float(rows[1][2]) == pytest.approx(20155392 / 33433085, abs=1e-10)
+
+
+def test_a_picture_of_another_game_needs_no_more_than_numbers() -> None:
+    """Few cells, unevenly many, steps of 2; no line, no words, blanks and a number that is none."""
+    values = np.array([[0.2, np.nan], [0.8, 0.5], [0.1, 0.9]])
+    bare = Heatmap(
+        "title", "about", ("upcard", "bid", "chance"), np.array([2, 4, 6]), np.array([1, 2]),
+        values, "x", "y", "chance",
+    )  # fmt: skip
+    assert bare.rows[:3] == ((2, 1, 0.2), (4, 1, 0.8), (4, 2, 0.5))
+    full = replace(
+        bare, blank=values > 0.85, lines=(Line("l", np.array([2.0, 6.0]), np.array([1.0, 2.0])),),
+        words=(Words("w", 4, 1),), levels=(0.5,),
+    )  # fmt: skip
+    assert len(draw(full, ".png")) != len(draw(bare, ".png")) > 5_000
+
+
+def test_the_pig_race_has_the_same_charts(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command = Command(capsys, tmp_path)
+    assert command("solve", RACE)[0] == 0
+    assert command("chart", RACE, "mine=0", "yours=0")[1].startswith("(0,0) .")
+    assert command("chart", RACE, "--what", "hold", "--out", str(tmp_path / "p.png"))[0] == 0
+
+
+# --- what is published ---------------------------------------------------------------------------
+
+COMMANDS = re.findall(r"`luckbase (chart .*?)`", (PUBLISHED / "README.md").read_text())
+
+
+def test_every_published_file_has_its_command() -> None:
+    made = {Path(call.split()[-1]).name for call in COMMANDS}
+    assert made == {path.name for path in PUBLISHED.iterdir()} - {"README.md"}
+
+
+@pytest.mark.parametrize("call", COMMANDS)
+def test_a_published_file_is_what_its_command_gives(
+    command: Command, tmp_path: Path, call: str
+) -> None:
+    from matplotlib.image import imread
+
+    *words, place = shlex.split(call)
+    words[1] = str(ROOT / words[1])
+    there, here = ROOT / place, tmp_path / Path(place).name
+    assert command(*words, str(here))[0] == 0
+    if there.suffix == ".csv":
+        assert here.read_bytes() == there.read_bytes()
+    else:
+        one, two = imread(here), imread(there)
+        assert one.shape == two.shape and np.abs(one - two).mean() < 0.02
+        assert there.stat().st_size < 200_000
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["turn=3"], "turn: a line is for the start of a turn"),
+        (["min=3"], "unknown field 'min'; did you mean 'mine'?"),
+        (["mine=20"], "mine: 20 is not a score of the chart; 0 to 19"),
+        (["mine=-1"], "mine: '-1' is not a score or several"),
+        (["mine"], "'mine' is not FIELD=VALUE"),
+        (["--what", "holds"], "'holds' is no chart of skunk; right would be: chart, for each"),
+        (["--what", "hold"], "'hold' is a picture; write it with --out FILE.png"),
+        (["--what", "hold", "--out", "x.txt"], "'hold' is a picture"),
+        (["--what", "hold", "--out", "x.png", "--reachable"], "--reachable: the picture 'hold'"),
+        (["--what", "hold", "--out", "x.png", "mine=1"], "FIELD=VALUE: the picture 'hold' shows"),
+        (["--out", "x.png"], "is a list, for .txt or .csv; pictures by --what: hold, win"),
+        (["--out", "x.gif"], "x.gif: end it in .txt, .csv, .png, .svg, .pdf"),
+        (["--csv", "--out", "x.txt"], "--csv: x.txt does not end in .csv"),
+        (["--out", "no/such/place/x.txt"], "no/such/place/x.txt: No such file"),
+    ],
+)
+def test_a_wrong_request_gets_one_sentence(
+    command: Command, words: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = command("chart", TINY, *words)
+    assert (code, out) == (2, "")
+    last = err.splitlines()[-1]
+    assert last.startswith("luckbase: ") and said in last, err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_that_has_no_chart_gets_one_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command = Command(capsys, tmp_path)
+    assert command("solve", LUCK, "--set", "frontier=1")[0] == 0
+    assert "press-your-luck has no charts" in command.refused("chart", LUCK)
+    with open_table(command.table(LUCK)) as table, pytest.raises(Exception, match="has no charts"):
+        table.game.chart("chart", table.probe, Wanted())
+
+
+def test_a_search_table_has_no_chart_and_is_not_taken_for_the_boards(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command = Command(capsys, tmp_path)
+    at = ["scores=0,1000,500", "earned=0,1,0"]
+    below = command("solve", LUCK, "--set", "frontier=1", "--from", *at)[1].strip()
+    assert "holds what lies below some states" in command.refused("chart", below)
+    code, _, err = command("chart", LUCK)
+    assert code == 1 and "no complete full table of this board" in err
+    assert command("solve", LUCK, "--set", "frontier=1")[0] == 0
+    assert "press-your-luck has no charts" in command.refused("chart", LUCK)
+
+
+def test_boards_of_one_name_and_two_games_have_their_own_tables(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command = Command(capsys, tmp_path)
+    for board in (TINY, RACE):
+        assert command("solve", board)[0] == 0
+    for board, game in ((TINY, "skunk"), (RACE, "pig")):
+        said = command("status", board)[1]
+        assert said.count("complete") == 1 and f"/{game}/tiny/" in said
+        assert command("chart", board)[1].count("\n") == load_game(load_board(board)).goal ** 2
+
+
+def test_a_partial_table_and_a_missing_one_get_one_sentence(
+    command: Command, results: Path, tmp_path: Path
+) -> None:
+    table = Path(shutil.copytree(command.table(TINY), tmp_path / "table"))
+    write_manifest(table, replace(read_manifest(table), files={}, complete=False))
+    code, out, err = command("chart", str(table))
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "0 of its 1 tiers are solved, and a chart needs them all: luckbase solve" in err
+    assert "no such table or board file" in command.refused("chart", "nowhere.toml")
+
+
+# --- the table of one tier -----------------------------------------------------------------------
+
+
+def test_a_game_of_one_tier_goes_through_every_command(command: Command) -> None:
+    table = command.table(TINY)
+    manifest = read_manifest(table)
+    assert manifest.columns == ["mine", "yours", "turn", "player"]
+    assert list(manifest.files) == [""] and (table / "tiers" / "payoffs.parquet").is_file()
+    assert manifest.payoff_error < 1e-12
+    assert command("plan", TINY)[0] == 0
+    assert command("status", TINY)[0] == 0
+    assert command("verify", TINY, "--all")[0] == 0
+    assert "nothing to do" in command("solve", TINY)[2]
+    code, out, _ = command("query", TINY, "mine=0", "yours=0")
+    assert code == 0 and "0.6028577" in out
+
+
+def test_stored_payoffs_are_those_of_the_kernel_to_the_bit(command: Command) -> None:
+    with open_table(command.table(TINY)) as table:
+        out = np.empty(table.game.shape(0))
+        table.game.solve_tier(0, out, lambda child: out, lambda: False)
+        states = table.game.states_at(0, np.arange(table.game.rows(0)))
+        assert (table.probe(states)[:, 0] == out).all()
+
+
+# --- the contract --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_charts_have_names_of_their_own_and_a_sentence(game: str) -> None:
+    kinds = game_class(game).charts(None)  # type: ignore[arg-type]
+    assert len({kind.name for kind in kinds}) == len(kinds)
+    assert all(kind.shows and not kind.shows.endswith(".") for kind in kinds)

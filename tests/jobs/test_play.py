@@ -1,0 +1,361 @@
+"""`luckbase play`: scripted persons, with a terminal and without one."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import solver
+import tests.games.climb  # noqa: F401  (registers the game)
+from jobs import worth
+from jobs.agents import opponents
+from jobs.app import run
+from jobs.playing import Draw, Play, Question, Seat, changes, read_action
+from jobs.worth import Worth, find_worth
+from solver.backup import choose, expand
+from solver.game import Floats, Game
+from solver.policy import evaluate_profile
+
+BOARDS = Path(__file__).parents[2] / "boards"
+JACKPOT, PIG = str(BOARDS / "jackpot/tiny.toml"), str(BOARDS / "pig/tiny.toml")
+SKUNK, ROUNDS = str(BOARDS / "skunk/tiny.toml"), str(BOARDS / "pig/rounds.toml")
+TINY, BIG = (str(BOARDS / f"press-your-luck/{name}.toml") for name in ("tiny", "1985-02"))
+PIG_GOES_FIRST = 15116544 / 24557443
+SKUNK_GOES_FIRST = 20155392 / 33433085
+
+Answer = Callable[[Play], str | None]
+"""What a person writes when he is asked."""
+
+
+@pytest.fixture
+def command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[..., tuple[int, str, str]]:
+    """Runs `play` with lines on stdin: exit code, stdout, stderr."""
+
+    def call(*words: str, lines: Sequence[str] = ()) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(line + "\n" for line in lines)))
+        code = run(["play", *words, "--results", str(tmp_path / "results")])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+def worth_of(game: Game, root: np.ndarray) -> Worth:
+    return find_worth(game, "board.toml", root, Path("nowhere"), 1_000_000, ExitStack())
+
+
+def seats_of(game: Game, person: int, against: str | None = None) -> list[Seat]:
+    found = [Seat(*named) for named in opponents(game, against, ExitStack())]
+    return [*found[:person], Seat("you"), *found[person:]]
+
+
+def talk_through(play: Play, answer: Answer) -> list[str]:
+    """Everything that is said in a play."""
+    talk, lines, given = play.talk(), [], None
+    while True:
+        try:
+            said = talk.send(given)
+        except StopIteration:
+            return lines
+        given = answer(play) if isinstance(said, Question) else None
+        lines.append(said.prompt if isinstance(said, Question) else said)
+
+
+def every_play(start: Callable[[Draw], Play], answer: Answer) -> Iterator[tuple[float, Play]]:
+    """Every way that the dice can fall, with its chance: the play, played to its end."""
+    path: list[tuple[int, Floats]] = []
+    while True:
+        step = 0
+
+        def draw(chances: Floats) -> int:
+            nonlocal step
+            if step == len(path):
+                path.append((int(np.flatnonzero(chances)[0]), chances))
+            step += 1
+            return path[step - 1][0]
+
+        play = start(draw)
+        talk_through(play, answer)
+        yield float(np.prod([chances[i] for i, chances in path])), play
+        while path and not path[-1][1][path[-1][0] + 1 :].any():
+            path.pop()
+        if not path:
+            return
+        at, chances = path.pop()
+        path.append((at + 1 + int(np.flatnonzero(chances[at + 1 :])[0]), chances))
+
+
+def seeded(seed: int) -> Draw:
+    rng = np.random.default_rng(seed)
+    return lambda chances: int(rng.choice(len(chances), p=chances / chances.sum()))
+
+
+def the_first(play: Play) -> str:
+    return "1"
+
+
+def the_last(play: Play) -> str:
+    return str(len(set(play.edges.actions.tolist())))
+
+
+def the_best(play: Play) -> str:
+    q = play.worth.of(play.edges)
+    return str(1 + choose(q.values, play.person, play.slack))
+
+
+# --- what decisions cost -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "person", "takes"),
+    [
+        ('game = "jackpot"\nrules = {tiles = 5, dice = 1, sides = 5, allowed = "sum"}', 0, "last"),
+        ('game = "climb"\nrules = {summit = 8, rounds = 2, sides = 4}', 0, "first"),
+        ('game = "climb"\nrules = {summit = 8, rounds = 2, sides = 4}', 1, "first"),
+    ],
+)
+def test_the_costs_of_all_plays_add_up_to_what_the_script_loses(
+    tmp_path: Path, text: str, person: int, takes: str
+) -> None:
+    """Against optimal opponents: exact payoff of the best play minus that of the script."""
+    file = tmp_path / "small.toml"
+    file.write_text(text)
+    game = solver.load_game(solver.load_board(file))
+    root, answer = game.start(), the_last if takes == "last" else the_first
+    assert root is not None
+    values, seats = worth_of(game, root), seats_of(game, person)
+    chance, cost, paid = 0.0, 0.0, np.zeros(game.players)
+    for weight, play in every_play(
+        lambda draw: Play(game, root, values, seats, person, draw), answer
+    ):
+        assert play.over
+        chance += weight
+        paid += weight * play.returns
+        cost += weight * sum(decision.cost for decision in play.decisions)
+    profile: list = ["optimal"] * game.players
+    best = evaluate_profile(game, root, profile).value
+    profile[person] = lambda game, player, state, actions: (
+        len(actions) - 1 if takes == "last" else 0
+    )
+    script = evaluate_profile(game, root, profile).value
+    assert chance == pytest.approx(1, abs=1e-12)
+    assert paid == pytest.approx(script, abs=1e-12)
+    assert cost == pytest.approx(best[person] - script[person], abs=1e-12)
+    assert cost > 1e-3
+
+
+@pytest.mark.parametrize("file", [JACKPOT, PIG, SKUNK])
+@pytest.mark.parametrize("seed", range(5))
+def test_optimal_play_costs_nothing(file: str, seed: int) -> None:
+    game = solver.load_game(solver.load_board(file))
+    root = game.start()
+    assert root is not None
+    person = seed % game.players
+    play = Play(game, root, worth_of(game, root), seats_of(game, person), person, seeded(seed))
+    talk_through(play, the_best)
+    assert play.over and sum(decision.cost for decision in play.decisions) == 0
+    assert all(decision.action == decision.best for decision in play.decisions)
+
+
+def test_in_one_round_to_stick_at_once_costs_the_whole_game(command: Command) -> None:
+    """pig.md, n = 1: player 1 wins with .281521160783; with nothing on the board he never does."""
+    words = [ROUNDS, "--set", "rounds=1", "--set", "cut=300", "--seed", "1"]
+    code, out, _ = command(*words, lines=["s"])
+    assert code == 0 and "player 2 (optimal) wins" in out
+    assert "1 decision, 1 not the best; they cost 0.281521 in all" in out
+
+
+@pytest.mark.parametrize(("file", "value"), [(PIG, PIG_GOES_FIRST), (SKUNK, SKUNK_GOES_FIRST)])
+def test_the_chances_shown_are_exact(file: str, value: float) -> None:
+    """The exact fractions of the games' pages, at goal 20."""
+    game = solver.load_game(solver.load_board(file))
+    root = game.start()
+    assert root is not None
+    found = worth_of(game, root).of(expand(game, root.reshape(1, -1))).values[0]
+    assert found == pytest.approx([value, 1 - value], abs=1e-12)
+
+
+def test_tiers_and_search_say_the_same() -> None:
+    game = solver.load_game(solver.load_board(ROUNDS, rounds=2, cut=40))
+    root = game.start()
+    assert root is not None
+    tiers, search = worth_of(game, root), worth._search(game, ROUNDS, root, 1_000_000)
+    assert tiers.error > search.error == 0  # of the cut, which both make
+    for words in (
+        {"mine": "0", "yours": "0"},
+        {"mine": "0", "yours": "12", "turn": "9", "round": "2"},
+    ):
+        edges = expand(game, game.parse(words).reshape(1, -1))
+        assert tiers.of(edges).values == pytest.approx(search.of(edges).values, abs=1e-12)
+
+
+def test_a_table_of_this_very_board_is_asked_and_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["solve", TINY, "--set", "frontier=2", "--results", str(tmp_path)]) == 0
+    found = []
+    for frontier, spins in ((2, "0,1,1"), (2, "0,2,1"), (1, "0,1,0")):
+        game = solver.load_game(solver.load_board(TINY, frontier=frontier))
+        root = game.parse({"scores": "0,1000,500", "earned": spins})
+        with ExitStack() as tables:
+            table = find_worth(game, TINY, root, tmp_path, 1_000_000, tables)
+            found.append(table.error > 0)
+            search = worth_of(game, root)
+            edges = expand(game, root.reshape(1, -1))
+            assert table.of(edges).values == pytest.approx(search.of(edges).values, abs=1e-7)
+    assert found == [True, False, False]
+
+
+def test_a_table_of_what_lies_below_a_state_is_asked_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: Command
+) -> None:
+    words = ["scores=0,1000,500", "earned=0,2,1"]
+    few = ["--max-states", "3", "--as", "2", "--seed", "1"]
+    code, _, err = command(TINY, *words, *few)
+    said = re.search(r"solve a table first: luckbase (solve .*)", err)
+    assert code == 2 and said and err.count("\n") == 1
+    assert run([*said[1].split(), "--results", str(tmp_path / "results")]) == 0
+    capsys.readouterr()
+    code, out, _ = command(TINY, *words, *few, lines=["1"] * 9)
+    assert code == 0 and "the game is over" in out
+
+
+# --- the talk ----------------------------------------------------------------------------------
+
+
+def test_a_scripted_game_of_pig_from_a_pipe() -> None:
+    """The whole program, as a person runs it."""
+    words = [sys.executable, "-m", "jobs", "play", PIG, "--against", "hold-at-5", "--seed", "3"]
+    done = subprocess.run(
+        words, input="what\n?\nr\n" + "hold\n" * 30, cwd=BOARDS.parent, text=True,
+        capture_output=True, check=True,
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert lines[0] == (
+        "Pig, one die, first to 20, seed 3: you are player 1 against player 2 (hold-at-5)"
+    )
+    assert "'what' is not one of these; write a name" in done.stdout
+    assert re.search(r"^    hold  0\.\d{6}  costs 0\.\d{6}$", done.stdout, re.MULTILINE)
+    assert re.search(r"^    roll  0\.\d{6}  best$", done.stdout, re.MULTILINE)
+    assert "player 2 (hold-at-5) is up: mine=0 yours=" in done.stdout
+    assert re.search(r"^  hold: mine \d+ -> \d+, turn \d+ -> 0$", done.stdout, re.MULTILINE)
+    assert re.search(r"\d+ decisions, \d+ not the best; they cost \d\.\d+ in all", lines[-1])
+
+
+@pytest.mark.parametrize("file", [JACKPOT, PIG, SKUNK])
+def test_the_same_seed_gives_the_same_game(command: Command, file: str) -> None:
+    answers = ["2", "1"] * 40
+    first = command(file, "--seed", "8", lines=answers)
+    assert first == command(file, "--seed", "8", lines=answers)
+    assert first[0] == 0 and "the game is over: " in first[1]
+    assert any(command(file, "--seed", str(s), lines=answers)[1:] != first[1:] for s in (9, 10))
+
+
+def test_mixed_agents_draw_from_the_same_seed(command: Command) -> None:
+    """The seed's computer of Pig sticks by chance, and looks at the rolls of the turn."""
+    words = [PIG, "--set", "count_rolls=true", "--against", "computer", "--hints"]
+    answers = ["r", "r", "h"] * 30
+    code, out, _ = command(*words, "--seed", "2", lines=answers)
+    assert code == 0 and "player 2 (computer) is up" in out and "rolls 0 -> 1" in out
+    assert command(*words, "--seed", "2", lines=answers)[1] == out
+    assert "chance to win, at mine=0" in out  # without asking
+    code, _, err = command(PIG, "--against", "computer", "--seed", "2", lines=answers)
+    assert code == 2 and "--set count_rolls=true" in err
+
+
+def test_three_players_and_where_the_person_sits(command: Command) -> None:
+    words = [TINY, "scores=0,1000,500", "earned=2,1,1", "--as", "2", "--seed", "3"]
+    code, out, _ = command(*words, "--against", "never-pass,random", lines=["p", "play"] * 9)
+    assert code == 0
+    assert "you are player 2 against player 1 (never-pass) and player 3 (random)" in out
+    assert "you are up: scores=" in out and "player 1 (never-pass) is up: scores=0,1000" in out
+    assert "'p' is not one of these" in out  # play, pass to 3
+    assert re.search(r"^  play: scores 0,1000,500 -> ", out, re.MULTILINE) or "whammies" in out
+    assert "you win" in out or "wins" in out or "chance to win: " in out
+
+
+def test_one_player_plays_alone(command: Command) -> None:
+    code, out, _ = command(JACKPOT, "--seed", "1", lines=["1"] * 9)
+    assert code == 0 and "seed 1: you play alone" in out
+    assert "you are up: open=1,2,3,4\n  roll 1 die: dice " in out
+    assert ("you win" in out) != ("you lose" in out)
+
+
+def test_leaving_and_the_end_of_input_end_the_game_in_a_sentence(command: Command) -> None:
+    for lines in ([], ["q"], [" QUIT "]):
+        code, out, err = command(SKUNK, "yours=10", "mine=3", "turn=8", "--seed", "5", lines=lines)
+        assert (code, err) == (0, "")
+        assert "you left; the game is not over\nnothing was yours to decide\n" in out
+    code, out, _ = command(SKUNK, "yours=0", "mine=0", "turn=3", "--seed", "1", lines=["hold"])
+    assert code == 0 and "you left" in out and "1 decision, 1 not the best" in out
+
+
+def test_without_a_seed_the_one_taken_is_said(command: Command) -> None:
+    code, out, _ = command(JACKPOT)
+    found = re.search(r"seed (\d+): ", out)
+    assert code == 0 and found
+    assert command(JACKPOT, "--seed", found[1])[1] == out
+
+
+@pytest.mark.parametrize(
+    ("answer", "index"),
+    [
+        ("flip 1", 0), ("FLIP  1+3", 1), ("2", 1), ("flip 4", 2), ("flip 1+", 1), ("pass", 3),
+        ("p", 3), ("flip", None), ("0", None), ("5", None), ("", None), ("-1", None),
+        ("9" * 5000, None), ("²", None),
+    ],
+)  # fmt: skip
+def test_an_answer_is_a_name_its_beginning_or_its_number(answer: str, index: int | None) -> None:
+    assert read_action(["flip 1", "flip 1+3", "flip 4", "pass to 2"], answer) == index
+
+
+def test_changes_are_told_as_the_one_who_moved_sees_them() -> None:
+    before = {"mine": 5, "yours": 9, "turn": 12, "player": 1}
+    held = {"mine": 9, "yours": 17, "turn": 0, "player": 2}
+    assert changes(before, held) == "mine 5 -> 17, turn 12 -> 0"
+    rolled = {"open": [1, 2], "dice": [3, 4]}
+    assert changes({"open": [1, 2]}, rolled) == "dice 3,4"
+    assert changes(rolled, {"open": [1]}) == "open 1,2 -> 1"
+    assert changes(before, before) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([PIG, "--against", "hold-at-x"], "--against: no agent 'hold-at-x'"),
+        ([PIG, "--against", "best-response"], "has to know beforehand how you will play"),
+        ([PIG, "--against", "optimal,random"], "--against: 2 names, and you have 1 opponent; give"),
+        ([TINY, "scores=0,0,0", "earned=1,0,0", "--against", "a,b,c"], "3 names, and you have 2 o"),
+        ([PIG, "--against", "random,"], "--against: 'random,' has an empty name"),
+        ([JACKPOT, "--against", "optimal"], "jackpot has one player; leave it out"),
+        ([PIG, "--as", "3"], "--as: there is no player 3; write 1 to 2"),
+        ([PIG, "--as", "0"], "--as"),
+        ([PIG, "--seed", "-1"], "--seed"),
+        ([TINY], "say where to start, as --from FIELD=VALUE"),
+        ([TINY, "scores=0,500,0"], "scores=0,500,0 earned=0,0,0 passed=0,0,0 whammies=0,0,0: the"),
+        ([PIG, "mine=20", "yours=3"], "the game is over there"),
+        ([PIG, "mine=1"], "yours is missing"),
+        ([PIG, "--from", "mine=1", "yours=x"], "yours: 'x' is not a whole number"),
+        ([BIG, "scores=0,0,0", "earned=3,3,3", "--max-states", "1000"], "solve a table first"),
+        ([PIG, "--set", "first_roll_forced=false"], "both players could pass for ever"),
+        ([SKUNK, "--set", "gaol=3"], "did you mean 'goal'"),
+        (["nowhere.toml"], "no such file"),
+    ],
+)
+def test_a_wrong_request_is_one_sentence(command: Command, words: list[str], said: str) -> None:
+    code, out, err = command(*words)
+    assert code == 2 and out == ""
+    assert said in err and err.strip().count("\n") == 0
