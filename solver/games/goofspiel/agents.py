@@ -9,8 +9,10 @@
   on a board with objective = "win" it is left out; winning needs one, so `win-optimal` plays on
   such a board only.
 
-Optimal strategies need not be unique; these are the ones that `matrix_game.solve` comes to, the
-same for the same pattern of hands, deck, upcard and lead, whether or not the board keeps cards.
+Optimal strategies need not be unique, and what one earns against who is not optimal, or for another
+objective, depends on which it is. These are the ones that `matrix_game.solve` comes to for the row
+player: the same for the same pattern of hands, deck, upcard and lead, in either seat (player 2 is
+asked as player 1 of the swapped state), whether or not the board keeps cards.
 
 Source: Ross, Goofspiel: the game of pure strategy, J. Appl. Probab. 1971 (bidding the upcard is
 optimal against an opponent who bids at random); the games page for the others.
@@ -18,7 +20,6 @@ optimal against an opponent who bids at random); the games page for the others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -54,29 +55,18 @@ def low(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     return 0
 
 
-@dataclass(frozen=True)
-class AskedAlone(Policy):
-    """A policy that can also be asked about one state, as any agent."""
-
-    def __call__(self, game: Game, player: int, state: Ints, actions: list[int]) -> list[float]:
-        chances = self.decide(game, player, state[None], [np.array(actions)])[0]
-        return [float(chance) for chance in chances]
-
-
-def strategies_at(table: Solved, states: Ints) -> list[tuple[Floats, Floats]]:
-    """Optimal lotteries (row player's, column player's) over the bids, ascending, at canonical
-    states (n, fields) of the table's game whose upcard is turned."""
+def strategies_at(table: Solved, states: Ints) -> list[Floats]:
+    """Player 1's optimal lotteries over his bids, ascending, at canonical states (n, fields) of the
+    table's game whose upcard is turned."""
     edges = expand(table.game, states)
     payoffs = (table.look_up(edges.children) + edges.rewards)[:, 0]
     cells = np.diff(edges.first)
-    found: list[tuple[Floats, Floats]] = [(np.empty(0), np.empty(0))] * len(states)
+    found: list[Floats] = [np.empty(0)] * len(states)
     for count in np.unique(cells):  # games of one size at a time
         at, size = np.flatnonzero(cells == count), round(count**0.5)
         games = payoffs[edges.first[at][:, None] + np.arange(count)].reshape(-1, size, size)
-        solutions = matrix_game.solve(games)
-        both = zip(solutions.row_strategies, solutions.column_strategies, strict=True)
-        for x, strategies in zip(at, both, strict=True):
-            found[x] = strategies
+        for x, chances in zip(at, matrix_game.solve(games).row_strategies, strict=True):
+            found[x] = chances
     return found
 
 
@@ -91,18 +81,22 @@ def _decide(
             "with --set objective=win"
         )
     table = solved(game.cards, objective)
-    own = np.array(states[:, : table.game.field_count], np.int64, order="C")  # points: no lead
-    rules.make_all_canonical(table.game.numbers.ints, own)
-    different, which = np.unique(own, axis=0, return_inverse=True)
+    seen = np.array(states[:, : table.game.field_count], np.int64, order="C")  # points: no lead
+    if player:
+        seen[:, [rules.MINE, rules.THEIRS]] = seen[:, [rules.THEIRS, rules.MINE]]
+        if table.game.win:
+            seen[:, rules.LEAD] = 2 * table.game.points - seen[:, rules.LEAD]
+    rules.make_all_canonical(table.game.numbers.ints, seen)
+    different, which = np.unique(seen, axis=0, return_inverse=True)
     found = strategies_at(table, different)
-    return [found[x][player] for x in which.reshape(-1)]
+    return [found[x] for x in which.reshape(-1)]
 
 
-AGENTS: dict[str, Agent] = {
+AGENTS: dict[str, Agent | Policy] = {
     "match": match,
     "high": high,
     "low": low,
-    "points-optimal": AskedAlone(partial(_decide, "points")),
-    "win-optimal": AskedAlone(partial(_decide, "win")),
+    "points-optimal": Policy(partial(_decide, "points")),
+    "win-optimal": Policy(partial(_decide, "win")),
 }
 """The agents by name."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from solver.board import Board, nearest
 from solver.errors import OptionError, StateError
-from solver.game import JOINT, Agent, Floats, Ints, Numbers, Stopped, TieredGame
+from solver.game import JOINT, Floats, Ints, Numbers, Stopped, TieredGame
 from solver.games.goofspiel import patterns, rules, tiers
 from solver.games.goofspiel.batches import COUNTS, GAP
 from solver.games.goofspiel.board import GoofspielBoard
@@ -169,7 +169,7 @@ class Goofspiel(TieredGame[int]):
         cards = cards_of(self._cards(("mine", "theirs")[player], words[("mine", "theirs")[player]]))
         return [f"bid {card}" for card in cards]
 
-    def agents(self) -> Mapping[str, Agent]:
+    def agents(self) -> Mapping[str, Any]:
         from solver.games.goofspiel.agents import AGENTS
 
         return AGENTS
@@ -327,6 +327,8 @@ class Goofspiel(TieredGame[int]):
         return states
 
     def why_outside(self, state: Ints) -> str | None:
+        if self.board.rules.keep_cards:
+            return "not in a table, which holds who beats whom and not the cards (keep_cards)"
         if not state[rules.UPCARD]:
             return None
         return "not a row of the table, whose states have no upcard; a query works it out"

@@ -11,10 +11,10 @@ from solver.board import board_hash, read_board
 from solver.errors import OptionError
 from solver.game import SIMULTANEOUS, TERMINAL, Floats, Ints
 from solver.games.goofspiel import in_memory
-from solver.games.goofspiel.agents import AskedAlone, match, strategies_at
+from solver.games.goofspiel.agents import match, strategies_at
 from solver.games.goofspiel.game import Goofspiel
 from solver.keys import pack_all, unpack_all
-from solver.policy import Policy
+from solver.policy import Policy, evaluate_profile
 from tests.solver.games.goofspiel import POINTS, published
 
 
@@ -102,8 +102,11 @@ def test_kept_cards_are_read_said_and_packed_as_they_are() -> None:
 
 
 def test_a_board_that_keeps_cards_has_no_table() -> None:
+    game = board(5, keep=True)
+    why = "not in a table, which holds who beats whom and not the cards (keep_cards)"
+    assert game.why_outside(game.start()) == why
     with pytest.raises(OptionError) as error:
-        board(5, keep=True).tiers()
+        game.tiers()
     assert str(error.value) == (
         "board points: keep_cards: a table holds who beats whom and not the cards, which change "
         "no value; write false"
@@ -237,14 +240,35 @@ def test_optimal_strategies_guarantee_the_value_at_every_state(objective: str) -
         assert (matrix @ columns[x]).max() == pytest.approx(value, abs=1e-11)
 
 
-def test_a_policy_answers_about_one_state_as_about_many() -> None:
-    game = board(5, keep=True)
-    agent = game.agents()["points-optimal"]
-    assert isinstance(agent, AskedAlone)
-    states = first_states(game)
-    together = decided(game, "points-optimal", 0, states)
-    for state, chances in zip(states, together, strict=True):
-        assert agent(game, 0, state, list(range(5))) == chances.tolist()
+@pytest.mark.parametrize("objective", ["points", "win"])
+@pytest.mark.parametrize("keep", [False, True])
+def test_nobody_gains_against_the_player_optimal_for_the_objective(
+    objective: str, keep: bool
+) -> None:
+    game, agent = board(4, objective, keep), f"{objective}-optimal"
+    even = 0.5 if objective == "win" else 0.0
+    for agents in ([agent, agent], [agent, "best-response"], ["best-response", agent]):
+        found = evaluate_profile(game, game.start(), agents)
+        np.testing.assert_allclose(found.value, even, rtol=0, atol=1e-11)
+
+
+def test_the_seat_does_not_matter() -> None:
+    """Though optimal strategies are not unique, and the points-optimal player meets another one."""
+    game = board(5, "win")
+    value = evaluate_profile(game, game.start(), ["win-optimal", "points-optimal"]).value
+    turned = evaluate_profile(game, game.start(), ["points-optimal", "win-optimal"]).value
+    np.testing.assert_allclose(turned, value[::-1], rtol=0, atol=1e-12)
+    assert 0.5 < value[0] < 0.55
+
+
+def test_kept_cards_change_no_profile_of_optimal_players() -> None:
+    """Where optimal strategies are not unique, both boards take the same one."""
+    agents = ["points-optimal", "random"]
+    values = [
+        evaluate_profile(game, game.start(), agents).value
+        for game in (board(4), board(4, keep=True))
+    ]
+    np.testing.assert_allclose(*values, rtol=0, atol=1e-12)
 
 
 def test_states_of_all_sizes_are_solved_together() -> None:
@@ -253,8 +277,8 @@ def test_states_of_all_sizes_are_solved_together() -> None:
     words = {"mine": "1,5", "theirs": "2,3", "deck": "1,4", "upcard": "4"}
     states = np.stack([game.parse(words), first_states(game)[4], game.parse(words)])
     found = strategies_at(table, states)
-    assert [len(rows) for rows, _ in found] == [2, 5, 2]
-    assert found[0][0].tolist() == found[2][0].tolist()
+    assert [len(chances) for chances in found] == [2, 5, 2]
+    assert found[0].tolist() == found[2].tolist()
 
 
 def test_a_game_too_large_to_solve_on_the_way_is_refused_in_a_sentence() -> None:
