@@ -7,11 +7,13 @@ bids take nothing; the three cards go. All of it stands in the rule options:
     cards       n, 1 to 16
     objective   "points": the payoff is the expected points of a player minus the other's;
                 "win": the chance to finish ahead, a draw counting one half
+    keep_cards  states keep the cards of both hands, for agents who look at them, where else they
+                keep only who beats whom, which has the same values; such a board has no table
 """
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictInt, StrictStr
+from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from solver.board import Board, Section
 
@@ -21,6 +23,7 @@ class Rules(Section):
 
     cards: Annotated[StrictInt, Field(ge=1, le=16)] = 13
     objective: Literal["points", "win"] = "points"
+    keep_cards: StrictBool = False
 
 
 class GoofspielBoard(Board):

@@ -6,7 +6,8 @@ winning. As a column (`canonical_states`) a hand or a deck is one number, card k
 2 ** (k - 1), and no upcard is 0.
 
 Hands are canonical on their lowest ranks, so a state does not say which cards were asked for; an
-answer in the cards of the person comes from `strategies`.
+answer in the cards of the person comes from `strategies`. On a board with `keep_cards` they keep
+their cards, for agents who look at them, and there is no table.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.board import Board, nearest
-from solver.errors import StateError
+from solver.errors import OptionError, StateError
 from solver.game import JOINT, Floats, Ints, Numbers, Stopped, TieredGame
 from solver.games.goofspiel import patterns, rules, tiers
 from solver.games.goofspiel.batches import COUNTS, GAP, tally_of
@@ -168,6 +169,11 @@ class Goofspiel(TieredGame[int]):
         cards = cards_of(self._cards(("mine", "theirs")[player], words[("mine", "theirs")[player]]))
         return [f"bid {card}" for card in cards]
 
+    def agents(self) -> Mapping[str, Any]:
+        from solver.games.goofspiel.agents import AGENTS
+
+        return AGENTS
+
     # --- tiers -------------------------------------------------------------------------------
 
     def layer(self, size: int) -> tiers.Layer:
@@ -175,6 +181,11 @@ class Goofspiel(TieredGame[int]):
         return tiers.layer(self.cards, self.win, size)
 
     def tiers(self) -> Sequence[int]:
+        if self.board.rules.keep_cards:
+            raise OptionError(
+                f"board {self.board.name}: keep_cards: a table holds who beats whom and not the "
+                "cards, which change no value; write false"
+            )
         return range(1, self.cards + 1)
 
     def children(self, tier: int) -> Sequence[int]:
@@ -319,6 +330,8 @@ class Goofspiel(TieredGame[int]):
         return states
 
     def why_outside(self, state: Ints) -> str | None:
+        if self.board.rules.keep_cards:
+            return "not in a table, which holds who beats whom and not the cards (keep_cards)"
         if not state[rules.UPCARD]:
             return None
         return "not a row of the table, whose states have no upcard; a query works it out"

@@ -3,8 +3,9 @@
 A state is my hand, their hand, the deck with the upcard in it, the upcard (0 before it is turned)
 and, where the objective is winning, the lead. Bids are only compared, so hands are canonical on the
 lowest ranks that keep who beats whom (`patterns`): a hand is a bit mask, bit i the i-th rank from
-below. The deck is a bit mask, bit k - 1 the card k. The lead is my points minus theirs, stored with
-the points of a full deck added, so that no number is negative.
+below. A board with `keep_cards` leaves them as they are, bit i the card i + 1. The deck is a bit
+mask, bit k - 1 the card k. The lead is my points minus theirs, stored with the points of a full
+deck added, so that no number is negative.
 
 * No cards: over. For points nothing is left to be paid; for winning the payoff is 1, 1/2 or 0.
 * No upcard: each card of the deck is turned up with the same chance.
@@ -28,7 +29,7 @@ from solver.games.goofspiel.patterns import lowest_ranks, size_of
 
 MINE, THEIRS, DECK, UPCARD, LEAD = 0, 1, 2, 3, 4
 """Where the fields stand in a state; for points there is no LEAD."""
-CARDS, WIN, ALL_POINTS = 0, 1, 2
+CARDS, WIN, ALL_POINTS, KEEP_CARDS = 0, 1, 2, 3
 """Where the board's whole numbers stand; ALL_POINTS is what stored leads are above the lead."""
 
 
@@ -45,8 +46,10 @@ def points_of(deck):
 
 @nb.njit(nb.void(nb.int64[::1], nb.int64[::1]), cache=True)
 def make_canonical(ints, state):
-    """Hands on their lowest ranks; for winning, a decided game is the empty one. In place."""
-    state[MINE], state[THEIRS] = lowest_ranks(state[MINE], state[THEIRS])
+    """Hands on their lowest ranks, unless cards are kept; for winning, a decided game is the empty
+    one. In place."""
+    if not ints[KEEP_CARDS]:
+        state[MINE], state[THEIRS] = lowest_ranks(state[MINE], state[THEIRS])
     if ints[WIN]:
         lead = state[LEAD] - ints[ALL_POINTS]
         if abs(lead) > points_of(state[DECK]):
@@ -112,4 +115,4 @@ def numbers(rules: Rules) -> tuple[np.ndarray, np.ndarray]:
     """The board as `successors` reads it: (ints, reals)."""
     win = rules.objective == "win"
     points = rules.cards * (rules.cards + 1) // 2
-    return np.array([rules.cards, win, points], np.int64), np.zeros(1)
+    return np.array([rules.cards, win, points, rules.keep_cards], np.int64), np.zeros(1)

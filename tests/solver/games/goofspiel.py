@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from solver.backup import final_payoffs
 from solver.board import read_board
-from solver.game import Floats, Ints
+from solver.game import Floats
 from solver.games.goofspiel import strategies
 from solver.games.goofspiel.game import Goofspiel
+from solver.games.goofspiel.in_memory import Solved
 from solver.games.goofspiel.strategies import Bids
 
 POINTS = Path(__file__).parents[3] / "boards" / "goofspiel" / "points.toml"
@@ -30,38 +30,6 @@ def in_parts(game: Goofspiel, tier: int, below: Floats, parts: list[tuple[int, i
         game.solve_tier(tier, out[start:stop], lambda _: below, lambda: False, i)
     del game.parts  # type: ignore[method-assign]
     return out
-
-
-class Solved:
-    """The payoffs of all layers of a game, looked up by state."""
-
-    def __init__(self, game: Goofspiel, most: int = 16) -> None:
-        """Solves the layers of at most so many cards."""
-        self.game = game
-        self.payoffs: dict[int, Floats] = {}
-        self.error = 0.0
-        for tier in game.tiers()[:most]:
-            out = np.full(game.shape(tier), np.nan)
-            for i, (start, stop) in enumerate(game.parts(tier)):
-                bound = game.solve_tier(
-                    tier, out[start:stop], self.payoffs.__getitem__, lambda: False, i
-                )
-                self.error = max(self.error, bound)
-            self.payoffs[tier] = out
-
-    def look_up(self, states: Ints) -> Floats:
-        """The payoffs (n, 2) of canonical states (n, fields) without an upcard."""
-        numbers, rows = self.game.locate(states)
-        found = np.full((len(states), 2), np.nan)
-        if (numbers < 0).any():
-            found[numbers < 0] = final_payoffs(self.game, states[numbers < 0])
-        for tier, payoffs in self.payoffs.items():
-            at = np.flatnonzero(numbers == tier)
-            columns = self.game.payoff_rows(tier, payoffs, 0, self.game.rows(tier))
-            found[at] = np.stack(columns, axis=1)[rows[at]]
-        other = self.game.swapped(states) & (numbers >= 0)
-        found[other] = found[other, ::-1]
-        return found
 
 
 @cache

@@ -1,0 +1,102 @@
+"""Goofspiel's agents: those who follow a rule, and those who play optimally for one objective.
+
+* `match` bids the card equal to the upcard; if it is gone the lowest card above it; if there is
+  none the lowest card. It looks at the cards, so the board must keep them (`keep_cards`).
+* `high` and `low` bid their highest and their lowest card.
+* `points-optimal` and `win-optimal` play optimally for the points ahead and for the chance to
+  finish ahead, whatever the board pays. They solve the game of that objective with as many cards in
+  memory, once a process, and a matrix game for every state in which they bid. Points need no lead:
+  on a board with objective = "win" it is left out; winning needs one, so `win-optimal` plays on
+  such a board only.
+
+Optimal strategies need not be unique, and what one earns against who is not optimal, or for another
+objective, depends on which it is. These are the ones that `matrix_game.solve` comes to for the row
+player: the same for the same pattern of hands, deck, upcard and lead, in either seat (player 2 is
+asked as player 1 of the swapped state), whether or not the board keeps cards.
+
+Source: Ross, Goofspiel: the game of pure strategy, J. Appl. Probab. 1971 (bidding the upcard is
+optimal against an opponent who bids at random); the games page for the others.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from solver import matrix_game
+from solver.backup import expand
+from solver.errors import OptionError
+from solver.game import Agent, Floats, Game, Ints
+from solver.games.goofspiel import rules
+from solver.games.goofspiel.game import Goofspiel
+from solver.games.goofspiel.in_memory import Solved, solved
+from solver.policy import Policy
+
+
+def match(game: Game, player: int, state: Ints, actions: list[int]) -> int:
+    """The upcard's equal, else the lowest card above it, else the lowest card."""
+    assert isinstance(game, Goofspiel)
+    if not game.board.rules.keep_cards:
+        raise OptionError(
+            "agent 'match' looks at the cards of his hand; play it with --set keep_cards=true"
+        )
+    enough = [k for k, action in enumerate(actions) if action + 1 >= state[rules.UPCARD]]
+    return enough[0] if enough else 0
+
+
+def high(game: Game, player: int, state: Ints, actions: list[int]) -> int:
+    """The highest card."""
+    return len(actions) - 1
+
+
+def low(game: Game, player: int, state: Ints, actions: list[int]) -> int:
+    """The lowest card."""
+    return 0
+
+
+def strategies_at(table: Solved, states: Ints) -> list[Floats]:
+    """Player 1's optimal lotteries over his bids, ascending, at canonical states (n, fields) of the
+    table's game whose upcard is turned."""
+    edges = expand(table.game, states)
+    payoffs = (table.look_up(edges.children) + edges.rewards)[:, 0]
+    cells = np.diff(edges.first)
+    found: list[Floats] = [np.empty(0)] * len(states)
+    for count in np.unique(cells):  # games of one size at a time
+        at, size = np.flatnonzero(cells == count), round(count**0.5)
+        games = payoffs[edges.first[at][:, None] + np.arange(count)].reshape(-1, size, size)
+        for x, chances in zip(at, matrix_game.solve(games).row_strategies, strict=True):
+            found[x] = chances
+    return found
+
+
+def _decide(
+    objective: str, game: Game, player: int, states: Ints, actions: list[Ints]
+) -> list[Floats]:
+    """`Policy.decide` of the player who is optimal for `objective`."""
+    assert isinstance(game, Goofspiel)
+    if objective == "win" and not game.win:
+        raise OptionError(
+            "agent 'win-optimal' looks at the lead, and a board for points keeps none; play it "
+            "with --set objective=win"
+        )
+    table = solved(game.cards, objective)
+    seen = np.array(states[:, : table.game.field_count], np.int64, order="C")  # points: no lead
+    if player:
+        seen[:, [rules.MINE, rules.THEIRS]] = seen[:, [rules.THEIRS, rules.MINE]]
+        if table.game.win:
+            seen[:, rules.LEAD] = 2 * table.game.points - seen[:, rules.LEAD]
+    rules.make_all_canonical(table.game.numbers.ints, seen)
+    different, which = np.unique(seen, axis=0, return_inverse=True)
+    found = strategies_at(table, different)
+    return [found[x] for x in which.reshape(-1)]
+
+
+AGENTS: dict[str, Agent | Policy] = {
+    "match": match,
+    "high": high,
+    "low": low,
+    "points-optimal": Policy(partial(_decide, "points")),
+    "win-optimal": Policy(partial(_decide, "win")),
+}
+"""The agents by name."""

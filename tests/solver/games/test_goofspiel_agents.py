@@ -1,0 +1,286 @@
+"""Goofspiel's agents, and the boards that keep the cards for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from solver import matrix_game
+from solver.backup import expand
+from solver.board import board_hash, read_board
+from solver.errors import OptionError
+from solver.game import SIMULTANEOUS, TERMINAL, Floats, Ints
+from solver.games.goofspiel import in_memory
+from solver.games.goofspiel.agents import match, strategies_at
+from solver.games.goofspiel.game import Goofspiel
+from solver.keys import pack_all, unpack_all
+from solver.policy import Policy, evaluate_profile
+from tests.solver.games.goofspiel import POINTS, published
+
+
+def board(cards: int, objective: str = "points", keep: bool = False) -> Goofspiel:
+    settings = {"cards": str(cards), "objective": objective}
+    return Goofspiel(read_board(POINTS, settings | ({"keep_cards": "true"} if keep else {})))
+
+
+def first_states(game: Goofspiel) -> Ints:
+    """The first move, an upcard each."""
+    start = game.start()
+    states = np.repeat(start[None], game.cards, axis=0)
+    states[:, 3] = np.arange(1, game.cards + 1)
+    return states
+
+
+def asked(game: Goofspiel, agent: str, player: int, words: dict[str, str]) -> int:
+    """What a named agent answers where both bid."""
+    state = game.parse(words)
+    hand = int(state[player])
+    answer = game.agents()[agent](game, player, state, [x for x in range(16) if hand >> x & 1])
+    assert isinstance(answer, int)
+    return answer
+
+
+def decided(game: Goofspiel, agent: str, player: int, states: Ints) -> list[Floats]:
+    policy = game.agents()[agent]
+    assert isinstance(policy, Policy)
+    hands = [[x for x in range(16) if int(state[player]) >> x & 1] for state in states]
+    return policy.decide(game, player, states, [np.array(hand) for hand in hands])
+
+
+def reference_value(game: Goofspiel) -> dict[bytes, float]:
+    """Player 0's payoff of every state below the start, over `solver.backup.expand`."""
+    found: dict[bytes, float] = {}
+
+    def value(state: Ints) -> float:
+        key = state.tobytes()
+        if key not in found:
+            edges = expand(game, state[None])
+            if edges.kinds[0] == TERMINAL:
+                found[key] = float(edges.rewards[0, 0])
+                return found[key]
+            below = edges.rewards[:, 0] + [value(child) for child in edges.children]
+            if edges.kinds[0] == SIMULTANEOUS:
+                size = round(len(below) ** 0.5)
+                solved = matrix_game.solve(below.reshape(1, size, size))
+                found[key] = float(solved.values[0])
+            else:
+                found[key] = float(edges.weights @ below)
+        return found[key]
+
+    value(game.start())
+    return found
+
+
+# --- boards that keep the cards ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cards", "objective"), [(2, "points"), (3, "points"), (4, "points"), (3, "win"), (4, "win")]
+)
+def test_kept_cards_have_the_values_of_canonical_hands(cards: int, objective: str) -> None:
+    kept, plain = board(cards, objective, True), board(cards, objective)
+    values, canonical = reference_value(kept), reference_value(plain)
+    assert len(values) > len(canonical) or cards == 2
+    states = np.array([np.frombuffer(key, np.int64) for key in values])
+    relabelled = states.copy()
+    if objective == "win":
+        relabelled[:, 4] -= plain.points
+    relabelled = plain.canonical_states(relabelled)
+    expected = [canonical[state.tobytes()] for state in relabelled]
+    np.testing.assert_allclose(list(values.values()), expected, rtol=0, atol=1e-12)
+
+
+def test_kept_cards_are_read_said_and_packed_as_they_are() -> None:
+    game = board(6, "win", True)
+    words = {"mine": "1,5,6", "theirs": "2,3,4", "deck": "1,4,6", "upcard": "4", "lead": "-3"}
+    state = game.parse(words)
+    said = {"mine": [1, 5, 6], "theirs": [2, 3, 4], "deck": [1, 4, 6], "upcard": 4, "lead": -3}
+    assert game.describe(state) == said
+    packed = pack_all(game.bits, state[None])
+    np.testing.assert_array_equal(unpack_all(game.bits, packed)[0], state)
+    assert expand(game, state[None]).children[0].tolist() == [0b110000, 0b1100, 0b100001, 0, 14]
+
+
+def test_a_board_that_keeps_cards_has_no_table() -> None:
+    game = board(5, keep=True)
+    why = "not in a table, which holds who beats whom and not the cards (keep_cards)"
+    assert game.why_outside(game.start()) == why
+    with pytest.raises(OptionError) as error:
+        game.tiers()
+    assert str(error.value) == (
+        "board points: keep_cards: a table holds who beats whom and not the cards, which change "
+        "no value; write false"
+    )
+
+
+def test_keep_cards_false_is_the_board_that_leaves_it_out() -> None:
+    same = read_board(POINTS, {"keep_cards": "false"})
+    assert board_hash(same) == board_hash(read_board(POINTS))
+    assert board_hash(same) != board_hash(read_board(POINTS, {"keep_cards": "true"}))
+
+
+# --- agents that follow a rule -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("upcard", "mine", "bid"),
+    [(4, "1,4,6", 4), (3, "1,4,6", 4), (5, "1,4,6", 6), (6, "1,2,5", 1), (1, "2,3,4", 2)],
+)
+def test_match_bids_the_upcard_or_the_lowest_above_or_the_lowest(
+    upcard: int, mine: str, bid: int
+) -> None:
+    game, other = board(6, keep=True), "2,3,5"
+    deck = ",".join(map(str, {upcard, upcard % 6 + 1, (upcard + 1) % 6 + 1}))
+    cards = [int(card) for card in mine.split(",")]
+    words = {"deck": deck, "upcard": str(upcard)}
+    assert cards[asked(game, "match", 0, words | {"mine": mine, "theirs": other})] == bid
+    assert cards[asked(game, "match", 1, words | {"mine": other, "theirs": mine})] == bid
+
+
+@pytest.mark.parametrize("cards", [2, 3, 4])
+def test_match_is_the_best_answer_to_a_random_player(cards: int) -> None:
+    """Ross 1971: against bids at random no one earns more than who matches the upcards."""
+    game = board(cards, keep=True)
+
+    found: dict[tuple[bytes, bool], float] = {}
+
+    def earned(state: Ints, matching: bool) -> float:
+        key = state.tobytes(), matching
+        if key not in found:
+            found[key] = one_step(state, matching)
+        return found[key]
+
+    def one_step(state: Ints, matching: bool) -> float:
+        edges = expand(game, state[None])
+        if edges.kinds[0] == TERMINAL:
+            return 0.0
+        below = edges.rewards[:, 0] + [earned(child, matching) for child in edges.children]
+        if edges.kinds[0] != SIMULTANEOUS:
+            return float(edges.weights @ below)
+        size = round(len(below) ** 0.5)
+        rows = below.reshape(size, size).mean(axis=1)
+        actions = [x for x in range(cards) if int(state[0]) >> x & 1]
+        return float(rows[match(game, 0, state, actions)] if matching else rows.max())
+
+    best = earned(game.start(), False)
+    assert earned(game.start(), True) == pytest.approx(best, abs=1e-12)
+    assert best > 0
+
+
+def test_match_bids_every_upcard_at_the_first_move() -> None:
+    game = board(7, keep=True)
+    for player in (0, 1):
+        for k, state in enumerate(first_states(game)):
+            assert game.agents()["match"](game, player, state, list(range(7))) == k
+
+
+def test_match_needs_the_cards() -> None:
+    game = board(5)
+    with pytest.raises(OptionError) as error:
+        game.agents()["match"](game, 0, first_states(game)[0], list(range(5)))
+    assert str(error.value) == (
+        "agent 'match' looks at the cards of his hand; play it with --set keep_cards=true"
+    )
+
+
+def test_high_and_low_bid_the_ends_of_the_hand() -> None:
+    game = board(5)
+    state = first_states(game)[2]
+    assert game.agents()["high"](game, 0, state, [0, 2, 4]) == 2
+    assert game.agents()["low"](game, 1, state, [0, 2, 4]) == 0
+
+
+# --- agents that are optimal for an objective ----------------------------------------------------
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("objective", ["points", "win"])
+@pytest.mark.parametrize("player", [0, 1])
+def test_points_optimal_bids_table_1_of_the_seed(player: int, objective: str, keep: bool) -> None:
+    """Rhoads and Bartholdi 2012, Table 1, whatever the board pays and keeps."""
+    game = board(5, objective, keep)
+    chances = np.stack(decided(game, "points-optimal", player, first_states(game)), axis=1)
+    np.testing.assert_allclose(chances, published(1), rtol=0, atol=1.01e-4)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("player", [0, 1])
+def test_win_optimal_bids_less_on_the_five(player: int, keep: bool) -> None:
+    """The games page: 1 .1444, 2 .0154, 5 .8402."""
+    game = board(5, "win", keep)
+    chances = decided(game, "win-optimal", player, first_states(game))[-1]
+    np.testing.assert_allclose(chances, [0.1444, 0.0154, 0, 0, 0.8402], rtol=0, atol=5e-5)
+
+
+def test_win_optimal_needs_the_lead() -> None:
+    game = board(5)
+    with pytest.raises(OptionError) as error:
+        decided(game, "win-optimal", 0, first_states(game))
+    assert str(error.value) == (
+        "agent 'win-optimal' looks at the lead, and a board for points keeps none; play it with "
+        "--set objective=win"
+    )
+
+
+@pytest.mark.parametrize("objective", ["points", "win"])
+def test_optimal_strategies_guarantee_the_value_at_every_state(objective: str) -> None:
+    """Each side's lottery alone holds the matrix game's value, on boards that keep cards too."""
+    game, agent = board(4, objective, True), f"{objective}-optimal"
+    values = reference_value(game)
+    states = np.array([np.frombuffer(key, np.int64) for key in values])
+    states = states[states[:, 3] > 0]
+    rows, columns = (decided(game, agent, player, states) for player in (0, 1))
+    edges = expand(game, states)
+    worth = edges.rewards[:, 0] + [values[child.tobytes()] for child in edges.children]
+    for x, state in enumerate(states):
+        size = len(rows[x])
+        matrix = worth[edges.first[x] : edges.first[x + 1]].reshape(size, size)
+        value = values[state.tobytes()]
+        assert (rows[x] @ matrix).min() == pytest.approx(value, abs=1e-11)
+        assert (matrix @ columns[x]).max() == pytest.approx(value, abs=1e-11)
+
+
+@pytest.mark.parametrize("objective", ["points", "win"])
+@pytest.mark.parametrize("keep", [False, True])
+def test_nobody_gains_against_the_player_optimal_for_the_objective(
+    objective: str, keep: bool
+) -> None:
+    game, agent = board(4, objective, keep), f"{objective}-optimal"
+    even = 0.5 if objective == "win" else 0.0
+    for agents in ([agent, agent], [agent, "best-response"], ["best-response", agent]):
+        found = evaluate_profile(game, game.start(), agents)
+        np.testing.assert_allclose(found.value, even, rtol=0, atol=1e-11)
+
+
+def test_the_seat_does_not_matter() -> None:
+    """Though optimal strategies are not unique, and the points-optimal player meets another one."""
+    game = board(5, "win")
+    value = evaluate_profile(game, game.start(), ["win-optimal", "points-optimal"]).value
+    turned = evaluate_profile(game, game.start(), ["points-optimal", "win-optimal"]).value
+    np.testing.assert_allclose(turned, value[::-1], rtol=0, atol=1e-12)
+    assert 0.5 < value[0] < 0.55
+
+
+def test_kept_cards_change_no_profile_of_optimal_players() -> None:
+    """Where optimal strategies are not unique, both boards take the same one."""
+    agents = ["points-optimal", "random"]
+    values = [
+        evaluate_profile(game, game.start(), agents).value
+        for game in (board(4), board(4, keep=True))
+    ]
+    np.testing.assert_allclose(*values, rtol=0, atol=1e-12)
+
+
+def test_states_of_all_sizes_are_solved_together() -> None:
+    table = in_memory.solved(5, "points")
+    game = table.game
+    words = {"mine": "1,5", "theirs": "2,3", "deck": "1,4", "upcard": "4"}
+    states = np.stack([game.parse(words), first_states(game)[4], game.parse(words)])
+    found = strategies_at(table, states)
+    assert [len(chances) for chances in found] == [2, 5, 2]
+    assert found[0].tolist() == found[2].tolist()
+
+
+def test_a_game_too_large_to_solve_on_the_way_is_refused_in_a_sentence() -> None:
+    with pytest.raises(OptionError, match=r"cards: 16 is too many .* 12 for points and 10 for win"):
+        in_memory.solved(16, "points")
