@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.board import Board, nearest
+from solver.charting import Heatmap, Kind, Listing, Look, Wanted
 from solver.errors import OptionError, StateError
 from solver.game import JOINT, Floats, Ints, Numbers, Stopped, TieredGame
 from solver.games.goofspiel import patterns, rules, tiers
@@ -164,6 +165,16 @@ class Goofspiel(TieredGame[int]):
     def action_name(self, action: int) -> str:
         """``3 against 5`` for a joint action, in the ranks of the canonical hands."""
         return f"{action // JOINT + 1} against {action % JOINT + 1}"
+
+    def charts(self) -> Sequence[Kind]:
+        from solver.games.goofspiel.pictures import KINDS
+
+        return KINDS
+
+    def chart(self, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
+        from solver.games.goofspiel.pictures import make
+
+        return make(self, name, look, wanted)
 
     def choice_names(self, words: Mapping[str, str], player: int, count: int) -> list[str]:
         cards = cards_of(self._cards(("mine", "theirs")[player], words[("mine", "theirs")[player]]))
