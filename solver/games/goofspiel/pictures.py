@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.board import nearest
 from solver.charting import DECIMALS, Heatmap, Kind, Listing, Look, Wanted
 from solver.errors import OptionError
 from solver.games.goofspiel.game import Goofspiel
@@ -30,8 +29,6 @@ def make(game: Goofspiel, name: str, look: Look, wanted: Wanted) -> Listing | He
     if wanted.fields or wanted.reachable:
         what = "FIELD=VALUE" if wanted.fields else "--reachable"
         raise OptionError(f"{what}: charts of Goofspiel are of the first move; leave it out")
-    if name not in [kind.name for kind in KINDS]:
-        raise OptionError(f"--what: no chart '{name}'; {nearest(name, [k.name for k in KINDS])}")
     found = first_bids(game, look)
     if name == "upcard":
         return _picture(game, found)

@@ -1,0 +1,70 @@
+"""The charts of Goofspiel: the seed's Table 1 by one command, its parity, a picture, refusals."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from jobs.app import run
+
+ROOT = Path(__file__).parents[2]
+POINTS = str(ROOT / "boards/goofspiel/points.toml")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> str:
+    results = tmp_path_factory.mktemp("results")
+    assert run(["solve", POINTS, "--set", "cards=5", "--results", str(results)]) == 0
+    return str(next(results.glob("*/*/*")))
+
+
+def test_the_seeds_table_1_by_one_command(
+    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rhoads and Bartholdi 2012, Table 1, within one unit of the last printed digit."""
+    path = tmp_path / "bids.csv"
+    assert run(["chart", table, "--out", str(path)]) == 0
+    rows = {(int(r["upcard"]), int(r["bid"])): r for r in csv.DictReader(path.open())}
+    assert len(rows) == 25
+    with (ROOT / "tests/published/goofspiel-table-1.csv").open() as file:
+        printed = list(csv.reader(line for line in file if not line.startswith("#")))
+    checked = 0
+    for line in printed:
+        if not line[0].strip().isdigit():
+            continue
+        bid, *chances = line
+        for upcard, chance in enumerate(chances, 1):
+            found = float(rows[upcard, int(bid)]["chance"])
+            assert found == pytest.approx(float(chance), abs=1.5e-4), (bid, upcard)
+            checked += 1
+    assert checked == 25
+    capsys.readouterr()
+    assert run(["chart", table]) == 0
+    assert capsys.readouterr().out.splitlines()[5].split()[0] == "5"
+
+
+def test_parity_and_the_picture(
+    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["chart", table, "--what", "parity"]) == 0
+    last = capsys.readouterr().out.strip().splitlines()[-1].split()
+    assert last[0] == "5" and {"3", "4"} <= set(last[2:])  # never N - 1 or N - 2 on the N
+    path = tmp_path / "bids.png"
+    assert run(["chart", table, "--what", "upcard", "--out", str(path)]) == 0
+    assert path.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--what", "bid"], "'bid' is no chart of goofspiel"),
+        (["mine=1,2"], "charts of Goofspiel are of the first move"),
+    ],
+)
+def test_what_can_not_be_charted(
+    table: str, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["chart", table, *words]) == 2
+    assert said in capsys.readouterr().err
