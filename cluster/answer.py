@@ -12,17 +12,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cluster.manifest import Manifest
-from solver import matrix_game
 from solver.backup import Edges, evaluate, expand, joint, payoffs_of
 from solver.errors import MissingTableError, StateError
 from solver.game import SIMULTANEOUS, TERMINAL, Floats, Game, Ints
-from solver.policy import Policy
+
+if TYPE_CHECKING:
+    from solver.policy import Policy
 
 D = TypeVar("D")
 
@@ -217,6 +218,8 @@ class Table(ABC):
 
     def _bids(self, words: Mapping[str, str], state: Ints, edges: Edges) -> Answer:
         """The answer to a state in which both players choose at once."""
+        from solver import matrix_game  # long to compile
+
         q = evaluate(edges, self.worth(edges.children))
         game = joint(q.actions, q.values)
         solved = matrix_game.solve(game.games[None])
@@ -333,6 +336,7 @@ def said(game: Game, state: Ints) -> str:
 def policy_of(table: Table) -> Policy:
     """The table's best actions as an agent; it must hold the states that it is asked about, less
     the fields that only agents look at (`Game.plain`)."""
+    from solver.policy import Policy  # compiles the search
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
         found = []

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,9 +40,10 @@ from cluster.store import (
 from solver import load_game, load_tiered_game
 from solver.board import Board
 from solver.game import Floats, TieredGame
-from solver.graph import Graph
 from solver.keys import Keys, unpack_all
-from solver.walk import MIXED, UNDECIDED
+
+if TYPE_CHECKING:
+    from solver.graph import Graph
 
 
 @dataclass(frozen=True)
@@ -182,6 +183,8 @@ def solve_subtrees(task: SubtreesTask, stop: Callable[[], bool] = lambda: False)
 
 def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
     """The states from number `start` on that a graph has solved itself and that are not over."""
+    from solver.walk import MIXED, UNDECIDED
+
     best = graph.best[start:]
     at = start + np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))
     gap = np.zeros(len(at))
@@ -193,6 +196,8 @@ def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
 
 def _graph_of(task: SubtreesTask, stop: Callable[[], bool]) -> tuple[Graph, set[str]]:
     """This worker's graph of the search, and what it has taken in."""
+    from solver.graph import Graph  # compiles the search, which a full table does not need
+
     held = getattr(_own, "graph", None)
     if held is None or held[0] != task.search:
         _own.graph = None  # let go of the old one first

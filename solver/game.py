@@ -104,6 +104,8 @@ class Game(ABC):
     """Actions closer than this are tied; the earlier one is taken."""
     payoff_range: tuple[float, float] = (0.0, 1.0)
     """The least and the most that a payoff can be; what a state that was cut lies between."""
+    simultaneous: ClassVar[bool] = False
+    """Whether there are states in which both players choose at once."""
     pays: ClassVar[bool] = False
     """Whether an edge can pay anything; where not, `rewards` are written at the end only."""
     equally_likely: int = 0

@@ -57,6 +57,7 @@ from solver.walk import (
     ROOT,
     START,
     TOP,
+    no_matrix_games,
     walk,
 )  # fmt: skip
 
@@ -120,6 +121,11 @@ class Graph:
             np.zeros((edges, game.players)),
         )
         self._at = np.array([-1, 0, 0, 0, 0, 0, 0])
+        self._solve_game = no_matrix_games
+        if game.simultaneous:
+            from solver.simplex import solve_game  # long to compile
+
+            self._solve_game = solve_game
         none = np.empty(0, np.int64)
         self._policy = np.zeros(1, np.int64), np.empty(0), none, none
         if policy is not None:
@@ -211,9 +217,9 @@ class Graph:
         game = self.game
         while True:
             code = walk(  # type: ignore[call-arg]
-                game.successors, game.numbers.ints, game.numbers.reals, game.bits, game.pays,
-                self.tolerance, BUDGET, self._at, numbers, self._slots, self._keys, self._rows,
-                self._best, self._stack, self._path, *self._frames, *self._scratch, *self._policy,
+                game.successors, self._solve_game, game.numbers.ints, game.numbers.reals, game.bits,
+                game.pays, self.tolerance, BUDGET, self._at, numbers, self._slots, self._keys,
+                self._rows, self._best, self._stack, self._path, *self._frames, *self._scratch, *self._policy,
             )  # fmt: skip
             if code == FINISHED:
                 return numbers

@@ -11,16 +11,11 @@ import numba as nb
 import numpy as np
 from numba import types
 
-MOST = 16
-"""The most rows and columns."""
-WORK = (3, MOST + 2, MOST + 2)
-"""The shape of the scratch of one game: a tableau, its low digits, the labels of the variables."""
+from solver.matrix_types import SOLVE_GAME
 
 _f1, _f2, _f3 = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
 _i1, _n, _f, _b = types.int64[::1], types.int64, types.float64, types.boolean
 _pair = types.UniTuple(types.float64, 2)
-SOLVE_GAME = types.Tuple((_f, _f, _n, _n))(_f2, _n, _n, _b, _f1, _f1, _f3)
-"""The signature of `solve_game`: kernels take it as an argument, for it is long to compile in."""
 
 
 def typed(signature):

@@ -19,9 +19,10 @@ from numba import types
 
 from solver.game import DECISION, JOINT, SIMULTANEOUS, SUCCESSORS_TYPE, TERMINAL
 from solver.keys import find_from, home, pack, unpack
-from solver.simplex import WORK, solve_game
+from solver.matrix_types import SOLVE_GAME, WORK
 
 _game = types.FunctionType(SUCCESSORS_TYPE)
+_matrix = types.FunctionType(SOLVE_GAME)
 _i1, _f1, _f2, _u1 = types.int64[::1], types.float64[::1], types.float64[:, ::1], types.uint64[::1]
 _i2, _f3, _n1, _n2 = (
     types.int64[:, ::1],
@@ -71,8 +72,14 @@ def choose_by_bounds(groups, sure, actor, tolerance, q, out):
     return -1
 
 
-@nb.njit(types.void(types.int64, types.int64, _i1, _f2, _f1), cache=True, nogil=True)
-def meet(groups, base, actions, q, out):
+@nb.njit(SOLVE_GAME, cache=True, nogil=True)
+def no_matrix_games(a, rows, columns, dominance, x, y, work):
+    """In the place of `simplex.solve_game` for games whose players never choose at once."""
+    return np.nan, np.nan, 0, 0
+
+
+@nb.njit(types.void(_matrix, types.int64, types.int64, _i1, _f2, _f1), cache=True, nogil=True)
+def meet(solve_game, groups, base, actions, q, out):
     """The payoffs of a state in which both choose at once: the value of the matrix game of its
     joint actions, q (groups, 2), rows slowest; or both bounds of it, q (groups, 4)."""
     k, columns = base, 0  # pairs of the first row
@@ -98,13 +105,13 @@ def meet(groups, base, actions, q, out):
 
 @nb.njit(
     types.int64(
-        types.int64, types.int64, types.int64, types.int64, types.boolean, types.float64,
+        _matrix, types.int64, types.int64, types.int64, types.int64, types.boolean, types.float64,
         _n1, _f1, _i1, _f2, _f2, _f2, _f1,
     ),
     cache=True, nogil=True,
 )  # fmt: skip
 def back_up(
-    base, n, actor, columns, pays, tolerance,
+    solve_game, base, n, actor, columns, pays, tolerance,
     children, weights, actions, rewards, rows, q, out,
 ):  # fmt: skip
     """One step of the Bellman equation for a state whose n edges stand from `base` on; returns its
@@ -141,7 +148,7 @@ def back_up(
             best, best_action = groups, action
         groups += 1
     if actor == JOINTLY:
-        meet(groups, base, actions, q, out)
+        meet(solve_game, groups, base, actions, q, out)
         return MIXED
     if groups == 1 or columns == players:
         for c in range(columns):
@@ -201,15 +208,15 @@ def fold(n, first, policy, acts, below, chances, chosen, paid):
 
 @nb.njit(
     types.int64(
-        _game, _i1, _f1, _i1, types.boolean, types.float64, types.int64, _i1, _n1,
+        _game, _matrix, _i1, _f1, _i1, types.boolean, types.float64, types.int64, _i1, _n1,
         _n1, _u2, _f2, _i1, _n1, _n1, _n2, _n1, _f1, _i1, _f2, _i2, _f1, _i1, _f2, _i1, _f1,
         _i1, _i1,
     ),
     cache=True, nogil=True,
 )  # fmt: skip
 def walk(
-    successors, ints, reals, bits, pays, tolerance, budget, at, roots, slots, keys, rows, best,
-    stack, path, frames, children, weights, actions, rewards,
+    successors, solve_game, ints, reals, bits, pays, tolerance, budget, at, roots, slots, keys,
+    rows, best, stack, path, frames, children, weights, actions, rewards,
     below, chances, chosen, paid, policy_first, policy, acts, takers,
 ):  # fmt: skip
     """Walk on from `at` until all roots are solved, or there is something to do first:
@@ -339,8 +346,8 @@ def walk(
                 code = COMPONENT
                 break
             best[x] = back_up(
-                base, frames[f, SIZE], frames[f, ACTOR], columns, pays, tolerance, children,
-                weights, actions, rewards, rows, q, out,
+                solve_game, base, frames[f, SIZE], frames[f, ACTOR], columns, pays, tolerance,
+                children, weights, actions, rewards, rows, q, out,
             )  # fmt: skip
             for c in range(columns):
                 rows[x, 1 + c] = out[c]

@@ -29,7 +29,8 @@ from solver.eight_games import (
     simplex_eight,
     try_support,
 )  # fmt: skip
-from solver.simplex import SOLVE_GAME, WORK, typed
+from solver.matrix_types import SOLVE_GAME, WORK
+from solver.simplex import typed
 
 MEMORY = 6
 """Supports remembered a place. At 11 cards one leaves 50 games in a hundred to the simplex, two 30,

@@ -51,6 +51,7 @@ class Goofspiel(TieredGame[int]):
     )
     tie_tolerance: ClassVar[float] = 1e-9
     payoff_type: ClassVar[type[np.floating[Any]]] = np.float64
+    simultaneous: ClassVar[bool] = True
     pays: ClassVar[bool] = True
 
     def __init__(self, board: Board) -> None:
