@@ -219,7 +219,8 @@ class Graph:
             code = walk(  # type: ignore[call-arg]
                 game.successors, self._solve_game, game.numbers.ints, game.numbers.reals, game.bits,
                 game.pays, self.tolerance, BUDGET, self._at, numbers, self._slots, self._keys,
-                self._rows, self._best, self._stack, self._path, *self._frames, *self._scratch, *self._policy,
+                self._rows, self._best, self._stack, self._path, *self._frames, *self._scratch,
+                *self._policy,
             )  # fmt: skip
             if code == FINISHED:
                 return numbers
