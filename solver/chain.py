@@ -173,9 +173,11 @@ def _meet(
 ) -> None:  # fmt: skip
     """Write the chances of the joint actions at simultaneous states `both`: products of the two
     players', or one's where the other maximises; and then to which of his actions each belongs."""
-    sides = [
-        [np.unique(part) for part in (actions[g] // JOINT, actions[g] % JOINT)] for g in groups
-    ]
+    row, column = np.divmod(actions, JOINT)
+    sides = []
+    for g in groups:  # every pair is there, rows slowest
+        across = int((row[g] == row[g.start]).sum())
+        sides.append((row[g][::across], column[g.start : g.start + across]))
     fixed = [
         None if decide is None else decide(game, player, states[both], [s[player] for s in sides])
         for player, decide in enumerate(deciders[:2])
@@ -190,4 +192,4 @@ def _meet(
         if (fixed[0] is None) != (fixed[1] is None):
             taker = 0 if fixed[0] is None else 1
             takers[x] = taker
-            acts[g] = actions[g] // JOINT if taker == 0 else actions[g] % JOINT
+            acts[g] = row[g] if taker == 0 else column[g]

@@ -3,6 +3,8 @@
 * `match` bids the card equal to the upcard; if it is gone the lowest card above it; if there is
   none the lowest card. It looks at the cards, so the board must keep them (`keep_cards`).
 * `high` and `low` bid their highest and their lowest card.
+* `one-then-points` and `one-then-win` bid the lowest card when the highest is the first to be
+  turned up, then play optimally: the seed's question what "always bid 1 against the 9" is worth.
 * `points-optimal` and `win-optimal` play optimally for the points ahead and for the chance to
   finish ahead, whatever the board pays. They solve the game of that objective with as many cards in
   memory, once a process, and a matrix game for every state in which they bid. Points need no lead:
@@ -92,11 +94,25 @@ def _decide(
     return [found[x] for x in which.reshape(-1)]
 
 
+def _one_then(
+    objective: str, game: Game, player: int, states: Ints, actions: list[Ints]
+) -> list[Floats]:
+    """As `_decide`, but for the lowest card on the highest upcard of the first move."""
+    assert isinstance(game, Goofspiel)
+    found = _decide(objective, game, player, states, actions)
+    first = states[:, rules.DECK] == (1 << game.cards) - 1
+    for x in np.flatnonzero(first & (states[:, rules.UPCARD] == game.cards)):
+        found[x] = np.eye(len(actions[x]))[0]
+    return found
+
+
 AGENTS: dict[str, Agent | Policy] = {
     "match": match,
     "high": high,
     "low": low,
     "points-optimal": Policy(partial(_decide, "points")),
     "win-optimal": Policy(partial(_decide, "win")),
+    "one-then-points": Policy(partial(_one_then, "points")),
+    "one-then-win": Policy(partial(_one_then, "win")),
 }
 """The agents by name."""

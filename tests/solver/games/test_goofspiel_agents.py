@@ -284,3 +284,16 @@ def test_states_of_all_sizes_are_solved_together() -> None:
 def test_a_game_too_large_to_solve_on_the_way_is_refused_in_a_sentence() -> None:
     with pytest.raises(OptionError, match=r"cards: 16 is too many .* 12 for points and 10 for win"):
         in_memory.solved(16, "points")
+
+
+def test_bidding_1_on_the_highest_card_pays_against_the_points_player_who_goes_on_to_win() -> None:
+    """The seed's last section, with 5 cards: the chance to finish ahead from the first 5 on."""
+    game = Goofspiel(read_board(POINTS, {"cards": "5", "objective": "win"}))
+    every = dict.fromkeys(("mine", "theirs", "deck"), "1,2,3,4,5")
+    root = game.parse(every | {"upcard": "5"})
+
+    def value(agent: str) -> float:
+        return float(evaluate_profile(game, root, [agent, "points-optimal"]).value[0])
+
+    best = value("best-response")
+    assert value("one-then-points") < 0.5 < value("win-optimal") < value("one-then-win") < best
