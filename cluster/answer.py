@@ -339,8 +339,11 @@ def policy_of(table: Table) -> Policy:
     from solver.policy import Policy  # compiles the search
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
-        found = []
         asked = np.ascontiguousarray(states[:, : table.game.field_count])
+        edges = expand(table.game, asked)
+        if len(asked) and edges.kinds[0] == SIMULTANEOUS:
+            return _strategies(table, player, edges)
+        found = []
         for answer, own in zip(table.answers(asked), actions, strict=True):
             names = [game.action_name(int(action)) for action in own]
             if answer.best is None:
@@ -349,3 +352,16 @@ def policy_of(table: Table) -> Policy:
         return found
 
     return Policy(decide)
+
+
+def _strategies(table: Table, player: int, edges: Edges) -> list[Floats]:
+    """A player's optimal strategies at expanded states in which both choose at once."""
+    from solver import matrix_game
+
+    q = evaluate(edges, table.worth(edges.children))
+    found = []
+    for x in range(len(edges.kinds)):
+        here = slice(int(q.first[x]), int(q.first[x + 1]))
+        solved = matrix_game.solve(joint(q.actions[here], q.values[here]).games[None])
+        found.append((solved.row_strategies if player == 0 else solved.column_strategies)[0])
+    return found

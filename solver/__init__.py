@@ -63,7 +63,10 @@ def load_tiered_game(board: Board) -> TieredGame[Any]:
 
     game = load_game(board)
     if not isinstance(game, TieredGame):
-        raise BoardError(f"board {board.name}: {board.game} has no tiers, so no full table")
+        raise BoardError(
+            f"board {board.name}: {board.game} has no tiers, so there is no full table to plan; "
+            "luckbase solve searches what lies below its start, or below --from"
+        )
     return game
 
 

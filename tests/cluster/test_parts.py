@@ -140,3 +140,16 @@ def test_bids_are_named_by_the_persons_own_cards(whole: Path) -> None:
 def test_what_is_no_state_is_one_sentence(whole: Path, words: dict[str, str], said: str) -> None:
     with cluster.open_table(whole) as table, pytest.raises(StateError, match=said):
         table.ask(words)
+
+
+def test_a_table_plays_both_sides_of_a_turned_card(whole: Path) -> None:
+    from cluster.answer import policy_of
+    from solver.policy import evaluate_profile
+
+    with cluster.open_table(whole) as table:
+        agent = policy_of(table)
+        start = table.game.start()
+        assert start is not None
+        assert evaluate_profile(table.game, start, [agent, agent]).value[0] == pytest.approx(0)
+        won = evaluate_profile(table.game, start, [agent, "random"]).value[0]
+        assert won == pytest.approx(3.88, abs=0.05)
