@@ -182,12 +182,38 @@ def test_the_pig_race_has_the_same_charts(
 
 # --- what is published ---------------------------------------------------------------------------
 
-COMMANDS = re.findall(r"`luckbase (chart .*?)`", (PUBLISHED / "README.md").read_text())
+COMMANDS = re.findall(r"`luckbase (chart boards/skunk.*?)`", (PUBLISHED / "README.md").read_text())
+BIDS = re.compile(r"goofspiel-(points|win)-([0-9]+)\.csv")
 
 
 def test_every_published_file_has_its_command() -> None:
-    made = {Path(call.split()[-1]).name for call in COMMANDS}
-    assert made == {path.name for path in PUBLISHED.iterdir()} - {"README.md"}
+    made = {Path(call.split()[-1]).name for call in COMMANDS} | {"README.md"}
+    there = {path.name for path in PUBLISHED.iterdir()}
+    bids = {name for name in there if BIDS.fullmatch(name)}
+    assert there == made | bids | {"goofspiel-upcard.png"}
+    cards = {kind: [int(n) for k, n in map(_bids, bids) if k == kind] for kind in ("points", "win")}
+    assert sorted(cards["points"]) == list(range(5, 15))
+    assert sorted(cards["win"]) == list(range(5, max(cards["win"]) + 1))
+
+
+def _bids(name: str) -> tuple[str, str]:
+    found = BIDS.fullmatch(name)
+    assert found
+    return found[1], found[2]
+
+
+@pytest.mark.parametrize("objective", ["points", "win"])
+@pytest.mark.parametrize("cards", [5, 7])
+def test_published_bids_are_what_their_commands_give(
+    command: Command, tmp_path: Path, objective: str, cards: int
+) -> None:
+    board = str(BOARDS / f"goofspiel/{objective}.toml")
+    code, table, _ = command("solve", board, "--set", f"cards={cards}")
+    assert code == 0
+    here = tmp_path / "bids.csv"
+    assert command("chart", table.strip(), "--out", str(here))[0] == 0
+    there = PUBLISHED / f"goofspiel-{objective}-{cards}.csv"
+    assert here.read_bytes() == there.read_bytes()
 
 
 @pytest.mark.parametrize("call", COMMANDS)
