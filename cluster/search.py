@@ -160,13 +160,7 @@ def warm_up(game: Game) -> None:
 def _root_keys(game: Game, roots: Ints | None) -> Keys:
     """The keys of the roots, ascending, each once."""
     if roots is None:
-        start = game.start()
-        if start is None:
-            raise OptionError(
-                f"board {game.board.name}: {game.board.game} has no state that every play starts "
-                "in; say where to start, as --from FIELD=VALUE"
-            )
-        roots = start.reshape(1, -1)
+        roots = game.needed_start().reshape(1, -1)
     Explorer(game, roots)  # refuses roots that have no key
     return np.unique(pack_all(game.bits, np.ascontiguousarray(roots)))
 

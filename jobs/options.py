@@ -91,13 +91,7 @@ def read_start(game: Game, start: list[str] | None) -> Ints:
     """
     roots = read_roots(game, start)
     if roots is None:
-        own = game.start()
-        if own is None:
-            raise OptionError(
-                f"board {game.board.name}: {game.board.game} has no state that every play starts "
-                "in; say where to start, as --from FIELD=VALUE"
-            )
-        return own
+        return game.needed_start()
     if len(roots) != 1:
         raise OptionError(f"--from: {len(roots)} states given; this command starts from one")
     found: Ints = roots[0]

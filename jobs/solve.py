@@ -63,9 +63,8 @@ def solve(
     read = [(Path(name), read_board(Path(name), chosen)) for name in names]  # all, before any
     search = (start, depth, max_depth, using, max_states)
     for path, board in read:
-        if (any(search) and search != (None, "auto", None, None, None)) or not isinstance(
-            load_game(board), TieredGame
-        ):
+        asked = search != (None, "auto", None, None, None)
+        if asked or not isinstance(load_game(board), TieredGame):
             from jobs.below import solve_below
 
             solve_below(path, board, chosen, search, results, workers, address, force, as_json)

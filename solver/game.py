@@ -156,6 +156,16 @@ class Game(ABC):
         """The canonical state (fields,) in which a play begins; None if a person must say."""
         return None
 
+    def needed_start(self) -> Ints:
+        """`start`; raises OptionError where there is none."""
+        found = self.start()
+        if found is None:
+            raise OptionError(
+                f"board {self.board.name}: {self.board.game} has no state that every play starts "
+                "in; say where to start, as --from FIELD=VALUE"
+            )
+        return found
+
     def agents(self) -> Mapping[str, Any]:
         """The game's own agents by name: an `Agent`, or a `solver.policy.Policy`, which is asked
         about many states at once. (`optimal`, `best-response`, `random` need none.)"""

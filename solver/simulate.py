@@ -46,6 +46,22 @@ def mix(x):
 
 
 @nb.njit(
+    types.int64(_f1, types.int64, types.int64, types.uint64, types.int64), cache=True, nogil=True
+)
+def pick(cumulated, low, high, stream, step):
+    """The edge, of low .. high by their cumulated chances, that a game takes in this step."""
+    draw = mix(stream + np.uint64(step) * np.uint64(0xD1342543DE82EF95))
+    u = np.float64(draw >> np.uint64(11)) * 2.0**-53
+    while low < high:
+        middle = (low + high) // 2
+        if u < cumulated[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@nb.njit(
     types.boolean(
         _i1, _n1, _f1, _f2, _f2, types.uint64, types.int64, types.int64, types.int64, _f2
     ),
@@ -64,18 +80,10 @@ def _play(first, children, cumulated, rewards, payoffs, seed, start, stop, most,
             step += 1
             if step > most:
                 return False
-            draw = mix(stream + np.uint64(step) * np.uint64(0xD1342543DE82EF95))
-            u = np.float64(draw >> np.uint64(11)) * 2.0**-53
-            low, high = first[x], first[x + 1] - 1
-            while low < high:
-                middle = (low + high) // 2
-                if u < cumulated[middle]:
-                    high = middle
-                else:
-                    low = middle + 1
+            edge = pick(cumulated, first[x], first[x + 1] - 1, stream, step)
             for p in range(players):
-                returns[p] += rewards[low, p]
-            x = children[low]
+                returns[p] += rewards[edge, p]
+            x = children[edge]
         for p in range(players):
             value = returns[p] + payoffs[x, p]
             sums[0, p] += value
@@ -90,6 +98,13 @@ class Simulation:
     games: int
     mean: Floats
     error: Floats
+
+
+def _summed_up(games: int, total: Floats, squares: Floats) -> Simulation:
+    """From the sums of the returns and of their squares, float64 (players,) each."""
+    mean = total / games
+    variance = np.maximum(squares - games * mean * mean, 0.0) / max(games - 1, 1)
+    return Simulation(games, mean, np.sqrt(variance / games))
 
 
 def simulate(chain: Chain, games: int, seed: int = 0, threads: int | None = None) -> Simulation:
@@ -121,9 +136,7 @@ def simulate(chain: Chain, games: int, seed: int = 0, threads: int | None = None
 
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         total, squares = np.sum(list(pool.map(play, blocks)), axis=0)
-    mean = total / games
-    variance = np.maximum(squares - games * mean * mean, 0.0) / max(games - 1, 1)
-    return Simulation(games, mean, np.sqrt(variance / games))
+    return _summed_up(games, total, squares)
 
 
 MOST_EDGES = 50_000_000
@@ -146,18 +159,10 @@ def _advance(first, size, children, cumulated, rewards, seed, start, at, steps, 
         x, step = at[i], steps[i]
         while size[x] > 0 and step < most:
             step += 1
-            draw = mix(stream + np.uint64(step) * np.uint64(0xD1342543DE82EF95))
-            u = np.float64(draw >> np.uint64(11)) * 2.0**-53
-            low, high = first[x], first[x] + size[x] - 1
-            while low < high:
-                middle = (low + high) // 2
-                if u < cumulated[middle]:
-                    high = middle
-                else:
-                    low = middle + 1
+            edge = pick(cumulated, first[x], first[x] + size[x] - 1, stream, step)
             for p in range(rewards.shape[1]):
-                returns[i, p] += rewards[low, p]
-            x = children[low]
+                returns[i, p] += rewards[edge, p]
+            x = children[edge]
         at[i], steps[i] = x, step
 
 
@@ -253,6 +258,4 @@ def simulate_on_the_way(
         returns += known.payoffs[at]
         total += returns.sum(axis=0)
         squares += (returns * returns).sum(axis=0)
-    mean = total / games
-    variance = np.maximum(squares - games * mean * mean, 0.0) / max(games - 1, 1)
-    return Simulation(games, mean, np.sqrt(variance / games))
+    return _summed_up(games, total, squares)

@@ -21,16 +21,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solver.errors import OptionError
 from solver.game import Floats
 from solver.games.pig import rounds_kernel as kernel
 from solver.games.pig.rounds import PigRounds
 from solver.games.skunk.agents import (
-    Computer,
-    HoldAt,
     NotBehind,
     Stationary,
     crossings,
+    stationary,
     turn_points,
 )
 
@@ -71,7 +69,7 @@ def turn_statistics(game: PigRounds, name: str) -> TurnStatistics:
 
     Raises OptionError for another one.
     """
-    points = turn_points(_stationary(game, name), game.rules.race(), game.cut)
+    points = turn_points(stationary(game, name), game.rules.race(), game.cut)
     return TurnStatistics(float(points @ np.arange(len(points))), float(points[0]), points)
 
 
@@ -97,7 +95,7 @@ def last_turn_cost(game: PigRounds, one: str, two: str) -> LastTurn:
     Where he is more than `MOST_BEHIND` points behind nothing is mended; that he comes back from
     there in one turn has a chance of 1e-4, with one die of six sides.
     """
-    _stationary(game, two)
+    stationary(game, two)
     return LastTurn(*(
         _chances(game, (one, two), {}, last).payoff(game)[1]
         - _chances(game, (one, two), {}).payoff(game)[1]
@@ -111,25 +109,13 @@ def matrix(game: PigRounds, names: Sequence[str]) -> list[list[Chances]]:
     return [[_chances(game, (one, two), known) for two in names] for one in names]
 
 
-def _stationary(game: PigRounds, name: str) -> HoldAt | Computer:
-    try:
-        agent = game.agents()[name]
-    except KeyError:
-        raise OptionError(
-            f"agent '{name[:30]}' is not known here; right would be 'optimal', 'best-response', "
-            "'computer' or 'hold-at-k' with a number for k"
-        ) from None
-    assert isinstance(agent, HoldAt | Computer)
-    return agent
-
-
 def _chances(
     game: PigRounds, names: tuple[str, str], known: dict[str, Turn], last_turn: str | None = None
 ) -> Chances:
     """`known` keeps the turns' distributions between calls; `last_turn` plays player 2's last."""
     for name in names:
         if name not in (OPTIMAL, BEST_RESPONSE, *known):
-            known[name] = _crossings(game, _stationary(game, name))
+            known[name] = _crossings(game, stationary(game, name))
     cut, ints, reals = game.cut, game.numbers.ints, game.numbers.reals
     leads = np.arange(1 - cut, cut)
     total = reals[0] + reals[3]
@@ -149,7 +135,7 @@ def _chances(
             kernel.follow(ints, starts, payoffs[0], tolerance, found)
             real = found[1:]
         elif name == NOT_BEHIND:
-            agent, real = _stationary(game, names[1]), _turn(known[names[1]], own)
+            agent, real = stationary(game, names[1]), _turn(known[names[1]], own)
             for lead in range(max(-MOST_BEHIND, 1 - cut), 0):
                 mended = _crossings(game, NotBehind(agent, -lead))
                 real[:, lead + cut - 1] = _turn(mended, own)[:, lead + cut - 1]

@@ -164,3 +164,16 @@ class TurnAgents(Mapping[str, Agent]):
 
     def __len__(self) -> int:
         return self.most + 1
+
+
+def stationary(game: Game, name: str) -> HoldAt | Computer:
+    """A game's agent of this name. Raises OptionError for a name that is none."""
+    try:
+        agent = game.agents()[name]
+    except KeyError:
+        raise OptionError(
+            f"agent '{name[:30]}' is not known here; right would be 'optimal', 'best-response', "
+            "'computer' or 'hold-at-k' with a number for k"
+        ) from None
+    assert isinstance(agent, HoldAt | Computer)
+    return agent

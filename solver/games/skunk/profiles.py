@@ -25,9 +25,8 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from solver.errors import OptionError
 from solver.game import Floats
-from solver.games.skunk.agents import Computer, HoldAt, holds_by_turn
+from solver.games.skunk.agents import holds_by_turn, stationary
 from solver.games.skunk.game import Skunk
 from solver.games.skunk.kernel import roll_value, row_of
 from solver.games.skunk.rules import GOAL, MOST, TABLES, TOTAL
@@ -115,14 +114,7 @@ def _holds(game: Skunk, name: str, payoffs: Floats | None) -> Floats:
         holds = np.zeros(half)
         _best_holds(game.numbers.ints, payoffs, game.tie_tolerance, holds)
         return holds
-    try:
-        agent = game.agents()[name]
-    except KeyError:
-        raise OptionError(
-            f"agent '{name[:30]}' is not known here; right would be 'optimal', 'best-response', "
-            "'computer' or 'hold-at-k' with a number for k"
-        ) from None
-    assert isinstance(agent, HoldAt | Computer)
+    agent = stationary(game, name)
     by_turn = holds_by_turn(agent, game.rules, game.goal)
     turns = game.states_at(0, np.arange(half))[:, 2]
     return np.ascontiguousarray(by_turn[turns])
