@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cluster.driver import solve
-    from cluster.probe import open_table
     from cluster.search import solve_below
+    from cluster.table.table import open_table
 
 __all__ = ["open_table", "solve", "solve_below"]
 
@@ -29,7 +29,7 @@ def __getattr__(name: str) -> Any:
 
         return solve_below
     if name == "open_table":
-        from cluster.probe import open_table
+        from cluster.table.table import open_table
 
         return open_table
     raise AttributeError(f"module 'cluster' has no attribute {name!r}")

@@ -9,30 +9,37 @@ the table's precision can not tell apart count as tied, and the earlier is taken
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster.answer import Action, Answer, Table
-from solver.backup import choose, evaluate, expand
+from cluster.table.answer import Action, Answer, Bid, answer_ahead, look_ahead, words_of
+from solver.backup import ActionValues, Edges, choose, evaluate, expand, joint, payoffs_of
 from solver.explore import HELD, explore
-from solver.game import Floats, Game, Ints
+from solver.game import SIMULTANEOUS, Floats, Game, Ints
 from solver.graph import Graph
 from solver.keys import Keys, unpack_all
 
+if TYPE_CHECKING:
+    from cluster.table.part import Part
+    from cluster.table.table import Table
 
-def known_below(table: Table, roots: Ints, max_states: int) -> tuple[Keys, Floats]:
+
+def known_below(table: Table | Part, roots: Ints, max_states: int) -> tuple[Keys, Floats]:
     """The states that the table holds among those met from `roots` without going through another
     such: keys (k,) and payoffs (k, players)."""
     found = explore(table.game, roots, held=table.holds, max_states=max_states)
     keys = np.ascontiguousarray(found.keys[found.kinds == HELD])
-    return keys, table.probe(unpack_all(table.game.bits, keys))
+    return keys, table.look(unpack_all(table.game.bits, keys))[0]
 
 
-def answer_by_search(table: Table, state: Ints, max_states: int) -> Answer:
+def answer_by_search(
+    table: Table, state: Ints, max_states: int, words: Mapping[str, str] | None = None
+) -> Answer:
     """The answer to one canonical state (fields,) above the table's frontier.
 
-    max_states: how many the search may meet; a million take about 80 MB and 2 s.
+    max_states: how many the search may meet; a million take about 90 MB and 2 s.
 
     Raises SearchLimitError, saying how far it got; StateError for a cycle that is not covered.
     """
@@ -43,22 +50,59 @@ def answer_by_search(table: Table, state: Ints, max_states: int) -> Answer:
     graph.know(keys, payoffs)
     edges = expand(game, state.reshape(1, -1))
     children = graph.solve(edges.children)
-    q = evaluate(edges, graph.values[children])
+    return answer_step(table, state, edges, graph.values[children], words, source="search")
+
+
+def answer_step(
+    table: Table, state: Ints, edges: Edges, payoffs: Floats,
+    words: Mapping[str, str] | None = None, source: str = "table",
+) -> Answer:  # fmt: skip
+    """The answer to an expanded state (fields,) that is not stored, from the payoffs (m, players)
+    of its children; `words`: as a person gave it, for the names of his bids."""
+    game, error = table.game, table.error
+    tolerance = game.tie_tolerance + 2 * error
+    q = evaluate(edges, payoffs)
+    if edges.kinds[0] == SIMULTANEOUS:
+        return _bids(table, state, q, words, source)
     actor = int(edges.actors[0])
-    best = choose(q.values, actor, tolerance)
-    order = sorted(range(len(q.actions)), key=lambda k: (k != best, -q.values[k, actor], k))
+    if actor < 0:
+        value = tuple(map(float, payoffs_of(edges.kinds, edges.actors, q, tolerance)[0]))
+        return Answer(
+            table.origin, game.describe(state), None, value, error=error, source=source
+        )  # fmt: skip
+    best = q.actions[[choose(q.values, actor, tolerance)]]
+    look = look_ahead(q, edges.actors, tolerance, best)
+    return answer_ahead(table.origin, game, state, 0, actor, look, None, error, source)
+
+
+def _bids(
+    table: Table, state: Ints, q: ActionValues, words: Mapping[str, str] | None, source: str
+) -> Answer:
+    """The answer to a state in which both players choose at once."""
+    from solver import matrix_game  # long to compile
+
+    game = joint(q.actions, q.values)
+    solved = matrix_game.solve(game.games[None])
+    row, column = solved.row_strategies[0], solved.column_strategies[0]
+    value = float(solved.values[0])
+    given = words if words is not None else words_of(table.game, state)
+    named = [table.game.choice_names(given, player, len(s)) for player, s in
+             enumerate((row, column))]  # fmt: skip
+    sides = []
+    for names, chances, own in (
+        (named[0], row, game.games), (named[1], column, -game.games.T)
+    ):  # fmt: skip
+        least, most = matrix_game.ranges(np.ascontiguousarray(own)).T
+        numbers = zip(names, chances, least, most, strict=True)
+        sides.append(tuple(Bid(n, float(c), float(a), float(b)) for n, c, a, b in numbers))
+    against = game.games @ column
+    order = sorted(range(len(row)), key=lambda k: (-row[k], -against[k], k))
     actions = tuple(
-        Action(game.action_name(int(q.actions[k])), tuple(map(float, q.values[k]))) for k in order
+        Action(named[0][k], (float(against[k]), game.total - float(against[k]))) for k in order
     )
-    own: Any = q.values[:, actor]
     return Answer(
-        board=table.manifest.board,
-        state=game.describe(state),
-        to_act=actor + 1,
-        value=actions[0].value,
-        actions=actions,
-        best=actions[0].name,
-        toss_up=bool((own >= own.max() - tolerance).sum() > 1),
-        error=table.error,
-        source="search",
-    )
+        table.origin, table.game.describe(state), None, (value, game.total - value), actions,
+        actions[0].name if row.max() > 1 - 1e-9 else None, None,
+        any(not bid.sure for side in sides for bid in side),
+        table.error + float(solved.gaps[0]), source, strategies=tuple(sides),
+    )  # fmt: skip

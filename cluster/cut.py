@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cluster.merge import PayoffTable, merge
-from cluster.store import STATUS
+from cluster.table.write import STATUS
 from cluster.worker import solved_rows
 from solver.backup import expand
 from solver.explore import INNER, Explorer

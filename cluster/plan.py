@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from cluster.schedule import Commit, Drop, Schedule, Shard
-from cluster.store import part_name, row_group_rows
-from solver.game import TieredGame
+from cluster.table.write import part_name, row_group_rows
+from solver.tiered import TieredGame
 
 WRITE_NS = 68.0
 """Nanoseconds a state to encode, compress, flush and read back, one core."""
@@ -37,14 +37,14 @@ BUFFER_BYTES_A_ROW = 400
 class Plan:
     """What a solve will do.
 
-    shards: one a part of a tier, children first. folders: their names in the table. parts: (index
+    shards: one a part of a tier, children first. files: their names in the table. parts: (index
     of the tier, part) of each. rows: states.
     table_bytes: of the files. scratch_bytes: about the most that is kept for other shards at once.
     shard_memory: the most that one shard needs. seconds: of one core.
     """
 
     shards: tuple[Shard, ...]
-    folders: tuple[str, ...]
+    files: tuple[str, ...]
     parts: tuple[tuple[int, int], ...]
     rows: int
     table_bytes: int
@@ -80,7 +80,7 @@ def _make_plan(game: TieredGame[Any], workers: int) -> Plan:
     tiers = list(game.tiers())
     index = {tier: i for i, tier in enumerate(tiers)}
     shards: list[Shard] = []
-    folders: list[str] = []
+    files: list[str] = []
     parts: list[tuple[int, int]] = []
     of_tier: list[list[int]] = []
     for i, tier in enumerate(tiers):
@@ -97,14 +97,14 @@ def _make_plan(game: TieredGame[Any], workers: int) -> Plan:
             name = game.tier_name(tier)
             name += f", part {part + 1} of {len(ranges)}" if len(ranges) > 1 else ""
             shards.append(Shard(len(shards), name, children, stop - start, memory))
-            folders.append(part_name(game, tier, part))
+            files.append(part_name(game, tier, part))
             parts.append((i, part))
     rows = sum(shard.rows for shard in shards)
     kept = {s.index: payoff_bytes(game, tiers[parts[s.index][0]]) * s.rows
             // max(game.rows(tiers[parts[s.index][0]]), 1) for s in shards}  # fmt: skip
     return Plan(
         tuple(shards),
-        tuple(folders),
+        tuple(files),
         tuple(parts),
         rows,
         round(rows * BYTES_A_ROW[np.dtype(game.payoff_type)]),

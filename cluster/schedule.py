@@ -11,8 +11,9 @@ Of the shards that are ready the earliest in the plan's order goes first; that o
 so few shards are kept at any time. Shards in flight never need more memory together than allowed,
 and never number more than the workers.
 
-A shard that an earlier run committed is not solved again, unless a shard still to do reads it and
-its kept payoffs are gone: then it is solved for them alone, without a commit.
+A shard that an earlier run committed is not solved again, unless a shard still to do reads it: then
+it is solved for that one alone, without a commit, or, where its payoffs are *stored* as they were
+solved, read back, for which it needs no children.
 """
 
 from __future__ import annotations
@@ -71,16 +72,19 @@ class Schedule:
         memory: int,
         committed: Collection[int] = (),
         kept: Collection[int] = (),
+        stored: Collection[int] = (),
     ) -> None:
         self.shards = tuple(shards)
         self.workers, self.memory = workers, memory
         self.committed = set(committed)
         self.kept = set(kept)
+        self.stored = set(stored) & self.committed
+        self.children = {s.index: () if s.index in self.stored else s.children for s in shards}
         self.to_commit = {s.index for s in shards} - self.committed
         todo = set(self.to_commit)
         stack = list(todo)
         while stack:  # committed, but read by a shard to do, and not kept: solved again
-            for child in self.shards[stack.pop()].children:
+            for child in self.children[stack.pop()]:
                 if child not in todo and child not in self.kept:
                     todo.add(child)
                     stack.append(child)
@@ -88,7 +92,7 @@ class Schedule:
         self.running: set[int] = set()
         self.readers: dict[int, set[int]] = {s.index: set() for s in shards}
         for index in todo:
-            for child in self.shards[index].children:
+            for child in self.children[index]:
                 self.readers[child].add(index)
 
     @property
@@ -113,7 +117,7 @@ class Schedule:
             self.committed.add(shard)
         if keep:
             self.kept.add(shard)
-        for child in self.shards[shard].children:
+        for child in self.children[shard]:
             self.readers[child].discard(shard)
             if not self.readers[child] and child in self.kept:
                 self.kept.remove(child)
@@ -128,7 +132,7 @@ class Schedule:
                 break
             shard = self.shards[index]
             fits = in_use + shard.memory <= self.memory or not self.running
-            if fits and all(child in self.kept for child in shard.children):
+            if fits and all(child in self.kept for child in self.children[index]):
                 self.waiting.remove(index)
                 self.running.add(index)
                 in_use += shard.memory
@@ -144,7 +148,7 @@ class Schedule:
         assert self.committed.isdisjoint(self.to_commit)
         assert self.to_commit <= self.waiting | self.running
         for index in self.running:
-            assert all(child in self.kept for child in self.shards[index].children)
+            assert all(child in self.kept for child in self.children[index])
         for index in self.kept:
             assert self.readers[index], "kept, and nobody reads it"
         if self.waiting:

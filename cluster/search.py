@@ -3,14 +3,14 @@
 1. **Explore** level by level, merging by key, down to the frontier: level `depth`, or the first
    that gives every worker enough shards.
 2. **Shard** the frontier's states by key (`Game.shard_keys`). A worker solves everything below its
-   share and writes a payoff table (`worker.solve_subtrees`); it stops at what finished shards, or
-   the table given with `using`, already hold.
+   share and writes a payoff table (`worker.solve_subtrees`); it stops at what finished shards, what
+   an earlier search of the same rules, or the table given with `using`, already hold.
 3. **Merge** the shards' tables by key. Two that solved one state must agree to the last bit.
-4. **Back up** from the frontier to the roots, and commit: one Parquet file, one manifest.
+4. **Back up** from the frontier to the roots, and commit: one Parquet file of what is new.
 
-A finished shard is in the manifest, so the same call goes on from there after a stop, with any
-number of workers: its states are known to whatever shards come next. The table's bytes depend on
-the board, the roots and `using` only.
+A finished shard is in the ledger, so the same call goes on from there after a stop, with any number
+of workers: its states are known to whatever shards come next. The rows of a table and their values
+depend on the board, the roots and `using` only; which file holds them on the order of the searches.
 
 With `max_depth` the first levels only are solved, with bounds (`cluster.cut`).
 """
@@ -26,35 +26,28 @@ from pathlib import Path
 
 import numpy as np
 
-from cluster import store
-from cluster.above import known_below
 from cluster.cut import solve_cut
-from cluster.driver import Progress, lock, open_ledger
+from cluster.driver import Progress, file_entry
 from cluster.frontier import find_frontier, shares
-from cluster.keytable import GIVEN, SOLVED
-from cluster.manifest import (
-    FileEntry,
-    Manifest,
-    Roots,
-    ShardEntry,
-    Using,
-    new_manifest,
-    read_manifest,
-    table_directory,
-    write_manifest,
-)
-from cluster.merge import PayoffTable, merge, read_shard, write_shard
+from cluster.given import known_payoffs
+from cluster.merge import PayoffTable, merge, read_shard, shard_name, write_shard
+from cluster.opening import complete_ledger, is_new, lock, make_goal, open_ledger
 from cluster.plan import IN_PROCESS_SECONDS
-from cluster.probe import open_table
 from cluster.session import Workers, check_address, ray_session, threads
-from cluster.worker import SubtreesReceipt, SubtreesTask, peak_memory, solved_rows
+from cluster.table.keyed import SOLVED, KeyPart
+from cluster.table.ledger import Ledger, commit, compact, table_directory
+from cluster.table.lines import SEARCH, Done, Goal, Roots, ShardEntry, Using
+from cluster.table.storage import Folder
+from cluster.table.table import open_table
+from cluster.table.write import search_name, search_part, write_states
+from cluster.worker import Known, SubtreesReceipt, SubtreesTask, peak_memory, solved_rows
 from solver import load_game
-from solver.backup import expand
 from solver.board import Board
 from solver.errors import OptionError
 from solver.explore import Explorer
 from solver.game import Game, Ints
 from solver.graph import Graph
+from solver.identity import rules_identity
 from solver.keys import Keys, pack_all, unpack_all
 
 SHARDS_A_WORKER = 4
@@ -70,10 +63,15 @@ class Searched:
     states: solved, distinct. solved: over all shards, so that solved / states is the overlap.
     edges: expanded. depth: of the frontier. seconds: of the whole, Ray included. solve_seconds:
     added up over workers. bytes_a_state: of a worker's arrays. peak_memory: bytes, all processes'.
+    kept: states that were there. goal: what was asked for. damaged: the files that were not as they
+    should be and were made again, a sentence each.
     """
 
     table: Path
-    manifest: Manifest
+    ledger: Ledger
+    goal: Goal
+    kept: int = 0
+    damaged: tuple[str, ...] = ()
     states: int = 0
     solved: int = 0
     edges: int = 0
@@ -104,8 +102,7 @@ def solve_below(
     address: str | None = None,
     max_states: int = 200_000_000,
     force: bool = False,
-    board_file: str = "",
-    settings: dict[str, str] | None = None,
+    check: bool = False,
     in_process_seconds: float = IN_PROCESS_SECONDS,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Searched:
@@ -120,8 +117,6 @@ def solve_below(
     game = load_game(board)
     if address:
         check_address(address)
-    if max_depth is not None and using is not None:
-        raise OptionError("--max-depth and --using: give one of them")
     keys = _root_keys(game, roots)
     table_used = None if using is None else Path(using)
     asked = Roots(
@@ -129,22 +124,37 @@ def solve_below(
         max_depth,
         None if table_used is None else _using(game, table_used),
     )
-    table = table_directory(Path(results).absolute(), game, asked)
+    table = table_directory(Path(results).absolute(), game)
+    alone = max_depth is not None or table_used is not None
+    part = search_part(Goal("", {}, asked, 1, "", {}).ask if alone else None)
+    if not (force or check):
+        ledger = complete_ledger(game, table, part, asked)
+        if ledger is not None:
+            goal = make_goal(game, ledger, part, 1, roots=asked)
+            kept = sum(entry.rows for entry in ledger.of_part(part))
+            return Searched(table, ledger, goal, kept=kept)
     with lock(table):
-        warm_up(game)
-        fresh = new_manifest(game, board_file, settings or {}, asked)
-        manifest = open_ledger(table, force, fresh)
-        if manifest.complete:
-            return Searched(table, manifest)
-        run = _Search(
-            game, table, manifest, keys, workers or os.cpu_count() or 1, max_states, on_progress
-        )
-        if max_depth is not None:
-            run.cut(max_depth)
-        else:
-            run.walk(depth, table_used, address, in_process_seconds)
-        shutil.rmtree(table / "scratch", ignore_errors=True)
-        return run.report
+        ledger, damaged = open_ledger(game, table, part, force=force, check=check)
+        goal = make_goal(game, ledger, part, 1, roots=asked)
+        if is_new(goal, ledger):
+            commit(Folder(table), ledger, goal)
+        # Where a file was lost, what lies above it may stand in others: all of it is looked at.
+        lost = bool(ledger.of_part(part)) and all(g.ask not in ledger.done for g in ledger.goals
+                                                  if g.part == part)  # fmt: skip
+        report = Searched(table, ledger, goal, damaged=tuple(damaged), workers=1)
+        if goal.ask not in ledger.done:
+            on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
+            warm_up(game)
+            run = _Search(
+                game, table, ledger, goal, keys, workers or os.cpu_count() or 1, max_states,
+                on_progress, lost,
+            )  # fmt: skip
+            if max_depth is not None:
+                run.cut(max_depth)
+            else:
+                run.walk(depth, table_used, address, in_process_seconds)
+            report = replace(run.report, damaged=tuple(damaged))
+        return report
 
 
 def warm_up(game: Game) -> None:
@@ -166,22 +176,12 @@ def _root_keys(game: Game, roots: Ints | None) -> Keys:
 
 
 def _using(game: Game, table: Path) -> Using:
-    manifest = read_manifest(table)
-    mine = new_manifest(game, "", {}, Roots([]))
-    if (manifest.board_hash, manifest.rules_version) != (mine.board_hash, mine.rules_version):
-        same = manifest.game == game.board.game and _same_rules(manifest, mine)
-        if not same:
-            raise OptionError(f"--using: {table} is a table of another board or other rules")
-    return Using(str(table.absolute()), manifest.solve_id)
-
-
-def _same_rules(one: Manifest, other: Manifest) -> bool:
-    """Whether two boards differ in nothing but how far their tables go."""
-    forms = [dict(m.canonical) | {"solve": {}} for m in (one, other)]
-    solves = [dict(m.canonical.get("solve", {})) for m in (one, other)]
-    for solve in solves:
-        solve.pop("frontier", None)
-    return forms[0] == forms[1] and solves[0] == solves[1]
+    """The table that a search is to end at. Raises OptionError where it has other rules."""
+    with open_table(table) as opened:
+        head = opened.ledger.head
+    if head.identity != rules_identity(game):
+        raise OptionError(f"--using: {table} is a table of another board or other rules")
+    return Using(str(table.absolute()), head.identity)
 
 
 class _Search:
@@ -191,19 +191,22 @@ class _Search:
         self,
         game: Game,
         table: Path,
-        manifest: Manifest,
+        ledger: Ledger,
+        goal: Goal,
         roots: Keys,
         workers: int,
         max_states: int,
         on_progress: Callable[[Progress], None],
+        lost: bool,
     ) -> None:
-        self.game, self.table, self.manifest, self.roots = game, table, manifest, roots
+        self.game, self.table, self.ledger, self.goal, self.roots = game, table, ledger, goal, roots
         self.workers, self.max_states, self.on_progress = workers, max_states, on_progress
+        self.storage, self.lost = Folder(table), lost
+        self.held = KeyPart(self.storage, table, ledger, goal.part, game)
         self.started = time.perf_counter()
         self.error = FLOAT64_ERROR
-        self.flushed: set[Path] = set()
         self.processes: dict[int, int] = {}
-        self.report = Searched(table, manifest, workers=workers)
+        self.report = Searched(table, ledger, goal, kept=self.held.rows, workers=workers)
 
     @property
     def root_states(self) -> Ints:
@@ -223,11 +226,13 @@ class _Search:
         shards = shares(self.game, frontier.keys, wanted)
         self.report = replace(self.report, depth=frontier.depth, shards=len(shards))
         self._solve_shards(shards, given, address, in_process)
-        tables = [self._read(name) for name in self.manifest.shards]
+        tables = [self._read(one) for one in self._finished()]
         merged, _ = merge(self.game, [*tables, given])
         top = Graph(self.game, max_states=self.max_states)
         at = np.flatnonzero(np.isin(merged.keys, frontier.met))
-        top.know(merged.keys[at], merged.values[at], merged.best[at])
+        top.know(
+            merged.keys[at], merged.values[at], merged.best[at], merged.margin[at], merged.actor[at]
+        )
         known = top.count
         top.solve(self.root_states)
         mine = solved_rows(top, known)
@@ -237,25 +242,24 @@ class _Search:
         self.report = replace(
             self.report, states=distinct, solved=here, edges=self.report.edges + top.edges
         )
+        if self.goal.part == SEARCH:  # what was given stands in the part's other files
+            solved = solved.only(solved.status == SOLVED)
+        if self.lost:
+            states = unpack_all(self.game.bits, solved.keys)
+            solved = solved.only(~self.held.holds(states))
         self._commit(solved)
 
     def _given(self, using: Path | None) -> PayoffTable:
-        """What the table `using` holds of the states at which the search ends."""
-        none = np.empty(0, np.uint64), np.empty((0, self.game.players))
-        keys, values, best = *none, np.empty(0, np.int64)
-        if using is not None:
-            with open_table(using) as table:
-                keys, values = known_below(table, self.root_states, self.max_states)
-                self.error += table.error
-                order = np.argsort(keys)
-                keys, values = keys[order], values[order]
-                edges = expand(self.game, unpack_all(self.game.bits, keys))
-                look = table.best_actions(edges, values) if len(keys) else None
-                best = look.actions[look.best] if look is not None else best
-        given = PayoffTable(keys, values, best, np.full(len(keys), GIVEN, np.uint8))
+        """What is known of the states at which the search ends: from the part's other files, or
+        the table `using`."""
+        held = self.held if self.held.entries and not self.lost else None
+        given, error = known_payoffs(self.game, self.root_states, using, held, self.max_states)
+        self.error += error
+        self.given: tuple[Known, ...] = ()
         if len(given):
-            path = store.shard_file(self.table, GIVEN_NAME)
-            write_shard(given, path)
+            path, _, sha256 = write_shard(self.storage, GIVEN_NAME, given)
+            self.storage.put(shard_name(GIVEN_NAME), path)
+            self.given = (Known(GIVEN_NAME, sha256),)
         return given
 
     def _solve_shards(
@@ -265,7 +269,8 @@ class _Search:
         address: str | None,
         in_process: float,
     ) -> None:
-        todo = [i for i, (name, _) in enumerate(shards) if name not in self.manifest.shards]
+        done = {one.name for one in self._finished()}
+        todo = [i for i, (name, _) in enumerate(shards) if name not in done]
         self.todo, self.done = len(todo), 0
         began = time.perf_counter()
         if address is None:
@@ -276,7 +281,7 @@ class _Search:
                 )  # fmt: skip
         if todo:
             self.report = replace(self.report, ray=True)
-            with ray_session(self.workers, self.table, address) as pool:
+            with ray_session(self.workers, self.table / "scratch" / "ray", address) as pool:
                 self._hand_out(pool, shards, todo, given, lambda: False)
 
     def _hand_out(
@@ -289,12 +294,12 @@ class _Search:
     ) -> list[int]:
         """Solve shards until none is left or it is `enough`; returns those not begun."""
         todo, running = list(todo), 0
-        search = f"{self.manifest.solve_id} {time.time_ns()}"
+        search = f"{self.goal.ask} {time.time_ns()}"
         while running or (todo and not enough()):
             while todo and running < self.workers and not enough():
                 shard = todo.pop(0)
                 name, keys = shards[shard]
-                known = ((GIVEN_NAME,) if len(given) else ()) + tuple(self.manifest.shards)
+                known = self.given + tuple(self._finished())
                 pool.submit(
                     SubtreesTask(
                         self.game.board, self.table, search, shard, name, keys, known,
@@ -307,16 +312,22 @@ class _Search:
                 running -= 1
                 self._keep(shards[receipt.shard][0], receipt)
             now = time.perf_counter() - self.started
-            states = sum(entry.rows for entry in self.manifest.shards.values())
+            states = sum(entry.rows for entry in self.ledger.shards.values())
             self.on_progress(Progress(self.done, self.todo, states, 0, now))
         return todo
 
+    def _finished(self) -> list[Known]:
+        """The shards of this search that are there."""
+        mine = (s for s in self.ledger.shards.values() if s.ask == self.goal.ask)
+        return [Known(entry.name, entry.sha256) for entry in mine]
+
     def _keep(self, name: str, receipt: SubtreesReceipt) -> None:
-        path = store.shard_file(self.table, name)
-        store.replace(store.beside(path), path, self.table, self.flushed)
-        entry = ShardEntry(receipt.states, receipt.bytes, round(receipt.solve_seconds, 3))
-        self.manifest = self.manifest.with_shard(name, entry)
-        write_manifest(self.table, self.manifest)
+        self.storage.put(shard_name(name), receipt.path)
+        seconds = round(receipt.solve_seconds, 3)
+        entry = ShardEntry(
+            name, self.goal.ask, receipt.states, receipt.bytes, receipt.sha256, seconds
+        )
+        commit(self.storage, self.ledger, entry)
         self.done += 1
         self.processes[receipt.process] = receipt.peak_memory
         self.report = replace(
@@ -326,8 +337,8 @@ class _Search:
             bytes_a_state=max(self.report.bytes_a_state, receipt.bytes_a_state),
         )
 
-    def _read(self, name: str) -> PayoffTable:
-        return read_shard(store.shard_file(self.table, name))
+    def _read(self, one: Known) -> PayoffTable:
+        return read_shard(self.storage, one.name, one.sha256)
 
     def cut(self, max_depth: int) -> None:
         """The first levels with bounds, deeper until the roots' decisions are called."""
@@ -347,21 +358,24 @@ class _Search:
     # --- the ledger --------------------------------------------------------------------------
 
     def _commit(self, solved: PayoffTable) -> None:
-        path = store.tier_file(self.table, "")
         if solved.gap is not None:
             self.error += float(solved.gap.sum()) / 2
-        receipt = store.write_states(self.game, solved, self.error, store.beside(path))
-        store.replace(store.beside(path), path, self.table, self.flushed)
-        first, last = (int(solved.keys[i]) if len(solved) else 0 for i in (0, -1))
-        seconds = {"solve": round(self.report.solve_seconds, 3), "write": round(receipt.seconds, 3)}
-        entry = FileEntry(
-            0, receipt.rows, receipt.row_group_rows, first, last, receipt.bytes, receipt.sha256,
-            receipt.error, seconds,
-        )  # fmt: skip
-        self.manifest = self.manifest.with_file("", entry)
-        write_manifest(self.table, self.manifest)
+        if len(solved):
+            name = search_name(self.goal.part, self.goal.ask)
+            file = write_states(self.storage, name, self.game, solved, self.error)
+            keys = int(solved.keys[0]), int(solved.keys[-1])
+            self.storage.put(name, file.path)
+            entry = file_entry(name, self.goal.part, 0, keys, file, self.report.solve_seconds)
+            commit(self.storage, self.ledger, entry)
+        commit(self.storage, self.ledger, Done(self.goal.ask, int(len(solved) > 0), len(solved)))
+        finished = [GIVEN_NAME, *(one.name for one in self._finished())]
+        for name in finished:
+            self.ledger.shards.pop(name, None)
+        compact(self.storage, self.ledger)
+        for name in finished:
+            self.storage.delete(shard_name(name))
+        shutil.rmtree(self.table / "scratch", ignore_errors=True)
         peak = sum((self.processes | {os.getpid(): peak_memory()}).values())
         self.report = replace(
-            self.report, manifest=self.manifest, peak_memory=peak,
-            seconds=time.perf_counter() - self.started,
-        )  # fmt: skip
+            self.report, peak_memory=peak, seconds=time.perf_counter() - self.started
+        )

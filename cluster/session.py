@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -103,8 +104,9 @@ def threads(count: int) -> Iterator[Workers]:
 
 
 @contextmanager
-def ray_session(count: int, table: Path, address: str | None = None) -> Iterator[Workers]:
-    """Ray for the length of a solve: started here with `count` workers, or joined at `address`.
+def ray_session(count: int, scratch: Path, address: str | None = None) -> Iterator[Workers]:
+    """Ray for the length of a solve: started here with `count` workers, or joined at `address`;
+    spills into the folder `scratch`, which all nodes must see.
 
     Raises OptionError where the nodes of a cluster do not see the table's folder.
     """
@@ -112,6 +114,7 @@ def ray_session(count: int, table: Path, address: str | None = None) -> Iterator
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     import ray
 
+    on_term = signal.getsignal(signal.SIGTERM)
     if address:
         try:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
@@ -119,9 +122,10 @@ def ray_session(count: int, table: Path, address: str | None = None) -> Iterator
             reason = " ".join(str(error).split())[:120]
             raise OptionError(f"--address: no Ray cluster answers at {address}: {reason}") from None
     else:
-        spill = table / "scratch" / "spill"
+        spill = scratch / "spill"
         spill.mkdir(parents=True, exist_ok=True)
         ray.init(
+            address="local",  # not a cluster that runs here, or that RAY_ADDRESS names
             num_cpus=count,
             include_dashboard=False,
             object_store_memory=OBJECT_STORE_BYTES,
@@ -130,9 +134,11 @@ def ray_session(count: int, table: Path, address: str | None = None) -> Iterator
             logging_level=logging.ERROR,
             _node_ip_address="127.0.0.1",
         )
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, on_term)  # Ray has put its own in its place
     try:
         if address:
-            _check_shared(ray, table)
+            _check_shared(ray, scratch)
         yield RayWorkers(ray)
     finally:
         ray.shutdown()
@@ -152,9 +158,9 @@ def check_address(address: str) -> None:
         raise OptionError(f"--address: nothing answers at {address}: {error}") from None
 
 
-def _check_shared(ray: Any, table: Path) -> None:
+def _check_shared(ray: Any, scratch: Path) -> None:
     """Every node must see what this one writes, at the same path."""
-    token = table / "scratch" / f"token-{os.getpid()}"
+    token = scratch / f"token-{os.getpid()}"
     token.parent.mkdir(parents=True, exist_ok=True)
     token.write_text("x")
     try:
@@ -167,7 +173,7 @@ def _check_shared(ray: Any, table: Path) -> None:
             sees = ray.remote(num_cpus=1, scheduling_strategy=place)(os.path.exists)
             if not ray.get(sees.remote(str(token))):
                 raise OptionError(
-                    f"--results: node {node['NodeManagerAddress']} does not see {table}; "
+                    f"--results: node {node['NodeManagerAddress']} does not see {scratch}; "
                     "give a folder that every node of the cluster shares"
                 )
     finally:

@@ -1,8 +1,8 @@
 """Is the table what it says it is? Files first, then values against the rules.
 
-**Files.** Every file that the manifest names is there, has its size, its checksum, its rows and its
-columns; nothing lies beside them; the manifest itself is as luckbase wrote it and names the tiers,
-rows and keys that the rules and the board ask for.
+**Files.** Every file that the ledger names is there, byte for byte as it was written, with its rows
+and its keys; nothing lies beside them; the ledger itself is as luckbase wrote it and names the
+tiers, rows and keys that the rules and the board ask for.
 
 **Values.** The Bellman residual of rows: the payoff recomputed from the rules (not the kernel) over
 the stored payoffs of the children, minus the stored payoff, largest over players. Of tied actions
@@ -12,21 +12,22 @@ float32 rounds off, twice the table's error bound; anything above `TOLERANCE` is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from cluster.answer import Table
-from cluster.manifest import NAME, FileEntry, key_range, solve_id
-from cluster.probe import TierTable
-from cluster.store import part_name, row_group_rows, sha256_of, tier_file
-from solver.board import board_hash
-from solver.game import TieredGame
+from cluster.table.health import check_bytes
+from cluster.table.lines import FileEntry
+from cluster.table.part import Part
+from cluster.table.sealed import SealedFile
+from cluster.table.storage import Folder
+from cluster.table.table import Table
+from cluster.table.tiers import TierPart
+from cluster.table.write import key_range, part_name, row_group_rows
+from solver import load_tiered_game
+from solver.game import Ints
 
 TOLERANCE = 1e-6
 """A residual above this is a fault; stored payoffs are good to 3e-8."""
@@ -45,61 +46,66 @@ class Residuals:
 
 def check_files(table: Table, on_file: Callable[[int, int], None] = lambda i, n: None) -> list[str]:
     """What is wrong with the table's files, a sentence each; empty if nothing is."""
-    manifest, game = table.manifest, table.game
-    faults = []
-    right = board_hash(game.board), solve_id(game, manifest.roots)
-    if (manifest.board_hash, manifest.solve_id) != right:
-        faults.append(f"{NAME}: its hashes are not those of the board that it holds")
-    expected: dict[str, Any] = {"": None}
-    if isinstance(table, TierTable):
-        expected = {
-            part_name(table.game, tier, part): (tier, rows)
-            for tier in table.game.tiers()
-            for part, rows in enumerate(table.game.parts(tier))
-        }
-    if manifest.complete and set(expected) != set(manifest.files):
-        faults.append(f"{NAME}: says complete, and does not name the board's {len(expected)} tiers")
-    for i, (folder, entry) in enumerate(sorted(manifest.files.items())):
-        on_file(i, len(manifest.files))
-        if folder not in expected:
-            faults.append(f"{NAME}: names {folder}, which is no tier of this board")
-            continue
-        if isinstance(table, TierTable):
-            tier, part = expected[folder]
-            faults += _check_entry(table.game, folder, tier, part, entry)
-        path = tier_file(table.path, folder)
-        faults += _check_file(path, entry.bytes, entry.sha256, entry.rows)
-    known = {tier_file(table.path, folder) for folder in manifest.files}
-    for path in sorted((table.path / "tiers").rglob("*")):
-        if path.is_file() and path not in known and path.suffix != ".part":
-            faults.append(f"{path}: is not in the manifest")
+    ledger, storage = table.ledger, Folder(table.path)
+    bad = check_bytes(storage, table.path, ledger, on_file)
+    faults = list(bad.values())
+    for part in table.parts:
+        for entry in part.entries:
+            if entry.name not in bad:
+                faults += _check_entry(table, part, entry)
+        if isinstance(part, TierPart):
+            faults += _missing(table, part)
+    for name in [*storage.list("tiers"), *storage.list("search")]:
+        if name not in ledger.files and not name.endswith(".part"):
+            faults.append(f"{table.path / name}: is not in the ledger")
     return faults
 
 
-def _check_entry(
-    game: TieredGame[Any], folder: str, tier: Any, part: tuple[int, int], entry: FileEntry
-) -> list[str]:
-    number, rows = game.tier_number(tier), part[1] - part[0]
-    said = (entry.tier, entry.rows, entry.row_group_rows, (entry.first_key, entry.last_key))
-    right = (number, rows, row_group_rows(game, tier), key_range(number, rows, part[0]))
-    wrong = f"{NAME}: {folder}: its rows or keys are not those of the tier"
-    return [] if said == right else [wrong]
+def _missing(table: Table, part: TierPart) -> list[str]:
+    """The tiers that should be there: those of every goal that is done."""
+    done = [goal for goal in table.ledger.goals if goal.part == part.name
+            and table.ledger.is_done(goal)]  # fmt: skip
+    wanted: set[str] = set()
+    for goal in done:
+        game = load_tiered_game(table.ledger.board(goal.reach))
+        wanted |= {
+            part_name(game, tier, k) for tier in game.tiers() for k in range(len(game.parts(tier)))
+        }
+    there = {entry.name for entry in part.entries}
+    return [f"{table.path / name}: is not in the ledger, which says complete"
+            for name in sorted(wanted - there)]  # fmt: skip
 
 
-def _check_file(path: Path, size: int, sha256: str, rows: int) -> list[str]:
-    if not path.is_file():
-        return [f"{path}: is missing"]
-    there = path.stat().st_size
-    if there != size:
-        kind = "truncated" if there < size else "longer than it was written"
-        return [f"{path}: is {kind}: {there} bytes, the manifest says {size}"]
-    if sha256_of(path) != sha256:
-        return [f"{path}: its bytes have changed: the checksum does not match"]
-    try:
-        found = pq.ParquetFile(path).metadata.num_rows
-    except (OSError, pa.ArrowException) as error:
-        return [f"{path}: is not Parquet: {' '.join(str(error).split())[:100]}"]
-    return [] if found == rows else [f"{path}: has {found} rows, the manifest says {rows}"]
+def _check_entry(table: Table, part: Part, entry: FileEntry) -> list[str]:
+    """Whether a file's rows and keys are those that its tier, or its own keys, ask for."""
+    file = SealedFile(Folder(table.path), table.path, entry)
+    rows = int(file.about.num_rows)
+    wrong = [] if rows == entry.rows else [f"has {rows} rows, the ledger says {entry.rows}"]
+    if isinstance(part, TierPart):
+        wrong += _check_tier(part, entry)
+    else:
+        keys = [file.read(i, ["key"]).column(0).to_numpy() for i in range(file.groups)]
+        every = np.concatenate(keys)
+        ends = (int(every[0]), int(every[-1])) if len(every) else (0, 0)
+        if ends != (entry.first_key, entry.last_key):
+            wrong.append("its first or last key is not what the ledger says")
+        if (every[1:] <= every[:-1]).any():
+            wrong.append("its keys do not ascend")
+    file.close()
+    return [f"{file.path}: {why}" for why in wrong]
+
+
+def _check_tier(part: TierPart, entry: FileEntry) -> list[str]:
+    tier = part.game.tier_of_number().get(entry.tier)
+    if tier is None:
+        return ["is of a tier that this board does not have"]
+    for k, (start, stop) in enumerate(part.game.parts(tier)):
+        if part_name(part.game, tier, k) == entry.name:
+            said = (entry.rows, entry.row_group_rows, (entry.first_key, entry.last_key))
+            right = (stop - start, row_group_rows(part.game, tier),
+                     key_range(entry.tier, stop - start, start))  # fmt: skip
+            return [] if said == right else ["its rows or keys are not those of its tier"]
+    return ["is of a part that its tier does not have"]
 
 
 def check_residuals(
@@ -113,17 +119,27 @@ def check_residuals(
     Raises CorruptTableError where a file can not be read, MissingTableError where a child of a row
     is not there.
     """
-    total = table.manifest.rows if sample is None else min(sample, table.manifest.rows)
+    total = table.rows if sample is None else min(sample, table.rows)
     done = faults = 0
     worst, summed = -1.0, 0.0
     where: dict[str, Any] = {}
-    for states in table.all_states() if sample is None else table.draw(sample, seed):
-        residuals = table.residuals(states)
+    for part, states in _pieces(table, sample, seed):
+        residuals = part.residuals(states)
         at = int(np.argmax(residuals))
-        if residuals[at] > worst:
+        if not residuals[at] <= worst:
             worst, where = float(residuals[at]), table.game.describe(states[at])
-        faults += int((residuals > TOLERANCE).sum())
+        faults += int((~(residuals <= TOLERANCE)).sum())
         summed += float(residuals.sum())
         done += len(states)
         on_rows(done, total)
     return Residuals(done, max(worst, 0.0), summed / max(done, 1), where, faults)
+
+
+def _pieces(table: Table, sample: int | None, seed: int) -> Iterator[tuple[Part, Ints]]:
+    """States of each part, all or drawn evenly."""
+    for part in table.parts:
+        if not part.rows:
+            continue
+        share = None if sample is None else round(sample * part.rows / table.rows)
+        pieces = part.all_states() if share is None else part.draw(share, seed)
+        yield from ((part, states) for states in pieces)

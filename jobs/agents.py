@@ -90,10 +90,16 @@ def _found(game: Game, name: str, open_tables: ExitStack, option: str) -> str | 
     from solver.policy import BEST_RESPONSE, OPTIMAL, RANDOM, named_agent
 
     if "/" in name and Path(name).is_dir():
-        from cluster import open_table
-        from cluster.answer import policy_of
+        from cluster.table.table import open_table, policy_of
+        from solver.identity import rules_identity
 
-        return policy_of(open_tables.enter_context(open_table(name)))
+        table = open_tables.enter_context(open_table(name))
+        if table.ledger.head.identity not in map(rules_identity, (game, game.plain())):
+            raise OptionError(
+                f"{option}: {name} is a table of {table.origin}, not of this board with these "
+                "options"
+            )
+        return policy_of(table)
     if name in (OPTIMAL, BEST_RESPONSE, RANDOM):
         return name
     return named_agent(game, name, option)

@@ -1,23 +1,27 @@
 """The command ``luckbase``: its commands, its exit codes, and where our errors become a sentence.
 
 Exit codes: 0 done; 1 the answer is no (stale, differs, verification failed); 2 the request is
-wrong; 130 interrupted. Data goes to stdout, text for people to stderr.
+wrong; 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP. Data goes to stdout, text for
+people to stderr.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from jobs import (
     bench,
     chart,
+    compiling,
     diff,
     evaluate,
     graph,
@@ -28,22 +32,55 @@ from jobs import (
     simulate,
     solve,
     status,
+    stopping,
     verify,
 )
 from solver.errors import LuckbaseError
 
 app = typer.Typer(
     name="luckbase",
-    help="The exact payoff of every state of a game, solved overnight and asked in the morning.",
     rich_markup_mode=None,
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 
 
+def _print_version(wanted: bool) -> None:
+    """The version that is installed, or that of this checkout."""
+    if not wanted:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        print(f"luckbase {version('luckbase')}")
+    except PackageNotFoundError:
+        import tomllib
+        from pathlib import Path
+
+        project = Path(__file__).parents[1] / "pyproject.toml"
+        known = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
+        print(f"luckbase {known}")
+    raise typer.Exit
+
+
+@app.callback()
+def _luckbase(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """The exact payoff of every state of a game, solved overnight and asked in the morning."""
+
+
 class _Interrupted(Exception):
-    """Ctrl+C in a command; Typer would swallow a KeyboardInterrupt."""
+    """Ctrl+C or another signal in a command; Typer would swallow a KeyboardInterrupt."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
 
 
 def _interruptible(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,8 +88,8 @@ def _interruptible(command: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
-        except KeyboardInterrupt:
-            raise _Interrupted from None
+        except KeyboardInterrupt as stop:
+            raise _Interrupted(stopping.exit_code(stop)) from None
 
     return call
 
@@ -72,32 +109,38 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command; returns the exit code. Errors of ours end as one sentence on stderr."""
     try:
-        result = app(arguments, prog_name="luckbase", standalone_mode=False)
+        with stopping.signals(), compiling.watch():
+            result = app(arguments, prog_name="luckbase", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except LuckbaseError as error:
         print(f"luckbase: {error}", file=sys.stderr)
         return error.exit_code
-    except (KeyboardInterrupt, _Interrupted):
-        again = f"{render.program()} {shlex.join(arguments)}"
-        print(f"\nluckbase: interrupted; nothing solved is lost: {again}", file=sys.stderr)
-        return 130
+    except (KeyboardInterrupt, _Interrupted) as stop:
+        said = f"interrupted; nothing solved is lost: {_again(arguments)}"
+        with suppress(OSError):  # the terminal that hung up is gone
+            print(f"\nluckbase: {said}", file=sys.stderr)
+        return stop.code if isinstance(stop, _Interrupted) else stopping.exit_code(stop)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except typer.Exit as stop:
         return stop.exit_code
     except Exception as error:
-        return _usage(error)
+        return _usage(error, arguments)
 
 
-def _usage(error: Exception) -> int:
+def _usage(error: Exception, arguments: list[str]) -> int:
     """Exit code 2 and a sentence for what click says of the arguments; anything else is a bug."""
     show = getattr(error, "format_message", None)
     if type(error).__name__ == "NoArgsIsHelpError" and show is not None:
         print(show(), file=sys.stderr)
         return 2
     if show is None:
+        cause = getattr(error, "cause", error)  # of an error that a Ray worker sent
+        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+            print(f"luckbase: {_full(cause, arguments)}", file=sys.stderr)
+            return 1
         if isinstance(error, OSError):
             where = f"{error.filename}: " if error.filename else ""
             said = " ".join((error.strerror or str(error)).split())
@@ -108,3 +151,20 @@ def _usage(error: Exception) -> int:
         raise error
     print(f"luckbase: {' '.join(show().split())}", file=sys.stderr)
     return int(getattr(error, "exit_code", 2)) or 2
+
+
+def _again(arguments: list[str]) -> str:
+    """The command that goes on: the same one, but for what would make it begin anew."""
+    return f"{render.program()} {shlex.join(word for word in arguments if word != '--force')}"
+
+
+def _full(error: OSError, arguments: list[str]) -> str:
+    """The sentence for a disk that filled up: where, what stays, what goes on."""
+    where = error.filename
+    if not where and "--results" in arguments[:-1]:
+        where = arguments[arguments.index("--results") + 1]
+    again = _again(arguments)
+    if arguments[:1] != ["solve"]:
+        return f"{where or 'disk'}: the disk is full; make room, then again: {again}"
+    stays = "what was solved stays, and with more room the same command goes on"
+    return f"{where or 'results'}: the disk is full; {stays}: {again}"

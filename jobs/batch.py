@@ -2,15 +2,17 @@
 
 A state's columns are the table's own (``scores_1``, …), or one column a field as the command line
 writes it (``scores`` = ``0,2000,3500``, in JSON also ``[0, 2000, 3500]``). Fields left out are 0,
-but for the first. The answers are the columns of the input, then one payoff a player, then, if
-asked for, ``best`` and ``toss_up``. On a pipe the format is CSV, or JSON lines where the first byte
-is ``{``; answers go back in the format of the input.
+but for the first; a set of cards or tiles is ``1 2 5``, as tables have it, ``1,2,5`` or
+``[1, 2, 5]``. The answers are the columns of the input, then one payoff a player, then, if asked
+for, ``best`` and ``toss_up``, then ``solve_id``: which table answered. On a pipe the format is CSV,
+or JSON lines where the first byte is ``{``; answers go back in the format of the input.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,10 +24,11 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from cluster.answer import Table
-from cluster.store import beside
+from cluster.table.storage import attempt
+from cluster.table.table import Table
+from cluster.table.write import payoff_columns
 from solver.errors import OptionError, StateError
-from solver.game import Game, Ints
+from solver.game import Floats, Game, Ints
 
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
            ".parquet": "parquet"}  # fmt: skip
@@ -44,34 +47,23 @@ def answer_batch(table: Table, source: str, out: str, best: bool) -> None:
     states = table.game.canonical_states(state_columns(table.game, read))
     values = _probe(table, states)
     answers = read
-    for i, name in enumerate(table.manifest.payoffs):
+    for i, name in enumerate(payoff_columns(table.game)):
         answers = answers.append_column(name, pa.array(values[:, i]))
     if best:
-        names, ties = _best(table, states, values)
+        names, _, ties = table.best_of(states)
         answers = answers.append_column("best", pa.array(names, pa.string()))
         answers = answers.append_column("toss_up", pa.array(ties))
-    _write(answers, out, target)
+    solved_by = pa.array([table.origin.solve_id] * len(answers), pa.string())
+    _write(answers.append_column("solve_id", solved_by), out, target)
 
 
-def _probe(table: Table, states: Ints) -> Any:
-    for x, state in enumerate(states):  # a sentence with the row, before any work
-        outside = None if len(states) > 10_000 else table.why_outside(state)
-        if outside:
-            raise StateError(f"row {x + 1}: is {outside}")
-        if len(states) > 10_000:
-            break
-    return table.probe(states)
-
-
-def _best(table: Table, states: Ints, values: Any) -> tuple[list[str | None], list[bool]]:
-    from solver.backup import expand
-
-    found: list[tuple[str | None, bool]] = []
-    for start in range(0, len(states), CHUNK):
-        part = slice(start, start + CHUNK)
-        edges = expand(table.game, states[part])
-        found += table.best_names(edges, states[part], values[part])
-    return [name for name, _ in found], [tie for _, tie in found]
+def _probe(table: Table, states: Ints) -> Floats:
+    """The payoffs of all; a sentence with the row of the first that the table does not hold."""
+    values, found = table.look(states)
+    if not found.all():
+        x = int(np.flatnonzero(~found)[0])
+        raise StateError(f"row {x + 1}: is {table.why_outside(states[x])}")
+    return values
 
 
 def _format(name: str) -> str:
@@ -91,14 +83,22 @@ def read_rows(source: str) -> tuple[str, pa.Table]:
         else:
             kind, data = _format(source), Path(source).read_bytes()
         if kind == "csv":
-            return kind, pa.csv.read_csv(io.BytesIO(data))
-        if kind == "jsonl":
-            return kind, pa.json.read_json(io.BytesIO(data))
-        return kind, pq.read_table(pa.BufferReader(data))
+            read = pa.csv.read_csv(io.BytesIO(data))
+        elif kind == "jsonl":
+            read = pa.json.read_json(io.BytesIO(data))
+        else:
+            read = pq.ParquetFile(pa.BufferReader(data)).read()  # names may repeat
     except OSError as error:
         raise OptionError(f"{source}: {error.strerror or error}") from None
     except pa.ArrowException as error:
         raise OptionError(f"{source}: {' '.join(str(error).split())[:150]}") from None
+    for name in read.column_names:
+        if read.column_names.count(name) > 1:
+            said = f"'{name[:30]}'" if name else "nothing"
+            raise OptionError(
+                f"{source}: two columns are called {said}; each needs a name of its own"
+            )
+    return kind, read
 
 
 def state_columns(game: Game, read: pa.Table) -> Ints:
@@ -113,7 +113,9 @@ def state_columns(game: Game, read: pa.Table) -> Ints:
     for number, (field, length) in enumerate(game.fields):
         names = [field] if length == 1 else [f"{field}_{i + 1}" for i in range(length)]
         there = [name for name in names if name in read.column_names]
-        if field in read.column_names and length > 1:
+        if field in game.sets and field in read.column_names:
+            parts.append(_sets(read[field], field).reshape(-1, 1))
+        elif field in read.column_names and length > 1:
             parts.append(_lists(read[field], field, length))
         elif len(there) == len(names):
             parts += [_whole(read[name], name) for name in names]
@@ -131,6 +133,25 @@ def _whole(column: Any, name: str) -> Ints:
     if column.null_count or not pa.types.is_integer(column.type):
         raise StateError(f"column {name}: must hold whole numbers, and no gaps")
     return np.asarray(column.to_numpy(), np.int64)
+
+
+def _sets(column: Any, name: str) -> Ints:
+    """Sets of numbers from 1 as bits: ``1 2 5``, ``1,2,5`` or ``[1, 2, 5]``; nothing is the empty
+    set."""
+    masks = []
+    for row, said in enumerate(column.to_pylist(), start=1):
+        words = said if isinstance(said, list) else re.split(r"[ ,]+", str(said or "").strip())
+        mask = 0
+        for word in words:
+            if str(word) == "":
+                continue
+            if not re.fullmatch(r"[1-9][0-9]?", str(word)) or int(word) > 62:
+                raise StateError(f"row {row}: {name}: '{str(word)[:30]}' is not a number from 1")
+            if mask >> (int(word) - 1) & 1:
+                raise StateError(f"row {row}: {name}: {word} stands there twice")
+            mask |= 1 << (int(word) - 1)
+        masks.append(mask)
+    return np.array(masks, np.int64)
 
 
 def _lists(column: Any, name: str, length: int) -> Ints:
@@ -161,9 +182,10 @@ def _write(answers: pa.Table, out: str, kind: str) -> None:
         return
     path = Path(out)
     try:
-        with beside(path).open("wb") as file:
+        beside = path.with_name(f"{path.name}.{attempt()}.part")
+        with beside.open("wb") as file:
             _encode(answers, file, kind)
-        beside(path).replace(path)
+        beside.replace(path)
     except OSError as error:
         raise OptionError(f"--out: {out}: {error.strerror or error}") from None
 

@@ -17,14 +17,13 @@ Search = tuple[list[str] | None, str, int | None, str | None, int | None]
 
 
 def solve_below(
-    path: Path,
     board: Board,
-    settings: dict[str, str],
     search: Search,
     results: Path,
     workers: int | None,
     address: str | None,
     force: bool,
+    check: bool,
     as_json: bool,
 ) -> None:
     """Solve what lies below the states of --from, or the start; print the table's directory."""
@@ -42,13 +41,12 @@ def solve_below(
             options.read_roots(load_game(board), start),
             depth=None if depth == "auto" else int(depth),
             max_depth=max_depth,
-            using=None if using is None else options.find_table(using, results)[0],
+            using=None if using is None else _table_used(using, board, results),
             results=results,
             workers=workers,
             address=address,
             force=force,
-            board_file=str(path.absolute()),
-            settings=settings,
+            check=check,
             on_progress=on_progress,
             **more,
         )
@@ -59,15 +57,37 @@ def solve_below(
         print(render.shown(solved.table))
 
 
+def _table_used(name: str, board: Board, results: Path) -> Path:
+    """The table that ``--using`` names: a directory, or the board file that is solved, whose table
+    is the one with the same rules."""
+    from cluster.table.find import table_of
+
+    source = board.source
+    if (
+        not Path(name).is_dir()
+        and source is not None
+        and Path(name).absolute() == Path(source.file)
+    ):
+        found = table_of(board, results)
+        if found is not None:
+            return found
+    return options.find_table(name, results, None).path
+
+
 def as_values(solved: Searched) -> dict[str, Any]:
     """The report as JSON values."""
-    manifest = solved.manifest
-    return {
-        "board": manifest.board,
+    from cluster.table.table import open_table
+
+    ledger = solved.ledger
+    with open_table(solved.table, named_by_board=True) as opened:
+        said = opened.origin.as_json()
+    return said | {
         "table": str(solved.table),
-        "states": manifest.rows,
-        "bytes": manifest.bytes,
+        "states": sum(entry.rows for entry in ledger.of_part(solved.goal.part)),
+        "bytes": sum(entry.bytes for entry in ledger.of_part(solved.goal.part)),
+        "kept": solved.kept,
         "solved_now": solved.states,
+        "damaged": list(solved.damaged),
         "edges": solved.edges,
         "overlap": round(solved.overlap, 4),
         "depth": solved.depth,
@@ -82,19 +102,24 @@ def as_values(solved: Searched) -> dict[str, Any]:
 
 
 def _summary(solved: Searched) -> None:
-    manifest, say = solved.manifest, render.say
-    roots = manifest.roots
+    ledger, say = solved.ledger, render.say
+    name, roots = ledger.head.board, solved.goal.roots
+    entries = ledger.of_part(solved.goal.part)
     assert roots is not None
+    for fault in solved.damaged:
+        say(f"{name}: damaged, and solved again: {fault}")
     if not solved.states:
         table = render.shown(solved.table)
-        say(f"{manifest.board}: nothing to do: the table is complete, {table}")
+        say(f"{name}: nothing to do: all of it is there, {table}")
         return
     n = len(roots.start)
     below = "one state" if n == 1 else f"{n} states"
     cut = ""
     if roots.max_depth is not None:
         cut = f", cut {solved.depth} levels down, with bounds"
-    say(f"{manifest.board}: {render.count(solved.states)} states below {below}{cut}")
+    say(f"{name}: {render.count(solved.states)} states below {below}{cut}")
+    if solved.kept:
+        say(f"  grown        kept {render.count(solved.kept)}, new {render.count(solved.states)}")
     how = f"{solved.workers} Ray workers" if solved.ray else f"{solved.workers} threads"
     say(f"  time         {render.duration(solved.seconds)} with {how}")
     if solved.solve_seconds:
@@ -105,11 +130,12 @@ def _summary(solved: Searched) -> None:
         f"  frontier     level {solved.depth}, {solved.shards} shards, overlap "
         f"{solved.overlap:.2f} (states solved over distinct states)"
     )
-    size = manifest.bytes / max(manifest.rows, 1)
-    say(f"  size         {render.size(manifest.bytes)}, {size:.1f} bytes a state, Parquet")
+    stored = sum(entry.bytes for entry in entries)
+    size = stored / max(sum(entry.rows for entry in entries), 1)
+    say(f"  size         {render.size(stored)}, {size:.1f} bytes a state, Parquet")
     say(
         f"  memory       {render.size(solved.peak_memory)} at most, "
         f"{solved.bytes_a_state:.0f} bytes a state while solving"
     )
     if roots.max_depth is None:
-        say(f"  accuracy     payoffs within {manifest.payoff_error:.1e}")
+        say(f"  accuracy     payoffs within {ledger.error(solved.goal.part):.1e}")

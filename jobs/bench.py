@@ -28,9 +28,11 @@ import typer
 
 from jobs import render
 from jobs.bench_search import search_suite
+from jobs.folder import read_results
 
 if TYPE_CHECKING:
-    from solver.game import Floats, Ints, TieredGame
+    from solver.game import Floats, Ints
+    from solver.tiered import TieredGame
 
 SUITES = ("kernel", "solve", "store", "probe", "search")
 
@@ -43,7 +45,11 @@ def bench(
     ] = None,
     results: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where to solve; a temporary folder if not given."),
+        typer.Option(
+            metavar="DIR",
+            help="Where to solve; a temporary folder if not given.",
+            parser=read_results,
+        ),
     ] = None,
 ) -> None:
     """Time the kernel, whole solves, the store and the probe, side by side with peers."""
@@ -206,7 +212,7 @@ def _store(board: Path, results: Path) -> None:
 def _encoded(name: str, table: Any, how: dict[str, Any], folder: Path) -> tuple[str, ...]:
     import pyarrow.parquet as pq
 
-    from cluster.store import ROW_GROUP
+    from cluster.table.write import ROW_GROUP
 
     path = folder / "bench.parquet"
     folder.mkdir(parents=True, exist_ok=True)
@@ -223,16 +229,12 @@ def _probe(board: Path, results: Path) -> None:
 
     import cluster
     import solver
-    from cluster.probe import TierTable
+    from solver.tiered import TieredGame
 
-    solved = cluster.solve(
-        solver.load_board(board, score_unit=500, frontier=2), results=results,
-        board_file=str(board.absolute()),
-        settings={"score_unit": "500", "frontier": "2"},
-    )  # fmt: skip
+    solved = cluster.solve(solver.load_board(board, score_unit=500, frontier=2), results=results)
     rng = np.random.default_rng(0)
     with cluster.open_table(solved.table) as table:
-        assert isinstance(table, TierTable)
+        assert isinstance(table.game, TieredGame)
         states = _random_states(table, rng, 1_000_000)
         ordered = states[np.lexsort(table.game.locate(states)[::-1])]
         one = states[:200]
@@ -250,7 +252,7 @@ def _probe(board: Path, results: Path) -> None:
         ("a million states, in any order", f"{unsorted:.2f} s", ""),
         ("pyarrow's dataset filter, one state", f"{peer * 1e3:.0f} ms", "1"),
     ]
-    title = f"Probing a table of {render.count(solved.manifest.rows)} states"
+    title = f"Probing a table of {render.count(solved.ledger.rows)} states"
     render.print_table(title, ("", "time", "x"), rows, sys.stdout)
 
 
@@ -266,7 +268,7 @@ def _dataset_filter_seconds(table: Any, state: Ints) -> float:
     """The peer: pyarrow's dataset over the same files, filtered by the state's columns."""
     import pyarrow.dataset as ds
 
-    files = ds.dataset(table.path / "tiers", partitioning="hive")
+    files = ds.dataset(table.path / "tiers")
     said = table.game.describe(state)
     flat = [x for name, _ in table.game.fields for x in said[name]]
     wanted = ds.field("spins") == int(sum(flat[3:9]))

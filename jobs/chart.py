@@ -16,10 +16,9 @@ import typer
 
 from jobs import options, render
 from jobs.pictures import SUFFIXES, draw
-from jobs.query import warn_if_stale
 
 if TYPE_CHECKING:
-    from cluster.manifest import Manifest
+    from cluster.table.table import Table
     from solver.charting import Heatmap, Kind, Listing
 
 
@@ -43,20 +42,19 @@ def chart(
     out: Annotated[
         str, typer.Option(metavar="FILE", help="A .txt, .csv, .png, .svg or .pdf; - is stdout.")
     ] = "-",
+    settings: options.Settings = None,
+    strict: options.Strict = False,
     results: options.Results = Path("results"),
 ) -> None:
     """Print or draw what a full table says at a glance: where to roll and hold, the chance to win.
 
     A game has its charts by name, lists and pictures; a --what that is none of them says which."""
-    from cluster import open_table
     from solver.charting import Heatmap, Wanted
 
-    path, manifest = options.find_table(table, results, full=True)
-    _check_full(path, manifest)
-    with open_table(path) as opened:
-        kind = _choose(opened.game.charts(), manifest.game, what)
+    with options.open_found(table, results, settings, strict) as opened:
+        _check_full(opened)
+        kind = _choose(opened.game.charts(), opened.game.board.game, what)
         suffix = _suffix(kind, opened.game.charts(), as_csv, out)
-        warn_if_stale(path)
         wanted = Wanted(options.read_fields(fields or []), reachable, opened.error)
         made = opened.game.chart(kind.name, opened.probe, wanted)
     if suffix == ".csv":
@@ -66,34 +64,44 @@ def chart(
     else:
         content = "".join(f"{line}\n" for line in made.lines).encode()
         render.say(made.note)
+    render.say(f"from {opened.origin}")
     if out == "-":
-        sys.stdout.write(content.decode())
+        said = content.decode()
+        sys.stdout.write(said if suffix == ".csv" else render.to_fit(said, sys.stdout))
     else:
         Path(out).write_bytes(content)
         render.say(f"{out}: {kind.shows}, {render.size(len(content))}")
 
 
-def _check_full(path: Path, manifest: Manifest) -> None:
-    """Raises OptionError for a table of roots, MissingTableError for one that is not complete."""
+def _check_full(opened: Table) -> None:
+    """Raises OptionError where the table has no full table in it or its game no charts,
+    MissingTableError for one that is not complete."""
+    from cluster.table.find import command
+    from cluster.table.table import furthest
     from solver.errors import MissingTableError, OptionError
 
-    again = f"{render.program()} solve {manifest.board_file}"
-    if manifest.roots is not None:
+    game, ledger = opened.game.board.game, opened.ledger
+    if not opened.game.charts():
+        raise OptionError(f"{game} has no charts; luckbase query answers by state")
+    goal = furthest(ledger)
+    latest = goal or ledger.latest
+    said = ("BOARD", {}) if latest is None else (latest.board_file or "BOARD", latest.settings)
+    again = command(f"{render.program()} solve", *said)
+    if goal is None or opened.full is None:
         raise OptionError(
-            f"{path}: holds what lies below some states, and a chart needs the full table: {again}"
+            f"{opened.path}: holds what lies below some states, and a chart needs the full table: "
+            f"{again}"
         )
-    if not manifest.complete:
+    if not ledger.is_done(goal):
         raise MissingTableError(
-            f"{path}: {len(manifest.files)} of its {manifest.tiers} tiers are solved, and a chart "
-            f"needs them all: {again}"
+            f"{opened.path}: {len(opened.full.entries)} of its {goal.files} tiers are solved, and "
+            f"a chart needs them all: {again}"
         )
 
 
 def _choose(kinds: Sequence[Kind], game: str, what: str | None) -> Kind:
     from solver.errors import OptionError
 
-    if not kinds:
-        raise OptionError(f"{game} has no charts; luckbase query answers by state")
     for kind in kinds:
         if what in (None, kind.name):
             return kind

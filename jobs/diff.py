@@ -26,19 +26,37 @@ def diff(
         int | None, typer.Option(metavar="N", min=1, help="Compare N states only, drawn evenly.")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Which states are drawn.")] = 0,
+    settings: options.Settings = None,
+    second: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set-second", metavar="NAME=VALUE", help="As --set, for the second board only."
+        ),
+    ] = None,
     results: options.Results = Path("results"),
     as_json: options.Json = False,
 ) -> int:
     """Compare the states that two tables have in common (exit code 1 if they differ)."""
-    from cluster import open_table
     from cluster.compare import compare
 
-    paths = [options.find_table(name, results)[0] for name in (one, other)]
-    with open_table(paths[0]) as first, open_table(paths[1]) as second:
-        found = compare(first, second, tolerance=tolerance, worst=worst, sample=sample, seed=seed)
+    both = settings or []
+    chosen = [both if not Path(name).is_dir() else [] for name in (one, other)]
+    chosen[1] = [*(w for w in chosen[1] if _name(w) not in map(_name, second or [])),
+                 *(second or [])]  # fmt: skip
+    with (
+        options.open_found(one, results, chosen[0]) as first,
+        options.open_found(other, results, chosen[1]) as last,
+        render.progress("diff") as on_progress,
+    ):
+        names = [table.origin for table in (first, last)]
+        found = compare(
+            first, last, tolerance=tolerance, worst=worst, sample=sample, seed=seed,
+            on_rows=render.rows_progress(on_progress),
+        )  # fmt: skip
     if as_json:
-        print(json.dumps(found.as_json()))
+        print(json.dumps({"tables": [name.as_json() for name in names], **found.as_json()}))
         return 1 if found.differs else 0
+    print(f"first   {names[0]}\nsecond  {names[1]}")
     print(
         f"{found.states:,} states in both, {found.missing:,} of the first are not in the second; "
         f"payoffs closer than {found.tolerance:.1e} agree"
@@ -58,3 +76,7 @@ def diff(
         heads = ("state", "payoffs apart", "best in the first", "in the second")
         render.print_table("", heads, rows, sys.stdout)
     return 1 if found.differs else 0
+
+
+def _name(word: str) -> str:
+    return word.partition("=")[0].strip()

@@ -19,10 +19,15 @@ if TYPE_CHECKING:
     from solver.policy import Moves
 
 
+FLOAT64_ERROR = 1e-12
+"""What the sums of a payoff lose, with room to spare."""
+
+
 def evaluate(
     board: Annotated[str, typer.Argument(metavar="BOARD", help="A board file.")],
     more: Annotated[
-        list[str] | None, typer.Argument(metavar="[FIELD=VALUE...]", help="The rest of --from.")
+        list[str] | None,
+        typer.Argument(metavar="[FIELD=VALUE...]", help="Start here, as with --from."),
     ] = None,
     agents: names_of.Agents = "optimal",
     start: options.From = None,
@@ -56,7 +61,7 @@ def evaluate(
     from solver.policy import BEST_RESPONSE, costly_moves, evaluate_profile
 
     game = load_game(read_board(Path(board), options.read_settings(settings)))
-    root = options.read_start(game, options.split_from(more or [], start)[1])
+    root = options.read_start(game, [*(start or []), *(more or [])])
     own = game.start()
     at_start = own is not None and bool((own == root).all())
     if matrix:
@@ -84,10 +89,9 @@ def evaluate(
             said["gain"] = []
             for player in range(game.players):
                 other = [*profile[:player], BEST_RESPONSE, *profile[player + 1 :]]
-                best = evaluate_profile(
-                    game, root, other, max_states=max_states, optimal=optimal
-                ).value[player]
-                said["gain"].append(max(0.0, float(best - found.value[player])))
+                best = evaluate_profile(game, root, other, max_states=max_states, optimal=optimal)
+                error = FLOAT64_ERROR + best.graph.error + found.graph.error
+                said["gain"].append(gain_of(best.value[player], found.value[player], error))
         costly = costly_moves(found, optimal) if moves and optimal is not None else None
     if costly is not None and optimal is not None:
         said["loss"] = float((costly.reach * costly.regret).sum())
@@ -105,6 +109,13 @@ def evaluate(
         print(json.dumps(said))
     else:
         _print(game, said, found.value, len(found.chain.keys), costly)
+
+
+def gain_of(best: float, own: float, error: float) -> float:
+    """What a best response gains. It can not lose: what is below 0 by no more than `error` is 0,
+    and what is by more is said, as something is wrong then."""
+    gain = float(best - own)
+    return 0.0 if -error <= gain < 0 else gain
 
 
 def _quick(game: Game, agents: str, facts: bool) -> dict[str, Any] | None:

@@ -24,7 +24,8 @@ PICTURES = (".svg", ".png", ".pdf")
 def graph(
     board: Annotated[str, typer.Argument(metavar="BOARD", help="A board file.")],
     more: Annotated[
-        list[str] | None, typer.Argument(metavar="[FIELD=VALUE...]", help="The rest of --from.")
+        list[str] | None,
+        typer.Argument(metavar="[FIELD=VALUE...]", help="Start here, as with --from."),
     ] = None,
     agents: names_of.Agents = "optimal",
     start: options.From = None,
@@ -66,7 +67,7 @@ def graph(
     game = load_game(read_board(Path(board), options.read_settings(settings)))
     if labels == "counts" and not game.equally_likely:
         raise OptionError(f"--labels counts: chances of {game.board.game} are not counts; chances")
-    root = options.read_start(game, options.split_from(more or [], start)[1])
+    root = options.read_start(game, [*(start or []), *(more or [])])
     with ExitStack() as tables:
         names, profile = names_of.for_players(game, agents, tables)
         roots = root.reshape(1, -1)

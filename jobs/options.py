@@ -2,30 +2,61 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from solver.errors import MissingTableError, OptionError, StateError
+from jobs import render
+from jobs.folder import read_results
+from solver.errors import OptionError, StateError
 
 if TYPE_CHECKING:
-    from cluster.manifest import Manifest
+    from cluster.table.find import Found
+    from cluster.table.table import Table
     from solver.game import Game, Ints
 
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Change an option of the board; repeatable."),
 ]
-Results = Annotated[Path, typer.Option(help="Where tables are kept.", metavar="DIR")]
+Results = Annotated[
+    Path, typer.Option(help="Where tables are kept.", metavar="DIR", parser=read_results)
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 TableName = Annotated[
     str,
     typer.Argument(
-        metavar="TABLE", help="A table's directory, or a board file: its newest complete table."
+        metavar="TABLE", help="A table's directory, or a board file (with --set: its rules)."
     ),
 ]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse a stale table (exit code 1), not only say so.")
+]
+
+
+Memory = Annotated[str | None, typer.Option(help="GB that shards in flight may use.", metavar="GB")]
+
+LEAST_MEMORY = 10_000_000
+"""Bytes; less than any board of use needs."""
+
+
+def read_memory(text: str | None) -> int | None:
+    """The bytes of ``--memory GB``; None where it is not given. Raises OptionError."""
+    if text is None:
+        return None
+    try:
+        size = float(text) * 1e9
+    except ValueError:
+        size = math.nan
+    if not LEAST_MEMORY <= size < math.inf:
+        raise OptionError(
+            f"--memory: '{text[:30]}' is not a number of GB from {LEAST_MEMORY / 1e9:g}; write it "
+            "as --memory 8"
+        )
+    return int(size)
 
 
 def read_settings(words: Iterable[str] | None) -> dict[str, str]:
@@ -98,57 +129,27 @@ def read_start(game: Game, start: list[str] | None) -> Ints:
     return found
 
 
-def tables_in(results: Path) -> list[Path]:
-    """Every table's directory under `results`: results/<game>/<board>/<solve id>."""
-    return sorted(path.parent for path in results.glob("*/*/*/manifest.json"))
+def find_table(name: str, results: Path, settings: list[str] | None) -> Found:
+    """The table that a person means (`cluster.table.find`), with ``--set`` as it was typed."""
+    from cluster.table.find import find_table as find
+
+    return find(name, results, read_settings(settings))
 
 
-def tables_of(board: Path, results: Path) -> list[Path]:
-    """Those of the board in a file: of its game, and called as it is. A file that can not be read
-    any more has the tables of its name."""
-    import tomllib
+def open_found(name: str, results: Path, settings: list[str] | None, strict: bool = False) -> Table:
+    """That table, open; says on stderr why it is stale, if it is.
 
-    try:
-        game = tomllib.loads(board.read_text(encoding="utf-8")).get("game")
-    except (OSError, ValueError, RecursionError):
-        game = None
-    return [
-        table
-        for table in tables_in(results)
-        if table.parent.name == board.stem and game in (None, table.parent.parent.name)
-    ]
-
-
-def find_table(name: str, results: Path, full: bool = False) -> tuple[Path, Manifest]:
-    """The table that a person means, and its manifest.
-
-    A directory is the table itself. A board file is its newest complete table under `results`: one
-    of the board as it stands now before one of an older version of the file; if `full`, no table of
-    what lies below some states.
-
-    Raises MissingTableError.
+    Raises StaleTableError instead where `strict`.
     """
-    from cluster.manifest import read_manifest
-    from cluster.staleness import why_stale
+    from cluster.table.table import open_table
+    from solver.errors import StaleTableError
 
-    path = Path(name)
-    if path.is_dir():
-        return path, read_manifest(path)
-    if not path.exists():
-        raise OptionError(f"{name}: no such table or board file")
-    complete = []
-    for table in tables_of(path, results):
-        manifest = read_manifest(table)
-        if manifest.complete and not (full and manifest.roots is not None):
-            complete.append((table, manifest))
-    if not complete:
-        kind = "full table" if full else "table"
-        raise MissingTableError(
-            f"{name}: no complete {kind} of this board under {results}; luckbase solve {name}"
-        )
-
-    def rank(found: tuple[Path, Manifest]) -> tuple[bool, float]:
-        table, manifest = found
-        return not why_stale(manifest), (table / "manifest.json").stat().st_mtime
-
-    return max(complete, key=rank)
+    found = find_table(name, results, settings)
+    opened = open_table(found.path, named_by_board=found.by_board)
+    if opened.origin.stale:
+        said = f"{name}: this table is stale: {'; '.join(opened.origin.stale[:3])}"
+        if strict:
+            opened.close()
+            raise StaleTableError(said)
+        render.say(f"luckbase: {said}")
+    return opened

@@ -20,22 +20,23 @@ def plan(
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Shards at once; all cores if not given.", min=1)
     ] = None,
-    memory: Annotated[
-        float | None, typer.Option(help="GB that shards in flight may use.", metavar="GB", min=0.01)
-    ] = None,
+    memory: options.Memory = None,
     as_json: options.Json = False,
 ) -> None:
     """Print tiers, states, bytes on disk, peak memory and time; refuse what will not fit."""
-    from cluster.driver import MEMORY_SHARE, check_room, free_memory
-    from cluster.manifest import table_directory
+    from cluster.driver import MEMORY_SHARE
+    from cluster.opening import check_room, free_memory
     from cluster.plan import make_plan
+    from cluster.table.ledger import table_directory
+    from cluster.table.storage import Folder
     from solver import load_tiered_game
     from solver.board import read_board
 
+    allowed = options.read_memory(memory)
     game = load_tiered_game(read_board(board, options.read_settings(settings)))
     count = workers or os.cpu_count() or 1
     made = make_plan(game, count)
-    budget = int(memory * 1e9) if memory is not None else int(free_memory() * MEMORY_SHARE)
+    budget = allowed if allowed is not None else int(free_memory() * MEMORY_SHARE)
     levels: dict[Any, list[int]] = {}
     tiers = game.tiers()
     for shard, (index, _) in zip(made.shards, made.parts, strict=True):
@@ -75,4 +76,7 @@ def plan(
         print(f"scratch on disk about {fullest} at its fullest, gone at the end")
         print(f"peak memory     {render.size(made.peak_memory(count))} with {count} {how}")
         print(f"time            about {render.duration(made.wall_seconds(count))}")
-    check_room(made, budget, table_directory(results.absolute(), game))
+    table = table_directory(results.absolute(), game)
+    there = set(Folder(table).list("tiers"))
+    todo = [i for i, name in enumerate(made.files) if name not in there]
+    check_room(made, budget, table, game.smaller, todo)

@@ -15,8 +15,10 @@ from jobs import agents as names_of
 from jobs import options, render
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jobs.playing import Decision, Draw, Play, Seat
-    from solver.game import Floats
+    from solver.game import Floats, Game
 
 
 def play(
@@ -43,28 +45,32 @@ def play(
     start: options.From = None,
     settings: options.Settings = None,
     hints: Annotated[
-        bool, typer.Option("--hints", help="Show the chances before every decision.")
+        bool, typer.Option("--hints", help="Show what each action is worth before every decision.")
     ] = False,
     max_states: Annotated[
-        int, typer.Option(metavar="N", min=1, help="States that a search for the chances may meet.")
+        int, typer.Option(metavar="N", min=1, help="States that a search for their worth may meet.")
     ] = 20_000_000,
     results: options.Results = Path("results"),
 ) -> None:
     """Play against the optimal or other agents; afterwards, what each of your decisions cost.
 
-    Answer with an action's name, its beginning or its number; ? shows the chances, q quits."""
+    Answer with an action's name, its beginning or its number; ? shows what each is worth, q
+    quits. Where both choose at once, fields are as you see them: mine is yours."""
     import numpy as np
 
-    from jobs.playing import HELP, Play, Seat
+    from jobs.playing import Play, Seat
     from jobs.worth import find_worth
     from solver import load_game
     from solver.board import read_board
     from solver.errors import OptionError, StateError
 
-    game = load_game(read_board(Path(board), options.read_settings(settings)))
+    game = load_game(read_board(Path(board), options.read_settings(settings))).detailed()
     if seat > game.players:
         raise OptionError(f"--as: there is no player {seat}; write 1 to {game.players}")
-    root = options.read_start(game, [*(start or []), *(more or [])])
+    given = [*(start or []), *(more or [])]
+    root = options.read_start(game, given)
+    if given:
+        root = game.as_seen_by(seat - 1, root)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
     with ExitStack() as tables:
@@ -74,15 +80,29 @@ def play(
             for i, (name, decide) in enumerate(others)
         ]
         seats.insert(seat - 1, Seat("you"))
-        named = [board, *(word for given in settings or () for word in ("--set", given))]
+        named = [board, *_settings_of(game, settings)]
         worth = find_worth(game, shlex.join(named), root, results, max_states, tables)
         played = Play(game, root, worth, seats, seat - 1, _draw(seed), hints)
         if played.edges.terminal[0]:
             raise StateError(f"{render.fields(played.shown)}: the game is over there")
-        print(f"{game.board.title or game.board.name}, seed {seed}: {_seated(seats, seat)}")
-        print(f"write {HELP}")
+        title = game.board.title or game.board.name
+        if settings:  # a title is of the file as it stands
+            title = f"{game.board.name} with {', '.join(settings)}"
+        for line in (f"{title}, seed {seed}: {_seated(seats, seat)}", f"write {played.help}"):
+            print(render.to_fit(line, sys.stdout))
         _converse(played)
     _report(played.decisions)
+
+
+def _settings_of(game: Game, settings: list[str] | None) -> Iterator[str]:
+    """The words ``--set NAME=VALUE`` without those that a table's board does not take."""
+    plain = game.plain().board
+    for name, value in options.read_settings(settings).items():
+        held: tuple[object, object] = (game.board, plain)
+        for part in plain.options()[name]:
+            held = (getattr(held[0], str(part)), getattr(held[1], str(part)))
+        if held[0] == held[1]:
+            yield from ("--set", f"{name}={value}")
 
 
 def _seated(seats: list[Seat], seat: int) -> str:
@@ -120,18 +140,18 @@ def _converse(played: Play) -> None:
             return
         answer = None
         if isinstance(said, Question):
-            print(said.prompt, end="", flush=True)
+            print(render.to_fit(said.prompt.rstrip(), sys.stdout), end=" ", flush=True)
             line = sys.stdin.readline()
             answer = line.rstrip("\n") if line else None
             if not (line and sys.stdin.isatty()):
                 print(answer or "")
         else:
-            print(said)
+            print(render.to_fit(said, sys.stdout))
 
 
 def _report(decisions: list[Decision]) -> None:
     """What each decision cost, and all of them."""
-    from jobs.playing import small
+    from jobs.bidding import small
 
     count = f"{len(decisions)} decision{'s' * (len(decisions) != 1)}"
     total = sum(decision.cost for decision in decisions)

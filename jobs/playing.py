@@ -6,28 +6,34 @@ chance comes from the function `draw`, so a test can go through every play there
 
 What a decision of the person's cost him, at state x with action a, is max over b of q(x, b) minus
 q(x, a), q being his payoff under optimal play of all afterwards. Against optimal opponents the
-costs add up, on average over the dice, to what he gets less than an optimal player would.
+costs add up, on average over the dice, to what he gets less than an optimal player would. Where
+both choose at once, see `bidding`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jobs import render
+from jobs.bidding import meeting, small
 from jobs.worth import Worth
 from solver.backup import ActionValues, Edges, choose, expand
 from solver.chain import Decider
-from solver.errors import OptionError
-from solver.game import DECISION, SIMULTANEOUS, TERMINAL, Floats, Game, Ints
+from solver.game import DECISION, JOINT, SIMULTANEOUS, TERMINAL, Floats, Game, Ints
 
 Draw = Callable[[Floats], int]
 """draw(chances) -> the index of what happens."""
+Reader = Callable[[Sequence[str], str], int | None]
+"""read(names, answer) -> the index of the name that is meant, None if it is none or several."""
+LEFT = "you left; the game is not over"
 
-HELP = "a name, the beginning of one, or its number; ? shows the chances, q quits"
+HELP = "a name, the beginning of one, or its number; ? shows what each is worth, q quits"
+HELP_AT_ONCE = "a name, or how it ends (3 for bid 3); ? shows what each is worth, q quits"
+"""Where both choose at once; names may end in numbers of their own."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,7 @@ class Play:
         self.game, self.worth, self.seats, self.person = game, worth, seats, person
         self.draw, self.hints = draw, hints
         self.slack = game.tie_tolerance + 2 * worth.error
+        self.help = HELP_AT_ONCE if game.simultaneous else HELP
         self.decisions: list[Decision] = []
         self.returns: Floats = np.zeros(game.players)
         self.over = False
@@ -83,12 +90,8 @@ class Play:
     def _expand(self, state: Ints) -> None:
         self.state = np.ascontiguousarray(state)
         self.edges: Edges = expand(self.game, self.state.reshape(1, -1))
-        self.shown: dict[str, Any] = self.game.describe(self.state)
-        if self.edges.kinds[0] == SIMULTANEOUS:
-            raise OptionError(
-                f"board {self.game.board.name}: the players of {self.game.board.game} choose at "
-                "once, and play takes games in which they take turns"
-            )
+        seen = self.game.as_seen_by(self.person, self.state)
+        self.shown: dict[str, Any] = self.game.describe(seen)
 
     # --- the talk ------------------------------------------------------------------------------
 
@@ -96,6 +99,11 @@ class Play:
         """Play to the end: lines, and questions that wait for an answer."""
         last = -1
         while self.edges.kinds[0] != TERMINAL:
+            if self.edges.kinds[0] == SIMULTANEOUS:
+                if not (yield from self._meet()):
+                    yield LEFT
+                    return
+                continue
             up = int(self.edges.actors[0])
             if up not in (-1, last):
                 who = "you are" if up == self.person else f"{self.seats[up].name} is"
@@ -107,7 +115,7 @@ class Play:
                 if up == self.person:
                     answer = yield from self._ask()
                     if answer is None:
-                        yield "you left; the game is not over"
+                        yield LEFT
                         return
                     taken = answer
                 else:
@@ -115,20 +123,29 @@ class Play:
             yield self._take(int(actions[taken]))
         self.returns += self.edges.rewards[0]
         self.over = True
-        yield f"the game is over: {render.fields(self.shown)}"
+        at = "" if self.game.simultaneous else f": {render.fields(self.shown)}"
+        yield f"the game is over{at}"
         yield self._result()
 
     def _take(self, action: int) -> str:
         """Go where chance leads after an action; the line that says so."""
+        before = self.shown
+        self._step(action)
+        # Where both choose at once the action of a chance state is a joint one like any other.
+        name = "" if self.game.simultaneous else self.game.action_name(action)
+        if self.edges.kinds[0] == TERMINAL:
+            return f"  {name}"
+        colon = ": " if name else ""
+        return f"  {name}{colon}{changes(before, self.shown) or 'nothing changes'}"
+
+    def _step(self, action: int) -> Floats:
+        """Go where chance leads after an action; what that paid, float64 (players,)."""
         own = np.flatnonzero(self.edges.actions == action)
         edge = own[self.draw(self.edges.weights[own])]
-        self.returns += self.edges.rewards[edge]
-        before = self.shown
+        paid: Floats = self.edges.rewards[edge]
+        self.returns += paid
         self._expand(self.edges.children[edge])
-        line = f"  {self.game.action_name(action)}"
-        if self.edges.kinds[0] == TERMINAL:
-            return line
-        return f"{line}: {changes(before, self.shown) or 'nothing changes'}"
+        return paid
 
     def _decide(self, up: int, actions: Ints) -> int:
         """What an opponent takes, an index into `actions`."""
@@ -142,31 +159,67 @@ class Play:
         q = self.worth.of(self.edges)
         names = [self.game.action_name(int(action)) for action in q.actions]
         listed = ", ".join(f"{i + 1} {name}" for i, name in enumerate(names))
-        if self.hints:
-            yield from self._chances(names, q)
-        while True:
-            answer = yield Question(f"{listed}? ")
-            if answer is None or (answer.strip().lower() in ("q", "quit")):
-                return None
-            if answer.strip() == "?":
-                yield from self._chances(names, q)
-                continue
-            taken = read_action(names, answer)
-            if taken is not None:
-                break
-            yield f"'{answer.strip()[:30]}' is not one of these; write {HELP}"
+        taken = yield from self._choice(names, listed, read_action, list(self._chances(names, q)))
+        if taken is None:
+            return None
         own = q.values[:, self.person]
         cost = self._cost(own, taken)
         best = choose(q.values, self.person, self.slack) if cost else taken
         self.decisions.append(Decision(self.shown, names[taken], names[best], cost))
         return taken
 
+    def _choice(
+        self, names: Sequence[str], listed: str, read: Reader, chances: Sequence[str]
+    ) -> Generator[str | Question, str | None, int | None]:
+        """Ask until an answer can be read as one of the names; None if he leaves."""
+        if self.hints:
+            yield from chances
+        while True:
+            answer = yield Question(f"{listed}? ")
+            if answer is None or (answer.strip().lower() in ("q", "quit")):
+                return None
+            if answer.strip() == "?":
+                yield from chances
+                continue
+            taken = read(names, answer)
+            if taken is not None:
+                return taken
+            yield f"'{answer.strip()[:30]}' is not one of these; write {self.help}"
+
+    def _meet(self) -> Generator[str | Question, str | None, bool]:
+        """A state in which both choose at once; whether the person stayed."""
+        at = meeting(self.game, self.state, self.edges, self.worth)
+        me, other = self.person, 1 - self.person
+        names, rival = at.names[me], self.seats[other]
+        yield f"you and {rival.name} choose at once: {render.fields(self.shown)}"
+        taken = 0
+        if len(names) > 1:
+            hints = at.lines(me, self.game.payoff_name, self.slack)
+            answer = yield from self._choice(names, ", ".join(names), read_end, hints)
+            if answer is None:
+                return False
+            taken = answer
+            cost = float(at.costs(me, self.slack)[taken])
+            best = int(np.argmax(at.lotteries[me])) if cost else taken
+            self.decisions.append(Decision(self.shown, names[taken], names[best], cost))
+        lottery = at.lotteries[other]
+        if rival.decide is not None:
+            asked = self.state.reshape(1, -1), [at.actions[other]]
+            lottery = rival.decide(self.game, other, *asked)[0]
+        his = self.draw(lottery) if len(lottery) > 1 else 0
+        pair = (taken, his) if me == 0 else (his, taken)
+        paid = float(self._step(int(at.actions[0][pair[0]] * JOINT + at.actions[1][pair[1]]))[me])
+        gets = f"; you {'lose' if paid < 0 else 'get'} {f'{abs(paid):.6g}' if paid else 'nothing'}"
+        gets = gets if self.game.pays else ""
+        yield f"  you: {names[taken]}, {rival.name}: {at.names[other][his]}{gets}"
+        return True
+
     def _cost(self, own: Floats, taken: int) -> float:
         """What an action costs; nothing where it can not be told from the best."""
         cost = float(own.max() - own[taken])
         return cost if cost > self.slack else 0.0
 
-    def _chances(self, names: Sequence[str], q: ActionValues) -> Generator[str, None, None]:
+    def _chances(self, names: Sequence[str], q: ActionValues) -> Iterator[str]:
         own = q.values[:, self.person]
         wide = max(map(len, names))
         yield f"  {self.game.payoff_name}, at {render.fields(self.shown)}:"
@@ -182,8 +235,10 @@ class Play:
                 return "you win" if won[0] == self.person else f"{self.seats[won[0]].name} wins"
             if self.game.players == 1 and self.returns[0] == 0.0:
                 return "you lose"
+            if self.game.players == 2 and (self.returns == 0.5).all():
+                return "a draw"
         paid = [f"{s.name} {r:.6g}" for s, r in zip(self.seats, self.returns, strict=True)]
-        return f"{self.game.payoff_name}: {', '.join(paid)}"
+        return f"{self.game.payoff_name.removeprefix('expected ')}: {', '.join(paid)}"
 
 
 def read_action(names: Sequence[str], answer: str) -> int | None:
@@ -196,6 +251,13 @@ def read_action(names: Sequence[str], answer: str) -> int | None:
         return numbers.index(said)
     begun = [i for i, name in enumerate(names) if said and name.startswith(said)]
     return begun[0] if len(begun) == 1 else None
+
+
+def read_end(names: Sequence[str], answer: str) -> int | None:
+    """Which of the names an answer means: a name, or the last word of one name."""
+    said = " ".join(answer.lower().split())
+    ends = [i for i, name in enumerate(names) if said and said in (name, name.split()[-1])]
+    return ends[0] if len(ends) == 1 else None
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
@@ -211,8 +273,3 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
         came_from = "" if old is None else f"{render.listed(old)} -> "
         said.append(f"{name} {came_from}{render.listed(new)}")
     return ", ".join(said)
-
-
-def small(number: float) -> str:
-    """A cost: six digits after the point, or as 1.2e-08 where those would not show it."""
-    return f"{number:.6f}" if number >= 1e-6 else f"{number:.1e}"

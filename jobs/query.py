@@ -12,7 +12,7 @@ import typer
 from jobs import options, render
 
 if TYPE_CHECKING:
-    from cluster.answer import Answer
+    from cluster.table.answer import Answer
 
 
 def query(
@@ -35,52 +35,35 @@ def query(
         int,
         typer.Option(metavar="N", min=1, help="States that a search above the frontier may meet."),
     ] = 20_000_000,
+    settings: options.Settings = None,
+    strict: options.Strict = False,
     results: options.Results = Path("results"),
     as_json: options.Json = False,
 ) -> None:
     """Answer by state: the payoff of the state and of every action, best first.
 
     A state above the table's frontier is answered by a search down to it."""
-    from cluster import open_table
     from solver.errors import OptionError
 
     if (batch is None) == (not fields):
         raise OptionError("query: give a state as FIELD=VALUE, or states with --batch FILE")
-    path, _ = options.find_table(table, results)
-    warn_if_stale(path)
-    with open_table(path) as opened:
+    with options.open_found(table, results, settings, strict) as opened:
         if batch is not None:
             from jobs.batch import answer_batch
 
             answer_batch(opened, batch, out, best)
+            render.say(f"answered by {opened.origin}")
             return
-        state = opened.game.parse(options.read_fields(fields or []))
-        above = opened.why_outside(state) is not None and not opened.one_step_above(state)
-        if above:
-            from cluster.above import answer_by_search
-
-            answer = answer_by_search(opened, state, max_states)
-        else:
-            answer = opened.ask(options.read_fields(fields or []))
+        answer = opened.ask(options.read_fields(fields or []), max_states)
     if as_json:
         print(json.dumps(answer.as_json()))
     else:
         _print(answer, opened.game.payoff_name)
 
 
-def warn_if_stale(path: Path) -> None:
-    """A line for people where the table is not of the board as it stands now."""
-    from cluster.manifest import read_manifest
-    from cluster.staleness import why_stale
-
-    manifest = read_manifest(path)
-    reasons = why_stale(manifest) if Path(manifest.board_file).is_file() else []
-    if reasons:
-        render.say(f"luckbase: this table is stale: {'; '.join(reasons[:3])}")
-
-
 def _print(answer: Answer, payoff_name: str) -> None:
-    print(f"{answer.board}  {render.fields(answer.state, '  ')}")
+    said = f"{answer.board}  {render.fields(answer.state, '  ')}"
+    print(render.to_fit(said, sys.stdout))
     if answer.strategies is not None:
         _print_strategies(answer)
     elif answer.to_act is None:
@@ -88,7 +71,8 @@ def _print(answer: Answer, payoff_name: str) -> None:
     elif len(answer.actions) > 1:
         toss = "  (a toss-up)" if answer.toss_up else ""
         best = answer.best or "not decided by these bounds"
-        print(f"player {answer.to_act} is up; best: {best}{toss}")
+        ahead = "" if answer.margin is None else f", by {answer.margin:.7f}"
+        print(f"player {answer.to_act} is up; best: {best}{ahead}{toss}")
     elif answer.best and answer.to_act:
         print(f"player {answer.to_act} is up and must {answer.best}")
     players = [f"player {i + 1}" for i in range(len(answer.value))]
@@ -99,6 +83,7 @@ def _print(answer: Answer, payoff_name: str) -> None:
         print("between these bounds: the search was cut")
     else:
         print(f"each within {answer.error:.1e}, from the {answer.source}")
+    print(f"answered by {answer.origin}")
 
 
 def _print_strategies(answer: Answer) -> None:

@@ -9,11 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jobs import fitting
+
 if TYPE_CHECKING:
     from cluster.driver import Progress
 
 LINE_SECONDS = 5.0
 """Off a terminal, a line of progress as often as this."""
+LEAST_SHARE = 0.01
+"""Of the work, after which there is a pace to go by: the first shards are the smallest."""
 
 
 def say(text: str = "") -> None:
@@ -51,44 +55,81 @@ def listed(value: Any) -> str:
 
 
 def count(number: float) -> str:
-    """``42.9 million``."""
-    for size, word in ((1e9, " billion"), (1e6, " million")):
-        if abs(number) >= size:
-            return f"{number / size:.3g}{word}"
-    return f"{number:,.0f}"
+    """``42.9 million``; every digit below a million."""
+    if abs(number) < 999_999.5:
+        return f"{number:,.0f}"
+    if abs(number) < 999.5e6:
+        return f"{_three(number / 1e6)} million"
+    return f"{_three(number / 1e9)} billion"
 
 
 def size(number: float) -> str:
     """``1.2 GB``."""
     for unit, word in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if abs(number) >= unit:
-            return f"{number / unit:.3g} {word}"
+        if abs(number) >= 0.9995 * unit:
+            return f"{_three(number / unit)} {word}"
     return f"{number:.0f} bytes"
 
 
+def _three(number: float) -> str:
+    """Three digits, or all of those before the point."""
+    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
+
+
 def duration(seconds: float) -> str:
-    """``1 h 12 min``, ``3 min 05 s``, ``2.4 s``."""
-    if seconds < 60:
+    """``1 h 12 min``, ``3 min 05 s``, ``2.4 s``: to the nearest minute, second, tenth."""
+    if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
-    return f"{minutes // 60} h {minutes % 60:02d} min"
+    hours, rest = divmod(round(seconds / 60), 60)
+    return f"{hours} h {rest:02d} min"
+
+
+OFF_A_TERMINAL = 160
+"""Columns of a table in a file or a pipe; one that needs more takes more."""
+
+
+def width(out: Any) -> int | None:
+    """The columns of a terminal; None where `out` is none."""
+    from rich.console import Console
+
+    return Console(file=out).width if out.isatty() else None
 
 
 def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], out: Any) -> None:
-    """A table for people; the first column to the left, the others to the right."""
+    """A table for people; the first column to the left, the others to the right.
+
+    No number is ever cut: on a narrow terminal text gets line breaks, or each row is a block.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, title_style="")
-    for i, head in enumerate(heads):
+    wide = width(out)
+    fitted = fitting.fit(heads, rows, wide) if wide else (heads, rows)
+    if title:
+        print(title, file=out)
+    if fitted is None:
+        print("", *fitting.blocks(heads, rows, wide or OFF_A_TERMINAL), "", sep="\n", file=out)
+        return
+    table = Table(box=box.SIMPLE_HEAD)
+    for i, head in enumerate(fitted[0]):
         table.add_column(head, justify="left" if i == 0 else "right", no_wrap=True)
-    for row in rows:
+    for row in fitted[1]:
         table.add_row(*row)
-    wide = Console(file=out).width if out.isatty() else 160
-    Console(file=out, width=wide, highlight=False).print(table)
+    needed = Console(width=10_000).measure(table).maximum
+    Console(file=out, width=max(needed, wide or OFF_A_TERMINAL), highlight=False).print(table)
+
+
+def to_fit(text: str, out: Any) -> str:
+    """Lines of text with breaks where a terminal would put them into a number; as they are where
+    `out` is none."""
+    wide = width(out)
+    if wide is None:
+        return text
+    return "\n".join(fitting.fold(text.split("\n"), wide))
 
 
 @contextmanager
@@ -106,6 +147,8 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from jobs import compiling
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -117,6 +160,9 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
         task = bar.add_task(label, total=None, said="")
 
         def show(now: Any) -> None:
+            if now.compiling:  # most often it was compiled before, and this is not seen
+                bar.update(task, said=compiling.TEXT)
+                return
             done, total = _parts(now)
             bar.update(task, total=total, completed=done, said=_said(now))
 
@@ -124,18 +170,44 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
 
 
 def _lines(label: str) -> Callable[[Progress], None]:
-    last = [time.monotonic()]
+    from jobs import compiling
+
+    last, compiled = [time.monotonic()], [compiling.seconds()]
 
     def show(now: Progress) -> None:
         if time.monotonic() - last[0] < LINE_SECONDS:
             return
         last[0] = time.monotonic()
-        done, total = _parts(now)
-        left = now.seconds * (total - done) / done if done else None
-        tail = f", about {duration(left)} left" if left is not None else ""
-        say(f"{label}: {100 * done / max(total, 1):.0f} %  {_said(now)}{tail}")
+        if now.compiling:  # `compiling` says so where it takes long
+            return
+        said = f"{label}: {100 * _share(now):.0f} %  {_said(now)}"
+        left = left_seconds(now, compiling.seconds() - compiled[0])
+        say(said if left is None else f"{said}, about {duration(left)} left")
 
     return show
+
+
+def rows_progress(show: Callable[[Any], None]) -> Callable[[int, int], None]:
+    """`show`, told of rows alone: (done, in all)."""
+    from cluster.driver import Progress
+
+    began = time.monotonic()
+    return lambda done, total: show(Progress(0, 0, done, total, time.monotonic() - began))
+
+
+def left_seconds(now: Progress, compiled: float) -> float | None:
+    """Seconds that are left at the pace so far, those that it `compiled` left out; None before
+    there is a pace."""
+    share = _share(now)
+    working = now.seconds - compiled
+    if share < LEAST_SHARE or working <= 0:
+        return None
+    return working * (1 - share) / share
+
+
+def _share(now: Progress) -> float:
+    done, total = _parts(now)
+    return done / total if total else 0.0
 
 
 def _parts(now: Progress) -> tuple[int, int]:
@@ -146,4 +218,5 @@ def _parts(now: Progress) -> tuple[int, int]:
 def _said(now: Progress) -> str:
     rate = now.rows / now.seconds / 1e6 if now.seconds else 0.0
     what = "tiers" if now.rows_total else "shards"
-    return f"{rate:.1f} M states/s, {now.shards} of {now.shards_total} {what}"
+    shards = f", {now.shards} of {now.shards_total} {what}" if now.shards_total else ""
+    return f"{rate:.1f} M states/s{shards}"

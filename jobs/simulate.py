@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from contextlib import ExitStack
@@ -14,11 +15,15 @@ import typer
 from jobs import agents as names_of
 from jobs import options, render
 
+SAME = 1e-9
+"""Where every play pays the same, how far from it the exact payoff may be computed."""
+
 
 def simulate(
     board: Annotated[str, typer.Argument(metavar="BOARD", help="A board file.")],
     more: Annotated[
-        list[str] | None, typer.Argument(metavar="[FIELD=VALUE...]", help="The rest of --from.")
+        list[str] | None,
+        typer.Argument(metavar="[FIELD=VALUE...]", help="Start here, as with --from."),
     ] = None,
     agents: names_of.Agents = "optimal",
     games: Annotated[int, typer.Option(metavar="N", min=1, help="Plays.")] = 1_000_000,
@@ -41,11 +46,11 @@ def simulate(
     from solver.simulate import simulate_on_the_way
 
     game = load_game(read_board(Path(board), options.read_settings(settings)))
-    root = options.read_start(game, options.split_from(more or [], start)[1])
+    root = options.read_start(game, [*(start or []), *(more or [])])
     with ExitStack() as tables:
         names, profile = names_of.for_players(game, agents, tables)
         started = time.perf_counter()
-        exact = game.quick_value(names) if more is None and start is None else None
+        exact = game.quick_value(names) if not (more or start) else None
         try:
             found = evaluate_profile(game, root, profile, max_states=max_states)
             exact = tuple(found.value.tolist())
@@ -72,9 +77,8 @@ def simulate(
     for i, name in enumerate(names):
         known, errors = "", ""
         if exact is not None:
-            off = played.mean[i] - exact[i]
             known = f"{exact[i]:.10f}"
-            errors = f"{off / played.error[i]:+.2f}" if played.error[i] else "0"
+            errors = errors_off(float(played.mean[i]), exact[i], float(played.error[i]))
         rows.append(
             (str(i + 1), name, f"{played.mean[i]:.6f}", f"{played.error[i]:.6f}",
              known, errors)
@@ -85,3 +89,13 @@ def simulate(
         f"{render.count(games)} games in {render.duration(seconds)}, "
         f"{games / seconds / 1e6:.2f} M games/s, seed {seed}"
     )
+
+
+def errors_off(mean: float, exact: float, error: float) -> str:
+    """How many standard errors a mean lies above (+) or below (-) the exact payoff."""
+    off = mean - exact
+    if error == 0:  # every play paid the same
+        return (
+            "0" if abs(off) <= SAME * max(1.0, abs(exact)) else f"{math.copysign(math.inf, off):+}"
+        )
+    return f"{off / error:+.2f}"

@@ -12,9 +12,13 @@ import typer
 from jobs import options, render
 
 if TYPE_CHECKING:
-    from cluster.answer import Answer
     from cluster.driver import Solved
+    from cluster.table.answer import Answer
     from solver.board import Board
+    from solver.game import Game
+
+MOST_SEARCHED = 1e9
+"""States that a search without a word is begun for, by the game's own rough guess."""
 
 
 def solve(
@@ -40,10 +44,14 @@ def solve(
     address: Annotated[
         str | None, typer.Option(metavar="ADDR", help="A running Ray cluster (it must share DIR).")
     ] = None,
-    memory: Annotated[
-        float | None, typer.Option(help="GB that shards in flight may use.", metavar="GB", min=0.01)
-    ] = None,
+    memory: options.Memory = None,
+    margin: Annotated[
+        bool, typer.Option("--margin", help="Store what the second best action would cost.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Solve all of it again.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Read every byte first; solve again what has changed.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Solve what is missing of each board's full table; the same command goes on after a stop.
@@ -54,33 +62,56 @@ def solve(
     from solver import load_game
     from solver.board import read_board
     from solver.errors import OptionError
-    from solver.game import TieredGame
 
     names, start = options.split_from(boards, start)
     if not names:
         raise OptionError("solve: name a board file")
-    chosen = options.read_settings(settings)
+    chosen, allowed = options.read_settings(settings), options.read_memory(memory)
     read = [(Path(name), read_board(Path(name), chosen)) for name in names]  # all, before any
     search = (start, depth, max_depth, using, max_states)
     for path, board in read:
         asked = search != (None, "auto", None, None, None)
-        if asked or not isinstance(load_game(board), TieredGame):
+        if asked or not _has_tiers(load_game(board)):
             from jobs.below import solve_below
 
-            solve_below(path, board, chosen, search, results, workers, address, force, as_json)
+            solve_below(board, search, results, workers, address, force, check, as_json)
         else:
-            _solve_one(path, board, chosen, results, workers, address, memory, force, as_json)
+            _solve_one(
+                path, board, results, workers, address, allowed, margin, force, check, as_json
+            )  # fmt: skip
+
+
+def _has_tiers(game: Game) -> bool:
+    """Whether the board has a full table; one that has none, but not too many states, is searched.
+
+    Raises OptionError, the game's, where there are too many.
+    """
+    from solver.errors import OptionError
+    from solver.tiered import TieredGame
+
+    if not isinstance(game, TieredGame):
+        return False
+    try:
+        game.tiers()
+    except OptionError as why:
+        root = game.start()
+        if root is None or (game.states_below(root) or 0) > MOST_SEARCHED:
+            raise
+        render.say(f"{why}; searching all that its rules lead to")
+        return False
+    return True
 
 
 def _solve_one(
     path: Path,
     board: Board,
-    settings: dict[str, str],
     results: Path,
     workers: int | None,
     address: str | None,
-    memory: float | None,
+    memory: int | None,
+    margin: bool,
     force: bool,
+    check: bool,
     as_json: bool,
 ) -> None:
     import cluster
@@ -92,10 +123,10 @@ def _solve_one(
             results=results,
             workers=workers,
             address=address,
-            memory=None if memory is None else int(memory * 1e9),
+            memory=memory,
+            margin=margin,
             force=force,
-            board_file=str(path.absolute()),
-            settings=settings,
+            check=check,
             on_progress=on_progress,
         )
     if as_json:
@@ -106,39 +137,48 @@ def _solve_one(
 
 
 def _older_solves(board: Board, results: Path) -> list[str]:
-    """What this board has changed since its newest other table, as sentences; empty if nothing."""
-    from cluster.manifest import read_manifest
-    from cluster.staleness import what_changed
-    from solver import load_tiered_game
-    from solver.board import canonical
+    """What this board file has changed since it was solved last, as sentences; empty if nothing, or
+    if there is a table of the board as it stands."""
+    from cluster.table.find import table_of, tables_of, what_changed, why_stale
+    from cluster.table.ledger import HEAD, read_ledger
+    from cluster.table.storage import Folder
+    from solver import load_game
     from solver.errors import LuckbaseError
 
+    if table_of(board, results) is not None:
+        return []
     newest: tuple[float, list[str]] = (0.0, [])
-    version = load_tiered_game(board).rules_version
-    for table in options.tables_in(results):
+    version = load_game(board).rules_version
+    for table in tables_of(board, results):
         try:
-            manifest = read_manifest(table)
+            ledger = read_ledger(Folder(table), table)
         except LuckbaseError:
             continue
-        if (manifest.game, manifest.board) == (board.game, board.name):
-            changed = what_changed(manifest, canonical(board), version)
-            if not changed:
-                return []
-            newest = max(newest, ((table / "manifest.json").stat().st_mtime, changed))
+        if why_stale(ledger):  # else that one was asked for with other options, and still is right
+            when = (table / HEAD).stat().st_mtime
+            newest = max(newest, (when, what_changed(ledger.head, board, version)))
     return newest[1]
 
 
 def _as_json(solved: Solved) -> dict[str, Any]:
-    manifest = solved.manifest
-    return {
-        "board": manifest.board,
+    from cluster.table.table import open_table
+
+    ledger = solved.ledger
+    with open_table(solved.table, named_by_board=True) as opened:
+        said = opened.origin.as_json()
+    done = solved.rows + solved.again + solved.read
+    return said | {
         "table": str(solved.table),
-        "states": manifest.rows,
-        "tiers": manifest.tiers,
-        "bytes": manifest.bytes,
+        "states": ledger.rows,
+        "tiers": len(ledger.files),
+        "bytes": ledger.bytes,
+        "kept": solved.kept,
+        "solved_again": solved.again,
+        "read_back": solved.read,
         "solved_now": solved.rows,
+        "damaged": list(solved.damaged),
         "seconds": round(solved.seconds, 3),
-        "states_per_second": round(solved.rows / solved.seconds) if solved.seconds else None,
+        "states_per_second": round(done / solved.seconds) if solved.seconds else None,
         "compile_seconds": round(solved.compile_seconds, 3),
         "kernel_seconds": round(solved.solve_seconds, 3),
         "peak_memory": solved.peak_memory,
@@ -149,32 +189,40 @@ def _as_json(solved: Solved) -> dict[str, Any]:
 
 
 def _summary(solved: Solved, path: Path, before: list[str]) -> None:
-    manifest, say = solved.manifest, render.say
+    ledger, say = solved.ledger, render.say
     table = render.shown(solved.table)
+    name = ledger.head.board
+    for fault in solved.damaged:
+        say(f"{name}: damaged, and solved again: {fault}")
     if solved.shards == 0:
-        say(f"{manifest.board}: nothing to do: the table is complete, {table}")
+        say(f"{name}: nothing to do: the table is complete, {table}")
         return
     if before:
-        say(f"{manifest.board} is not the board of its older table: {'; '.join(before[:5])}")
-    done, kernel = solved.rows / solved.seconds, solved.rows / solved.solve_seconds
+        say(f"{name} is not the board of its older table: {'; '.join(before[:5])}")
     how = f"{solved.workers} Ray workers" if solved.ray else f"{solved.workers} threads"
-    say(f"{manifest.board}: {render.count(manifest.rows)} states in {manifest.tiers} files")
-    resumed = manifest.rows - solved.rows
-    if resumed > 0:
-        say(f"  from before  {render.count(resumed)} states were there and stayed")
+    say(f"{name}: {render.count(ledger.rows)} states in {len(ledger.files)} files")
+    if solved.kept:
+        again = f", solved again {render.count(solved.again)} ({solved.again_seconds:.1f} s)"
+        read = f", read back {render.count(solved.read)}"
+        say(
+            f"  grown        kept {render.count(solved.kept)}{again * bool(solved.again)}"
+            f"{read * bool(solved.read)}, new {render.count(solved.rows)}"
+        )
     compiled = solved.compile_seconds
     first = f", after {render.duration(compiled)} of compiling" if compiled > 1 else ""
     say(f"  time         {render.duration(solved.seconds)} with {how}{first}")
+    rate = (solved.rows + solved.again + solved.read) / solved.seconds
+    kernel = solved.rows / max(solved.solve_seconds, 1e-9)
     say(
-        f"  speed        {done / 1e6:.1f} M states/s end to end, "
+        f"  speed        {rate / 1e6:.1f} M states/s end to end, "
         f"{kernel / 1e6:.0f} M states/s a core in the kernel"
     )
     say(
-        f"  size         {render.size(manifest.bytes)}, {manifest.bytes / manifest.rows:.2f} bytes "
+        f"  size         {render.size(ledger.bytes)}, {ledger.bytes / ledger.rows:.2f} bytes "
         "a state, Parquet"
     )
     say(f"  memory       {render.size(solved.peak_memory)} at most")
-    say(f"  accuracy     payoffs within {manifest.payoff_error:.1e}")
+    say(f"  accuracy     payoffs within {ledger.error('tiers'):.1e}")
     if solved.tally:
         counted = (f"{name} {number:.3g}" for name, number in solved.tally.items())
         say(f"  counted      {', '.join(counted)}")
@@ -184,9 +232,9 @@ def _summary(solved: Solved, path: Path, before: list[str]) -> None:
 def _opening_questions(solved: Solved, path: Path) -> None:
     import shlex
 
-    from cluster import open_table
+    from cluster.table.table import open_table
 
-    with open_table(solved.table) as opened:
+    with open_table(solved.table, named_by_board=True) as opened:
         asked = [
             (title, words, opened.ask(words)) for title, words in opened.game.opening_questions()
         ]

@@ -1,14 +1,17 @@
-"""``luckbase status``: what is complete, partial or stale, and why."""
+"""``luckbase status``: what is complete, partial, stale or damaged, and why."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from jobs import options, render
+
+if TYPE_CHECKING:
+    from cluster.table.lines import Goal
 
 
 def status(
@@ -19,17 +22,21 @@ def status(
     results: options.Results = Path("results"),
     as_json: options.Json = False,
 ) -> int:
-    """Say of each table whether it is complete, partial or stale, and why (exit code 1 if not all
-    are complete and fresh)."""
+    """Say of each table whether it is complete, partial, stale or damaged, and why (exit code 1 if
+    not all are complete and fresh)."""
     found = [_status_of(path) for path in _chosen(tables or [], results)]
     for one in found:
         if as_json:
             print(json.dumps(one))
             continue
-        done = (
-            f"{one['tiers']} of {one['tiers_in_all']} tiers, {render.count(one['states'])} states"
+        options_said = "".join(f" {name}={_word(v)}" for name, v in one["options"].items())
+        of = "" if one["tiers"] == one["tiers_in_all"] else f" of {one['tiers_in_all']}"
+        files = f"{one['tiers']}{of} tiers, " if one["tiers_in_all"] else ""
+        below = f"below {one['roots']} roots, " if one["roots"] else ""
+        print(
+            f"{one['state']:9s} {one['table']} {options_said}  {files}{below}"
+            f"{render.count(one['states'])} states, {render.size(one['bytes'])}"
         )
-        print(f"{one['state']:9s} {one['table']}  {done}, {render.size(one['bytes'])}")
         for reason in one["why"]:
             print(f"          {reason}")
     if not found and not as_json:
@@ -37,11 +44,17 @@ def status(
     return 0 if all(one["state"] == "complete" for one in found) else 1
 
 
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _chosen(names: list[str], results: Path) -> list[Path]:
+    from cluster.table.find import tables_in, tables_of
+    from solver.board import read_board
     from solver.errors import MissingTableError, OptionError
 
     if not names:
-        return options.tables_in(results)
+        return tables_in(results)
     chosen: list[Path] = []
     for name in names:
         if Path(name).is_dir():
@@ -49,7 +62,7 @@ def _chosen(names: list[str], results: Path) -> list[Path]:
             continue
         if not Path(name).exists():
             raise OptionError(f"{name}: no such table or board file")
-        of_board = options.tables_of(Path(name), results)
+        of_board = tables_of(read_board(Path(name)), results)
         if not of_board:
             raise MissingTableError(f"{name}: no table of this board under {results}")
         chosen += of_board
@@ -57,29 +70,58 @@ def _chosen(names: list[str], results: Path) -> list[Path]:
 
 
 def _status_of(path: Path) -> dict[str, Any]:
-    from cluster.manifest import read_manifest
-    from cluster.staleness import why_stale
-    from solver.errors import CorruptTableError
+    from cluster.table.find import command, why_stale
+    from cluster.table.health import damaged_files
+    from cluster.table.ledger import read_ledger
+    from cluster.table.lines import TIERS
+    from cluster.table.storage import Folder
+    from cluster.table.table import furthest
+    from solver.errors import TableError
+    from solver.identity import changed_options
 
     try:
-        manifest = read_manifest(path)
-    except CorruptTableError as error:
+        storage = Folder(path)
+        ledger = read_ledger(storage, path)
+        stale, bad = why_stale(ledger), damaged_files(storage, path, ledger)
+        goal = furthest(ledger)
+        shown = changed_options(ledger.board({} if goal is None else goal.reach))
+    except TableError as error:
         return {
-            "table": str(path), "state": "damaged", "tiers": 0, "tiers_in_all": 0, "states": 0,
-            "bytes": 0, "why": [str(error)],
+            "table": str(path), "state": "damaged", "options": {}, "tiers": 0, "tiers_in_all": 0,
+            "roots": 0, "states": 0, "bytes": 0, "why": [str(error)],
         }  # fmt: skip
-    stale = why_stale(manifest)
-    state = "stale" if stale else "complete" if manifest.complete else "partial"
-    why = stale
-    if state == "partial":
-        words = "".join(f" --set {name}={value}" for name, value in manifest.settings.items())
-        why = [f"goes on with: {render.program()} solve {manifest.board_file}{words}"]
+    open_goals = [goal for goal in ledger.goals if not ledger.is_done(goal)]
+    state = "stale" if stale else "complete" if ledger.goals and not open_goals else "partial"
+    why = list(stale)
+    for each in open_goals if state == "partial" else []:
+        words = command(f"{render.program()} solve", each.board_file or "BOARD", each.settings)
+        where = "" if each.roots is None else _from(each.roots.start)
+        why.append(f"goes on with: {words}{where}")
+    if bad:
+        again = command(f"{render.program()} solve", *_board_of(ledger.latest))
+        why = [*list(bad.values())[:5], *[f"and {len(bad) - 5} more"] * (len(bad) > 5),
+               f"made again by: {again}"]  # fmt: skip
+        state = "damaged"
+    asked = [goal for goal in ledger.goals if goal.roots is not None]
     return {
         "table": str(path),
         "state": state,
-        "tiers": len(manifest.files),
-        "tiers_in_all": manifest.tiers,
-        "states": manifest.rows,
-        "bytes": manifest.bytes,
+        "options": shown | ({"margin": True} if ledger.margin else {}),
+        "tiers": len(ledger.of_part(TIERS)),
+        "tiers_in_all": 0 if goal is None else goal.files,
+        "roots": len({json.dumps(start) for g in asked if g.roots for start in g.roots.start}),
+        "states": ledger.rows,
+        "bytes": ledger.bytes,
         "why": why,
     }
+
+
+def _from(start: list[dict[str, Any]]) -> str:
+    """The option that names roots; the first, if there are many."""
+    more = f" (and {len(start) - 1} more)" if len(start) > 1 else ""
+    return f" --from {render.fields(start[0])}{more}"
+
+
+def _board_of(goal: Goal | None) -> tuple[str, dict[str, str]]:
+    """The board file of a goal and its options."""
+    return ("BOARD", {}) if goal is None else (goal.board_file or "BOARD", goal.settings)

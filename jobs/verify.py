@@ -1,4 +1,4 @@
-"""``luckbase verify``: the files against the manifest, then the values against the rules."""
+"""``luckbase verify``: the files against the ledger, then the values against the rules."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ def verify(
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Recompute every row.")] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Which rows are drawn.", min=0)] = 0,
+    settings: options.Settings = None,
     results: options.Results = Path("results"),
     as_json: options.Json = False,
 ) -> int:
-    """Check every file against the manifest, then rows against the rules (exit code 1 if it fails).
+    """Check every byte against the ledger, then rows against the rules (exit code 1 if it fails).
 
     A row's residual is the payoff recomputed from the rules, not the kernel, minus the stored one.
     """
-    from cluster.probe import open_table
     from cluster.verify import TOLERANCE, check_files, check_residuals
     from solver.errors import OptionError
 
     if every and sample is not None:
         raise OptionError("--sample and --all: give one of them")
-    where, _ = options.find_table(table, results)
-    with open_table(where) as opened:
+    with options.open_found(table, results, settings) as opened:
         faults = check_files(opened)
         found = None
-        if not faults and opened.manifest.rows:
+        if not faults and opened.rows:
             rows = None if every else SAMPLE if sample is None else sample
             found = check_residuals(opened, rows, seed)
-        manifest = opened.manifest
+        ledger, origin = opened.ledger, opened.origin
+        where, error = opened.path, opened.error
     if found is not None and found.faults:
         faults.append(
             f"{found.faults} of {found.rows} rows have a residual above {TOLERANCE}; the worst, "
@@ -49,7 +49,8 @@ def verify(
         )
     if as_json:
         said = {
-            "table": str(where), "ok": not faults, "faults": faults, "files": len(manifest.files),
+            **origin.as_json(), "table": str(where), "ok": not faults, "faults": faults,
+            "files": len(ledger.files),
             "rows_checked": found.rows if found else 0,
             "worst_residual": found.worst if found else None,
             "mean_residual": found.mean if found else None,
@@ -61,13 +62,14 @@ def verify(
         print(f"fault: {fault}")
     if faults:
         return 1
-    print(f"{len(manifest.files)} files are as written, {render.size(manifest.bytes)}")
+    print(f"{origin}: {len(ledger.files)} files are as written, {render.size(ledger.bytes)}")
     if found is not None and found.rows:
         at = render.fields(found.state)
         print(
             f"{found.rows:,} rows agree with the rules: worst residual {found.worst:.2e} at {at}, "
-            f"mean {found.mean:.2e}, stored to {manifest.payoff_error:.1e}"
+            f"mean {found.mean:.2e}, stored to {error:.1e}"
         )
-    if not manifest.complete:
-        print(f"the table is partial: {len(manifest.files)} of {manifest.tiers} tiers")
+    if not ledger.complete:
+        left = sum(not ledger.is_done(goal) for goal in ledger.goals)
+        print(f"the table is partial: {left} of the {len(ledger.goals)} solves asked for")
     return 0

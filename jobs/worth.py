@@ -17,13 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from jobs import options, render
-from solver.backup import ActionValues, Edges, evaluate, final_payoffs
+from cluster.table.lines import SEARCH, TIERS
+from jobs import render
+from solver.backup import ActionValues, Edges, evaluate, expand, final_payoffs, payoffs_of
 from solver.errors import SearchLimitError, TableError
-from solver.game import Floats, Game, Ints, TieredGame
+from solver.game import Floats, Game, Ints
+from solver.tiered import TieredGame
 
 MOST_ROWS = 20_000_000
 """Rows of all tiers that are solved in memory: seconds, and 8 bytes each."""
+ROUGHLY = 4
+"""How many times the states that a search meets a game may guess beforehand."""
+A_WHILE = 2.0
+"""Predicted seconds of a solve in memory that a person is told of."""
 
 Look = Callable[[Ints], Floats]
 """The payoffs (n, players) of canonical states (n, fields)."""
@@ -31,16 +37,16 @@ Look = Callable[[Ints], Floats]
 
 @dataclass(frozen=True)
 class Worth:
-    """Payoffs under optimal play. error: the bound on that of each; fields: how many of a state's
-    numbers `look` asks for; the others change nothing."""
+    """Payoffs under optimal play. error: the bound on that of each; game: the one whose states
+    `look` takes, the `plain` one of what is played."""
 
     look: Look
     error: float
-    fields: int
+    game: Game
 
     def of(self, edges: Edges) -> ActionValues:
         """The payoffs of every action of expanded states."""
-        return evaluate(edges, self.look(np.ascontiguousarray(edges.children[:, : self.fields])))
+        return evaluate(edges, self.look(self.game.simplify(edges.children)))
 
 
 def find_worth(
@@ -48,11 +54,12 @@ def find_worth(
 ) -> Worth:
     """What actions are worth from `root` (fields,) on; `tables` closes what is opened.
 
-    Raises SearchLimitError where neither a table nor the memory has room, and names the command
-    that makes a table of the board, `file` and options.
+    Raises SearchLimitError where neither a table nor the memory has room, before any long work
+    where the game knows that, and names the command that makes a table of the board, `file` and
+    options.
     """
     plain = game.plain()
-    root = np.ascontiguousarray(root[: plain.field_count])
+    root = plain.simplify(root.reshape(1, -1))[0]
     found = _table(plain, root, results, tables)
     if found is None and isinstance(plain, TieredGame) and _few(plain, root):
         found = _tiers(plain)
@@ -63,37 +70,46 @@ def find_worth(
 
 def _table(game: Game, root: Ints, results: Path, tables: ExitStack) -> Worth | None:
     """A complete table on disk of exactly this board, with all that lies below the root."""
-    from cluster import open_table
-    from cluster.manifest import read_manifest, solve_id
+    from cluster.table.find import table_of
+    from cluster.table.part import worth
+    from cluster.table.table import open_table
 
-    for path in options.tables_in(results):
-        if path.parent.parent.name != game.board.game:
-            continue
-        try:
-            manifest = read_manifest(path)
-        except TableError:  # `status` says so
-            continue
-        roots = manifest.roots
-        if not manifest.complete or manifest.solve_id != solve_id(game, roots):
-            continue
-        if roots is not None and (roots.max_depth is not None or roots.using is not None):
-            continue  # it ends somewhere below
-        table = tables.enter_context(open_table(path))
-        if table.why_outside(root) is None and table.holds(root.reshape(1, -1))[0]:
-            return Worth(table.probe, table.error, game.field_count)
+    path = table_of(game.board, results)
+    if path is None:
+        return None
+    try:
+        table = tables.enter_context(open_table(path, named_by_board=True))
+    except TableError:  # `status` says so
+        return None
+    # A part that ends at another table, or was cut, does not hold all that lies below.
+    for part in table.parts:
+        if part.name in (TIERS, SEARCH) and worth(game, part.look, root.reshape(1, -1))[1][0]:
+            return Worth(table.worth, part.error, game)
     return None
 
 
 def _few(game: TieredGame[Any], root: Ints) -> bool:
-    if game.payoff_type is not np.float64 or game.why_outside(root) is not None:
+    """Whether the tiers are few rows of float64 and hold all that the root leads to."""
+    if game.payoff_type is not np.float64 or sum(map(game.rows, game.tiers())) > MOST_ROWS:
         return False
-    return sum(map(game.rows, game.tiers())) <= MOST_ROWS
+    return _inside(game, root)
+
+
+def _inside(game: TieredGame[Any], root: Ints) -> bool:
+    """Whether the full table holds the root, or else all that it leads to."""
+    if game.why_outside(root) is None:
+        return True
+    children = expand(game, root.reshape(1, -1)).children
+    return all(game.why_outside(child) is None for child in children)
 
 
 def _tiers(game: TieredGame[Any]) -> Worth:
     """Every tier solved as `solve` does, kept in memory."""
     payoffs: dict[Any, Floats] = {}
     error = 0.0
+    seconds = sum(map(game.tier_seconds, game.tiers()))
+    if seconds > A_WHILE:
+        render.say(f"{game.board.name}: solving it first, in memory: {render.duration(seconds)}")
     for tier in game.tiers():
         out, parts = np.empty(game.shape(tier)), game.parts(tier)
         for part, (start, stop) in enumerate(parts):
@@ -110,31 +126,44 @@ def _tiers(game: TieredGame[Any]) -> Worth:
         over = numbers < 0
         if over.any():
             found[over] = final_payoffs(game, states[over])
-        for x in np.flatnonzero(~over):
+        held = np.isin(numbers, list(of_number))
+        for x in np.flatnonzero(held):
             tier, row = of_number[int(numbers[x])], int(rows[x])
             block = game.block_rows(tier)
             start = row // block * block
             columns = game.payoff_rows(tier, payoffs[tier], start, start + block)
             found[x] = [column[row - start] for column in columns]
+        swapped = held & game.swapped(states)
+        found[swapped] = found[swapped][:, ::-1]
+        between = ~(over | held)  # in no tier, one step above what is
+        if between.any():
+            edges = expand(game, np.ascontiguousarray(states[between]))
+            q = evaluate(edges, look(edges.children))
+            found[between] = payoffs_of(edges.kinds, edges.actors, q, game.tie_tolerance)
         return found
 
-    return Worth(look, error, game.field_count)
+    return Worth(look, error, game)
 
 
 def _search(game: Game, file: str, root: Ints, max_states: int) -> Worth:
     from solver.graph import Graph
     from solver.keys import pack_all
 
+    tiered = game if isinstance(game, TieredGame) and _inside(game, root) else None
+    below = "" if tiered else f" --from {render.fields(game.describe(root))}"
+    table = f"solve a table first: luckbase solve {file}{below}"
+    guess = game.states_below(root)
+    if guess is not None and guess > ROUGHLY * max_states:
+        smaller = f"; take {tiered.smaller} or " if tiered else "; give a state nearer the end, or "
+        raise SearchLimitError(
+            f"board {game.board.name}: some {render.count(guess)} states are too many to solve "
+            f"before a play{smaller}{table}"
+        )
     graph = Graph(game, max_states=max_states)
     try:
         graph.solve(root.reshape(1, -1))
     except SearchLimitError as error:
-        where = render.fields(game.describe(root))
-        inside = isinstance(game, TieredGame) and game.why_outside(root) is None
-        command = f"luckbase solve {file}" + ("" if inside else f" --from {where}")
-        raise SearchLimitError(
-            f"{error}; give a state nearer the end, or solve a table first: {command}"
-        ) from None
+        raise SearchLimitError(f"{error}; give a state nearer the end, or {table}") from None
 
     def look(states: Ints) -> Floats:
         numbers = graph.look_up(pack_all(game.bits, states))
@@ -142,4 +171,4 @@ def _search(game: Game, file: str, root: Ints, max_states: int) -> Worth:
         values: Floats = graph.values[numbers]
         return values
 
-    return Worth(look, 0.0, game.field_count)
+    return Worth(look, graph.error, game)

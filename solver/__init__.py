@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from solver.board import Board
-    from solver.game import Game, TieredGame
+    from solver.game import Game
+    from solver.tiered import TieredGame
 
 __all__ = ["load_board", "load_game", "load_tiered_game", "source_hash"]
 
@@ -59,7 +60,7 @@ def load_game(board: Board) -> Game:
 def load_tiered_game(board: Board) -> TieredGame[Any]:
     """The same for a game that a full table can be solved of. Raises BoardError where it is not."""
     from solver.errors import BoardError
-    from solver.game import TieredGame
+    from solver.tiered import TieredGame
 
     game = load_game(board)
     if not isinstance(game, TieredGame):

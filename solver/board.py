@@ -12,25 +12,24 @@ sentence.
 The canonical form is the board as JSON, sorted, with every default written out. It holds what can
 change values or the rows of a table and nothing else: not the title, the comments, the name, nor
 the order of keys. Two boards with one canonical form are one board; `board_hash` is its SHA-256.
+(`solver.identity`: without what says only how far a table goes.)
 """
 
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 from pydantic_core import PydanticCustomError
 
 from solver.errors import BoardError, OptionError
 from solver.games import GAMES, board_class
-
-# A board is some 3 kB; tomllib takes time quadratic in the length of a key.
-MAX_BYTES = 30_000
+from solver.toml_file import cut, read_toml, show_path
 
 Location = tuple[str | int, ...]  # the keys (text) and list positions (from 0) that lead to a value
 
@@ -41,15 +40,45 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+@dataclass(frozen=True)
+class Source:
+    """Where a board was read: the file's absolute path, and the options that `--set` changed."""
+
+    file: str
+    settings: dict[str, str]
+
+
 class Board(Section):
     """What every board has. A game subclasses it with `game: Literal[...]` and its own sections.
 
-    The sections `rules` and `solve` hold the options, which `--set name=value` may change.
+    The sections `rules` and `solve` hold the options, which `--set name=value` may change. Boards
+    are equal if what stands in them is, wherever they were read.
     """
+
+    reach: ClassVar[frozenset[str]] = frozenset()
+    """Options that say how far a table goes and change no payoff."""
 
     game: str
     name: str  # the stem of the file; not a key in it
     title: str = ""
+    _source: Source | None = PrivateAttr(default=None)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self.__dict__.values()))
+
+    @property
+    def source(self) -> Source | None:
+        """Where the board was read; None where it was made in another way."""
+        return self._source
+
+    def read_from(self, source: Source | None) -> Self:
+        """The same board, with where it was read."""
+        found = self.model_copy()
+        found._source = source
+        return found
 
     @classmethod
     def options(cls) -> dict[str, Location]:
@@ -78,8 +107,8 @@ def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
     Raises BoardError for a file or a board that is not right, OptionError for a setting that is
     not: one sentence either way, whatever bytes the file holds.
     """
-    where = _show_path(path)
-    data = _read_toml(path, where)
+    where = show_path(path)
+    data = read_toml(path, where)
     try:
         model = _model(data)
     except _Fault as fault:
@@ -88,12 +117,13 @@ def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
     for option, text in settings.items():
         changed = _with_setting(changed, model, option, text)
     try:
-        return _validated(model, path.stem, changed)
+        board = _validated(model, path.stem, changed)
+        return board.read_from(Source(str(path.absolute()), dict(settings)))
     except _Fault as fault:
         sentence, location = str(fault), fault.location
     asked = location in [model.options()[option] for option in settings]
     if asked or (settings and _is_right(model, path.stem, data)):
-        said = " ".join(f"--set {name}={_cut(text, 30)}" for name, text in settings.items())
+        said = " ".join(f"--set {name}={cut(text, 30)}" for name, text in settings.items())
         raise OptionError(f"{where} with {said}: {sentence}")
     raise BoardError(f"{where}: {sentence}")
 
@@ -114,14 +144,14 @@ def board_hash(board: Board) -> str:
 
 
 def board_from_canonical(name: str, form: Mapping[str, Any]) -> Board:
-    """The board called `name` from its canonical form, as a table's manifest holds it (no title).
+    """The board called `name` from its canonical form, as a table's ledger holds it (no title).
 
     Raises BoardError where the form is not a board, as after an edit by hand.
     """
     try:
         return _validated(_model(form), name, form)
     except _Fault as fault:
-        raise BoardError(f"board {_cut(name, 60)}: {fault}") from None
+        raise BoardError(f"board {cut(name, 60)}: {fault}") from None
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -150,15 +180,15 @@ def show(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return repr(_cut(value, 60))
+        return repr(cut(value, 60))
     if isinstance(value, int) and abs(value) >= 10**30:
         return "a number of more than 30 digits"  # Python refuses to print very long ones
     if isinstance(value, Mapping):
         return "a table"
     if isinstance(value, list | tuple):
         parts = ["…" if isinstance(part, Mapping | list | tuple) else show(part) for part in value]
-        return _cut(f"[{', '.join(parts)}]", 60)
-    return "nothing" if value is None else _cut(str(value), 60)
+        return cut(f"[{', '.join(parts)}]", 60)
+    return "nothing" if value is None else cut(str(value), 60)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -176,50 +206,6 @@ class _Fault(Exception):
     def __init__(self, sentence: str, location: Location = (), place: str = "") -> None:
         super().__init__(f"{place}: {sentence}" if place else sentence)
         self.location = location
-
-
-def _read_toml(path: Path, where: str) -> dict[str, Any]:
-    """The file's TOML. Raises BoardError in one sentence, with the line where there is one."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-    except IsADirectoryError:
-        raise BoardError(f"{where}: is a directory; name the board file in it") from None
-    except FileNotFoundError:
-        raise BoardError(f"{where}: no such file{_sibling(path)}") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise BoardError(f"{where}: cannot be read: {_cut(reason, 100)}") from None
-    if len(raw) > MAX_BYTES:
-        raise BoardError(f"{where}: is larger than {MAX_BYTES} bytes, too large for a board file")
-    try:
-        return tomllib.loads(raw.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise BoardError(f"{where}: line {line}: is not UTF-8 text; save it as UTF-8") from None
-    except RecursionError:
-        raise BoardError(f"{where}: is nested too deeply for a board file") from None
-    except ValueError as error:  # tomllib's own errors, and numbers of thousands of digits
-        raise BoardError(f"{where}: {_toml_fault(str(error))}") from None
-
-
-def _toml_fault(message: str) -> str:
-    """tomllib's message with its line in front: "line 3: not TOML: ... (column 6)"."""
-    found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
-    if found:
-        reason, line, column = found.groups()
-        return f"line {line}: not TOML: {_cut(reason, 100)} (column {column})"
-    return f"not TOML: {_cut(message, 100)}"
-
-
-def _sibling(path: Path) -> str:
-    """A clause naming the board files beside `path` that have nearly its name, or nothing."""
-    try:
-        beside = [file.name for file in sorted(path.parent.glob("*.toml"))]
-    except (OSError, ValueError):
-        return ""
-    close = get_close_matches(path.name, beside, n=1)
-    return f"; did you mean {_show_path(path.parent / close[0])}?" if close else ""
 
 
 def _model(data: Mapping[str, Any]) -> type[Board]:
@@ -356,16 +342,3 @@ def _sorted(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value, key=_in_order)}
     return value
-
-
-def _show_path(path: Path) -> str:
-    """The path as a sentence names it, on one line."""
-    text = str(path)
-    return text if text.isprintable() else _cut(ascii(text), 200)
-
-
-def _cut(text: str, most: int) -> str:
-    """`text` on one line of printable characters, at most `most` long."""
-    line = " ".join(text.split())
-    line = "".join(char if char.isprintable() else "?" for char in line)
-    return line if len(line) <= most else line[: most - 1] + "…"

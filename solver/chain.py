@@ -19,6 +19,7 @@ from solver.errors import SearchLimitError, StateError
 from solver.game import DECISION, JOINT, SIMULTANEOUS, Floats, Game, Ints
 from solver.graph import Fixed
 from solver.keys import Keys, Numbering, pack_all, unpack_all
+from solver.visits import NeverEnds, visits
 from solver.walk import JOINTLY, MIXED
 
 Decider = Callable[[Game, int, Ints, list[Ints]], list[Floats]]
@@ -26,8 +27,6 @@ Decider = Callable[[Game, int, Ints, list[Ints]], list[Floats]]
 
 PIECE = 20_000
 """States expanded at a time."""
-REST = 1e-14
-"""Plays that are left out of `Chain.reach`: their chance."""
 MOST_STATES = 20_000_000
 
 
@@ -75,16 +74,13 @@ class Chain:
 
         Raises StateError where plays do not end.
         """
-        total = np.zeros(len(self.keys))
-        mass: Floats = np.zeros(len(self.keys))
-        mass[0] = 1.0
-        for _ in range(100_000):
-            total += mass
-            flow = mass[self.owners] * self.chances
-            mass = np.bincount(self.children, flow, len(self.keys)).astype(np.float64)
-            if mass.sum() <= REST:
-                return total
-        raise StateError("with these agents a play may never end")
+        try:
+            return visits(self.first, self.children, self.chances)
+        except NeverEnds as error:
+            state = self.game.describe(self.states(np.array([error.number]))[0])
+            raise StateError(
+                f"with these agents a play may never end: once at {state} it goes round for ever"
+            ) from None
 
 
 Piece = tuple[Any, ...]

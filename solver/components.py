@@ -16,6 +16,7 @@ the middle of the two and keeps their gap (`Graph.gaps`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numba as nb
@@ -29,7 +30,7 @@ from solver.errors import StateError
 from solver.fixed_point import FixedPoint
 from solver.game import SIMULTANEOUS, Floats, Ints
 from solver.keys import pack_all
-from solver.walk import MIXED, UNDECIDED, choose_by_bounds
+from solver.walk import MIXED, UNDECIDED, choose_by_bounds, margin_of
 
 if TYPE_CHECKING:
     from solver.graph import Graph
@@ -77,9 +78,23 @@ def eliminate(matrix, right):
     return True
 
 
-def solve_component(graph: Graph, members: NDArray[np.int32]) -> tuple[Floats, Ints, float]:
-    """(values (m, columns), best actions (m,), gap of the bounds) of the members, sorted by key, of
-    one component.
+@dataclass(frozen=True)
+class Component:
+    """The m members of a component, solved.
+
+    values: float64 (m, columns). best: int64 (m,), margins: float64 (m,), actors: int8 (m,), as
+    `Graph` has them. gap: of the bounds.
+    """
+
+    values: Floats
+    best: Ints
+    margins: Floats
+    actors: NDArray[np.int8]
+    gap: float
+
+
+def solve_component(graph: Graph, members: NDArray[np.int32]) -> Component:
+    """Solve the members, sorted by key, of one component.
 
     All else below them is solved in `graph`. Raises StateError for what is not covered.
     """
@@ -92,6 +107,8 @@ def solve_component(graph: Graph, members: NDArray[np.int32]) -> tuple[Floats, I
     place = {int(x): i for i, x in enumerate(members)}
     local = np.array([place.get(int(y), -1) for y in children[kept]])
     rewards = edges.rewards[kept]
+    margins = np.full(len(members), np.nan)
+    actors = np.where(best == MIXED, 0, edges.actors + 1).astype(np.int8)
     if not choice and len(members) <= MOST_LINEAR:
         matrix, right = np.eye(len(members)), np.zeros((len(members), graph.columns))
         paid = np.tile(rewards, graph.columns // game.players)
@@ -107,7 +124,7 @@ def solve_component(graph: Graph, members: NDArray[np.int32]) -> tuple[Floats, I
                 f"{game.describe(graph.states(members[:1])[0])} lies on a cycle that play may "
                 "never leave, so its payoff is not defined"
             )
-        return right, best, 0.0
+        return Component(right, best, margins, actors, 0.0)
     outside, which = np.unique(children[kept][local < 0], return_inverse=True)
     local[local < 0] = len(members) + which
     # What a policy has fixed is one lottery: its edges are one action.
@@ -124,8 +141,8 @@ def solve_component(graph: Graph, members: NDArray[np.int32]) -> tuple[Floats, I
     if choice:
         whole = np.concatenate([values, known])
         order = np.where(local >= 0, local, 0)
-        _choose(graph, edges, kept, owner, acts, whole[order], best)
-    return values, best, found.gap
+        _choose(graph, edges, kept, owner, acts, whole[order], best, margins)
+    return Component(values, best, margins, actors, found.gap)
 
 
 def _certified(
@@ -152,9 +169,17 @@ def _certified(
 
 
 def _choose(
-    graph: Graph, edges: Edges, kept: Ints, owner: Ints, acts: Ints, below: Floats, best: Ints
+    graph: Graph,
+    edges: Edges,
+    kept: Ints,
+    owner: Ints,
+    acts: Ints,
+    below: Floats,
+    best: Ints,
+    margins: Floats,
 ) -> None:
-    """Write the best actions where there is a choice, from the values (k, columns) of children."""
+    """Write the best actions and their margins where there is a choice, from the values (k,
+    columns) of children."""
     players = graph.game.players
     paid = edges.weights[kept, None] * (
         np.tile(edges.rewards[kept], below.shape[1] // players) + below
@@ -174,6 +199,9 @@ def _choose(
         if graph.bounds:
             taken = int(choose_by_bounds(len(own), taken, actor, graph.tolerance, own, out))
         best[i] = acts[at[here]][taken] if taken >= 0 else UNDECIDED
+        if taken >= 0:
+            upper = actor + own.shape[1] - players
+            margins[i] = margin_of(len(own), taken, actor, upper, own)
 
 
 def _fixed(graph: Graph, members: NDArray[np.int32], edges: Edges) -> tuple[Floats, Ints, bool]:

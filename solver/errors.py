@@ -6,10 +6,12 @@
     │   ├── StateError             a state: a field, its value, or its place in the game
     │   ├── OptionError            an option, of the command line or of a board, or its value
     │   ├── SearchLimitError       a search met more states than it was allowed
-    │   └── MemoryLimitError       what was asked for does not fit in what was allowed
+    │   ├── MemoryLimitError       what was asked for does not fit in the memory it was allowed
+    │   └── DiskLimitError         what was asked for does not fit on the disk
     ├── TableError                 a table on disk is not what it should be (exit code 1)
     │   ├── MissingTableError      it is not there, or not complete
-    │   └── CorruptTableError      it is there, and its bytes are not what the manifest says
+    │   ├── CorruptTableError      it is there, and its bytes are not what the ledger says
+    │   └── StaleTableError        its board has changed since, and only a fresh one will do
     ├── WorkerError                workers died and died again (exit code 1)
     └── DisagreementError          two solutions of one state differ (exit code 1)
 
@@ -45,7 +47,11 @@ class OptionError(RequestError):
 
 
 class MemoryLimitError(RequestError):
-    """What was asked for does not fit in the memory or on the disk that it was allowed."""
+    """What was asked for does not fit in the memory that it was allowed."""
+
+
+class DiskLimitError(RequestError):
+    """What was asked for does not fit on the disk where it was to go."""
 
 
 class SearchLimitError(RequestError):
@@ -61,7 +67,11 @@ class MissingTableError(TableError):
 
 
 class CorruptTableError(TableError):
-    """The table is there and its files are not what its manifest says."""
+    """The table is there and its files are not what its ledger says."""
+
+
+class StaleTableError(TableError):
+    """The table's board has changed since it was solved, and only a fresh table was asked for."""
 
 
 class WorkerError(LuckbaseError):

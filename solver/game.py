@@ -40,7 +40,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import types
@@ -48,6 +49,7 @@ from numpy.typing import NDArray
 
 from solver.board import Board
 from solver.charting import Heatmap, Kind, Listing, Look, Wanted
+from solver.coded import Coded, coded_sets
 from solver.errors import OptionError
 
 Ints = NDArray[np.int64]
@@ -67,8 +69,6 @@ SUCCESSORS_TYPE = types.int64(
     types.float64[:, ::1],
     types.int64[::1],
 )
-
-T = TypeVar("T")
 
 
 class Stopped(Exception):
@@ -100,6 +100,8 @@ class Game(ABC):
     bits: Ints
     """int64 (fields,): bits that hold each number of every state that a search can meet; at most 64
     in all (`solver.keys`)."""
+    sets: ClassVar[frozenset[str]] = frozenset()
+    """The fields, of one column each, that are sets of numbers from 1, number k being bit k - 1."""
     tie_tolerance: ClassVar[float]
     """Actions closer than this are tied; the earlier one is taken."""
     payoff_range: tuple[float, float] = (0.0, 1.0)
@@ -110,8 +112,6 @@ class Game(ABC):
     """Whether an edge can pay anything; where not, `rewards` are written at the end only."""
     equally_likely: int = 0
     """So many equally likely outcomes has every chance event (36 rolls); 0 where it is not so."""
-    payoff_name: str = "chance to win"
-    """What a payoff is, for people."""
 
     def __init__(self, board: Board) -> None:
         self.board = board
@@ -220,9 +220,28 @@ class Game(ABC):
         return actions
 
     def plain(self) -> Game:
-        """The game with the same payoffs whose states are the first fields of this one's, where the
-        last ones (what agents look at) change no value; this game where there are none such."""
+        """The game with the same payoffs whose states leave out what changes no value (what agents
+        look at), as its `simplify` does; this game where there is nothing such."""
         return self
+
+    def detailed(self) -> Game:
+        """The game, with this one for its `plain`, whose states say all that a person at the table
+        sees; this game where nothing is left out."""
+        return self
+
+    def simplify(self, states: Ints) -> Ints:
+        """The states (n, fields) of this game with the payoffs of states of one it is `plain` of:
+        the first fields."""
+        return np.ascontiguousarray(states[:, : self.field_count])
+
+    def as_seen_by(self, player: int, state: Ints) -> Ints:
+        """A state (fields,) in the words of a player, from 0, of two who choose at once: with
+        himself as the first; the way back as well."""
+        return state
+
+    def states_below(self, state: Ints) -> float | None:
+        """About how many states a search from a state (fields,) meets; None if that is unknown."""
+        return None
 
     def shard_keys(self, states: Ints) -> Ints:
         """int64 (n,): states (n, fields) with the same number go to one shard of a search.
@@ -244,6 +263,19 @@ class Game(ABC):
 
     # --- what follows from the above ---------------------------------------------------------
 
+    def table_columns(self, states: Ints) -> dict[str, NDArray[np.int32] | Coded]:
+        """The columns of states (n, fields) as a table has them: `state_columns`, sets as text."""
+        return {
+            name: coded_sets(column) if name in self.sets else column
+            for name, column in self.state_columns(states).items()
+        }
+
+    @cached_property
+    def payoff_name(self) -> str:
+        """What a payoff is, for people; a game may set its own."""
+        chance = self.payoff_range == (0.0, 1.0) and not self.pays
+        return "chance to win" if chance else "payoff"
+
     @property
     def field_count(self) -> int:
         """Numbers in a state."""
@@ -257,115 +289,3 @@ class Game(ABC):
             for name, length in self.fields
             for i in range(length)
         )
-
-
-class TieredGame(Game, Generic[T]):
-    """A game that lays its states out in tiers, so that a full table of it can be solved.
-
-    `T` is the game's type of tier (hashable, ordered).
-    """
-
-    payoff_type: ClassVar[type[np.floating[Any]]] = np.float32
-    """How a table stores payoffs: float32 or float64."""
-
-    @abstractmethod
-    def tiers(self) -> Sequence[T]:
-        """Every tier of the full table, children first, such that walking it needs few at once."""
-
-    @abstractmethod
-    def children(self, tier: T) -> Sequence[T]:
-        """The tiers of the table that `tier` reads."""
-
-    @abstractmethod
-    def tier_number(self, tier: T) -> int:
-        """The tier as a number below 2**24, the same whatever the frontier; part of the key."""
-
-    @abstractmethod
-    def tier_fields(self, tier: T) -> dict[str, int]:
-        """The columns that are constant in the tier, in order: they name its folder. Every tier of
-        a game has the same ones; none where the game is one tier, which then needs no folder."""
-
-    @abstractmethod
-    def tier_name(self, tier: T) -> str:
-        """A short name for people."""
-
-    @abstractmethod
-    def shape(self, tier: T) -> tuple[int, ...]:
-        """The shape of the tier's payoffs as the kernel keeps them: float64."""
-
-    @abstractmethod
-    def rows(self, tier: T) -> int:
-        """How many states the tier has."""
-
-    @abstractmethod
-    def block_rows(self, tier: T) -> int:
-        """Rows that a row group of the table should hold a multiple of (columns repeat in it)."""
-
-    def take_tally(self, tier: T, part: int) -> dict[str, float]:
-        """What `solve_tier` counted of a part that it has just solved in this process, by name;
-        names that begin with "worst" are maxima, the others sums. Taken once."""
-        return {}
-
-    def tier_seconds(self, tier: T) -> float:
-        """Predicted seconds of one core in `solve_tier` for all parts; 18 ns a row if not known."""
-        return 18e-9 * self.rows(tier)
-
-    def compile(self) -> None:
-        """Compile what `solve_tier` and the tables need, if this machine has not yet."""
-
-    def parts(self, tier: T) -> Sequence[tuple[int, int]]:
-        """The rows [start, stop) of each part of the tier that one worker is handed; all rows.
-
-        A tier of several parts keeps its payoffs with the row as the first axis of `shape`; parts
-        begin on block bounds and do not depend on the number of workers.
-        """
-        return ((0, self.rows(tier)),)
-
-    @abstractmethod
-    def solve_tier(
-        self,
-        tier: T,
-        out: Floats,
-        fetch: Callable[[T], Floats],
-        stop: Callable[[], bool],
-        part: int = 0,
-    ) -> float:
-        """Fill `out` from the child tiers; `fetch(child)` has `shape(child)`.
-
-        `out` has `shape(tier)`, or for one of several parts that part's rows only. Returns a bound
-        on |out - exact|: what float64 sums lose, or the gap of a certified fixed point.
-
-        Raises Stopped soon after `stop()` turns true.
-        """
-
-    @abstractmethod
-    def payoff_rows(
-        self, tier: T, payoffs: Floats, start: int, stop: int
-    ) -> list[NDArray[np.floating[Any]]]:
-        """Rows [start, stop) of what `solve_tier` left in `out`, a column of `payoff_type` a
-        player; start and stop on block bounds, counted from the part's first row."""
-
-    @abstractmethod
-    def state_rows(self, tier: T, start: int, stop: int) -> dict[str, NDArray[np.int32]]:
-        """The state columns that are not constant, of rows [start, stop), in people's units."""
-
-    @abstractmethod
-    def locate(self, states: Ints) -> tuple[Ints, Ints]:
-        """(tier number, row) of states (n, fields); tier -1 where a state is over."""
-
-    def swapped(self, states: Ints) -> NDArray[np.bool_]:
-        """(n,) whether the row of a state (`locate`) holds the payoffs of a game of two with the
-        players swapped."""
-        return np.zeros(len(states), bool)
-
-    @abstractmethod
-    def states_at(self, tier: T, rows: Ints) -> Ints:
-        """The states, int64 (n, fields), at rows of a tier; the inverse of `locate`."""
-
-    @abstractmethod
-    def why_outside(self, state: Ints) -> str | None:
-        """Why the full table does not hold a canonical state, after "is"; None if it does."""
-
-    def tier_of_number(self) -> dict[int, T]:
-        """The table's tiers by number."""
-        return {self.tier_number(tier): tier for tier in self.tiers()}

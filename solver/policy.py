@@ -10,8 +10,8 @@ with P(x, y) the chance of going from x to y, p the player who acts at x and q* 
 from there on. A player without a policy (`BEST_RESPONSE`) maximises against the others: backward
 induction with their states averaged. For one player, value lost = sum of R(x) regret(x).
 
-Only what the profile can come to is expanded. Values are exact as `solver.graph` is; R is summed
-play by play, to a rest of `REST` where a game has cycles.
+Only what the profile can come to is expanded. Values are exact as `solver.graph` is, R as
+`solver.visits`.
 
 Source: Puterman, Markov Decision Processes, 4.2 and 5.1; Kakade and Langford (2002), lemma 6.1.
 """

@@ -30,7 +30,7 @@ _i2, _f3, _n1, _n2 = (
     types.int32[::1],
     types.int32[:, ::1],
 )
-_u2, _b1 = types.uint64[:, ::1], types.uint8[::1]
+_u2, _c1 = types.uint64[:, ::1], types.int8[::1]
 
 OVER, UNDECIDED, MIXED, KNOWN, NEW, OPEN, EXPANDED = -1, -2, -3, -4, -5, -6, -7
 """Instead of a best action: the game is over; the bounds do not separate; a mixed strategy; given
@@ -72,6 +72,19 @@ def choose_by_bounds(groups, sure, actor, tolerance, q, out):
     return -1
 
 
+@nb.njit(
+    types.float64(types.int64, types.int64, types.int64, types.int64, _f2), cache=True, nogil=True
+)
+def margin_of(groups, best, lower, upper, q):
+    """What the second best action would cost the one who acts, at least 0: q (groups, columns) of
+    the best in column `lower`, less the greatest of the others in column `upper`."""
+    second = -np.inf
+    for g in range(groups):
+        if g != best and q[g, upper] > second:
+            second = q[g, upper]
+    return max(q[best, lower] - second, 0.0)
+
+
 @nb.njit(SOLVE_GAME, cache=True, nogil=True)
 def no_matrix_games(a, rows, columns, dominance, x, y, work):
     """In the place of `simplex.solve_game` for games whose players never choose at once."""
@@ -106,19 +119,21 @@ def meet(solve_game, groups, base, actions, q, out):
 @nb.njit(
     types.int64(
         _matrix, types.int64, types.int64, types.int64, types.int64, types.boolean, types.float64,
-        _n1, _f1, _i1, _f2, _f2, _f2, _f1,
+        _n1, _f1, _i1, _f2, _f2, _f2, _f1, types.int64, _f1,
     ),
     cache=True, nogil=True,
 )  # fmt: skip
 def back_up(
     solve_game, base, n, actor, columns, pays, tolerance,
-    children, weights, actions, rewards, rows, q, out,
+    children, weights, actions, rewards, rows, q, out, x, margins,
 ):  # fmt: skip
-    """One step of the Bellman equation for a state whose n edges stand from `base` on; returns its
+    """One step of the Bellman equation for state x, whose n edges stand from `base` on; returns its
     best action.
 
     rows float64 (states, 1 + columns): the key, then one column a player, or two (module
     docstring). The payoff is written to `out` (columns,). q: scratch, float64 (edges, columns).
+    Where one player chooses, `margins[x]` becomes what the second best action would cost him; with
+    bounds, the best one's lower payoff less the greatest upper one of the others, if it is called.
     """
     players = rewards.shape[1]
     groups, k, stop = 0, base, base + n
@@ -156,10 +171,13 @@ def back_up(
     if groups == 1:
         return best_action
     if columns == players:
+        if actor >= 0:
+            margins[x] = margin_of(groups, best, actor, actor, q)
         return best_action
     decided = choose_by_bounds(groups, best, actor, tolerance, q, out)
     if decided < 0:
         return UNDECIDED
+    margins[x] = margin_of(groups, decided, actor, players + actor, q)
     k = base
     for _ in range(decided):
         action = actions[k]
@@ -209,14 +227,14 @@ def fold(n, first, policy, acts, below, chances, chosen, paid):
 @nb.njit(
     types.int64(
         _game, _matrix, _i1, _f1, _i1, types.boolean, types.float64, types.int64, _i1, _n1,
-        _n1, _u2, _f2, _i1, _n1, _n1, _n2, _n1, _f1, _i1, _f2, _i2, _f1, _i1, _f2, _i1, _f1,
-        _i1, _i1,
+        _n1, _u2, _f2, _i1, _f1, _c1, _n1, _n1, _n2, _n1, _f1, _i1, _f2, _i2, _f1, _i1, _f2, _i1,
+        _f1, _i1, _i1,
     ),
     cache=True, nogil=True,
 )  # fmt: skip
 def walk(
     successors, solve_game, ints, reals, bits, pays, tolerance, budget, at, roots, slots, keys,
-    rows, best, stack, path, frames, children, weights, actions, rewards,
+    rows, best, margins, actors, stack, path, frames, children, weights, actions, rewards,
     below, chances, chosen, paid, policy_first, policy, acts, takers,
 ):  # fmt: skip
     """Walk on from `at` until all roots are solved, or there is something to do first:
@@ -227,7 +245,8 @@ def walk(
     `keys` and `rows` are one memory as uint64 and as float64: the key, then the payoffs, NaN until
     the state is solved. `best`: the best action, or why there is none, or of a state expanded and
     not visited EXPANDED minus twice its frame, or of one on the path OPEN minus twice its place in
-    the order of visits. `path`: the frames of the path. Frame f has its edges from f * (most edges)
+    the order of visits. `margins`, `actors`: `back_up`'s, and who acts, from 1; NaN and 0 until the
+    state is solved. `path`: the frames of the path. Frame f has its edges from f * (most edges)
     on. Nothing is sliced here: a slice costs two atomic counts.
     """
     depth, count, clock, height = at[DEPTH], at[COUNT], at[CLOCK], at[HEIGHT]
@@ -347,8 +366,9 @@ def walk(
                 break
             best[x] = back_up(
                 solve_game, base, frames[f, SIZE], frames[f, ACTOR], columns, pays, tolerance,
-                children, weights, actions, rewards, rows, q, out,
+                children, weights, actions, rewards, rows, q, out, x, margins,
             )  # fmt: skip
+            actors[x] = max(frames[f, ACTOR], -1) + 1
             for c in range(columns):
                 rows[x, 1 + c] = out[c]
             height -= 1

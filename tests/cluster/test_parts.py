@@ -12,8 +12,7 @@ import pytest
 import cluster
 import solver
 from cluster import driver
-from cluster.manifest import read_manifest
-from cluster.probe import TierTable
+from cluster.table.tiers import TierPart
 from cluster.verify import check_files, check_residuals
 from solver.errors import StateError
 from solver.games.goofspiel import tiers
@@ -53,13 +52,13 @@ def test_parts_give_the_same_rows_as_whole_tiers(
 ) -> None:
     board = solver.load_board(POINTS, cards=7)
     table = cluster.solve(board, results=tmp_path, workers=workers).table
-    assert len(read_manifest(table).files) > 12
+    assert len(list(table.rglob("*.parquet"))) > 12
     states, values = payoffs(table)
     wanted, exact = payoffs(whole)
     assert (states == wanted).all()
     assert values.tobytes() == exact.tobytes()
     with cluster.open_table(table) as opened:
-        assert isinstance(opened, TierTable)
+        assert isinstance(opened.full, TierPart)
         assert check_files(opened) == []
         assert check_residuals(opened, 500).worst < 1e-12
     assert not (table / "scratch").exists()
@@ -143,7 +142,7 @@ def test_what_is_no_state_is_one_sentence(whole: Path, words: dict[str, str], sa
 
 
 def test_a_table_plays_both_sides_of_a_turned_card(whole: Path) -> None:
-    from cluster.answer import policy_of
+    from cluster.table.table import policy_of
     from solver.policy import evaluate_profile
 
     with cluster.open_table(whole) as table:

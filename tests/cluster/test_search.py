@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,15 +19,16 @@ from hypothesis import strategies as st
 import cluster
 import solver
 from cluster import cut as cutting
-from cluster import store
 from cluster.above import answer_by_search
 from cluster.compare import compare
-from cluster.keytable import CUT, GIVEN, KeyTable
-from cluster.manifest import read_manifest
 from cluster.merge import PayoffTable, merge, read_shard, write_shard
 from cluster.search import Searched
-from cluster.staleness import why_stale
+from cluster.table.find import why_stale
+from cluster.table.keyed import CUT, GIVEN, KeyPart
+from cluster.table.ledger import read_ledger
+from cluster.table.storage import Folder
 from cluster.verify import check_files, check_residuals
+from cluster.worker import solved_rows
 from solver.errors import (
     CorruptTableError,
     DisagreementError,
@@ -59,8 +61,13 @@ def search(results: Path, roots: Ints | None = None, **how: object) -> Searched:
     return cluster.solve_below(game.board, start, results=results, **how)  # type: ignore[arg-type]
 
 
+def file_of(solved: Searched) -> Path:
+    (found,) = solved.table.rglob("*.parquet")
+    return found
+
+
 def digest(solved: Searched) -> str:
-    return hashlib.sha256(store.tier_file(solved.table, "").read_bytes()).hexdigest()
+    return hashlib.sha256(file_of(solved).read_bytes()).hexdigest()
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +112,7 @@ def test_several_roots_are_one_table_and_their_order_and_repeats_do_not_matter(
     one = search(tmp_path / "a", roots)
     other = search(tmp_path / "b", roots[[2, 0, 1, 1]])
     assert digest(one) == digest(other)
-    assert one.manifest.roots is not None and len(one.manifest.roots.start) == 3
+    assert one.goal.roots is not None and len(one.goal.roots.start) == 3
     reference = reference_of(game)
     with cluster.open_table(one.table) as table:
         for root in roots:
@@ -138,22 +145,23 @@ def test_a_killed_search_goes_on_from_its_shards(once: Searched, tmp_path: Path)
     process.send_signal(signal.SIGKILL)
     process.wait()
     table = next(tmp_path.glob("*/*/*"))
-    left = read_manifest(table)
+    left = read_ledger(Folder(table), table)
     assert not left.complete and len(left.shards) >= 2
     with pytest.raises(MissingTableError, match="solve again to go on"):
         cluster.open_table(table).probe(tiny().parse(START)[None])
     solved = search(tmp_path, workers=2, depth=4)
     assert digest(solved) == digest(once)
-    assert solved.manifest.complete and not solved.manifest.shards
+    assert solved.ledger.complete and not solved.ledger.shards
+    assert not list(table.glob("shards/*"))
 
 
 def test_a_search_that_is_there_is_left_alone_and_force_makes_it_anew(
     once: Searched, tmp_path: Path
 ) -> None:
     first = search(tmp_path)
-    stamp = store.tier_file(first.table, "").stat().st_mtime_ns
+    stamp = file_of(first).stat().st_mtime_ns
     again = search(tmp_path)
-    assert again.states == 0 and store.tier_file(again.table, "").stat().st_mtime_ns == stamp
+    assert again.states == 0 and file_of(again).stat().st_mtime_ns == stamp
     forced = search(tmp_path, force=True)
     assert forced.states == first.states and digest(forced) == digest(once)
 
@@ -215,19 +223,49 @@ def test_any_partition_merges_to_the_same_union(parts: list[list[int]]) -> None:
     assert (union.values[:, 0] == np.sin(union.keys)).all()
 
 
+def test_margins_and_who_acts_go_with_their_states_and_start_no_quarrel() -> None:
+    keys, best, status = np.array([7, 2, 4], np.uint64), np.array([1, 0, 2]), np.zeros(3, np.uint8)
+    margin, actor = np.array([0.5, np.nan, 0.25]), np.array([2, 0, 3], np.int8)
+    one = PayoffTable(keys, np.ones((3, 3)), best, status, None, margin, actor)
+    two = PayoffTable(keys[1:], np.ones((2, 3)), best[1:], status[1:])
+    assert np.isnan(two.margin).all() and two.actor.tolist() == [0, 0]
+    union, again = merge(tiny(), [one, two])
+    assert again == 2 and union.keys.tolist() == [2, 4, 7]
+    assert union.actor.tolist() == [0, 3, 2]
+    np.testing.assert_array_equal(union.margin, [np.nan, 0.25, 0.5])
+
+
+def test_the_rows_of_a_search_have_margins_and_who_acts() -> None:
+    game = tiny()
+    graph = Graph(game)
+    graph.solve(game.parse(START)[None])
+    rows = solved_rows(graph)
+    at = graph.look_up(rows.keys)
+    assert (rows.actor == graph.actors[at]).all() and (rows.actor > 0).all()
+    np.testing.assert_array_equal(rows.margin, graph.margins[at])
+    assert (rows.margin > 0).any() and np.isnan(rows.margin).any()
+
+
 def test_a_shard_on_disk_reads_back_and_damage_is_a_sentence(tmp_path: Path) -> None:
     table = PayoffTable(
         np.array([3, 5], np.uint64), np.array([[0.1, 0.2], [0.3, 0.4]]), np.array([1, -2]),
-        np.array([0, 2], np.uint8),
+        np.array([0, 2], np.uint8), np.array([0.0, 1e-9]), np.array([0.25, np.nan]),
+        np.array([2, 0], np.int8),
     )  # fmt: skip
-    path = tmp_path / "shard.arrow"
-    write_shard(table, path)
-    back = read_shard(path)
-    for name in ("keys", "values", "best", "status"):
+    storage = Folder(tmp_path)
+    path, size, sha256 = write_shard(storage, "one", table)
+    assert path.stat().st_size == size
+    storage.put("shards/one.arrow", path)
+    back = read_shard(storage, "one", sha256)
+    for name in ("keys", "values", "best", "status", "gap", "actor"):
         assert (getattr(back, name) == getattr(table, name)).all()
-    path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(CorruptTableError):
-        read_shard(path)
+        assert getattr(back, name).dtype == getattr(table, name).dtype
+    np.testing.assert_array_equal(back.margin, [0.25, np.nan])
+    whole = (tmp_path / "shards" / "one.arrow").read_bytes()
+    for wrong in (whole[:100], whole[:300] + bytes([whole[300] ^ 1]) + whole[301:]):
+        storage.put("shards/one.arrow", wrong)
+        with pytest.raises(CorruptTableError):
+            read_shard(storage, "one", sha256)
 
 
 # --- against the full table -----------------------------------------------------------------------
@@ -237,7 +275,7 @@ def test_a_shard_on_disk_reads_back_and_damage_is_a_sentence(tmp_path: Path) -> 
 def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     board = solver.load_board(TINY, frontier=2)
     results = tmp_path_factory.mktemp("full")
-    return cluster.solve(board, results=results, board_file=str(TINY)).table
+    return cluster.solve(board, results=results).table
 
 
 def test_search_and_table_agree_on_every_state_they_share(once: Searched, full: Path) -> None:
@@ -263,15 +301,17 @@ def test_a_search_may_end_at_a_tables_frontier(once: Searched, full: Path, tmp_p
     solved = cluster.solve_below(game.board, roots, using=full, results=tmp_path)
     assert 0 < solved.states < once.states / 2
     with cluster.open_table(solved.table) as short, cluster.open_table(once.table) as whole:
-        assert isinstance(short, KeyTable)
+        (part,) = short.parts
+        assert isinstance(part, KeyPart)
         assert np.abs(short.probe(roots) - whole.probe(roots)).max() < 3.1e-8
         assert short.error > 2.9e-8
         assert check_files(short) == []
         assert check_residuals(short, None).worst < 1e-12
-        status = short._file.read(columns=["status"])["status"].to_numpy()
+        read = pq.read_table(file_of(solved), partitioning=None)
+        status = read["status"].to_numpy()
         assert (status == GIVEN).sum() > 0 and (status == CUT).sum() == 0
         given = next(iter(np.flatnonzero(status == GIVEN)))
-        key = short._file.read(columns=["key"])["key"].to_numpy()[given : given + 1]
+        key = read["key"].to_numpy()[given : given + 1]
         answer = short.answers(unpack_all(game.bits, np.array(key)))[0]
         assert answer.best is not None and len(answer.actions) == 1
 
@@ -309,10 +349,10 @@ def bounds(results: Path, depth: int) -> np.ndarray:
     game = tiny()
     solved = search(results / str(depth), max_depth=depth)
     with cluster.open_table(solved.table) as table:
-        assert isinstance(table, KeyTable)
+        assert isinstance(table.parts[0], KeyPart) and table.parts[0].bounds
         assert check_files(table) == []
         assert check_residuals(table, None).worst < 1e-12
-        return table.look_bounds(game.parse(START)[None])[0][0].reshape(2, 3)
+        return table.parts[0].look_bounds(game.parse(START)[None])[0][0].reshape(2, 3)
 
 
 def test_deeper_only_narrows_and_the_exact_payoff_lies_between(
@@ -338,7 +378,7 @@ def test_a_decision_is_called_only_when_the_intervals_separate(
     cut = search(tmp_path, max_depth=7)
     called = undecided = 0
     with cluster.open_table(cut.table) as table, cluster.open_table(once.table) as whole:
-        assert isinstance(table, KeyTable)
+        assert isinstance(table.parts[0], KeyPart) and table.parts[0].bounds
         for states in table.all_states():
             for short, full_answer in zip(
                 table.answers(states), whole.answers(states), strict=True
@@ -392,12 +432,12 @@ def test_damage_to_a_search_table_is_found(once: Searched, tmp_path: Path) -> No
     import shutil
 
     path = Path(shutil.copytree(once.table, tmp_path / "copy"))
-    file = store.tier_file(path, "")
+    (file,) = path.rglob("*.parquet")
     raw = bytearray(file.read_bytes())
     raw[len(raw) // 2] ^= 1
     file.write_bytes(raw)
     with cluster.open_table(path) as table:
-        assert any("checksum does not match" in fault for fault in check_files(table))
+        assert any("is not as luckbase wrote it" in fault for fault in check_files(table))
 
 
 def test_a_changed_board_makes_a_search_table_stale(tmp_path: Path) -> None:
@@ -405,13 +445,13 @@ def test_a_changed_board_makes_a_search_table_stale(tmp_path: Path) -> None:
     board.write_text(TINY.read_text())
     game = tiny()
     solved = cluster.solve_below(
-        solver.load_board(board), game.parse(START)[None], results=tmp_path, board_file=str(board)
+        solver.load_board(board), game.parse(START)[None], results=tmp_path
     )
-    assert why_stale(read_manifest(solved.table)) == []
+    assert why_stale(solved.ledger) == []
     board.write_text(
         TINY.read_text().replace("third_place_spins = true", "third_place_spins = false")
     )
-    assert why_stale(read_manifest(solved.table)) == ["third_place_spins: was true, now false"]
+    assert why_stale(solved.ledger) == ["third_place_spins: was true, now false"]
 
 
 @pytest.mark.slow

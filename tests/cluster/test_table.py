@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 from pathlib import Path
 
@@ -15,11 +13,15 @@ from hypothesis import strategies as st
 
 import cluster
 import solver
-from cluster import manifest as ledger
-from cluster import store
 from cluster.plan import make_plan
-from cluster.probe import Table
-from cluster.staleness import why_stale
+from cluster.table import lines
+from cluster.table.find import why_stale
+from cluster.table.ledger import Ledger, compact, read_ledger
+from cluster.table.lines import FileEntry
+from cluster.table.sealed import seal_file
+from cluster.table.storage import Folder
+from cluster.table.table import Table
+from cluster.table.write import part_name
 from cluster.verify import check_files, check_residuals
 from solver.backup import choose, evaluate, expand
 from solver.errors import CorruptTableError, MissingTableError, StateError
@@ -33,11 +35,7 @@ FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     board = solver.load_board(TINY, frontier=2)
-    solved = cluster.solve(
-        board, results=tmp_path_factory.mktemp("results"), board_file=str(TINY),
-        settings={"frontier": "2"},
-    )  # fmt: skip
-    return solved.table
+    return cluster.solve(board, results=tmp_path_factory.mktemp("results")).table
 
 
 @pytest.fixture
@@ -59,14 +57,12 @@ def test_every_stored_payoff_and_every_best_action_is_that_of_the_float64_solve(
         assert np.abs(stored - wanted).max() <= table.error
         assert np.abs(stored.sum(axis=1) - 1).max() < 2e-7
         edges = expand(table.game, states)
-        look = table.best_actions(edges, stored)
+        best = table.best_of(states)[0]
         q = evaluate(edges, exact.look_up(edges.children))
         for x in range(len(states)):
             first, last = q.first[x], q.first[x + 1]
-            best = choose(q.values[first:last], int(edges.actors[x]), table.game.tie_tolerance)
-            taken = look.best[x] - first
-            # Where two actions give everybody the same payoffs, either name is right.
-            assert q.values[first + taken] == pytest.approx(q.values[first + best], abs=1e-7)
+            taken = choose(q.values[first:last], int(edges.actors[x]), table.game.tie_tolerance)
+            assert best[x] == table.game.action_name(int(q.actions[first + taken]))
 
 
 def test_a_batch_in_any_order_gives_what_single_questions_give(path: Path) -> None:
@@ -83,9 +79,8 @@ def test_many_states_read_through_threads_give_the_same(
     with cluster.open_table(path) as table:
         states = all_states(table)
         few = table.probe(states)
-    monkeypatch.setattr("cluster.probe.CACHED_GROUPS", 0)
-    monkeypatch.setattr("cluster.probe.GROUPS_A_JOB", 3)
-    monkeypatch.setattr("cluster.probe.GROUPS_A_READ", 2)
+    monkeypatch.setattr("cluster.table.part.CACHED_GROUPS", 0)
+    monkeypatch.setattr("cluster.table.tiers.GROUPS_A_JOB", 3)
     with cluster.open_table(path) as table:
         mixed = np.random.default_rng(1).permutation(len(states))
         assert (table.probe(states[mixed]) == few[mixed]).all()
@@ -107,7 +102,7 @@ def test_a_toss_up_is_said_where_and_only_where_float64_finds_no_difference(path
         states = all_states(table)[::3]
         edges = expand(table.game, states)
         q = evaluate(edges, exact.look_up(edges.children))
-        ties = table.best_actions(edges, table.probe(states)).ties
+        ties = table.best_of(states)[2]
         choices = 0
         for x in range(len(states)):
             own = np.sort(q.values[q.first[x] : q.first[x + 1], edges.actors[x]])
@@ -127,15 +122,19 @@ def test_a_file_is_plain_parquet_with_the_documented_columns(path: Path) -> None
     with cluster.open_table(path) as table:
         game = table.game
         tier = game.tiers()[-1]
-        file = pq.ParquetFile(store.tier_file(path, store.tier_folder(game, tier)))
+        name = part_name(game, tier, 0)
+        file = pq.ParquetFile(path / name)
         names = file.schema_arrow.names
-        assert names == [*game.columns[:9], "payoff_1", "payoff_2", "payoff_3"]
-        assert not any(field.nullable for field in file.schema_arrow)
-        entry = table.manifest.files[store.tier_folder(game, tier)]
+        constant = ["spins", "whammies_1", "whammies_2", "whammies_3"]
+        assert names == [*constant, *game.columns[:9], "payoff_1", "payoff_2", "payoff_3",
+                         "best", "to_act"]  # fmt: skip
+        assert [f.name for f in file.schema_arrow if f.nullable] == ["best"]
+        entry = table.ledger.files[name]
         sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
         assert set(sizes[:-1]) <= {entry.row_group_rows}
         assert entry.row_group_rows % game.block_rows(tier) == 0
-        assert file.schema_arrow.metadata[b"luckbase.payoff_error"]
+        assert float(file.metadata.metadata[b"luckbase.payoff_error"]) == entry.error
+        pq.ParquetFile(path / name, page_checksum_verification=True).read()
 
 
 @pytest.mark.parametrize(
@@ -160,7 +159,7 @@ def test_a_sound_table_is_found_sound(path: Path) -> None:
     with cluster.open_table(path) as table:
         assert check_files(table) == []
         found = check_residuals(table, None)
-        assert (found.rows, found.faults) == (table.manifest.rows, 0)
+        assert (found.rows, found.faults) == (table.rows, 0)
         assert 0 < found.worst < 1e-7
 
 
@@ -188,90 +187,116 @@ def test_a_missing_a_truncated_and_an_extra_file_are_each_named(copy: Path) -> N
     with cluster.open_table(copy) as table:
         faults = "\n".join(check_files(table))
     assert f"{missing}: is missing" in faults
-    assert f"{short}: is truncated" in faults
-    assert f"{extra}: is not in the manifest" in faults
+    assert f"{short}: has {short.stat().st_size} bytes, not " in faults
+    assert f"{extra}: is not in the ledger" in faults
     assert faults.count("\n") == 2
 
 
-def edit(table: Path, change: dict[str, object], *, seal: bool) -> None:
-    """Edit a manifest by hand; `seal` makes the checksum match again."""
-    form = json.loads((table / "manifest.json").read_text())
-    form.update(change)
-    if seal:
-        form.pop("checksum")
-        text = json.dumps(form, sort_keys=True, separators=(",", ":"))
-        form["checksum"] = hashlib.sha256(text.encode()).hexdigest()
-    (table / "manifest.json").write_text(json.dumps(form))
+def read(table: Path) -> Ledger:
+    return read_ledger(Folder(table), table)
 
 
-def test_a_manifest_edited_by_hand_is_refused(copy: Path) -> None:
-    edit(copy, {"tiers": 3}, seal=False)
-    with pytest.raises(CorruptTableError, match=r"manifest\.json: was changed after"):
-        cluster.open_table(copy)
+def lines_file(table: Path) -> Path:
+    """The one object that holds all lines of a complete table."""
+    (found,) = (table / "ledger").iterdir()
+    return found
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_no_damage_to_a_manifest_is_more_than_a_sentence(copy: Path, data: st.DataObject) -> None:
-    file = copy / "manifest.json"
+def test_no_damage_to_a_ledger_is_more_than_a_sentence(copy: Path, data: st.DataObject) -> None:
+    file = data.draw(st.sampled_from([copy / "table.json", lines_file(copy)]))
     whole = file.read_bytes()
     at = data.draw(st.integers(0, len(whole) - 1))
     wrong = data.draw(st.binary(min_size=1, max_size=3))
-    file.write_bytes(whole[:at] + wrong + whole[at + len(wrong) :])
-    try:
-        if json.loads(file.read_bytes()) == json.loads(whole):
-            return
-    except ValueError:
-        pass
+    changed = whole[:at] + wrong + whole[at + len(wrong) :]
+    if changed.split() == whole.split():
+        return
+    file.write_bytes(changed)
     try:
         with pytest.raises(CorruptTableError) as found:
-            ledger.read_manifest(copy)
+            read(copy)
+        assert str(file) in str(found.value)
         assert "\n" not in str(found.value)
     finally:
         file.write_bytes(whole)
 
 
-def test_a_manifest_edited_and_sealed_again_is_found_by_its_tiers(copy: Path) -> None:
-    form = json.loads((copy / "manifest.json").read_text())
-    folder = sorted(form["files"])[0]
-    files = dict(form["files"])
-    files[folder] = {**files[folder], "first_key": files[folder]["first_key"] + 1}
-    edit(copy, {"files": files}, seal=True)
+def reseal(table: Path, old: FileEntry, **change: object) -> None:
+    """Change a line by hand and seal the ledger again."""
+    ledger = read(table)
+    ledger.files[old.name] = FileEntry(**{**vars(old), **change})  # type: ignore[arg-type]
+    compact(Folder(table), ledger)
+
+
+def test_a_ledger_edited_and_sealed_again_is_found_by_its_tiers(copy: Path) -> None:
+    entry = min(read(copy).files.values(), key=lambda entry: entry.name)
+    reseal(copy, entry, first_key=entry.first_key + 1)
     with cluster.open_table(copy) as table:
-        assert any(folder in fault and "keys" in fault for fault in check_files(table))
+        assert any(entry.name in fault and "keys" in fault for fault in check_files(table))
 
 
-def test_a_wrong_payoff_in_a_file_that_is_as_the_manifest_says_is_found_by_its_row(
+def test_a_wrong_payoff_in_a_file_that_is_as_the_ledger_says_is_found_by_its_row(
     copy: Path,
 ) -> None:
-    form = json.loads((copy / "manifest.json").read_text())
-    folder = next(name for name in sorted(form["files"]) if name.startswith("spins=2"))
-    file = store.tier_file(copy, folder)
-    read = pq.read_table(file, partitioning=None)
-    wrong = read["payoff_1"].to_numpy().copy()
+    entries = sorted(read(copy).files.values(), key=lambda entry: entry.name)
+    entry = next(entry for entry in entries if "spins-2" in entry.name)
+    file = copy / entry.name
+    whole = pq.read_table(file, partitioning=None)
+    wrong = whole["payoff_1"].to_numpy().copy()
     wrong[17] += 1e-3
-    column = read.schema.get_field_index("payoff_1")
-    changed = read.set_column(column, read.schema.field(column), [wrong])
-    pq.write_table(changed, file, row_group_size=form["files"][folder]["row_group_rows"])
-    entry = {**form["files"][folder], "bytes": file.stat().st_size,
-             "sha256": store.sha256_of(file)}  # fmt: skip
-    edit(copy, {"files": {**form["files"], folder: entry}}, seal=True)
+    column = whole.schema.get_field_index("payoff_1")
+    changed = whole.set_column(column, whole.schema.field(column), [wrong])
+    pq.write_table(changed, file, row_group_size=entry.row_group_rows)
+    size, footer, checks = seal_file(file)
+    reseal(copy, entry, bytes=size, footer=footer, checks=checks)
     with cluster.open_table(copy) as table:
         assert check_files(table) == []
         found = check_residuals(table, None)
         assert found.faults >= 1
-        tier = table.game.tier_of_number()[entry["tier"]]
+        tier = table.game.tier_of_number()[entry.tier]
         assert found.state == table.game.describe(table.game.states_at(tier, np.array([17]))[0])
 
 
+def test_a_wrong_best_action_in_such_a_file_is_found_too(copy: Path) -> None:
+    with cluster.open_table(copy) as table:
+        states = all_states(table)
+        margin = table.best_of(states)[1]
+        x = int(np.nanargmax(margin))
+        keys, files, _ = table.full._place(states[x : x + 1])
+        entry = table.full.entries[int(files[0])]
+        row = int(keys[0]) - entry.first_key
+    file = copy / entry.name
+    whole = pq.read_table(file, partitioning=None)
+    best = whole["best"].to_pylist()
+    best[row] = "play" if best[row] != "play" else "pass to 3"
+    column = whole.schema.get_field_index("best")
+    changed = whole.set_column(column, whole.schema.field(column), [best])
+    pq.write_table(changed, file, row_group_size=entry.row_group_rows)
+    size, footer, checks = seal_file(file)
+    reseal(copy, entry, bytes=size, footer=footer, checks=checks)
+    with cluster.open_table(copy) as table:
+        try:
+            found = check_residuals(table, None)
+            assert found.faults >= 1
+            assert found.worst >= float(margin[x]) - 1e-6
+        except CorruptTableError as error:  # the action is none of that state
+            assert "that is none there" in str(error)
+
+
 def test_why_a_table_is_stale_is_said_in_sentences(path: Path, tmp_path: Path) -> None:
-    said = ledger.read_manifest(path)
+    said = read(path)
     assert why_stale(said) == []
     board = tmp_path / "tiny.toml"
     board.write_text(TINY.read_text().replace("score_cap = 3000", "score_cap = 2500"))
-    moved = ledger.replace(said, board_file=str(board))
-    assert why_stale(moved) == ["score_cap: was 3000, now 2500"]
-    older = ledger.replace(said, rules_version=0)
-    assert why_stale(older) == ["the rules are version 1, were 0"]
-    gone = ledger.replace(said, board_file=str(tmp_path / "gone.toml"))
-    assert "can not be read any more" in why_stale(gone)[0]
+
+    def moved(file: Path) -> Ledger:
+        goal = lines.Goal(**{**vars(said.goals[0]), "board_file": str(file)})
+        return Ledger(said.head, [goal])
+
+    assert why_stale(moved(board)) == ["score_cap: was 3000, now 2500"]
+    older = lines.Head(**{**vars(said.head), "rules_version": 0})
+    assert why_stale(Ledger(older, said.goals)) == ["the rules are version 1, were 0"]
+    assert "can not be read any more" in why_stale(moved(tmp_path / "gone.toml"))[0]
+    assert why_stale(moved(tmp_path / "gone.toml"), absent_is_stale=False) == []
+    assert why_stale(Ledger(said.head)) == []

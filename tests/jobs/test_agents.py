@@ -56,6 +56,57 @@ def test_evaluate_takes_a_profile_and_says_what_each_could_gain(command: Command
     assert all(gain >= 0 for gain in said["gain"]) and said["gain"][1] >= 0
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["evaluate", TINY, "--agents", "always-pass-ahead", "--json"],
+        ["simulate", TINY, "--agents", "always-pass-ahead", "--games", "1000", "--json"],
+        ["graph", TINY, "--agents", "always-pass-ahead"],
+    ],
+)
+def test_fields_given_as_plain_arguments_are_the_start(command: Command, words: list[str]) -> None:
+    start = ["scores=0,1000,500", "earned=0,2,0"]
+    plain = command(words[0], words[1], *start, *words[2:])
+    assert plain[0] == 0
+    assert plain == command(*words, "--from", *start)
+    assert plain == command(words[0], words[1], start[1], *words[2:], "--from", start[0])
+    assert plain != command(words[0], words[1], start[0], "earned=0,1,0", *words[2:])
+    code, _, err = command(words[0], words[1], *start, "foo", *words[2:])
+    assert code == 2 and "'foo' is not FIELD=VALUE" in err
+
+
+def test_plain_fields_are_not_left_out_where_the_game_has_a_start(command: Command) -> None:
+    board = str(BOARDS / "pig/tiny.toml")
+    found = [
+        json.loads(command("evaluate", board, *start, "--json")[1])["value"][0]
+        for start in ([], ["mine=0", "yours=19"], ["mine=19", "yours=0"])
+    ]
+    assert found[1] < found[0] < found[2]
+
+
+def test_a_board_without_a_full_table_is_searched(command: Command) -> None:
+    """count_rolls changes no value: who goes first wins with 20155392/33433085 at goal 20."""
+    board = str(BOARDS / "skunk/tiny.toml")
+    code, out, err = command("solve", board, "--set", "count_rolls=true", table=True)
+    assert code == 0 and "searching all that its rules lead to" in err
+    code, out, _ = command("query", out.strip(), "mine=0", "yours=0", "--json", table=True)
+    assert json.loads(out)["value"][0] == pytest.approx(20155392 / 33433085, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("board", "option", "said"),
+    [
+        ("goofspiel/points.toml", "keep_cards=true", "which change no value; write false\n"),
+        ("pig/tiny.toml", "first_roll_forced=false", "for ever"),
+    ],
+)
+def test_a_board_that_no_search_can_do_is_refused_at_once(
+    command: Command, board: str, option: str, said: str
+) -> None:
+    code, out, err = command("solve", str(BOARDS / board), "--set", option, table=True)
+    assert (code, out) == (2, "") and said in err and "searching" not in err.splitlines()[-1]
+
+
 def test_a_tables_policy_is_an_agent(command: Command) -> None:
     code, out, _ = command("solve", SMALL, table=True)
     table = out.strip()

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cluster.manifest import read_manifest
-from cluster.store import tier_file
+from cluster.table.ledger import read_ledger
+from cluster.table.storage import Folder
 from jobs.app import run
 
 ROOT = Path(__file__).parents[2]
@@ -79,7 +79,7 @@ def test_solve_prints_the_tables_folder_and_solving_again_does_nothing(
 ) -> None:
     code, out, err = command("solve", TINY, *SMALL, "--results", str(tmp_path))
     assert code == 0
-    assert (Path(out.strip()) / "manifest.json").is_file()
+    assert (Path(out.strip()) / "table.json").is_file()
     assert "A few questions" in err
     before = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.parquet")}
     code, again, err = command("solve", TINY, *SMALL, "--results", str(tmp_path))
@@ -97,8 +97,12 @@ def test_query_answers_with_the_contracts_fields_in_their_order(
     assert code == 0
     answer = json.loads(out)
     assert list(answer) == [
-        "board", "state", "to_act", "value", "actions", "best", "toss_up", "error", "source",
+        "board", "options", "solve_id", "stale", "state", "to_act", "value", "actions", "best",
+        "margin", "toss_up", "error", "source",
     ]  # fmt: skip
+    assert (answer["board"], answer["stale"]) == ("tiny", [])
+    assert answer["options"] == {"score_cap": 3000, "score_unit": 500}
+    assert [path.name for path in results.glob("*/*/*")] == [answer["solve_id"]]
     assert answer["state"] == {
         "scores": [0, 1000, 500], "earned": [0, 1, 0], "passed": [0, 0, 0], "whammies": [0, 0, 0],
     }  # fmt: skip
@@ -234,7 +238,8 @@ def test_a_batch_of_no_states_has_no_answers(
     )  # fmt: skip
     assert code == 0
     assert out.read_text().split() == [
-        '"scores_1","scores_2","scores_3","payoff_1","payoff_2","payoff_3","best","toss_up"'
+        '"scores_1","scores_2","scores_3","payoff_1","payoff_2","payoff_3","best","toss_up",'
+        '"solve_id"'
     ]
 
 
@@ -297,7 +302,7 @@ def test_status_says_what_changed_in_a_board(command: Command, tmp_path: Path) -
     assert "score_cap: was 3000, now 2500" in out
     _, _, err = command("solve", str(board), *SMALL, "--results", results)
     assert "score_cap: was 3000, now 2500" in err
-    tables = list((tmp_path / "results").glob("*/*/*/manifest.json"))
+    tables = list((tmp_path / "results").glob("*/*/*/table.json"))
     assert len(tables) == 2
     # A question to the board file goes to the table of the board as it is now.
     code, _, err = command("query", str(board), "scores=0,2500,0", "earned=1,0,0",
@@ -331,16 +336,16 @@ def test_an_interrupted_solve_ends_with_130_and_the_command_that_goes_on(tmp_pat
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     deadline = time.monotonic() + 60
-    while len(list(tmp_path.rglob("payoffs.parquet"))) < 3 and time.monotonic() < deadline:
+    while len(list(tmp_path.rglob("*.parquet"))) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert out == ""
     assert f"nothing solved is lost: luckbase {' '.join(words)}" in err
-    (table,) = (path.parent for path in tmp_path.rglob("manifest.json"))
-    finished = read_manifest(table).files
-    done = {p: p.stat().st_mtime_ns for p in (tier_file(table, folder) for folder in finished)}
+    (table,) = (path.parent for path in tmp_path.rglob("table.json"))
+    finished = read_ledger(Folder(table), table).files
+    done = {p: p.stat().st_mtime_ns for p in (table / name for name in finished)}
     assert run(words) == 0
     assert done
     assert all(p.stat().st_mtime_ns == then for p, then in done.items())

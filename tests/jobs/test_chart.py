@@ -11,10 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from cluster import open_table
-from cluster.manifest import read_manifest, write_manifest
+from cluster.table.ledger import compact, read_ledger
+from cluster.table.storage import Folder
 from jobs.app import run
 from jobs.pictures import SUFFIXES, draw
 from solver import load_board, load_game, load_tiered_game
@@ -281,11 +283,11 @@ def test_a_search_table_has_no_chart_and_is_not_taken_for_the_boards(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     command = Command(capsys, tmp_path)
-    at = ["scores=0,1000,500", "earned=0,1,0"]
-    below = command("solve", LUCK, "--set", "frontier=1", "--from", *at)[1].strip()
+    below = command("solve", TINY, "--from", "mine=3", "yours=1")[1].strip()
     assert "holds what lies below some states" in command.refused("chart", below)
-    code, _, err = command("chart", LUCK)
-    assert code == 1 and "no complete full table of this board" in err
+    assert f"luckbase solve {TINY}" in command.refused("chart", TINY)
+    assert command("solve", TINY)[1].strip() == below
+    assert command("chart", TINY)[0] == command("chart", below)[0] == 0
     assert command("solve", LUCK, "--set", "frontier=1")[0] == 0
     assert "press-your-luck has no charts" in command.refused("chart", LUCK)
 
@@ -306,7 +308,9 @@ def test_a_partial_table_and_a_missing_one_get_one_sentence(
     command: Command, results: Path, tmp_path: Path
 ) -> None:
     table = Path(shutil.copytree(command.table(TINY), tmp_path / "table"))
-    write_manifest(table, replace(read_manifest(table), files={}, complete=False))
+    ledger = read_ledger(Folder(table), table)
+    ledger.files, ledger.done = {}, {}
+    compact(Folder(table), ledger)
     code, out, err = command("chart", str(table))
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "0 of its 1 tiers are solved, and a chart needs them all: luckbase solve" in err
@@ -318,10 +322,11 @@ def test_a_partial_table_and_a_missing_one_get_one_sentence(
 
 def test_a_game_of_one_tier_goes_through_every_command(command: Command) -> None:
     table = command.table(TINY)
-    manifest = read_manifest(table)
-    assert manifest.columns == ["mine", "yours", "turn", "player"]
-    assert list(manifest.files) == [""] and (table / "tiers" / "payoffs.parquet").is_file()
-    assert manifest.payoff_error < 1e-12
+    ledger = read_ledger(Folder(table), table)
+    assert list(ledger.files) == ["tiers/all.parquet"]
+    assert ledger.error() < 1e-12
+    columns = ["mine", "yours", "turn", "player", "payoff_1", "payoff_2", "best", "to_act"]
+    assert pq.ParquetFile(table / "tiers/all.parquet").schema_arrow.names == columns
     assert command("plan", TINY)[0] == 0
     assert command("status", TINY)[0] == 0
     assert command("verify", TINY, "--all")[0] == 0

@@ -205,10 +205,14 @@ def test_tiers_and_search_say_the_same() -> None:
 def test_a_table_of_this_very_board_is_asked_and_no_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Of these rules, however far the board file reaches."""
     assert run(["solve", TINY, "--set", "frontier=2", "--results", str(tmp_path)]) == 0
     found = []
-    for frontier, spins in ((2, "0,1,1"), (2, "0,2,1"), (1, "0,1,0")):
-        game = solver.load_game(solver.load_board(TINY, frontier=frontier))
+    for options, spins in (
+        ({"frontier": 2}, "0,1,1"), ({"frontier": 2}, "0,2,1"), ({"frontier": 1}, "0,1,0"),
+        ({"frontier": 2, "tied_pass": "next"}, "0,1,1"),
+    ):  # fmt: skip
+        game = solver.load_game(solver.load_board(TINY, **options))
         root = game.parse({"scores": "0,1000,500", "earned": spins})
         with ExitStack() as tables:
             table = find_worth(game, TINY, root, tmp_path, 1_000_000, tables)
@@ -216,7 +220,7 @@ def test_a_table_of_this_very_board_is_asked_and_no_other(
             search = worth_of(game, root)
             edges = expand(game, root.reshape(1, -1))
             assert table.of(edges).values == pytest.approx(search.of(edges).values, abs=1e-7)
-    assert found == [True, False, False]
+    assert found == [True, False, True, False]
 
 
 def test_a_table_of_what_lies_below_a_state_is_asked_there(

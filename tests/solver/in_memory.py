@@ -14,10 +14,10 @@ from tests.reference.press_your_luck import Reference, Rules
 class InMemory:
     """The payoffs of all tiers of a Press Your Luck board, looked up by state."""
 
-    def __init__(self, game: PressYourLuck) -> None:
+    def __init__(self, game: PressYourLuck, payoffs: dict[Tier, Floats] | None = None) -> None:
         self.game = game
-        self.payoffs: dict[Tier, Floats] = {}
-        for tier in game.tiers():
+        self.payoffs: dict[Tier, Floats] = {} if payoffs is None else payoffs
+        for tier in game.tiers() if payoffs is None else ():
             out = np.full(game.shape(tier), np.nan)
             game.solve_tier(tier, out, self.payoffs.__getitem__, lambda: False)
             self.payoffs[tier] = out

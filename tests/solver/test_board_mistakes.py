@@ -209,6 +209,22 @@ def test_a_wrong_request_ends_with_exit_code_two_and_all_else_with_one() -> None
     assert all(issubclass(error, errors.LuckbaseError) for error in wrong + rest)
 
 
+def test_only_a_name_that_is_really_close_is_suggested(tmp_path: Path) -> None:
+    """Else the folder's boards where they are few; a file that is none is no help."""
+    said = {}
+    (tmp_path / "pyproject.toml").write_text("[project]")
+    for names in ((), ("pig", "skunk"), tuple(f"board-{i:03}" for i in range(0, 1000, 100))):
+        for name in names:
+            (tmp_path / f"{name}.toml").write_text('game = "pig"')
+        for asked in ("missing", "skunks", "pyprojekt"):
+            with pytest.raises(errors.BoardError) as error:
+                read_board(tmp_path / f"{asked}.toml")
+            said[len(names), asked] = str(error.value).partition("no such file")[2]
+    assert said[0, "missing"] == said[10, "missing"] == ""
+    assert said[2, "missing"] == "; the board files there are pig.toml, skunk.toml"
+    assert said[2, "skunks"] == f"; did you mean {tmp_path / 'skunk.toml'}?"
+
+
 # Settings
 
 

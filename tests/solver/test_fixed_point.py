@@ -15,7 +15,8 @@ import solver
 from solver.backup import expand, final_payoffs
 from solver.errors import StateError
 from solver.fixed_point import Component, FixedPoint, certify, solve_component, trap
-from solver.game import Floats, TieredGame
+from solver.game import Floats
+from solver.tiered import TieredGame
 from tests.solver.board_files import assert_one_sentence
 
 BOARDS = Path(__file__).parents[2] / "boards"

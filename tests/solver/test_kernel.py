@@ -14,8 +14,12 @@ import solver
 from solver.backup import choose, evaluate, expand
 from solver.board import board_from_canonical
 from solver.game import Ints
+from solver.games.press_your_luck.choosing import (
+    note_if_better,
+    note_second,
+    take_if_better,
+)
 from solver.games.press_your_luck.game import PressYourLuck
-from solver.games.press_your_luck.kernel import take_if_better
 from solver.games.press_your_luck.tiers import Tier, layout, tier_from_number
 from tests.solver.in_memory import InMemory, reference_of
 
@@ -171,11 +175,16 @@ def test_a_dirty_buffer_gives_the_same_bits() -> None:
 def test_a_tie_is_not_decided_by_the_last_bit(slot: int) -> None:
     """Playing comes before passing; a pass that is better by rounding only moves nobody's payoff,
     one that is better by more than the tolerance moves all."""
-    own = np.array([0.3, 0.3, 0.3])
-    other = np.array([0.6, 0.6, 0.6])
-    better = own + np.array([4e-16, 1e-13, 1e-9])
-    given = np.array([0.1, 0.1, 0.1])
-    v, q = ([own, other], [better, given]) if slot == 0 else ([other, own], [given, better])
-    take_if_better(slot, *v, *q)
-    assert v[slot].tolist() == [0.3, 0.3, better[2]]
-    assert v[1 - slot].tolist() == [0.6, 0.6, 0.1]
+    gain = np.array([4e-16, 1e-13, 1e-9])
+    own = np.concatenate([np.full(3, 0.3), 0.3 + gain])  # playing, then passing
+    other = np.repeat([0.6, 0.1], 3)
+    v = [own, other] if slot == 0 else [other, own]
+    best, second = np.zeros(3, np.int8), np.full(3, -np.inf)
+    x, y, n = np.uint64(0), np.uint64(3), np.uint64(3)
+    note_if_better(own, x, y, n, 2, best)
+    note_second(own, x, y, n, second)
+    take_if_better(slot, *v, x, y, n)
+    assert own[:3].tolist() == [0.3, 0.3, own[5]]
+    assert other[:3].tolist() == [0.6, 0.6, 0.1]
+    assert best.tolist() == [0, 0, 2]
+    assert second.tolist() == [*own[3:5], 0.3]

@@ -12,7 +12,6 @@ their cards, for agents who look at them, and there is no table.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
@@ -22,13 +21,17 @@ from numpy.typing import NDArray
 
 from solver.board import Board, nearest
 from solver.charting import Heatmap, Kind, Listing, Look, Wanted
+from solver.coded import Coded, coded_sets, set_text
+from solver.decisions import Decisions
 from solver.errors import OptionError, StateError
-from solver.game import JOINT, Floats, Ints, Numbers, Stopped, TieredGame
+from solver.game import JOINT, Floats, Ints, Numbers, Stopped
 from solver.games.goofspiel import patterns, rules, tiers
 from solver.games.goofspiel.batches import COUNTS, GAP, tally_of
 from solver.games.goofspiel.board import GoofspielBoard
 from solver.games.goofspiel.kernel import solve_for_points, solve_for_winning
+from solver.games.goofspiel.words import cards_of, mask_of, no_card, no_set, unequal, whole
 from solver.simplex import solve_game
+from solver.tiered import TieredGame
 
 GAMES_A_CALL = 5_000_000
 """Matrix games solved between two looks at `stop`: about a second."""
@@ -49,10 +52,13 @@ class Goofspiel(TieredGame[int]):
     fields: ClassVar[tuple[tuple[str, int], ...]] = tuple(
         (name, 1) for name in ("mine", "theirs", "deck", "upcard", "lead")
     )
+    sets: ClassVar[frozenset[str]] = frozenset({"mine", "theirs", "deck"})
     tie_tolerance: ClassVar[float] = 1e-9
     payoff_type: ClassVar[type[np.floating[Any]]] = np.float64
     simultaneous: ClassVar[bool] = True
-    pays: ClassVar[bool] = True
+    pays: ClassVar[bool] = True  # for points; for winning the lead says all
+    best_names: ClassVar[tuple[str, ...]] = ()
+    smaller: ClassVar[str] = "fewer cards, such as --set cards=7,"
 
     def __init__(self, board: Board) -> None:
         assert isinstance(board, GoofspielBoard)
@@ -65,6 +71,7 @@ class Goofspiel(TieredGame[int]):
         bits = [self.cards] * 3 + [5]
         if self.win:
             self.payoff_name = "chance to finish ahead"
+            self.pays = False  # type: ignore[misc]
             bits.append(9)
         else:  # without a lead
             self.fields = type(self).fields[:-1]  # type: ignore[misc]
@@ -99,29 +106,14 @@ class Goofspiel(TieredGame[int]):
         for name in ("mine", "theirs", "deck"):
             if name not in words:
                 raise StateError(f"{name} is missing; write its cards as {name}=1,2,5")
-        values = [self._cards(name, words[name]) for name in ("mine", "theirs", "deck")]
-        values.append(_whole("upcard", words.get("upcard", "0")))
+        values = [mask_of(name, words[name], self.cards) for name in ("mine", "theirs", "deck")]
+        values.append(whole("upcard", words.get("upcard", "0")))
         if "upcard" in words and not 1 <= values[3] <= self.cards:
-            raise StateError(f"upcard: {self._no_card(values[3])}")
+            raise StateError(f"upcard: {no_card(values[3], self.cards)}")
         if self.win:
-            values.append(_whole("lead", words.get("lead", "0")))
+            values.append(whole("lead", words.get("lead", "0")))
         found: Ints = self.canonical_states(np.array([values], np.int64))[0]
         return found
-
-    def _cards(self, name: str, text: str) -> int:
-        """The mask of cards that a person writes with commas."""
-        mask = 0
-        for part in text.split(",") if text.strip() else ():
-            card = _whole(name, part)
-            if not 1 <= card <= self.cards:
-                raise StateError(f"{name}: {self._no_card(card)}")
-            if mask >> (card - 1) & 1:
-                raise StateError(f"{name}: card {card} stands there twice")
-            mask |= 1 << (card - 1)
-        return mask
-
-    def _no_card(self, card: int) -> str:
-        return f"{card} is not a card of this board; they are 1 to {self.cards}"
 
     def canonical_states(self, values: Ints) -> Ints:
         states = np.array(values, np.int64, order="C").reshape(-1, self.field_count)
@@ -133,13 +125,13 @@ class Goofspiel(TieredGame[int]):
                 raise StateError((f"row {x + 1}: " if len(states) > 1 else "") + sentence(x))
 
         for i, name in enumerate(("mine", "theirs", "deck")):
-            refuse((states[:, i] < 0) | (states[:, i] > every), _no_set(name, states[:, i], every))
+            refuse((states[:, i] < 0) | (states[:, i] > every), no_set(name, states[:, i], every))
         sizes = tiers.sizes_of(np.ascontiguousarray(states[:, : rules.UPCARD]))
         for i, name in ((rules.THEIRS, "theirs"), (rules.DECK, "deck")):
-            refuse(sizes[:, i] != sizes[:, 0], _unequal(name, sizes[:, i], sizes[:, 0]))
+            refuse(sizes[:, i] != sizes[:, 0], unequal(name, sizes[:, i], sizes[:, 0]))
         deck, upcard = states[:, rules.DECK], states[:, rules.UPCARD]
         off = (upcard < 0) | (upcard > self.cards)
-        refuse(off, lambda x: f"upcard: {self._no_card(int(upcard[x]))}")
+        refuse(off, lambda x: f"upcard: {no_card(int(upcard[x]), self.cards)}")
         absent = (upcard > 0) & (deck >> np.maximum(upcard - 1, 0) & 1 == 0)
         refuse(absent, lambda x: f"upcard: {upcard[x]} is not in the deck; it still stands in deck")
         if self.win:
@@ -178,13 +170,43 @@ class Goofspiel(TieredGame[int]):
         return make(self, name, look, wanted)
 
     def choice_names(self, words: Mapping[str, str], player: int, count: int) -> list[str]:
-        cards = cards_of(self._cards(("mine", "theirs")[player], words[("mine", "theirs")[player]]))
-        return [f"bid {card}" for card in cards]
+        name = ("mine", "theirs")[player]
+        return [f"bid {card}" for card in cards_of(mask_of(name, words[name], self.cards))]
 
     def agents(self) -> Mapping[str, Any]:
         from solver.games.goofspiel.agents import AGENTS
 
         return AGENTS
+
+    def plain(self) -> Goofspiel:
+        return self._keeping(False)
+
+    def detailed(self) -> Goofspiel:
+        return self._keeping(True)
+
+    def _keeping(self, keep: bool) -> Goofspiel:
+        """The same board with or without `keep_cards`."""
+        if self.board.rules.keep_cards == keep:
+            return self
+        kept = self.board.rules.model_copy(update={"keep_cards": keep})
+        return Goofspiel(self.board.model_copy(update={"rules": kept}))
+
+    def simplify(self, states: Ints) -> Ints:
+        found = np.array(states, np.int64, order="C")
+        rules.make_all_canonical(self.numbers.ints, found)
+        return found
+
+    def as_seen_by(self, player: int, state: Ints) -> Ints:
+        seen = np.array(state, np.int64)
+        if player == 1:
+            seen[[rules.MINE, rules.THEIRS]] = seen[[rules.THEIRS, rules.MINE]]
+            if self.win:
+                seen[rules.LEAD] = 2 * self.points - seen[rules.LEAD]
+        return seen
+
+    def states_below(self, state: Ints) -> float:
+        left = int(patterns.size_of(int(state[rules.MINE])))
+        return tiers.states_below(self.cards, self.win, left)
 
     # --- tiers -------------------------------------------------------------------------------
 
@@ -245,6 +267,7 @@ class Goofspiel(TieredGame[int]):
         fetch: Callable[[int], Floats],
         stop: Callable[[], bool],
         part: int = 0,
+        decisions: Decisions | None = None,  # chance acts first in every row
     ) -> float:
         layer, under = self.layer(tier), self.layer(tier - 1)
         below = fetch(tier - 1) if tier > 1 else np.array([0.5 if self.win else 0.0])
@@ -283,22 +306,30 @@ class Goofspiel(TieredGame[int]):
         mine = payoffs[start:stop]
         return [mine, 1.0 - mine if self.win else -mine]
 
-    def state_rows(self, tier: int, start: int, stop: int) -> dict[str, NDArray[np.int32]]:
+    def state_rows(self, tier: int, start: int, stop: int) -> dict[str, NDArray[np.int32] | Coded]:
         layer = self.layer(tier)
         width = layer.width
         assert start % width == 0 and stop % width == 0
         numbers = np.arange(start // width, stop // width)
         hands = patterns_of(self._paths, layer, numbers).astype(np.int32)
         leads = np.diff(layer.first)
-        columns = {
-            "mine": np.repeat(hands[:, 0], width),
-            "theirs": np.repeat(hands[:, 1], width),
-            "deck": np.tile(np.repeat(layer.decks, leads).astype(np.int32), len(numbers)),
+        decks = np.repeat(np.arange(len(layer.decks), dtype=np.int32), leads)
+        columns: dict[str, NDArray[np.int32] | Coded] = {
+            name: Coded(np.repeat(found.codes, width), found.labels)
+            for name, found in (
+                ("mine", coded_sets(hands[:, 0])),
+                ("theirs", coded_sets(hands[:, 1])),
+            )
         }
+        labels = [set_text(deck) for deck in layer.decks.tolist()]
+        columns["deck"] = Coded(np.tile(decks, len(numbers)), labels)
         if self.win:
             lead = np.arange(width) - np.repeat(layer.first[:-1] + layer.reach, leads)
             columns["lead"] = np.tile(lead.astype(np.int32), len(numbers))
         return columns
+
+    def acting_rows(self, tier: int, start: int, stop: int) -> NDArray[np.int8]:
+        return np.zeros(stop - start, np.int8)
 
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
         """(tier number, row): -1 where a state is over, 0 where its upcard is turned.
@@ -359,26 +390,3 @@ def patterns_of(paths: NDArray[np.int64], layer: tiers.Layer, numbers: Ints) -> 
     """int64 (n, 2): the hands of canonical patterns (n,) of a layer."""
     found: Ints = tiers.hands_of(paths, layer.cards, layer.size, np.ascontiguousarray(numbers))
     return found
-
-
-def cards_of(mask: int) -> list[int]:
-    """The cards of a mask, ascending."""
-    return [k + 1 for k in range(int(mask).bit_length()) if mask >> k & 1]
-
-
-def _no_set(name: str, masks: Ints, every: int) -> Callable[[int], str]:
-    return lambda x: (
-        f"{name}: {masks[x]} is no set of cards; card k counts 2 ** (k - 1), all {every}"
-    )
-
-
-def _unequal(name: str, sizes: Ints, mine: Ints) -> Callable[[int], str]:
-    return lambda x: (
-        f"{name}: {sizes[x]} cards, and mine has {mine[x]}; both hands and the deck have as many"
-    )
-
-
-def _whole(name: str, text: str) -> int:
-    if not re.fullmatch(r"\s*[+-]?[0-9]{1,9}\s*", text):
-        raise StateError(f"{name}: '{text.strip()[:30]}' is not a whole number")
-    return int(text)

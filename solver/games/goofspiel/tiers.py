@@ -23,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from math import comb
 
 import numba as nb
 import numpy as np
@@ -91,6 +92,24 @@ def layer(cards: int, win: bool, size: int) -> Layer:
     first = np.concatenate([[0], np.cumsum(2 * reach + 1)]).astype(np.int64)
     count = patterns.pattern_count(patterns.path_counts(), cards, size) if size else 1
     return Layer(cards, size, count, decks, reach, first)
+
+
+def states_below(cards: int, win: bool, left: int) -> float:
+    """About how many states can follow one with hands of `left` cards, mostly some times too many.
+
+    With s cards left: the decks times the pairs of hands, which merge into patterns, times the
+    leads (winning), each without an upcard and with each of s.
+    """
+    total = 0.0
+    for size in range(left + 1):
+        chosen = comb(left, size)
+        hands = min(chosen**2, 2 * layer(cards, False, size).patterns)
+        leads = 1.0
+        if win:  # three ways a round, and no more than the mean deck or what is gone can be worth
+            reach = min(size, left - size) * (cards + 1) / 2
+            leads = min(3.0 ** (left - size), 2 * reach + 1)
+        total += chosen * hands * leads * (1 + size)
+    return total
 
 
 @lru_cache(maxsize=4)

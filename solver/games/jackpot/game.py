@@ -37,6 +37,7 @@ class Jackpot(Game):
     rules_version: ClassVar[int] = 1
     players: ClassVar[int] = 1
     fields: ClassVar[tuple[tuple[str, int], ...]] = (("open", 1), ("dice", 2))
+    sets: ClassVar[frozenset[str]] = frozenset({"open"})
     tie_tolerance: ClassVar[float] = 1e-12
 
     def __init__(self, board: Board) -> None:

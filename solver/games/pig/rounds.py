@@ -23,12 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.board import Board, nearest
+from solver.decisions import Decisions, kernel_arrays
 from solver.errors import OptionError, StateError
-from solver.game import Agent, Floats, Ints, Numbers, Stopped, TieredGame
+from solver.game import Agent, Floats, Ints, Numbers, Stopped
 from solver.games.pig import rounds_kernel as kernel
 from solver.games.pig.board import PigRoundsBoard
 from solver.games.skunk.agents import TurnAgents
 from solver.games.skunk.game import whole
+from solver.tiered import TieredGame
 
 Tier = tuple[int, int]
 """(round, player), from 1."""
@@ -48,6 +50,8 @@ class PigRounds(TieredGame[Tier]):
     )
     tie_tolerance: ClassVar[float] = 1e-11
     payoff_type: ClassVar[type[np.floating[Any]]] = np.float64
+    best_names: ClassVar[tuple[str, ...]] = ("stick", "roll")
+    smaller: ClassVar[str] = "a lower cut or fewer rounds"
 
     def __init__(self, board: Board) -> None:
         assert isinstance(board, PigRoundsBoard)
@@ -254,20 +258,32 @@ class PigRounds(TieredGame[Tier]):
         fetch: Callable[[Tier], Floats],
         stop: Callable[[], bool],
         part: int = 0,
+        decisions: Decisions | None = None,
     ) -> float:
         if stop():
             raise Stopped
         following = self._next(tier)
         starts = self.turn_starts(None if following is None else fetch(following))
-        self._solve(tier, starts, 0.0, 0.0, out)
+        self._solve(tier, starts, 0.0, 0.0, out, decisions)
         return self.cut_error + self._rounding
 
-    def _solve(self, tier: Tier, starts: Floats, less: float, more: float, out: Floats) -> None:
+    def _solve(
+        self,
+        tier: Tier,
+        starts: Floats,
+        less: float,
+        more: float,
+        out: Floats,
+        decisions: Decisions | None = None,
+    ) -> None:
         """Fill a tier; a lead of the cut pays player 1 `less` than a win, or `more` than a loss."""
         won, lost = self.numbers.reals[0] - less, self.numbers.reals[2] + more
         if tier[1] == 2:
             won, lost = lost, won
-        kernel.solve(self.numbers.ints, starts, tier[1], won, lost, out)
+        kernel.solve(
+            self.numbers.ints, starts, tier[1], won, lost, out, self.tie_tolerance,
+            *kernel_arrays(decisions),
+        )  # fmt: skip
 
     def start_bounds(self) -> tuple[float, float]:
         """(lower, upper) of player 1's payoff at the start in the game without a cut: every lead of
@@ -290,6 +306,9 @@ class PigRounds(TieredGame[Tier]):
     def state_rows(self, tier: Tier, start: int, stop: int) -> dict[str, NDArray[np.int32]]:
         states = self.states_at(tier, np.arange(start, stop))
         return {name: states[:, i].astype(np.int32) for i, name in enumerate(self.columns[:3])}
+
+    def acting_rows(self, tier: Tier, start: int, stop: int) -> NDArray[np.int8]:
+        return np.full(stop - start, tier[1], np.int8)
 
     @cached_property
     def _starts(self) -> Ints:

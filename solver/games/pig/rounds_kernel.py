@@ -126,14 +126,19 @@ def row_of(cut, lead, turn):
     return i * (2 * cut - 1) - i * (i - 1) // 2 + turn
 
 
-@nb.njit(types.void(_i1, _f1, _i, _f, _f, _f1), cache=True, nogil=True)
-def solve(ints, starts, player, won, lost, out):
+@nb.njit(
+    types.void(_i1, _f1, _i, _f, _f, _f1, _f, types.int8[::1], _f1), cache=True, nogil=True
+)  # fmt: skip
+def solve(ints, starts, player, won, lost, out, tolerance, best, margin):
     """Fill a tier, the payoffs of player 1.
 
     starts: float64 (2 cut - 1,), his payoffs at the next turn start by the lead of the player who
     then acts, from 1 - cut on. player: who acts here. won, lost: player 1's payoffs where the
-    player who acts here has won or lost for good.
+    player who acts here has won or lost for good. best, margin: as `Decisions` has them, or of size
+    0 where not wanted; sticking is best unless rolling is better by more than the tolerance.
     """
+    noted, priced = best.size > 0, margin.size > 0
+    sign = 1.0 if player == 1 else -1.0
     cut, most, total = ints[CUT], ints[MOST], ints[TOTAL]
     v = np.empty(2 * cut + most)
     for lead in range(1 - cut, cut):
@@ -150,7 +155,14 @@ def solve(ints, starts, player, won, lost, out):
             q /= total
             if t > 0 or not ints[FORCED]:
                 held = starts[-(lead + t) + cut - 1]
+                more = sign * (q - held)  # what rolling gains the player who acts
                 q = max(q, held) if player == 1 else min(q, held)
+                if noted:
+                    best[at + t] = ROLL if more > tolerance else HOLD
+                if priced:
+                    margin[at + t] = more if more > tolerance else max(-more, 0.0)
+            elif noted:
+                best[at] = ROLL
             v[t] = q
             out[at + t] = q
 

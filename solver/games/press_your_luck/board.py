@@ -17,7 +17,7 @@ Amounts are then rounded, halves up, to units of `score_unit` dollars.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import (
     Field,
@@ -116,6 +116,8 @@ class Leaf:
 
 class PressYourLuckBoard(Board):
     """A board of Press Your Luck, round 2: [squares] or [outcomes], [places], [rules], [solve]."""
+
+    reach: ClassVar[frozenset[str]] = frozenset({"frontier"})
 
     game: Literal["press-your-luck"]
     title: StrictStr = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.board import Board, nearest
+from solver.decisions import Decisions, kernel_arrays
 from solver.errors import StateError
-from solver.game import Agent, Floats, Ints, Numbers, Stopped, TieredGame
+from solver.game import Agent, Floats, Ints, Numbers, Stopped
 from solver.games.press_your_luck import rules, tables, tiers
 from solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
-from solver.games.press_your_luck.kernel import TIE_TOLERANCE, solve_plane
+from solver.games.press_your_luck.choosing import TIE_TOLERANCE
+from solver.games.press_your_luck.kernel import solve_plane
 from solver.games.press_your_luck.tiers import Tier
+from solver.tiered import TieredGame
 
 FLOAT64_ERROR = 1e-12
 """What float64 sums lose, with room to spare."""
@@ -54,6 +57,8 @@ class PressYourLuck(TieredGame[Tier]):
         ("whammies", 3),
     )
     tie_tolerance: ClassVar[float] = TIE_TOLERANCE
+    best_names: ClassVar[tuple[str, ...]] = ("play", "pass to 1", "pass to 2", "pass to 3")
+    smaller: ClassVar[str] = "a smaller frontier or a larger score_unit"
 
     def __init__(self, board: Board) -> None:
         assert isinstance(board, PressYourLuckBoard)
@@ -166,7 +171,7 @@ class PressYourLuck(TieredGame[Tier]):
     # --- tiers -------------------------------------------------------------------------------
 
     def tiers(self) -> Sequence[Tier]:
-        return _depth_first(self.frontier, self.most)
+        return tables.depth_first(self.frontier, self.most)
 
     def children(self, tier: Tier) -> Sequence[Tier]:
         return tables.children(tier, self.most)
@@ -212,6 +217,7 @@ class PressYourLuck(TieredGame[Tier]):
         fetch: Callable[[Tier], Floats],
         stop: Callable[[], bool],
         part: int = 0,
+        decisions: Decisions | None = None,
     ) -> float:
         three = self._three(tier)
 
@@ -225,6 +231,8 @@ class PressYourLuck(TieredGame[Tier]):
         below = child(tiers.canonical_tier(tier.spins - 1, tier.whammies, self.most))
         wa, wb, wc = tables.whammy_faces(tier, self.most, self.size, child)
         options = self.board.rules
+        passing = np.array(tiers.slots_of(tier.players_in(self.most))) + 1  # to player i is i + 1
+        notes = (*kernel_arrays(decisions), passing.astype(np.int8))
         for b in range(out.shape[1] - 1, -1, -1):
             if stop():
                 raise Stopped
@@ -234,7 +242,7 @@ class PressYourLuck(TieredGame[Tier]):
                 (lay.regions, lay.spend, lay.gain, lay.passes), lay.runs,
                 (taps.rows, taps.weights, taps.money, taps.count),
                 (taps.moves, taps.chances, taps.plain_money),
-                (caps.orders, caps.counts, caps.pivot_of, caps.powers),
+                (caps.orders, caps.counts, caps.pivot_of, caps.powers), notes,
             )  # fmt: skip
         return FLOAT64_ERROR
 
@@ -267,6 +275,12 @@ class PressYourLuck(TieredGame[Tier]):
             columns[f"earned_{player + 1}"] = repeated[2 * slot]
             columns[f"passed_{player + 1}"] = repeated[2 * slot + 1]
         return columns
+
+    def acting_rows(self, tier: Tier, start: int, stop: int) -> NDArray[np.int8]:
+        block = self.block_rows(tier)
+        assert start % block == 0 and stop % block == 0
+        slots = tiers.slots_of(tier.players_in(self.most))
+        return tiers.acting_column(tier.spins, slots, self.size, (stop - start) // block)
 
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
         states = np.asarray(states, np.int64).reshape(-1, rules.FIELDS)
@@ -369,22 +383,3 @@ def _three(name: str, text: str) -> tuple[int, int, int]:
             raise StateError(f"{name}: '{said}' is not a whole number of at most 9 digits")
         found.append(int(part))
     return found[0], found[1], found[2]
-
-
-@lru_cache(maxsize=8)
-def _depth_first(frontier: int, max_whammies: int) -> tuple[Tier, ...]:
-    """All tiers, each after its children, parents soon after: few are needed at any time."""
-    order: dict[Tier, None] = {}
-
-    def visit(tier: Tier) -> None:
-        if tier not in order:
-            for child in tables.children(tier, max_whammies):
-                visit(child)
-            order[tier] = None
-
-    for tier in tiers.tiers_with(frontier, max_whammies):
-        visit(tier)
-    for spins in range(1, frontier):
-        for tier in tiers.tiers_with(spins, max_whammies):
-            visit(tier)
-    return tuple(order)

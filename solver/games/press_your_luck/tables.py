@@ -24,6 +24,7 @@ from solver.games.press_your_luck.tiers import (
     configuration_index,
     layout,
     slots_of,
+    tiers_with,
 )
 
 Payoffs = NDArray[np.float64]
@@ -184,6 +185,25 @@ def children(tier: Tier, max_whammies: int) -> tuple[Tier, ...]:
         elif len(inside) == 3:
             found |= {canonical_tier(t, after, max_whammies) for t in range(1, tier.spins)}
     return tuple(sorted(t for t in found if t.spins > 0))
+
+
+@lru_cache(maxsize=8)
+def depth_first(frontier: int, max_whammies: int) -> tuple[Tier, ...]:
+    """All tiers, each after its children, parents soon after: few are needed at any time."""
+    order: dict[Tier, None] = {}
+
+    def visit(tier: Tier) -> None:
+        if tier not in order:
+            for child in children(tier, max_whammies):
+                visit(child)
+            order[tier] = None
+
+    for tier in tiers_with(frontier, max_whammies):
+        visit(tier)
+    for spins in range(1, frontier):
+        for tier in tiers_with(spins, max_whammies):
+            visit(tier)
+    return tuple(order)
 
 
 def whammy_faces(

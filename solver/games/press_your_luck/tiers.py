@@ -252,3 +252,14 @@ def block_columns(spins: int, three: bool, size: int, unit: int, blocks: int) ->
     columns.append(np.tile(np.arange(size, dtype=np.int32) * np.int32(unit), len(held)))
     columns.append(np.zeros_like(columns[0]))
     return np.stack([np.tile(column, blocks) for column in columns])
+
+
+@lru_cache(maxsize=8)
+def acting_column(
+    spins: int, slots: tuple[int, int, int], size: int, blocks: int
+) -> NDArray[np.int8]:
+    """int8 (blocks * K * size): the player who is up, from 1; slots as `slots_of`."""
+    lay = layout(spins, slots[B] >= 0)
+    up = (np.searchsorted(lay.regions, np.arange(len(lay)), side="right") - 1) // 2
+    players = np.array(slots, np.int8)[up] + np.int8(1)
+    return np.tile(np.repeat(players, size), blocks)

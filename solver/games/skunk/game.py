@@ -25,11 +25,13 @@ from numpy.typing import NDArray
 
 from solver.board import Board, nearest
 from solver.charting import Heatmap, Kind, Listing, Look, Wanted
+from solver.decisions import Decisions, kernel_arrays
 from solver.errors import OptionError, StateError
-from solver.game import Agent, Floats, Ints, Numbers, TieredGame
+from solver.game import Agent, Floats, Ints, Numbers
 from solver.games.skunk import kernel, rules
 from solver.games.skunk.agents import TurnAgents
 from solver.games.skunk.board import Rules, SkunkBoard
+from solver.tiered import TieredGame
 
 TOLERANCE = 1e-9
 """A table whose bound on the error is larger is refused; goal 200 has 1e-10."""
@@ -49,6 +51,8 @@ class Skunk(TieredGame[int]):
     )
     tie_tolerance: ClassVar[float] = 1e-11
     payoff_type: ClassVar[type[np.floating[Any]]] = np.float64
+    best_names: ClassVar[tuple[str, ...]] = ("hold", "roll")
+    smaller: ClassVar[str] = "a lower goal"
 
     def __init__(self, board: Board) -> None:
         super().__init__(board)
@@ -208,11 +212,12 @@ class Skunk(TieredGame[int]):
         fetch: Callable[[int], Floats],
         stop: Callable[[], bool],
         part: int = 0,
+        decisions: Decisions | None = None,
     ) -> float:
         self.tiers()  # refuses a board whose plays may not end
         V = np.full((self.goal, self.goal), 0.5)
         kernel.solve(self.numbers.ints, V, stop=stop)
-        kernel.fill(self.numbers.ints, V, out)
+        kernel.fill(self.numbers.ints, V, out, self.tie_tolerance, *kernel_arrays(decisions))
         bound = kernel.certify(self.numbers.ints, out)
         if not bound <= TOLERANCE:
             raise StateError(
@@ -229,6 +234,11 @@ class Skunk(TieredGame[int]):
     def state_rows(self, tier: int, start: int, stop: int) -> dict[str, NDArray[np.int32]]:
         states = self.states_at(tier, np.arange(start, stop))
         return {name: states[:, i].astype(np.int32) for i, name in enumerate(self.columns)}
+
+    def acting_rows(self, tier: int, start: int, stop: int) -> NDArray[np.int8]:
+        acting = np.full(stop - start, 1, np.int8)
+        acting[max(self.rows(tier) // 2 - start, 0) :] = 2
+        return acting
 
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
         mine, yours, turn, player = np.asarray(states, np.int64).reshape(-1, 4).T

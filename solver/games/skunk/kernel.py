@@ -37,7 +37,7 @@ import numpy as np
 from numba import types
 
 from solver.game import Stopped
-from solver.games.skunk.rules import GOAL, MOST, TABLES, TOTAL
+from solver.games.skunk.rules import GOAL, HOLD, MOST, ROLL, TABLES, TOTAL
 
 MOST_SWEEPS = 1000
 _NEWTON_STEPS = 4
@@ -148,17 +148,30 @@ def roll_value(ints, out, m, y, t):
 
 
 @nb.njit(_f(_i1, _f1, _i, _i, _i), cache=True, nogil=True)
+def hold_value(ints, out, m, y, t):
+    """The chance to win after holding at (m, y, t), by the table."""
+    return 1.0 - out[row_of(ints[GOAL], y, m + t, 0)]
+
+
+@nb.njit(_f(_i1, _f1, _i, _i, _i), cache=True, nogil=True)
 def back_up(ints, out, m, y, t):
     """(T out)(m, y, t), off by at most 2.5 u."""
     q = roll_value(ints, out, m, y, t)
-    return max(q, 1.0 - out[row_of(ints[GOAL], y, m + t, 0)]) if t > 0 else q
+    return max(q, hold_value(ints, out, m, y, t)) if t > 0 else q
 
 
-@nb.njit(types.void(_i1, _f2, _f1), cache=True, nogil=True)
-def fill(ints, V, out):
-    """Write every row of both halves from the turn starts, the sums compensated."""
+@nb.njit(
+    types.void(_i1, _f2, _f1, _f, types.int8[::1], _f1), cache=True, nogil=True
+)  # fmt: skip
+def fill(ints, V, out, tolerance, best, margin):
+    """Write every row of both halves from the turn starts, the sums compensated.
+
+    best, margin: as `Decisions` has them, or of size 0 where not wanted; the first action, to hold,
+    is taken unless rolling is better by more than the tolerance.
+    """
     goal = ints[GOAL]
     half = out.size // 2
+    noted, priced = best.size > 0, margin.size > 0
     for m in range(goal):
         for y in range(goal):
             out[row_of(goal, m, y, 0)] = V[m, y]
@@ -166,9 +179,19 @@ def fill(ints, V, out):
         for y in range(goal):
             at = row_of(goal, m, y, 0)
             for t in range(goal - m - 1, 0, -1):
-                out[at + t] = back_up(ints, out, m, y, t)
+                roll, hold = roll_value(ints, out, m, y, t), hold_value(ints, out, m, y, t)
+                out[at + t] = max(roll, hold)
+                if noted:
+                    best[at + t] = ROLL if roll > hold + tolerance else HOLD
+                if priced:
+                    more = roll - hold if roll > hold + tolerance else hold - roll
+                    margin[at + t] = max(more, 0.0)
+            if noted:
+                best[at] = ROLL  # the first roll of a turn is not refused
     for row in range(half):
         out[half + row] = 1.0 - out[row]
+    best[best.size // 2 :] = best[: best.size // 2]
+    margin[margin.size // 2 :] = margin[: margin.size // 2]
 
 
 @nb.njit(_f(_i1, _f1), cache=True, nogil=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from solver import matrix_game
 from solver.backup import expand
+from solver.coded import Coded
 from solver.errors import StateError
 from solver.games.goofspiel import patterns, strategies
 from tests.reference import goofspiel as reference
@@ -86,6 +88,14 @@ def test_decks_and_their_numbers_round_trip(cards: int) -> None:
 # --- layers --------------------------------------------------------------------------------------
 
 
+def as_masks(column: Any) -> np.ndarray:
+    """A column of a table, sets of cards as bits again."""
+    if not isinstance(column, Coded):
+        return np.asarray(column)
+    masks = [sum(1 << (int(card) - 1) for card in text.split()) for text in column.labels]
+    return np.array(masks)[column.codes]
+
+
 @pytest.mark.parametrize(("cards", "objective"), [(1, "points"), (7, "points"), (5, "win")])
 def test_locate_is_the_inverse_of_states_at(cards: int, objective: str) -> None:
     game = goofspiel(cards, objective)
@@ -97,7 +107,7 @@ def test_locate_is_the_inverse_of_states_at(cards: int, objective: str) -> None:
         np.testing.assert_array_equal(found, rows)
         assert not game.swapped(states).any()
         columns = game.state_rows(tier, 0, len(rows))
-        values = [columns.get(name, 0 * rows) for name in game.columns]
+        values = [as_masks(columns.get(name, 0 * rows)) for name in game.columns]
         np.testing.assert_array_equal(game.canonical_states(np.stack(values, axis=1)), states)
 
 

@@ -17,7 +17,7 @@ import solver
 from solver.backup import evaluate, expand, final_payoffs
 from solver.errors import BoardError, OptionError, StateError
 from solver.fixed_point import solve_component
-from solver.game import Floats, Game, TieredGame
+from solver.game import Floats, Game
 from solver.games.pig import profiles as rounds_profiles
 from solver.games.pig import rounds_kernel
 from solver.games.pig.race import Pig
@@ -26,6 +26,7 @@ from solver.games.skunk import profiles as race_profiles
 from solver.games.skunk.agents import Computer, HoldAt, chance_to_stick, turn_points
 from solver.graph import solve_graph
 from solver.keys import fits
+from solver.tiered import TieredGame
 from tests.reference.pig import Reference
 from tests.reference.pig import turn_points as reference_turn
 from tests.reference.skunk import Reference as RaceReference

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import solver
 from solver.backup import evaluate, expand, final_payoffs
+from solver.decisions import kernel_arrays
 from solver.errors import LuckbaseError, OptionError, StateError
 from solver.game import Floats, Stopped
 from solver.games.skunk import kernel
@@ -221,7 +222,7 @@ def fresh(game: Skunk, sweeps: int) -> Floats:
     V = np.full((game.goal, game.goal), 0.5)
     kernel.solve(game.numbers.ints, V, sweeps)
     out = np.empty(game.shape(0))
-    kernel.fill(game.numbers.ints, V, out)
+    kernel.fill(game.numbers.ints, V, out, 0.0, *kernel_arrays(None))
     return out
 
 
@@ -244,7 +245,7 @@ def test_a_wrong_order_of_updates_is_in_the_bound() -> None:
         V = np.full((40, 40), 0.5)
         for _ in range(sweeps):
             kernel.sweep(game.numbers.ints, V, ascending)
-        kernel.fill(game.numbers.ints, V, out)
+        kernel.fill(game.numbers.ints, V, out, 0.0, *kernel_arrays(None))
         bounds.append(kernel.certify(game.numbers.ints, out))
     assert bounds[0] < 1e-12 and bounds[1] > 1 and bounds[2] < 1e-12
 
@@ -260,7 +261,7 @@ def test_a_wrong_transition_is_seen_by_the_rules() -> None:
     V = np.full((20, 20), 0.5)
     kernel.solve(ints, V)
     out = np.empty(game.shape(0))
-    kernel.fill(ints, V, out)
+    kernel.fill(ints, V, out, 0.0, *kernel_arrays(None))
     assert kernel.certify(ints, out) < 1e-12
     assert bellman(game, out) > 1e-4
     assert kernel.certify(game.numbers.ints, out) > 1e-3

@@ -1,0 +1,56 @@
+"""What a search need not solve: the states at which it ends, with their payoffs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cluster.above import known_below
+from cluster.merge import PayoffTable
+from cluster.table.keyed import GIVEN, KeyPart
+from cluster.table.table import open_table
+from solver.backup import expand
+from solver.game import DECISION, Game, Ints
+from solver.keys import unpack_all
+from solver.walk import KNOWN
+
+
+def known_payoffs(
+    game: Game, roots: Ints, using: Path | None, held: KeyPart | None, max_states: int
+) -> tuple[PayoffTable, float]:
+    """What is known of the states at which a search from `roots` (m, fields) ends: from the table
+    `using`, else from the part `held`, else nothing; and the bound on its payoffs' error.
+
+    Raises SearchLimitError, TableError.
+    """
+    if using is not None:
+        with open_table(using) as table:
+            keys, values = known_below(table, roots, max_states)
+            order = np.argsort(keys)
+            keys, values = keys[order], values[order]
+            status = np.full(len(keys), GIVEN, np.uint8)
+            if not len(keys):
+                return PayoffTable(keys, values, np.empty(0, np.int64), status), table.error
+            states = unpack_all(game.bits, keys)
+            names, margin, _ = table.best_of(states)
+            best, actor = _acting(game, states, names)
+            none = np.zeros(len(keys))
+            return PayoffTable(keys, values, best, status, none, margin, actor), table.error
+    keys, values, error = np.empty(0, np.uint64), np.empty((0, game.players)), 0.0
+    if held is not None:
+        keys, values = known_below(held, roots, max_states)
+        order = np.argsort(keys)
+        keys, values, error = keys[order], values[order], held.error
+    status = np.full(len(keys), GIVEN, np.uint8)
+    return PayoffTable(keys, values, np.full(len(keys), KNOWN), status), error
+
+
+def _acting(game: Game, states: Ints, names: list[str | None]) -> tuple[Ints, NDArray[np.int8]]:
+    """The numbers of the named actions of states (n, fields), KNOWN without one; who acts."""
+    edges = expand(game, states)
+    numbers = {game.action_name(int(a)): int(a) for a in np.unique(edges.actions)}
+    found = [KNOWN if name is None else numbers[name] for name in names]
+    acts = np.where(edges.kinds == DECISION, edges.actors + 1, 0)
+    return np.array(found, np.int64), acts.astype(np.int8)

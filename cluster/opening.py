@@ -1,0 +1,207 @@
+"""Before a solve: is there room, is nobody else at it, and what of the table is there and sound."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from cluster.plan import Plan
+from cluster.table.health import (
+    check_bytes,
+    damaged_files,
+    drop_files,
+    forget_part,
+    sweep,
+)
+from cluster.table.ledger import (
+    Ledger,
+    compact,
+    new_head,
+    reach_of,
+    read_head,
+    read_ledger,
+    write_head,
+)
+from cluster.table.lines import Goal, Roots
+from cluster.table.storage import Folder
+from solver.board import read_board
+from solver.errors import (
+    CorruptTableError,
+    DiskLimitError,
+    LuckbaseError,
+    MemoryLimitError,
+    MissingTableError,
+    OptionError,
+    RequestError,
+    TableError,
+)
+from solver.game import Game
+from solver.identity import rules_form
+
+DISK_RESERVE = 1 << 30
+"""Bytes that are left free on the disk."""
+
+
+def open_ledger(
+    game: Game, table: Path, part: str, *, force: bool, check: bool
+) -> tuple[Ledger, list[str]]:
+    """The ledger to go on from, and what of the table was damaged and is forgotten, a sentence
+    each. Whatever the ledger does not name is swept away.
+
+    force: the part is forgotten whole. check: every byte is read, not the sizes only.
+    """
+    storage, head = Folder(table), new_head(game)
+    damaged = []
+    try:
+        read_head(storage, table)
+    except MissingTableError:
+        write_head(storage, head)
+    except CorruptTableError as error:
+        damaged.append(str(error))
+        write_head(storage, head)
+    ledger = read_ledger(storage, table, head=head, lenient=True)
+    if ledger.damage:
+        damaged += ledger.damage
+        ledger.done.clear()
+        compact(storage, ledger)
+    if force:
+        forget_part(storage, ledger, part)
+    bad = check_bytes(storage, table, ledger) if check else damaged_files(storage, table, ledger)
+    if bad:
+        drop_files(storage, ledger, list(bad))
+    sweep(storage, ledger)
+    shutil.rmtree(table / "scratch", ignore_errors=True)
+    return ledger, [*damaged, *bad.values()]
+
+
+def complete_ledger(
+    game: Game, table: Path, part: str, roots: Roots | None = None, margin: bool = False
+) -> Ledger | None:
+    """The ledger of a table in which all that is asked for is there and no file is missing or
+    short; None otherwise. Nothing is written, and nobody's solve is waited for."""
+    storage = Folder(table)
+    try:
+        ledger = read_ledger(storage, table)
+    except TableError:
+        return None
+    goal = make_goal(game, ledger, part, 0, roots=roots, margin=margin)
+    there = goal.ask in ledger.done and not is_new(goal, ledger)
+    return ledger if there and not damaged_files(storage, table, ledger) else None
+
+
+def make_goal(
+    game: Game, ledger: Ledger, part: str, files: int, *, roots: Roots | None = None,
+    margin: bool = False,
+) -> Goal:  # fmt: skip
+    """What this solve is asked for. Raises OptionError for a margin that the table can not get."""
+    has = [entry for entry in ledger.of_part(part) if part == "tiers"]
+    if margin and has and not ledger.margin:
+        raise OptionError(
+            "--margin: the files of this table have none, and all or none have it; --force solves "
+            "the table anew"
+        )
+    board_file, settings = where_from(game)
+    reach = reach_of(game.board) if roots is None else {}
+    number = max((goal.number for goal in ledger.goals), default=0) + 1
+    wanted = margin or (roots is None and ledger.margin)
+    return Goal(part, reach, roots, files, board_file, settings, wanted, number)
+
+
+def where_from(game: Game) -> tuple[str, dict[str, str]]:
+    """The file and the settings that the game's board was read from; "" where it is not what
+    stands there."""
+    source = game.board.source
+    if source is None:
+        return "", {}
+    try:
+        read = read_board(Path(source.file), source.settings)
+    except LuckbaseError:
+        return "", {}
+    same = rules_form(read) == rules_form(game.board) and reach_of(read) == reach_of(game.board)
+    return (source.file, dict(sorted(source.settings.items()))) if same else ("", {})
+
+
+def is_new(goal: Goal, ledger: Ledger) -> bool:
+    """Whether a goal says what no goal of the ledger says: how far, from which roots, or where the
+    board stands."""
+    mine = goal.board_file, goal.settings
+    known = [(other.board_file, other.settings) for other in ledger.goals]
+    return goal.ask not in {other.ask for other in ledger.goals} or (
+        bool(goal.board_file) and mine not in known
+    )
+
+
+def free_memory() -> int:
+    """Bytes that programs may still use: the system's estimate, or half of all there is."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+    except OSError:
+        pass
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+
+
+def check_room(
+    plan: Plan, memory: int, table: Path, smaller: str, todo: Sequence[int] | None = None
+) -> None:
+    """Refuse what will not fit, in the memory or on the disk beside what is already there.
+
+    smaller: what would (`TieredGame.smaller`). todo: the shards that are still to do (all).
+    Raises MemoryLimitError, DiskLimitError.
+    """
+    if plan.shard_memory > memory:
+        raise MemoryLimitError(
+            f"memory: the largest tier needs {plan.shard_memory / 1e9:.1f} GB and "
+            f"{memory / 1e9:.1f} GB may be used; {smaller} would take less"
+        )
+    rows = plan.rows if todo is None else sum(plan.shards[i].rows for i in todo)
+    needed = plan.table_bytes * rows // max(plan.rows, 1) + plan.scratch_bytes
+    probe = table
+    while not probe.exists():
+        probe = probe.parent
+    free = shutil.disk_usage(probe).free - DISK_RESERVE
+    if needed > free:
+        raise DiskLimitError(
+            f"disk: the solve needs about {needed / 1e9:.1f} GB under {probe} and "
+            f"{max(free, 0) / 1e9:.1f} GB are free; {smaller} would take less"
+        )
+
+
+@contextmanager
+def lock(table: Path) -> Iterator[None]:
+    """One solve of a table at a time. Raises RequestError where another is running, with who."""
+    import fcntl
+
+    table.mkdir(parents=True, exist_ok=True)
+    with (table / ".lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RequestError(
+                f"{table}: another solve of this table is running{_holder(table)}"
+            ) from None
+        file.truncate(0)
+        now = datetime.now().astimezone().isoformat(timespec="seconds")
+        said = {"host": socket.gethostname(), "process": os.getpid(), "since": now}
+        file.write(json.dumps(said))
+        file.flush()
+        try:
+            yield
+        finally:
+            file.truncate(0)
+
+
+def _holder(table: Path) -> str:
+    """Who says to hold the lock: ``: process 12 on host since …``."""
+    try:
+        said = json.loads((table / ".lock").read_text())
+        return f": process {said['process']} on {said['host']} since {said['since']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""

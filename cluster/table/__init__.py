@@ -1,0 +1,24 @@
+"""Tables on disk, format 3: what is in a table's folder, and who reads and writes it.
+
+One folder holds everything that was solved under one rules identity (`solver.identity`)::
+
+    results/<game>/<board>/<rules identity>/
+        table.json            the head (`ledger`): which board and rules; never changes
+        ledger/*.jsonl        what is committed: one sealed line each (`ledger`)
+        tiers/*.parquet       the full table: one file a tier, or a part of one (`write`)
+        search/*.parquet      what lies below the roots of searches, rows by key
+        search-<id>/*.parquet of one search that was cut, or that ends at another table
+        scratch/              while a solve runs; worth nothing afterwards
+        .lock                 who is solving now
+
+`storage` puts and reads bytes; `ledger` says what is committed; `write` makes the Parquet files,
+`sealed` reads them and refuses a byte that changed; `tiers` and `keyed` answer from the two kinds
+of part; `table` is all of them together; `find` takes a person's words to a folder; `verify`,
+`compare` and `health` look at whole tables.
+
+Version history: 1 (2026-11) first. 2 (2026-11) tables of roots, parts, an error a file. 3 (2026-11)
+one folder a rules identity, a ledger that only grows, every row group sealed, `best`, `to_act`,
+`margin`, all state columns in the file.
+"""
+
+FORMAT = 3

@@ -1,0 +1,191 @@
+"""Answers to questions as data: what a table says of a state, and which table said so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.backup import ActionValues
+from solver.game import Floats, Game, Ints
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Which table answers: its board, the options that are not at the game's defaults, its rules
+    identity, and for one named by its path why it is stale, if it is."""
+
+    board: str
+    options: dict[str, Any] = field(default_factory=dict)
+    solve_id: str = ""
+    stale: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """As every answer in JSON begins."""
+        return {
+            "board": self.board, "options": self.options, "solve_id": self.solve_id,
+            "stale": list(self.stale),
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        options = "".join(f" {name}={_said(value)}" for name, value in self.options.items())
+        return f"{self.board}{options}, solve {self.solve_id}"
+
+
+def _said(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True)
+class Action:
+    """An action's name and its payoff, one a player; `upper` where a search was cut."""
+
+    name: str
+    value: tuple[float, ...]
+    upper: tuple[float, ...] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The action as an answer has it in JSON."""
+        said = {"action": self.name, "value": list(self.value)}
+        return said if self.upper is None else said | {"upper": list(self.upper)}
+
+
+@dataclass(frozen=True)
+class Bid:
+    """A choice of one player where both choose at once: its chance in an optimal strategy, and the
+    least and the most that it can have in one."""
+
+    name: str
+    chance: float
+    least: float
+    most: float
+
+    @property
+    def sure(self) -> bool:
+        """Whether every optimal strategy gives it this chance (to the precision of `ranges`)."""
+        return self.most - self.least < 1e-4
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a table says of a state. Payoffs are lists over players in turn order.
+
+    origin: which table. to_act: the player to act, counted from 1; None where the game is over.
+    actions: best first for him. margin: what the second best would cost him, None where he has no
+    choice or it is not decided. toss_up: another action is worth as much to him as far as `error`
+    can tell. upper: where a search was cut, the upper bounds, `value` and the actions' values being
+    the lower ones; `best` is None where the bounds do not decide. strategies: where both players
+    choose at once, an optimal one of each; then actions are player 1's against the other's
+    strategy, the likeliest first, `best` is None unless one is certain, and toss_up says that
+    others are optimal too.
+    """
+
+    origin: Origin
+    state: dict[str, Any]
+    to_act: int | None
+    value: tuple[float, ...]
+    actions: tuple[Action, ...] = ()
+    best: str | None = None
+    margin: float | None = None
+    toss_up: bool = False
+    error: float = 0.0
+    source: str = "table"
+    upper: tuple[float, ...] | None = None
+    strategies: tuple[tuple[Bid, ...], ...] | None = None
+
+    @property
+    def board(self) -> str:
+        """The name of the board."""
+        return self.origin.board
+
+    def as_json(self) -> dict[str, Any]:
+        """The answer as JSON values."""
+        said: dict[str, Any] = self.origin.as_json() | {
+            "state": self.state,
+            "to_act": self.to_act,
+            "value": list(self.value),
+            "actions": [a.as_json() for a in self.actions],
+            "best": self.best,
+            "margin": self.margin,
+            "toss_up": self.toss_up,
+            "error": self.error,
+            "source": self.source,
+        }
+        if self.upper is not None:
+            said["upper"] = list(self.upper)
+        if self.strategies is not None:
+            said["strategies"] = [
+                [{"action": b.name, "chance": b.chance, "least": b.least, "most": b.most}
+                 for b in side]
+                for side in self.strategies
+            ]  # fmt: skip
+        return said
+
+
+@dataclass(frozen=True)
+class Lookahead:
+    """One step ahead of n states with k actions in all.
+
+    first: int64 (n + 1,). actions: int64 (k,). values: float64 (k, players). best: int64 (n,) into
+    the k. ties: bool (n,), whether the best has a rival that precision can not tell from it.
+    margins: float64 (n,), the best's payoff less the best other's; NaN where there is no choice.
+    """
+
+    first: Ints
+    actions: Ints
+    values: Floats
+    best: Ints
+    ties: NDArray[np.bool_]
+    margins: Floats
+
+
+def look_ahead(q: ActionValues, actors: Ints, slack: float, best: Ints) -> Lookahead:
+    """One step ahead, from every action's payoffs, who acts (n,), how far payoffs can be apart and
+    still be one, and the best actions (n,), -1 where it is to be found: then the earliest level."""
+    own = q.values[np.arange(len(q.states)), np.maximum(actors, 0)[q.states]]
+    starts = q.first[:-1]
+    top = np.maximum.reduceat(own, starts)
+    level = own >= top[q.states] - slack
+    n = len(starts)
+    candidates = np.flatnonzero(np.where((best >= 0)[q.states], q.actions == best[q.states], level))
+    taken = candidates[np.searchsorted(q.states[candidates], np.arange(n))]
+    others = own.copy()
+    others[taken] = -np.inf
+    second = np.maximum.reduceat(others, starts)
+    margins = np.where(np.diff(q.first) > 1, np.maximum(own[taken] - second, 0.0), np.nan)
+    ties = np.add.reduceat(level.astype(np.int64), starts) > 1
+    return Lookahead(q.first, q.actions, q.values, taken, ties, margins)
+
+
+def words_of(game: Game, state: Ints) -> dict[str, str]:
+    """A state's fields as a person would type them: ``{"scores": "0,500,0", …}``."""
+    return {
+        name: ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        for name, value in game.describe(state).items()
+    }
+
+
+def said(game: Game, state: Ints) -> str:
+    """A state as a person would type it: ``scores=0,500,0 earned=1,0,0 …``."""
+    return " ".join(f"{name}={value}" for name, value in words_of(game, state).items())
+
+
+def answer_ahead(
+    origin: Origin, game: Game, state: Ints, x: int, actor: int, look: Lookahead,
+    value: Floats | None, error: float, source: str = "table",
+) -> Answer:  # fmt: skip
+    """The answer at state x of a lookahead, where a player acts; `value`: as stored, if it is."""
+    first, last, best = look.first[x], look.first[x + 1], int(look.best[x])
+    order = sorted(range(first, last), key=lambda k: (k != best, -look.values[k, actor], k))
+    actions = tuple(
+        Action(game.action_name(int(look.actions[k])), tuple(map(float, look.values[k])))
+        for k in order
+    )
+    margin = None if np.isnan(look.margins[x]) else float(look.margins[x])
+    return Answer(
+        origin, game.describe(state), actor + 1,
+        actions[0].value if value is None else tuple(map(float, value)),
+        actions, actions[0].name, margin, bool(look.ties[x]), error, source,
+    )  # fmt: skip

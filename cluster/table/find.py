@@ -1,0 +1,134 @@
+"""From what a person says to a table's folder: a path, or a board file with its options.
+
+A board file with its options means exactly one rules identity; options of reach do not matter. The
+table may stand under another board's name, if that board has the same rules.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from cluster.table.ledger import HEAD, OLD_HEAD, Ledger, read_head
+from cluster.table.lines import Head
+from cluster.table.storage import Folder
+from solver import load_game
+from solver.board import Board, differences, read_board
+from solver.errors import LuckbaseError, MissingTableError, OptionError, TableError
+from solver.identity import rules_form, rules_identity
+
+
+@dataclass(frozen=True)
+class Found:
+    """A table's folder; by_board: it was found by the rules of a board, not named by its path."""
+
+    path: Path
+    by_board: bool
+
+
+def tables_in(results: Path) -> list[Path]:
+    """Every table's folder under `results`, those of older formats too."""
+    found = {p.parent for name in (HEAD, OLD_HEAD) for p in results.glob(f"*/*/*/{name}")}
+    return sorted(found)
+
+
+def tables_of(board: Board, results: Path) -> list[Path]:
+    """The folders of the tables of a board, by its game and name, whatever their options."""
+    return [
+        path
+        for path in tables_in(results)
+        if (path.parent.parent.name, path.parent.name) == (board.game, board.name)
+    ]
+
+
+def table_of(board: Board, results: Path) -> Path | None:
+    """The folder of the table with the board's rules, under its own name or another's."""
+    identity = rules_identity(load_game(board))
+    own = results / board.game / board.name / identity
+    others = sorted(results.glob(f"{board.game}/*/{identity}"))
+    for path in [own, *others]:
+        if (path / HEAD).is_file():
+            return path
+    return None
+
+
+def find_table(name: str, results: Path, settings: dict[str, str]) -> Found:
+    """The table that a person means: the folder itself, or that of a board file with `settings`.
+
+    Raises MissingTableError where there is none, naming those of the board that there are;
+    OptionError, BoardError.
+    """
+    path = Path(name)
+    if path.is_dir():
+        if settings:
+            word = next(iter(settings))
+            raise OptionError(f"--set: {name} is a table, whose options stand; leave {word} out")
+        return Found(path, by_board=False)
+    if not path.exists():
+        raise OptionError(f"{name}: no such table or board file")
+    board = read_board(path, settings)
+    found = table_of(board, results)
+    if found is None:
+        raise MissingTableError(_none_of(name, board, results, settings))
+    return Found(found, by_board=True)
+
+
+def command(program: str, board_file: str, settings: dict[str, str]) -> str:
+    """A command line about a board with its options."""
+    words = [word for k, v in settings.items() for word in ("--set", f"{k}={v}")]
+    return shlex.join([*program.split(), board_file, *words])
+
+
+def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -> str:
+    said = f"{name}: no table of this board"
+    if settings:
+        said += " with " + " ".join(f"{k}={v}" for k, v in settings.items())
+    others = []
+    for path in tables_of(board, results):
+        try:
+            head = read_head(Folder(path), path)
+        except TableError:
+            others.append(f"{path} can not be read")
+            continue
+        differ = differences(rules_form(board), head.rules)
+        version = load_game(board).rules_version
+        if head.rules_version != version:
+            differ.append(f"rules version {head.rules_version}, now {version}")
+        others.append(f"{path} ({_as_there(differ)})")
+    there = f"; there is {'; '.join(others[:5])}" if others else f" under {results}"
+    return f"{said}{there}; right would be: {command('luckbase solve', name, settings)}"
+
+
+def _as_there(differ: list[str]) -> str:
+    """What another table has, from the differences of its board to the one asked for."""
+    said = [re.sub(r"was (.*), now (.*)", r"\2 for \1", each) for each in differ]
+    return ", ".join(said[:4]) + (", …" if len(said) > 4 else "")
+
+
+def why_stale(ledger: Ledger, *, absent_is_stale: bool = True) -> list[str]:
+    """What has changed in the board since the table was solved, as sentences; empty where nothing
+    has, or where nobody knows where the board came from.
+
+    The board is read again from the file that it was read from last, with the same options.
+    """
+    goal = next((goal for goal in reversed(ledger.goals) if goal.board_file), None)
+    if goal is None:
+        return []
+    path = Path(goal.board_file)
+    if not absent_is_stale and not path.is_file():
+        return []
+    try:
+        game = load_game(read_board(path, goal.settings))
+    except LuckbaseError as error:
+        return [f"its board can not be read any more: {error}"]
+    return what_changed(ledger.head, game.board, game.rules_version)
+
+
+def what_changed(head: Head, board: Board, rules_version: int) -> list[str]:
+    """The differences between the table's rules and those of a board now, a sentence each."""
+    changed = differences(head.rules, rules_form(board))
+    if rules_version != head.rules_version:
+        changed.append(f"the rules are version {rules_version}, were {head.rules_version}")
+    return changed

@@ -1,0 +1,140 @@
+"""Where a table's bytes lie: put, read a range, list, delete. A folder does it; others may come.
+
+Names are relative and written with ``/``. `put` is whole or not at all, and on the disk when it
+returns: the bytes are written beside their place under a name that no other attempt has, flushed
+and renamed, and the folder is flushed.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from itertools import count
+from pathlib import Path
+from typing import Protocol
+
+from solver.errors import CorruptTableError
+
+_attempts = count()
+
+
+class Storage(Protocol):
+    """What a table asks of the place that it lies in."""
+
+    def put(self, name: str, content: bytes | Path) -> None:
+        """Store an object; a Path, which must come from `temporary`, is moved."""
+
+    def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
+        """Bytes [start, stop) of an object. Raises FileNotFoundError, CorruptTableError where there
+        are fewer."""
+
+    def list(self, prefix: str = "") -> dict[str, int]:
+        """The objects whose names begin so, with their sizes."""
+
+    def delete(self, name: str) -> None:
+        """Delete an object, if it is there."""
+
+    def temporary(self, name: str) -> Path:
+        """A file on this machine where the bytes for `name` may be written; never the same one."""
+
+
+class Folder:
+    """A folder of this machine, or one that several share."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._flushed: set[Path] = set()
+
+    def put(self, name: str, content: bytes | Path) -> None:
+        final = self.path / name
+        if isinstance(content, bytes):
+            content = self._written(self.temporary(name), content)
+        final.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(content, final)
+        self._flush_up(final.parent)
+
+    def _written(self, path: Path, content: bytes) -> Path:
+        with path.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        return path
+
+    def _flush_up(self, folder: Path) -> None:
+        """Flush the folder's names, and once those of the folders above it, up to the table's."""
+        flush_folder(folder)
+        for above in folder.parents:
+            if above == self.path.parent or above in self._flushed:
+                break
+            flush_folder(above)
+            self._flushed.add(above)
+
+    def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
+        with (self.path / name).open("rb", buffering=0) as file:
+            if stop is None:
+                return file.read()[start:]
+            return read_exactly(file.fileno(), start, stop, self.path / name)
+
+    def list(self, prefix: str = "") -> dict[str, int]:
+        folder, _, _ = prefix.rpartition("/")
+        found: dict[str, int] = {}
+        stack = [folder]
+        while stack:
+            inner = stack.pop()
+            try:
+                entries = list_folder(self.path / inner)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            for entry in entries:
+                name = f"{inner}/{entry.name}" if inner else entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    stack.append(name)
+                elif name.startswith(prefix):
+                    found[name] = entry.stat().st_size
+        return dict(sorted(found.items()))
+
+    def delete(self, name: str) -> None:
+        (self.path / name).unlink(missing_ok=True)
+
+    def temporary(self, name: str) -> Path:
+        path = self.path / f"{name}.{attempt()}.part"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+
+def attempt() -> str:
+    """A name for one attempt at anything: no other process of any host has it."""
+    host = socket.gethostname().replace("/", "-")
+    return f"{host}-{os.getpid()}-{os.urandom(4).hex()}-{next(_attempts)}"
+
+
+def list_folder(path: Path) -> list[os.DirEntry[str]]:
+    """What stands in a folder."""
+    with os.scandir(path) as entries:
+        return list(entries)
+
+
+def read_exactly(handle: int, start: int, stop: int, path: Path) -> bytes:
+    """Bytes [start, stop) of an open file. Raises CorruptTableError where there are fewer."""
+    pieces, at = [], start
+    while at < stop:
+        piece = os.pread(handle, stop - at, at)
+        if not piece:
+            raise CorruptTableError(f"{path}: ends at byte {at} and should have {stop}")
+        pieces.append(piece)
+        at += len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def flush_folder(folder: Path) -> None:
+    """Flush a folder's names to the disk (where the system can)."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)

@@ -1,0 +1,282 @@
+"""The full table: fields → tier and row → row group → payoffs.
+
+One state decodes one row group, which is remembered; many are sorted by key, so each row group is
+decoded once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cluster.table import part
+from cluster.table.answer import Answer, Lookahead, Origin, answer_ahead, look_ahead
+from cluster.table.lines import FileEntry
+from cluster.table.part import PIECE, Part, Rows, labelled, worth
+from cluster.table.sealed import SealedFile
+from cluster.table.write import KEY_SHIFT
+from solver.backup import Edges, evaluate, expand, final_payoffs
+from solver.coded import Coded
+from solver.errors import CorruptTableError, MissingTableError
+from solver.game import TERMINAL, Floats, Ints
+from solver.tiered import TieredGame
+
+GROUPS_A_JOB = 256
+"""Row groups that a thread takes of a file."""
+
+
+class TierPart(Part):
+    """The full table, or as much of it as is solved: the row of a state is its key."""
+
+    game: TieredGame[Any]
+
+    @cached_property
+    def _bounds(self) -> tuple[Ints, Ints]:
+        """The first and the last key of each file."""
+        keys = [(entry.first_key, entry.last_key) for entry in self.entries]
+        first, last = np.array(keys, np.int64).reshape(-1, 2).T
+        return first, last
+
+    def decode(self, file: SealedFile, number: int, kind: str) -> Any:
+        if kind == "best":
+            codes, labels = labelled(file.read(number, ["best"]).column(0))
+            return codes, labels
+        if kind == "margin":
+            return file.read(number, ["margin"]).column(0).to_numpy()
+        return np.stack(_arrays(file.read(number, self.columns)), axis=1)
+
+    # --- payoffs -----------------------------------------------------------------------------
+
+    def holds(self, states: Ints) -> NDArray[np.bool_]:
+        return self._place(states)[1] >= 0
+
+    def _place(self, states: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        """(key, file's index or -1, whether the game is over) of states (n, fields)."""
+        numbers, rows = self.game.locate(np.ascontiguousarray(np.asarray(states, np.int64)))
+        keys = (numbers << KEY_SHIFT) + rows
+        first, last = self._bounds
+        at = np.searchsorted(first, keys, side="right") - 1
+        inside = (at >= 0) & (numbers >= 0)
+        if len(last):
+            inside &= keys <= last[at]
+        return keys, np.where(inside, at, -1), numbers < 0
+
+    def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        states = np.ascontiguousarray(np.asarray(states, np.int64))
+        keys, files, over = self._place(states)
+        payoffs = np.zeros((len(states), self.game.players))
+        if over.any():
+            payoffs[over] = final_payoffs(self.game, states[over])
+        order = np.lexsort((keys, files))
+        order = order[files[order] >= 0]
+        rows = keys - (self._bounds[0][files] if self.entries else 0)
+        jobs = [(int(files[at[0]]), at) for at in _runs(order, files[order])]
+        groups = [np.unique(rows[at] // self.entries[i].row_group_rows) for i, at in jobs]
+        if sum(map(len, groups)) <= part.CACHED_GROUPS:
+            for (i, at), wanted in zip(jobs, groups, strict=True):
+                for number, x, row in self._in_groups(i, wanted, at, rows):
+                    payoffs[x] = self.group(i, number, "payoffs")[row]
+        else:
+            shares = [
+                (i, share, at)
+                for (i, at), wanted in zip(jobs, groups, strict=True)
+                for share in np.array_split(wanted, -(-len(wanted) // GROUPS_A_JOB))
+            ]
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                for done in [pool.submit(self._through, *one, rows, payoffs) for one in shares]:
+                    done.result()
+        swapped = self.game.swapped(states) & (files >= 0)
+        payoffs[swapped] = payoffs[swapped][:, ::-1]
+        return payoffs, over | (files >= 0)
+
+    def _in_groups(
+        self, i: int, groups: Ints, at: Ints, rows: Ints
+    ) -> Iterator[tuple[int, Ints, Ints]]:
+        """(row group, those of `at` in it, their rows in it); `at` is sorted by row."""
+        size = self.entries[i].row_group_rows
+        of = rows[at] // size
+        for number in groups.tolist():
+            first, last = np.searchsorted(of, [number, number + 1])
+            x = at[first:last]
+            yield number, x, rows[x] - number * size
+
+    def _through(self, i: int, groups: Ints, at: Ints, rows: Ints, payoffs: Floats) -> None:
+        """Fill the payoffs of those in `at` that lie in many row groups of file i: a thread's
+        share, with a file of its own, nothing remembered."""
+        file = SealedFile(self.storage, self.where, self.entries[i], self.file(i).about)
+        for number, x, row in self._in_groups(i, groups, at, rows):
+            for c, column in enumerate(_arrays(file.read(number, self.columns))):
+                payoffs[x, c] = column[row]
+        file.close()
+
+    # --- decisions ---------------------------------------------------------------------------
+
+    def stored_best(self, states: Ints) -> list[str | None]:
+        found: list[str | None] = [None] * len(states)
+        if not self.game.best_names or not len(states):
+            return found
+        keys, files, _ = self._place(states)
+        order = np.lexsort((keys, files))
+        order = order[files[order] >= 0]
+        rows = keys - self._bounds[0][files]
+        for at in _runs(order, files[order]):
+            i = int(files[at[0]])
+            groups = np.unique(rows[at] // self.entries[i].row_group_rows)
+            for number, x, row in self._in_groups(i, groups, at, rows):
+                codes, labels = self.group(i, number, "best")
+                for k, code in zip(x.tolist(), codes[row].tolist(), strict=True):
+                    found[k] = labels[code] if code >= 0 else None
+        return found
+
+    def _best_numbers(self, states: Ints, edges: Edges) -> Ints:
+        """(n,) the best actions of expanded states as the solve took them; -1 where nobody decides,
+        -2 for one that is none of this game."""
+        named = {self.game.action_name(int(a)): int(a) for a in np.unique(edges.actions) if a >= 0}
+        return np.array([-1 if name is None else named.get(name, -2)
+                         for name in self.stored_best(states)], np.int64)  # fmt: skip
+
+    def look_ahead(self, states: Ints, edges: Edges) -> Lookahead:
+        """Every action of expanded states, and the stored best ones."""
+        below, there = worth(self.game, self.look, edges.children)
+        if not there.all():
+            lost = self.game.describe(edges.children[np.flatnonzero(~there)[0]])
+            raise MissingTableError(f"{self.where}: {lost} is not there, and a parent of it is")
+        q = evaluate(edges, below)
+        best = self._best_numbers(states, edges)
+        allowed = np.isin(best * len(q.first) * 2 + np.arange(len(best)),
+                          q.actions * len(q.first) * 2 + q.states)  # fmt: skip
+        wrong = np.flatnonzero((best != -1) & ~allowed)
+        if len(wrong):
+            state = self.game.describe(states[wrong[0]])
+            raise CorruptTableError(f"{self.where}: names an action at {state} that is none there")
+        return look_ahead(q, edges.actors, 2 * self.error + self.game.tie_tolerance, best)
+
+    def answers(self, states: Ints, origin: Origin) -> list[Answer]:
+        values, _ = self.look(states)
+        edges = expand(self.game, states)
+        look = self.look_ahead(states, edges)
+        found = []
+        for x, state in enumerate(states):
+            if edges.kinds[x] == TERMINAL or edges.actors[x] < 0:
+                error = 0.0 if edges.kinds[x] == TERMINAL else self.error
+                said = self.game.describe(state)
+                stored = tuple(map(float, values[x]))
+                found.append(Answer(origin, said, None, stored, error=error))
+            else:
+                actor = int(edges.actors[x])
+                found.append(
+                    answer_ahead(
+                        origin, self.game, state, x, actor, look, values[x], self.error
+                    )
+                )  # fmt: skip
+        return found
+
+    def best_of(self, states: Ints) -> tuple[list[str | None], Floats]:
+        edges = expand(self.game, states)
+        look = self.look_ahead(states, edges)
+        names = [
+            None if edges.actors[x] < 0 else self.game.action_name(int(look.actions[best]))
+            for x, best in enumerate(look.best)
+        ]
+        return names, look.margins
+
+    def residuals(self, states: Ints) -> Floats:
+        stored, _ = self.look(states)
+        edges = expand(self.game, states)
+        look = self.look_ahead(states, edges)
+        taken = look.values[look.best]
+        found: Floats = np.abs(taken - stored).max(axis=1)
+        own = look.values[np.arange(len(look.actions)),
+                          np.repeat(np.maximum(edges.actors, 0), np.diff(look.first))]  # fmt: skip
+        top = np.maximum.reduceat(own, look.first[:-1])
+        found = np.maximum(found, top - own[look.best])  # a best action that is not one shows too
+        return found
+
+    # --- rows --------------------------------------------------------------------------------
+
+    def scan(self) -> Iterator[Rows]:
+        for entry in self.entries:
+            yield from self.scan_file(entry)
+
+    def scan_file(self, entry: FileEntry) -> Iterator[Rows]:
+        """The rows of one file, a row group at a time."""
+        file = SealedFile(self.storage, self.where, entry)
+        tier, first = self._tiers[entry.tier], entry.first_key - (entry.tier << KEY_SHIFT)
+        for number in range(file.groups):
+            read = file.read(number, [*self.columns, "best"])
+            values = np.stack(_arrays(read.select(self.columns)), axis=1)
+            codes, labels = labelled(read.column("best"))
+            start = first + number * entry.row_group_rows
+            at = partial(self._at, tier, start)
+            yield Rows(at, values, codes, labels)
+        file.close()
+
+    def _at(self, tier: Any, start: int, rows: Ints) -> Ints:
+        return self.game.states_at(tier, start + rows)
+
+    def stands_alike(self, entry: FileEntry, other: TierPart) -> bool:
+        """Whether the rows of a file are the same states, in people's units, as those of the same
+        number in another full table."""
+        block = entry.row_group_rows
+        mine, theirs = self._tiers[entry.tier], other._tiers[entry.tier]
+        start = entry.first_key - (entry.tier << KEY_SHIFT)
+        for at in range(start, start + entry.rows, block):
+            stop = min(at + block, start + entry.rows)
+            rows = [part.game.state_rows(tier, at, stop) for part, tier in
+                    ((self, mine), (other, theirs))]  # fmt: skip
+            if rows[0].keys() != rows[1].keys() or not all(
+                _equal(rows[0][name], rows[1][name]) for name in rows[0]
+            ):
+                return False
+        return self.game.tier_fields(mine) == other.game.tier_fields(theirs)
+
+    def draw(self, count: int, seed: int) -> Iterator[Ints]:
+        ends = np.cumsum([entry.rows for entry in self.entries])
+        rng = np.random.default_rng(seed)
+        drawn = np.sort(rng.integers(0, int(ends[-1]), count)) if len(ends) else np.empty(0, int)
+        # One pass over the table for a sample of any usual size: children lie all over it.
+        for share in np.array_split(drawn, max(1, -(-len(drawn) // (4 * PIECE)))):
+            owner = np.searchsorted(ends, share, side="right")
+            states = [
+                self._states(int(i), share[owner == i] - (ends[i] - self.entries[i].rows))
+                for i in np.unique(owner)
+            ]
+            if states:
+                yield np.concatenate(states)
+
+    def all_states(self) -> Iterator[Ints]:
+        for i, entry in enumerate(self.entries):
+            for start in range(0, entry.rows, PIECE):
+                yield self._states(i, np.arange(start, min(start + PIECE, entry.rows)))
+
+    def _states(self, i: int, rows: Ints) -> Ints:
+        """The states at rows of file i."""
+        entry = self.entries[i]
+        start = entry.first_key - (entry.tier << KEY_SHIFT)
+        return self.game.states_at(self._tiers[entry.tier], start + rows)
+
+    @cached_property
+    def _tiers(self) -> dict[int, Any]:
+        return self.game.tier_of_number()
+
+
+def _arrays(read: Any) -> list[NDArray[np.floating[Any]]]:
+    return [column.to_numpy() for column in read.columns]
+
+
+def _equal(one: NDArray[np.int32] | Coded, other: NDArray[np.int32] | Coded) -> bool:
+    if isinstance(one, Coded) and isinstance(other, Coded):
+        return one.labels == other.labels and np.array_equal(one.codes, other.codes)
+    return np.array_equal(np.asarray(one), np.asarray(other))
+
+
+def _runs(items: Ints, labels: Ints) -> Iterable[Ints]:
+    """The runs of `items` over equal neighbours in `labels`."""
+    if len(items):
+        yield from np.split(items, np.flatnonzero(np.diff(labels)) + 1)

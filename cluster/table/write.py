@@ -1,0 +1,268 @@
+"""Parquet files of a table: which columns, how they are encoded, how they come to their place.
+
+**The full table** (``tiers/``): one file a tier, or a part of one. Its name is the tier's constant
+columns, ``spins-2.whammies_1-0.whammies_2-0.whammies_3-0.parquet``, with ``.003`` before the ending
+for part 3 of several; ``all.parquet`` where a game is one tier. Rows stand in the order of the
+tier's keys: row i is the state with key tier << 40 | i. Columns, in order: the constant ones, the
+state's other fields (people's units: int32, one column a player and field, ``scores_1``; sets of
+cards or tiles as text, ``1 2 5``), ``payoff_1 …`` (float32 or float64 as the game says, one a
+player), ``best`` (the name of the best action; null where nobody decides), ``to_act`` (int8: who
+acts, from 1; 0 where nobody does, or both), and where the goals say so ``margin`` (float32: what
+the second best would cost the one who acts; null where he has no choice).
+
+**Searches** (``search/``, ``search-<id>/``): ``key`` (uint64, ascending: the state by bits,
+`solver.keys`), all the state's fields, the payoffs in float64, ``best``, ``to_act``, ``margin``
+(float64) and ``status`` (uint8: an index into `STATUS`). Where the search was cut, ``payoff_i`` is
+the lower bound and ``upper_i`` the upper one. No two files of a part hold the same key.
+
+The file's key-value metadata names the format, the board's game, the tier and the error bound. Row
+groups hold a multiple of the game's block of about 32 k rows. Measured on a $500 tier of 3.9 M rows
+(`luckbase bench BOARD store`): the three payoffs as byte-stream-split with zstd level 1 take 4.2
+bytes a row (plain lz4 5.2, plain zstd 4.5, pyarrow's defaults 8.9 and twice the time); the state
+columns written plain with lz4 take 0.24 bytes and 17 ns a row (dictionary with zstd 0.10 bytes and
+52 ns). Statistics are kept for the constant columns and the first two others, which engines prune
+by; for more they cost more time than they save.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from cluster.merge import PayoffTable
+from cluster.table import FORMAT
+from cluster.table.lines import SEARCH, TIERS
+from cluster.table.sealed import seal_file
+from cluster.table.storage import Storage
+from solver.coded import Coded
+from solver.decisions import Decisions
+from solver.game import Floats, Game
+from solver.keys import unpack_all
+from solver.tiered import TieredGame
+
+ROW_GROUP = 32_768
+"""Rows in a row group, about; a lookup decodes one: 0.5 ms."""
+KEY_SHIFT = 40
+STATUS = ("solved", "given", "cut")
+"""Of a row of a search: solved from its children; taken from the table named with --using; cut by
+--max-depth, so that its payoffs are anything the game allows."""
+
+
+@dataclass(frozen=True)
+class FileReceipt:
+    """What a worker says of a file that it wrote to `path`, a temporary place; the rest as the
+    ledger keeps it (`ledger.FileEntry`)."""
+
+    path: Path
+    rows: int
+    row_group_rows: int
+    bytes: int
+    footer: int
+    checks: str
+    error: float
+    seconds: float
+
+
+def part_name(game: TieredGame[Any], tier: Any, part: int) -> str:
+    """The name of the file of a part of a tier (module docstring)."""
+    said = ".".join(f"{name}-{value}" for name, value in game.tier_fields(tier).items()) or "all"
+    number = "" if len(game.parts(tier)) == 1 else f".{part:03d}"
+    return f"{TIERS}/{said}{number}.parquet"
+
+
+def search_name(part: str, ask: str) -> str:
+    """The name of the file that a search adds to its part."""
+    return f"{part}/{ask[:12]}.parquet"
+
+
+def search_part(ask: str | None) -> str:
+    """The part of a search: one for all those that are exact, one of its own for another."""
+    return SEARCH if ask is None else f"{SEARCH}-{ask[:12]}"
+
+
+def payoff_columns(game: Game) -> list[str]:
+    """``payoff_1``, … in turn order."""
+    return [f"payoff_{i + 1}" for i in range(game.players)]
+
+
+def row_group_rows(game: TieredGame[Any], tier: Any) -> int:
+    """Rows of every row group of the tier but the last: a multiple of the game's block."""
+    block = game.block_rows(tier)
+    return max(1, ROW_GROUP // block) * block
+
+
+def key_range(tier_number: int, rows: int, start: int = 0) -> tuple[int, int]:
+    """The first and the last key of `rows` rows of a tier, from row `start` on."""
+    first = (tier_number << KEY_SHIFT) + start
+    return first, first + rows - 1
+
+
+def rounding(game: Game, stored: type[np.floating[Any]]) -> float:
+    """The most that storing a payoff as this type loses: half a unit in the last place."""
+    most = max(abs(bound) for bound in game.payoff_range)
+    return 0.0 if stored is np.float64 else 2.0 ** (np.ceil(np.log2(most)) - 25)
+
+
+def write_tier(
+    storage: Storage,
+    game: TieredGame[Any],
+    tier: Any,
+    payoffs: Floats,
+    decisions: Decisions,
+    error: float,
+    part: int = 0,
+) -> FileReceipt:
+    """Write the file of a part of a tier to a temporary place, flush it and read it back; `payoffs`
+    and `decisions` as the kernel left them, the payoffs within `error` of the exact ones.
+
+    Raises OSError where the disk does.
+    """
+    first, last = game.parts(tier)[part]
+    group, total = row_group_rows(game, tier), error + rounding(game, game.payoff_type)
+    names, constant = payoff_columns(game), game.tier_fields(tier)
+    best = np.append(np.arange(len(game.best_names)), -1).astype(np.int8)  # -1 is null
+
+    def batch(start: int, stop: int) -> dict[str, Any]:
+        same = {name: np.full(stop - start, v, np.int32) for name, v in constant.items()}
+        states = game.state_rows(tier, first + start, first + stop)
+        values = game.payoff_rows(tier, payoffs, start, stop)
+        found: dict[str, Any] = {**same, **states, **dict(zip(names, values, strict=True))}
+        found["best"] = _named(decisions.best[start:stop], best, game.best_names)
+        found["to_act"] = game.acting_rows(tier, first + start, first + stop)
+        if decisions.margin is not None:
+            margin = decisions.margin[start:stop]
+            found["margin"] = pa.array(margin.astype(np.float32), mask=np.isnan(margin))
+        return found
+
+    others = [name for name in game.columns if name not in constant][:2]
+    about = _about(game, ".".join(f"{k}-{v}" for k, v in constant.items()), total)
+    name = part_name(game, tier, part)
+    return _write(storage, name, last - first, group, batch, names, [*constant, *others], about,
+                  total)  # fmt: skip
+
+
+def write_states(
+    storage: Storage, name: str, game: Game, solved: PayoffTable, error: float
+) -> FileReceipt:
+    """Write the file of a search (module docstring), as `write_tier` does."""
+    names = payoff_columns(game)
+    names += [f"upper_{i + 1}" for i in range(game.players)] * (solved.values.shape[1] > len(names))
+    known, codes = np.unique(solved.best, return_inverse=True)
+    labels = [game.action_name(int(action)) if action >= 0 else None for action in known]
+    gone = np.where(known >= 0, np.arange(len(known)), -1)
+
+    def batch(start: int, stop: int) -> dict[str, Any]:
+        part = slice(start, stop)
+        states = game.table_columns(unpack_all(game.bits, solved.keys[part]))
+        values = {name: solved.values[part, i] for i, name in enumerate(names)}
+        margin, nobody = solved.margin[part], solved.actor[part] == 0
+        return {
+            "key": solved.keys[part], **states, **values,
+            "best": _named(np.where(nobody, -1, gone[codes[part]]), gone, labels),
+            "to_act": solved.actor[part],
+            "margin": pa.array(margin, mask=np.isnan(margin)), "status": solved.status[part],
+        }  # fmt: skip
+
+    return _write(storage, name, len(solved.keys), ROW_GROUP, batch, [*names, "margin"], ["key"],
+                  _about(game, "", error), error)  # fmt: skip
+
+
+def _named(codes: NDArray[Any], known: NDArray[Any], labels: Any) -> pa.Array:
+    """A column of names, dictionary-coded, with the names in use only, so that a file's bytes do
+    not depend on what other files hold; null where the code is below 0."""
+    used = [int(code) for code in known if code >= 0 and (codes == code).any()]
+    place = np.full(max(used, default=0) + 2, -1, np.int32)
+    place[used] = np.arange(len(used))
+    index = place[codes]
+    return pa.DictionaryArray.from_arrays(
+        pa.array(index, mask=codes < 0), pa.array([labels[code] for code in used], pa.string())
+    )
+
+
+def _column(column: Any) -> pa.Array:
+    """An array as pyarrow has it; sets as text, dictionary-coded."""
+    if isinstance(column, Coded):
+        return pa.DictionaryArray.from_arrays(pa.array(column.codes), pa.array(column.labels))
+    return column if isinstance(column, pa.Array) else pa.array(column)
+
+
+def _write(
+    storage: Storage,
+    name: str,
+    rows: int,
+    group: int,
+    batch: Callable[[int, int], dict[str, Any]],
+    split: list[str],
+    pruned: list[str],
+    about: dict[str, str],
+    error: float,
+) -> FileReceipt:
+    """Write rows in groups of `group`; `split`: columns of floats, byte-stream-split; `pruned`:
+    columns with statistics. Flush, read back, seal."""
+    started = time.perf_counter()
+    writer: pq.ParquetWriter | None = None
+    path = storage.temporary(name)
+    try:
+        for start in range(0, max(rows, 1), group):
+            columns = batch(start, min(start + group, rows))
+            arrays = [_column(column) for column in columns.values()]
+            if writer is None:
+                writer = _writer(path, list(columns), arrays, split, pruned)
+                writer.add_key_value_metadata(about)
+            written = pa.Table.from_arrays(arrays, schema=writer.schema)
+            writer.write_table(written, row_group_size=group)
+    finally:
+        if writer is not None:
+            writer.close()
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+    size, footer, checks = seal_file(path)
+    seconds = time.perf_counter() - started
+    return FileReceipt(path, rows, group, size, footer, checks, error, seconds)
+
+
+def _writer(
+    path: Path, columns: list[str], arrays: list[pa.Array], split: list[str], pruned: list[str]
+) -> pq.ParquetWriter:
+    maybe = {"best", "margin"}
+    fields = [
+        pa.field(name, array.type, nullable=name in maybe)
+        for name, array in zip(columns, arrays, strict=True)
+    ]
+    texts = [f.name for f in fields if pa.types.is_dictionary(f.type)]
+    return pq.ParquetWriter(
+        path,
+        pa.schema(fields),
+        compression={name: "zstd" if name in split or name in texts else "lz4" for name in columns},
+        compression_level={name: 1 for name in [*split, *texts]},
+        use_dictionary=texts or False,
+        use_byte_stream_split=split,
+        write_statistics=pruned,
+        data_page_size=1 << 24,
+        store_schema=False,  # text is text to every reader, however we hand it over
+        write_page_checksum=True,
+    )
+
+
+def _about(game: Game, tier: str, error: float) -> dict[str, str]:
+    """What a file says of itself when it is found alone: Parquet's key-value metadata."""
+    return {
+        "luckbase.format": str(FORMAT),
+        "luckbase.game": game.board.game,
+        "luckbase.tier": tier,
+        "luckbase.payoff_error": repr(float(error)),
+    }
+
+
+def entry_seconds(solve: float, write: float) -> dict[str, float]:
+    """A file's cost as the ledger keeps it."""
+    return {"solve": round(solve, 3), "write": round(write, 3)}

@@ -1,0 +1,81 @@
+"""States of a play in which both choose at once: their matrix game, and what each choice is worth.
+
+With A the game's payoffs under optimal play afterwards, v its value and x, y an optimal lottery of
+each side (`solver.matrix_game`), player 1's choice r is worth (A y)_r to him and costs v - (A y)_r,
+which is never below 0; player 2's choice c costs (x A)_c - v.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jobs import render
+from jobs.worth import Worth
+from solver.backup import Edges, joint
+from solver.game import Floats, Game, Ints
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """The matrix game of one state; every tuple is over the two players.
+
+    names, actions: of each player's choices, ascending. lotteries: an optimal one of each. against:
+    float64, a player's payoffs by his choices against the other's lottery. values: of the state.
+    gap: how far the bounds that the lotteries prove lie apart.
+    """
+
+    names: tuple[list[str], list[str]]
+    actions: tuple[Ints, Ints]
+    lotteries: tuple[Floats, Floats]
+    against: tuple[Floats, Floats]
+    values: tuple[float, float]
+    gap: float
+
+    def costs(self, player: int, slack: float) -> Floats:
+        """What each choice of a player (from 0) costs him; 0 where that is below the slack."""
+        lost = self.values[player] - self.against[player]
+        return np.where(lost > slack + self.gap, lost, 0.0)
+
+    def lines(self, player: int, payoff: str, slack: float) -> list[str]:
+        """For a player: what each choice is worth and costs, and its chance in his lottery."""
+        names, costs = self.names[player], self.costs(player, slack)
+        wide = max(map(len, names))
+        said = [f"costs {small(cost)}" if cost else "best" for cost in costs.tolist()]
+        worth = [f"{value:z.6f}" for value in self.against[player].tolist()]
+        most, least = max(map(len, said)), max(map(len, worth))
+        return [
+            f"  {payoff}: {self.values[player]:z.6f} for optimal play; by choice, against "
+            "the other's, and its chance in yours:",
+            *(
+                f"    {names[k]:{wide}}  {worth[k]:>{least}}  {said[k]:{most}}  "
+                f"chance {self.lotteries[player][k]:.6f}"
+                for k in range(len(names))
+            ),
+        ]
+
+
+def meeting(game: Game, state: Ints, edges: Edges, worth: Worth) -> Meeting:
+    """The matrix game of a state (fields,) in which both choose at once, and of its edges."""
+    from solver import matrix_game
+
+    q = worth.of(edges)
+    one = joint(q.actions, q.values)
+    solved = matrix_game.solve(one.games[None])
+    x, y = solved.row_strategies[0], solved.column_strategies[0]
+    value = float(solved.values[0])
+    words = {name: render.listed(held) for name, held in game.describe(state).items()}
+    return Meeting(
+        (game.choice_names(words, 0, len(x)), game.choice_names(words, 1, len(y))),
+        (one.rows, one.columns),
+        (x, y),
+        (one.games @ y, one.total - x @ one.games),
+        (value, one.total - value),
+        float(solved.gaps[0]),
+    )
+
+
+def small(number: float) -> str:
+    """A cost: six digits after the point, or as 1.2e-08 where those would not show it."""
+    return f"{number:.6f}" if number >= 1e-6 else f"{number:.1e}"

@@ -1,0 +1,38 @@
+"""What to do in the rows of a table: best action and margin, as a solve of a tier leaves them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What to do in the rows of a part of a tier, in row order; C-contiguous, modified in place.
+
+    best: int8 (rows,), an index into the game's `best_names`: the action taken, also where it is
+    the only one of the player who acts; -1 on entry, and left so where nobody acts or both players
+    choose at once. margin: float64 (rows,), what the second best action would cost the one who
+    decides: the best one's payoff to him less that of the best other, at least 0; NaN on entry, and
+    left so where he has one action only. None if no margins are wanted.
+    """
+
+    best: NDArray[np.int8]
+    margin: NDArray[np.float64] | None = None
+
+    @staticmethod
+    def blank(rows: int, margins: bool = False) -> Decisions:
+        """As `solve_tier` takes them on entry."""
+        return Decisions(np.full(rows, -1, np.int8), np.full(rows, np.nan) if margins else None)
+
+
+def kernel_arrays(
+    decisions: Decisions | None,
+) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    """(best, margin) as a kernel takes them, so that it needs one signature: of size 0 where they
+    are not wanted."""
+    best = np.empty(0, np.int8) if decisions is None else decisions.best
+    margin = None if decisions is None else decisions.margin
+    return best, np.empty(0) if margin is None else margin

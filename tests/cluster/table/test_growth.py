@@ -1,0 +1,315 @@
+"""A table grows: what was committed stays, in any order of growth the same bytes and rows."""
+
+from __future__ import annotations
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import cluster
+import solver
+from cluster import worker
+from cluster.driver import Progress, add_tally
+from cluster.opening import lock
+from cluster.plan import make_plan
+from cluster.table.ledger import Ledger, read_ledger
+from cluster.table.storage import Folder
+from cluster.verify import check_files, check_residuals
+from jobs.app import run
+from solver.errors import OptionError, RequestError
+from solver.identity import rules_identity
+
+ROOT = Path(__file__).parents[3]
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+POINTS = ROOT / "boards/goofspiel/points.toml"
+
+
+def board(frontier: int) -> solver.board.Board:
+    return solver.load_board(TINY, frontier=frontier)
+
+
+def files(table: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(table)): p.read_bytes() for p in sorted(table.rglob("*.parquet"))}
+
+
+def read(table: Path) -> Ledger:
+    return read_ledger(Folder(table), table)
+
+
+@pytest.fixture(scope="module")
+def at_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return cluster.solve(board(3), results=tmp_path_factory.mktemp("once")).table
+
+
+def test_a_raised_frontier_extends_the_table_and_writes_nothing_again(
+    at_once: Path, tmp_path: Path
+) -> None:
+    before: dict[Path, int] = {}
+    rows = 0
+    for frontier in (1, 2, 3):
+        solved = cluster.solve(board(frontier), results=tmp_path)
+        assert (solved.kept, solved.kept + solved.rows) == (rows, solved.ledger.rows)
+        assert all(p.stat().st_mtime_ns == then for p, then in before.items())
+        if frontier > 1:
+            assert solved.again == rows  # float32 on disk: all of it is read, and solved again
+        rows = solved.ledger.rows
+        before = {p: p.stat().st_mtime_ns for p in solved.table.rglob("*.parquet")}
+    assert [p.name for p in tmp_path.glob("*/*/*")] == [at_once.name]
+    assert files(solved.table) == files(at_once)
+    again = cluster.solve(board(1), results=tmp_path)
+    assert (again.rows, again.again, again.shards) == (0, 0, 0)
+    with cluster.open_table(solved.table) as table:
+        assert check_files(table) == []
+        assert table.ask({"scores": "0,1000,500", "earned": "1,1,1"}).source == "table"
+
+
+def test_the_summary_counts_what_was_kept_solved_again_and_is_new(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for frontier in (1, 2):
+        capsys.readouterr()
+        words = ["--set", f"frontier={frontier}", "--results", str(tmp_path)]
+        assert run(["solve", str(TINY), *words]) == 0
+    assert "kept 18,816, solved again 18,816 (" in capsys.readouterr().err
+
+
+def test_stored_float64_is_read_back_and_not_solved_again(tmp_path: Path) -> None:
+    points = solver.load_board(POINTS, cards=6)
+
+    def stop(now: Progress) -> None:
+        if now.shards >= 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cluster.solve(points, results=tmp_path, workers=1, on_progress=stop)
+    solved = cluster.solve(points, results=tmp_path, workers=1)
+    assert solved.kept > 0
+    assert solved.again == 0
+    assert 0 < solved.read < solved.kept  # the last layer that is there, and no other
+    whole = cluster.solve(points, results=tmp_path / "fresh", workers=1)
+    assert files(solved.table) == files(whole.table)
+
+
+ROOTS = (
+    {"scores": "0,1000,500", "earned": "0,2,1"},
+    {"scores": "500,1000,500", "earned": "1,1,0"},
+    {"scores": "0,0,0", "earned": "1,1,1"},
+)
+
+
+def below(results: Path, *which: int, **how: object) -> cluster.search.Searched:
+    game = solver.load_game(board(1))
+    roots = np.stack([game.parse(ROOTS[i]) for i in which])
+    return cluster.solve_below(board(1), roots, results=results, workers=1, **how)  # type: ignore[arg-type]
+
+
+def rows_of(table: Path) -> dict[int, tuple[object, ...]]:
+    """Every row of a search by key; a key twice is a failure."""
+    found: dict[int, tuple[object, ...]] = {}
+    for file in sorted((table / "search").glob("*.parquet")):
+        columns = pq.read_table(file, partitioning=None).to_pydict()
+        keys = columns.pop("key")
+        for key, row in zip(keys, zip(*columns.values(), strict=True), strict=True):
+            assert key not in found
+            found[key] = tuple(repr(cell) for cell in row)
+        assert keys == sorted(keys)
+    return found
+
+
+@pytest.fixture(scope="module")
+def all_roots(tmp_path_factory: pytest.TempPathFactory) -> dict[int, tuple[object, ...]]:
+    return rows_of(below(tmp_path_factory.mktemp("roots"), 0, 1, 2).table)
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_searches_extend_one_another_in_any_order_to_the_same_rows(
+    order: tuple[int, ...], all_roots: dict[int, tuple[object, ...]], tmp_path: Path
+) -> None:
+    there: dict[Path, int] = {}
+    total = 0
+    for which in order:
+        found = below(tmp_path, which)
+        assert all(p.stat().st_mtime_ns == then for p, then in there.items())
+        total += found.states
+        there = {p: p.stat().st_mtime_ns for p in found.table.rglob("*.parquet")}
+    assert rows_of(found.table) == all_roots
+    assert total == len(all_roots)  # nothing was solved twice
+    with cluster.open_table(found.table) as table:
+        assert check_files(table) == []
+        assert check_residuals(table, None).faults == 0
+
+
+def test_what_lies_below_an_older_root_is_there_without_a_search(tmp_path: Path) -> None:
+    found = below(tmp_path, 0)
+    with cluster.open_table(found.table) as table:
+        inner = np.concatenate(list(table.draw(3, 0)))
+    more = cluster.solve_below(board(1), inner, results=tmp_path, workers=1)
+    assert (more.table, more.states) == (found.table, 0)
+    assert len(list(found.table.rglob("*.parquet"))) == 1
+
+
+def test_one_folder_holds_tiers_and_searches_and_tiers_answer_first(tmp_path: Path) -> None:
+    found = below(tmp_path, 0)
+    with cluster.open_table(found.table) as table:
+        assert table.full is None
+        words = {"scores": "0,1000,500", "earned": "0,1,0"}
+        exact = table.ask(words)
+        assert exact.error < 1e-11
+    solved = cluster.solve(board(1), results=tmp_path)
+    assert solved.table == found.table
+    with cluster.open_table(solved.table) as table:
+        assert table.ask(words).error == pytest.approx(3e-8, rel=0.1)  # float32: the full table
+        assert table.ask(ROOTS[0]).error < 1e-11  # three spins: the search has it
+        with pytest.raises(RequestError, match="the table covers 1"):
+            table.ask({"scores": "0,0,500", "earned": "0,2,2"})
+        searched = table.ask({"scores": "0,0,500", "earned": "0,2,2"}, 100_000)
+        assert searched.source == "search"
+        assert check_files(table) == []
+
+
+def test_bounds_of_a_cut_search_never_stand_for_values(tmp_path: Path) -> None:
+    cut = below(tmp_path, 0, max_depth=1)
+    with cluster.open_table(cut.table) as table:
+        answer = table.ask(ROOTS[0])
+        assert answer.upper is not None
+    exact = below(tmp_path, 0)
+    assert exact.table == cut.table
+    with cluster.open_table(exact.table) as table:
+        assert table.ask(ROOTS[0]).upper is None
+    cut = below(tmp_path, 0, max_depth=1)  # left alone
+    assert cut.states == 0
+
+
+def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once: Path, tmp_path: Path) -> None:
+    """They write at the same time, and either may be put in its place, last or first."""
+    game = solver.load_tiered_game(board(1))
+    plan = make_plan(game)
+    for which in range(3):
+        table = tmp_path / str(which)
+        run_folder = table / "scratch" / "run"
+        task = worker.Task(game.board, table, run_folder, 3, *plan.parts[3], True, True)
+        with ThreadPoolExecutor(2) as pool:
+            receipts = list(pool.map(worker.solve_shard, [task, task]))
+        one, two = receipts if which % 2 else reversed(receipts)
+        assert one.file is not None and two.file is not None
+        assert one.file.path != two.file.path
+        assert one.kept != two.kept
+        storage = Folder(table)
+        storage.put(plan.files[3], one.file.path)
+        if which < 2:
+            storage.put(plan.files[3], two.file.path)
+        assert (table / plan.files[3]).read_bytes() == (at_once / plan.files[3]).read_bytes()
+
+
+def test_the_lock_names_its_holder(tmp_path: Path) -> None:
+    with lock(tmp_path), pytest.raises(RequestError) as found, lock(tmp_path):
+        pass
+    said = str(found.value)
+    assert f"process {os.getpid()} on {os.uname().nodename} since 20" in said
+
+
+def test_worst_tallies_are_maxima_and_others_sums() -> None:
+    total = add_tally({"games": 2.0, "worst gap": 0.5}, {"games": 3.0, "worst gap": 0.25})
+    assert total == {"games": 5.0, "worst gap": 0.5}
+    assert add_tally(total, {"worst gap": 0.75})["worst gap"] == 0.75
+
+
+def test_all_files_of_a_table_have_margins_or_none(tmp_path: Path) -> None:
+    cluster.solve(board(1), results=tmp_path)
+    with pytest.raises(OptionError, match="--margin: the files of this table have none"):
+        cluster.solve(board(2), results=tmp_path, margin=True)
+    solved = cluster.solve(board(1), results=tmp_path, margin=True, force=True)
+    grown = cluster.solve(board(2), results=tmp_path)
+    assert grown.table == solved.table
+    for file in grown.table.rglob("*.parquet"):
+        assert "margin" in pq.ParquetFile(file).schema_arrow.names
+    with cluster.open_table(grown.table) as table:
+        for rows in table.parts[0].scan():
+            states = rows.states(np.arange(0, len(rows.values), 97))
+            wanted = table.best_of(states)[1]
+            break
+    file = grown.table / table.parts[0].entries[0].name
+    stored = pq.read_table(file, partitioning=None)["margin"].to_numpy()[::97]
+    assert np.allclose(stored[: len(wanted)], wanted, atol=2e-7, equal_nan=True)
+    assert np.isfinite(wanted).any() and np.isnan(wanted).any()
+
+
+def test_a_damaged_table_is_said_so_and_exactly_that_is_solved_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(TINY), "--set", "frontier=1", "--results", str(tmp_path)]
+    assert run(["solve", *words]) == 0
+    table = next(tmp_path.glob("*/*/*"))
+    sound = files(table)
+    missing, empty, short = sorted(table.rglob("*.parquet"))[:3]
+    missing.unlink()
+    empty.write_bytes(b"")
+    short.write_bytes(short.read_bytes()[:-7])
+    capsys.readouterr()
+    assert run(["status", "--results", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("damaged")
+    for file, said in ((missing, "is missing"), (empty, "is empty"), (short, "bytes, not")):
+        assert f"{file}: " in out and said in out
+    assert f"luckbase solve {TINY}" in out
+    assert run(["solve", *words, "--json"]) == 0
+    out = capsys.readouterr().out
+    said = json.loads(out)
+    assert len(said["damaged"]) == 3
+    assert said["solved_now"] == sum(pq.ParquetFile(f).metadata.num_rows for f in
+                                     (missing, empty, short))  # fmt: skip
+    assert files(table) == sound
+    assert run(["status", "--results", str(tmp_path)]) == 0
+
+
+def test_a_damaged_ledger_is_named_and_only_its_line_is_solved_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(TINY), "--set", "frontier=1", "--results", str(tmp_path)]
+    assert run(["solve", *words]) == 0
+    table = next(tmp_path.glob("*/*/*"))
+    sound = files(table)
+    (file,) = (table / "ledger").iterdir()
+    lines = file.read_bytes().split(b"\n")
+    where = next(i for i, line in enumerate(lines) if b"whammies_1-3.whammies_2-3" in line)
+    lines[where] = lines[where].replace(b'"rows":', b'"rowS":')
+    file.write_bytes(b"\n".join(lines))
+    capsys.readouterr()
+    assert run(["status", "--results", str(tmp_path)]) == 1
+    assert "was changed after luckbase wrote it" in capsys.readouterr().out
+    assert run(["solve", *words, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert any(f"{file}: " in fault for fault in said["damaged"])
+    assert 0 < said["solved_now"] < 3000
+    assert files(table) == sound
+    assert run(["status", "--results", str(tmp_path)]) == 0
+
+
+def test_a_lost_file_of_a_search_is_solved_again_and_no_key_stands_twice(tmp_path: Path) -> None:
+    for which in range(3):
+        found = below(tmp_path, which)
+    sound = rows_of(found.table)
+    for file in sorted((found.table / "search").glob("*.parquet")):
+        file.unlink()
+        for which in range(3):
+            again = below(tmp_path, which)
+        assert rows_of(again.table) == sound
+        with cluster.open_table(again.table) as table:
+            assert check_residuals(table, None).faults == 0
+
+
+def test_a_boards_equality_does_not_depend_on_where_it_was_read(tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(TINY.read_text())
+    one, two = board(1), solver.load_board(tmp_path / "tiny.toml", frontier=1)
+    assert one == two and hash(one) == hash(two)
+    assert one.source != two.source
+    ids = {rules_identity(solver.load_game(b)) for b in (one, two, board(5))}
+    assert len(ids) == 1
+    other = solver.load_board(TINY, max_whammies=3)
+    assert rules_identity(solver.load_game(other)) not in ids

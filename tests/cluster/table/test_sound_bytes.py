@@ -1,0 +1,287 @@
+"""A byte that changed is refused, not answered: single bytes anywhere, files swapped, old files.
+
+Every way of asking goes through `cluster.open_table`, so what is asked here is what `query`,
+batches, `chart`, `play`, `diff` and agents ask; the command line itself is tried on a few.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cluster
+import solver
+from cluster.compare import compare
+from cluster.driver import Progress
+from cluster.table.ledger import read_ledger
+from cluster.table.storage import Folder
+from cluster.table.table import Table, policy_of
+from jobs.app import run
+from solver.errors import CorruptTableError
+from solver.policy import evaluate_profile
+
+ROOT = Path(__file__).parents[3]
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+POINTS = ROOT / "boards/goofspiel/points.toml"
+ROOTS = [{"scores": "0,1000,500", "earned": "0,2,0"}, {"scores": "500,0,0", "earned": "1,0,1"}]
+
+
+def full(folder: Path) -> Path:
+    return cluster.solve(solver.load_board(TINY, frontier=1), results=folder).table
+
+
+def search(folder: Path) -> Path:
+    board = solver.load_board(TINY)
+    game = solver.load_game(board)
+    for words in ROOTS:
+        found = cluster.solve_below(board, game.parse(words)[None], results=folder, workers=1)
+    return found.table
+
+
+@pytest.fixture(scope="module", params=[full, search], ids=["full", "search"])
+def sound(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made: Path = request.param(tmp_path_factory.mktemp("sound"))
+    return made
+
+
+@pytest.fixture
+def copy(sound: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(sound, tmp_path / "table"))
+
+
+def everything(table: Table) -> Iterator[Any]:
+    """What a table says: every payoff, every best action, every row as it is stored."""
+    states = np.concatenate(list(table.all_states()))
+    yield table.probe(states).tobytes()
+    part = states[:: max(1, len(states) // 400)]
+    yield tuple(table.best_of(part)[0])
+    yield [answer.as_json() for answer in table.answers(states[:5])]
+    for piece in table.parts:
+        for rows in piece.scan():
+            yield rows.values.tobytes(), [rows.labels[code] for code in rows.best if code >= 0]
+
+
+def part_of(file: Path, at: int, size: int, footer: int) -> str:
+    """What stands at a byte, for the tally."""
+    if file.suffix != ".parquet":
+        return "ledger" if file.suffix == ".jsonl" else file.name
+    return "footer" if at >= size - footer else "row groups"
+
+
+def flips(sound: Path, copy: Path, count: int, seed: int) -> Counter[tuple[str, str]]:
+    """Change `count` bytes, one at a time, and ask everything. Counts (where, what came of it)."""
+    with cluster.open_table(sound) as table:
+        right = list(everything(table))
+        footers = {entry.name: entry.footer for part in table.parts for entry in part.entries}
+    files = sorted(path for path in copy.rglob("*") if path.is_file() and path.name != ".lock")
+    rng = np.random.default_rng(seed)
+    tally: Counter[tuple[str, str]] = Counter()
+    for _ in range(count):
+        file = files[rng.integers(len(files))]
+        whole = file.read_bytes()
+        at, change = int(rng.integers(len(whole))), int(rng.integers(1, 256))
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ change]) + whole[at + 1 :])
+        where = part_of(file, at, len(whole), footers.get(str(file.relative_to(copy)), 0))
+        try:
+            with cluster.open_table(copy) as table:
+                same = list(everything(table)) == right
+            tally[where, "right" if same else "WRONG"] += 1
+        except CorruptTableError as error:
+            said = str(error)
+            assert "\n" not in said and (file.name in said or str(file.parent) in said), said
+            assert "luckbase solve" in said
+            tally[where, "refused"] += 1
+        finally:
+            file.write_bytes(whole)
+    return tally
+
+
+def check(tally: Counter[tuple[str, str]], least: dict[str, int]) -> None:
+    print(dict(tally))
+    assert not [key for key in tally if key[1] == "WRONG"]
+    for where, number in least.items():
+        assert tally[where, "refused"] >= number, f"{where}: hardly ever met"
+    # Spaces of JSON for people may change and say the same.
+    assert sum(n for (where, what), n in tally.items() if what == "right") <= tally.total() // 20
+
+
+def test_no_changed_byte_is_ever_answered(sound: Path, copy: Path) -> None:
+    check(flips(sound, copy, 90, 1), {"row groups": 5, "footer": 2, "ledger": 1})
+
+
+@pytest.mark.slow
+def test_none_of_a_thousand_changed_bytes_is_ever_answered(sound: Path, copy: Path) -> None:
+    check(flips(sound, copy, 1000, 2), {"row groups": 50, "footer": 20, "ledger": 10})
+
+
+def swapped(copy: Path) -> tuple[Path, Path]:
+    """Two files that change places; their sizes may be equal."""
+    files = sorted(copy.rglob("*.parquet"), key=lambda path: (path.stat().st_size, path.name))
+    pairs = list(pairwise(files))
+    return min(pairs, key=lambda pair: abs(pair[0].stat().st_size - pair[1].stat().st_size))
+
+
+def test_two_files_that_changed_places_are_refused(copy: Path) -> None:
+    one, two = swapped(copy)
+    first, second = one.read_bytes(), two.read_bytes()
+    size = max(len(first), len(second))
+    one.write_bytes(second.ljust(size, b"\0")[: len(first)])
+    two.write_bytes(first.ljust(size, b"\0")[: len(second)])
+    with cluster.open_table(copy) as table, pytest.raises(CorruptTableError):
+        list(everything(table))
+
+
+def test_an_old_file_under_a_new_ledger_is_refused(tmp_path: Path) -> None:
+    """The file of another board of the same name has its name, its rows and nearly its bytes."""
+    other = tmp_path / "tiny.toml"
+    swapped = TINY.read_text().replace("1/2", "@").replace("1/3", "1/2").replace("@", "1/3")
+    other.write_text(swapped)
+    assert other.read_text() != TINY.read_text()
+    old = cluster.solve(solver.load_board(other, frontier=1), results=tmp_path / "old").table
+    new = full(tmp_path / "new")
+    pairs = [(file, old / file.relative_to(new)) for file in sorted(new.rglob("*.parquet"))]
+    differ = [(file, was) for file, was in pairs if file.read_bytes() != was.read_bytes()]
+    file, was = min(differ, key=lambda p: abs(p[0].stat().st_size - p[1].stat().st_size))
+    size = file.stat().st_size
+    file.write_bytes(was.read_bytes().ljust(size, b"\0")[:size])
+    with cluster.open_table(new) as table, pytest.raises(CorruptTableError) as found:
+        list(everything(table))
+    assert str(file) in str(found.value)
+
+
+def test_a_line_of_another_table_is_refused(tmp_path: Path) -> None:
+    old = cluster.solve(
+        solver.load_board(TINY, frontier=1, third_place_spins=False), results=tmp_path / "old"
+    ).table
+    new = full(tmp_path / "new")
+    for file in (new / "ledger").iterdir():
+        file.unlink()
+    for file in (old / "ledger").iterdir():
+        shutil.copy(file, new / "ledger" / file.name)
+    with pytest.raises(CorruptTableError, match="its check does not match"):
+        cluster.open_table(new)
+
+
+def test_two_row_groups_that_changed_places_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cluster.table.write.ROW_GROUP", 100)
+    table = full(tmp_path)
+    entries = read_ledger(Folder(table), table).files.values()
+    entry = max(entries, key=lambda entry: entry.rows)
+    with cluster.open_table(table) as opened:
+        part = opened.full
+        assert part is not None
+        file = part.file(part.entries.index(entry))
+        starts = file._starts
+    sizes = np.diff(starts).tolist()
+    equal = [(i, j) for i in range(1, len(sizes)) for j in range(i) if j and sizes[i] == sizes[j]]
+    whole = bytearray((table / entry.name).read_bytes())
+    for j, i in [(b, a) for a, b in equal]:
+        one, two = (slice(starts[k], starts[k] + sizes[k]) for k in (i, j))
+        if whole[one] != whole[two]:
+            whole[one], whole[two] = whole[two], whole[one]
+            break
+    else:
+        pytest.fail("no two row groups of one size in this table")
+    (table / entry.name).write_bytes(whole)
+    with cluster.open_table(table) as opened, pytest.raises(CorruptTableError, match="row group"):
+        list(everything(opened))
+
+
+def changed_byte(table: Path, pattern: str = "*.parquet") -> Path:
+    """Change one byte in the middle of each file."""
+    for file in table.rglob(pattern):
+        whole = bytearray(file.read_bytes())
+        whole[len(whole) // 3] ^= 4
+        file.write_bytes(whole)
+    return file
+
+
+def ways(tmp_path: Path) -> dict[str, Callable[[Path], Any]]:
+    """Ways to ask a full table of the tiny board on the command line."""
+    (tmp_path / "in.csv").write_text("scores_1,scores_2,scores_3,earned_1,earned_2,earned_3\n"
+                                     "0,1000,500,0,1,0\n")  # fmt: skip
+    results = ["--results", str(tmp_path)]
+    state = ["scores=0,1000,500", "earned=0,1,0"]
+    return {
+        "query": lambda table: ["query", str(table), *state],
+        "above": lambda table: ["query", str(table), "scores=0,1000,500", "earned=0,2,0"],
+        "batch": lambda table: ["query", str(table), "--batch", str(tmp_path / "in.csv")],
+        "play": lambda table: ["play", str(TINY), *state, "--as", "2", *results],
+        "diff": lambda table: ["diff", str(table), str(table)],
+        "verify": lambda table: ["verify", str(table)],
+        "agent": lambda table: ["evaluate", str(TINY), *state, "--agents", str(table)],
+        "using": lambda table: [
+            "solve",
+            str(TINY),
+            "--from",
+            *state,
+            "--using",
+            str(table),
+            "--results",
+            str(tmp_path / "other"),
+        ],
+    }
+
+
+@pytest.mark.parametrize("way", list(ways(Path("/tmp"))) if Path("/tmp").is_dir() else [])
+def test_every_command_refuses_a_changed_byte_in_one_sentence(
+    way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = full(tmp_path)
+    changed_byte(table)
+    monkeypatch.setattr("sys.stdin", None)
+    capsys.readouterr()
+    code = run(ways(tmp_path)[way](table))
+    out, err = capsys.readouterr()
+    assert code == 1
+    said = err + out
+    assert "is not as luckbase wrote it" in said
+    assert "luckbase solve --check" in said
+    if way != "verify":
+        assert err.count("\n") == 1
+    if way not in ("verify", "play"):
+        assert out == ""
+
+
+def test_a_solve_that_goes_on_from_a_changed_file_refuses_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Goofspiel's payoffs are stored as they were solved, and read back by a later run."""
+    board = solver.load_board(POINTS, cards=4)
+
+    def stop(now: Progress) -> None:
+        if now.shards >= 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cluster.solve(board, results=tmp_path, workers=1, on_progress=stop)
+    (table,) = tmp_path.glob("*/*/*")
+    sound = shutil.copytree(table, tmp_path / "sound")
+    file = sorted((table / "tiers").glob("*.parquet"))[-1]
+    changed_byte(table, file.name)
+    with pytest.raises(CorruptTableError, match="is not as luckbase wrote it"):
+        cluster.solve(board, results=tmp_path, workers=1)
+    solved = cluster.solve(board, results=tmp_path, workers=1, check=True)
+    assert [file.name in said for said in solved.damaged] == [True]
+    assert file.read_bytes() == (sound / "tiers" / file.name).read_bytes()
+    whole = cluster.solve(board, results=tmp_path / "fresh", workers=1)
+    with cluster.open_table(solved.table) as one, cluster.open_table(whole.table) as two:
+        assert not compare(one, two, tolerance=0.0).differs
+
+
+def test_an_agent_from_a_sound_table_plays_as_the_optimum(tmp_path: Path) -> None:
+    """The positive twin of the refusals above."""
+    with cluster.open_table(full(tmp_path)) as table:
+        game = table.game
+        root = game.parse({"scores": "0,1000,500", "earned": "0,1,0"})
+        found = evaluate_profile(game, root, [policy_of(table)] * 3)
+        assert found.value == pytest.approx(table.probe(root[None])[0], abs=1e-7)

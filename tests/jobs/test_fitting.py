@@ -1,0 +1,164 @@
+"""Every number is whole at any width: tables, lists, the talk of a play."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs import render
+from jobs.app import run
+from jobs.fitting import blocks, broken, fit, fold
+
+BOARDS = Path(__file__).parents[2] / "boards"
+TINY, GOOFSPIEL = str(BOARDS / "press-your-luck/tiny.toml"), str(BOARDS / "goofspiel/points.toml")
+RACE, JACKPOT = str(BOARDS / "pig/tiny.toml"), str(BOARDS / "jackpot/seed.toml")
+NINE = ",".join(map(str, range(1, 10)))
+AGENTS = "hold-at-2,hold-at-3,hold-at-4,hold-at-5,hold-at-6,hold-at-12,hold-at-15,optimal"
+NUMBER = r"[+\-]?\.?\d[\d.,]*(?:e[+\-]\d+)?"
+
+COMMANDS = {
+    "query": ["query", TINY, "scores=0,1000,500", "earned=0,1,0"],
+    "batch of bids": ["query", GOOFSPIEL, f"mine={NINE}", f"theirs={NINE}", f"deck={NINE}",
+                      "upcard=7", "--set", "cards=9"],
+    "matrix": ["evaluate", RACE, "--agents", AGENTS, "--matrix"],
+    "moves": ["evaluate", JACKPOT, "--agents", "hilo", "--moves", "6", "--gain"],
+    "three players": ["evaluate", TINY, "--agents", "never-pass,always-pass-ahead,optimal",
+                      "--gain", "--moves", "6", "scores=0,1000,500", "earned=1,1,1"],
+    "facts": ["evaluate", str(BOARDS / "pig/rounds.toml"), "--agents", "computer,hold-at-20",
+              "--facts", "--set", "cut=200", "--set", "rounds=2"],
+    "simulate": ["simulate", RACE, "--agents", "hold-at-5,optimal", "--games", "1000"],
+    "plan": ["plan", str(BOARDS / "press-your-luck/1985-02.toml"), "--memory", "8"],
+    "chart of bids": ["chart", GOOFSPIEL, "--set", "cards=9"],
+    "chart of parity": ["chart", GOOFSPIEL, "--what", "parity", "--set", "cards=9"],
+    "play": ["play", GOOFSPIEL, "--set", "cards=9", "--seed", "1", "--hints"],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = str(tmp_path_factory.mktemp("results"))
+    assert run(["solve", TINY, "--set", "frontier=2", "--results", folder]) == 0
+    assert run(["solve", GOOFSPIEL, "--set", "cards=9", "--results", folder]) == 0
+    return folder
+
+
+@pytest.fixture
+def said(
+    results: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Sequence[str], int | None], str]:
+    """What a command prints on a terminal so wide; None: into a file."""
+
+    def call(words: Sequence[str], width: int | None) -> str:
+        monkeypatch.setattr(render, "width", lambda out: width)
+        monkeypatch.setattr("sys.stdin", io.StringIO("?\n9\n1\n5\n7\n2\n3\n4\n6\n8\n"))
+        takes = words[0] not in ("evaluate", "simulate")
+        capsys.readouterr()
+        assert run([*words, *(["--results", results] if takes else [])]) == 0
+        return re.sub(r"\d+ games in .*|time +about.*|memory .*", "", capsys.readouterr().out)
+
+    return call
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_a_command_prints_every_number_whole(
+    said: Callable[[Sequence[str], int | None], str], name: str, width: int
+) -> None:
+    whole, narrow = said(COMMANDS[name], None), said(COMMANDS[name], width)
+    numbers = re.findall(NUMBER, whole.replace(",", ", "))
+    assert len(numbers) > 5 and "…" not in whole + narrow
+    # In panels the first column, and in blocks the heads, stand there again and again.
+    found = re.findall(NUMBER, narrow.replace(",", ", "))
+    assert all(found.count(n) >= numbers.count(n) for n in set(numbers))
+    assert set(found) == set(numbers)
+    assert max(map(len, narrow.splitlines())) <= width
+
+
+def test_the_questions_after_a_solve_fit_as_well(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["solve", GOOFSPIEL, "--set", "cards=7", "--results", str(tmp_path), "--force"]
+    tables = []
+    for width in (None, 80, 100, 140):
+        monkeypatch.setattr(render, "width", lambda out, width=width: width)
+        assert run(words) == 0
+        err = capsys.readouterr().err
+        table = err[err.index("A few questions") : err.index("Ask anything")]
+        tables.append(re.sub(r"[\s─]+", "", table))
+        assert max(map(len, table.splitlines())) <= (width or 160)
+    assert all(sorted(table) == sorted(tables[0]) for table in tables)
+
+
+# --- the parts -----------------------------------------------------------------------------------
+
+HEADS = (
+    "table", "states", "kernel, M/s a core", "end to end, M/s with 2",
+    "bytes a state", "on disk", "peak memory", "time",
+)  # fmt: skip
+ROWS = [
+    ("$500, frontier 2", "42.9 million", "92", "16.0", "4.65", "200 MB", "0.35 GB", "2.6 s"),
+    ("$250, frontier 4", "6.54 billion", "80", "20.4", "5.05", "33 GB", "4.1 GB", "5 min 21 s"),
+]
+"""The widest table of `bench`."""
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 100, 140])
+def test_the_tables_of_bench_fit_or_are_blocks(width: int) -> None:
+    fitted = fit(HEADS, ROWS, width)
+    if fitted is None:
+        assert width < 100
+        lines = blocks(HEADS, ROWS, width)
+        assert "states: 6.54 billion" in lines and "time: 5 min 21 s" in lines
+        assert lines.count("") == 1
+        return
+    heads, rows = fitted
+    columns = zip(heads, *rows, strict=True)
+    used = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    assert sum(used) + 3 * len(HEADS) + 1 <= width
+    assert [list(row) for row in ROWS] == rows  # only the heads were broken
+
+
+def test_into_a_file_a_table_is_as_wide_as_it_must_be() -> None:
+    out = io.StringIO()
+    render.print_table("", ("state", "worth"), [("9" * 200, "0.123456789")], out)
+    assert "9" * 200 in out.getvalue() and "0.123456789" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("scores=0,10000,7000 earned=0,1,0", 20, ["scores=0,10000,7000", "earned=0,1,0"]),
+        ("scores=0,10000,7000 earned=0,1,0", 12, ["scores=0,", "10000,7000", "earned=0,1,0"]),
+        ("results/pig/tiny/12", 10, ["results/", "pig/tiny/", "12"]),
+        ("1234567890", 4, ["1234567890"]),
+        ("  hold: mine 0 -> 3", 40, ["  hold: mine 0 -> 3"]),
+        ("", 4, [""]),
+    ],
+)
+def test_text_breaks_between_its_pieces(text: str, width: int, lines: list[str]) -> None:
+    assert broken(text, width) == lines
+
+
+def test_lists_with_columns_are_folded_in_panels() -> None:
+    lines = ["         1         2", " 9  0.1111  0.222222", "10       0         1"]
+    assert fold(lines, 24) == lines
+    left, right = [line[:10] for line in lines], [line[:2] + line[10:] for line in lines]
+    assert fold(lines, 14) == [*left, "", *right]
+    assert fold(["(0,67) .1635364 - 28 96 100"], 20) == ["(0,67) .1635364 - 28", "    96 100"]
+
+
+def test_a_terminal_is_asked_for_its_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("COLUMNS", "77")
+    assert render.width(Terminal()) == 77 and render.width(io.StringIO()) is None
+    out: Any = Terminal()
+    render.print_table("", HEADS, ROWS, out)
+    assert "6.54 billion" in out.getvalue() and "…" not in out.getvalue()

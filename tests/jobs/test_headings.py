@@ -1,0 +1,93 @@
+"""What payoffs are called, everywhere they are printed: by what they are, not by habit."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import pytest
+
+from jobs.app import run
+from solver import load_board, load_game
+from solver.games import register
+from tests.games.climb import Climb, ClimbBoard
+
+BOARDS = Path(__file__).parents[2] / "boards"
+
+
+class PrizeBoard(ClimbBoard):
+    game: Literal["prize"]  # type: ignore[assignment]
+
+
+class Prize(Climb):
+    """A user's own game whose payoff is money; it says nothing of what that is called."""
+
+    payoff_range: tuple[float, float] = (0.0, 1000.0)
+
+
+class PaidBoard(ClimbBoard):
+    game: Literal["paid"]  # type: ignore[assignment]
+
+
+class Paid(Climb):
+    """Its moves can pay, so a payoff from 0 to 1 is no chance."""
+
+    pays: ClassVar[bool] = True
+
+
+register("prize", PrizeBoard, Prize)
+register("paid", PaidBoard, Paid)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "called"),
+    [
+        ("press-your-luck/tiny", {}, "chance to win"),
+        ("skunk/tiny", {}, "chance to win"),
+        ("pig/rounds", {}, "chance to win"),
+        ("pig/rounds", {"objective": "difference"}, "win minus loss"),
+        ("goofspiel/points", {}, "expected points ahead"),
+        ("goofspiel/win", {}, "chance to finish ahead"),
+        ("jackpot/seed", {}, "chance to shut all"),
+        ("jackpot/shut-the-box-sum", {}, "minus the tiles left"),
+    ],
+)
+def test_each_game_calls_its_payoff_what_it_is(
+    name: str, settings: dict[str, str], called: str
+) -> None:
+    game = load_game(load_board(BOARDS / f"{name}.toml", **settings))
+    assert game.payoff_name == called
+    assert called.startswith("chance") == (game.payoff_range == (0.0, 1.0) and not game.pays)
+
+
+@pytest.mark.parametrize("kind", ["prize", "paid", "climb"])
+def test_a_users_own_game_is_headed_by_its_range(
+    kind: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    board = tmp_path / f"{kind}.toml"
+    board.write_text(f'game = "{kind}"\nrules = {{summit = 4, rounds = 1, sides = 4}}\n')
+    results = ["--results", str(tmp_path / "results")]
+    assert run(["solve", str(board), *results]) == 0
+    assert run(["query", str(board), "steps=0,0", "turns=2", *results]) == 0
+    assert run(["evaluate", str(board), "--agents", "roll,optimal", "--gain"]) == 0
+    assert run(["evaluate", str(board), "--agents", "roll,optimal", "--matrix"]) == 0
+    assert run(["simulate", str(board), "--agents", "roll", "--games", "100"]) == 0
+    monkeypatch.setattr("sys.stdin", io.StringIO("?\nroll\n"))
+    assert run(["play", str(board), "--seed", "1", *results]) == 0
+    said = "".join(capsys.readouterr())
+    assert said.count("chance to win" if kind == "climb" else "payoff") >= 5
+    assert ("chance to win" in said) == (kind == "climb")
+
+
+def test_a_difference_is_headed_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = [str(BOARDS / "pig/rounds.toml"), "--set", "objective=difference", "--set", "rounds=1"]
+    words += ["--set", "cut=60"]
+    assert run(["solve", *words, "--results", str(tmp_path)]) == 0
+    assert run(["evaluate", *words, "--agents", "hold-at-20,hold-at-25"]) == 0
+    assert run(["evaluate", *words, "--agents", "hold-at-20,hold-at-25", "--matrix"]) == 0
+    said = "".join(capsys.readouterr())
+    assert said.count("win minus loss") >= 3 and "chance to win" not in said

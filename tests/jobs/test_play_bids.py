@@ -1,0 +1,283 @@
+"""`luckbase play` where both choose at once: scripted persons, costs from exact matrix games."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import solver
+from jobs.app import run
+from jobs.bidding import meeting
+from jobs.playing import Play, Question, read_end
+from jobs.worth import find_worth
+from solver.game import Floats, Game
+from tests.jobs.test_play import seats_of, seeded, talk_through, worth_of
+from tests.reference import goofspiel, matrix_game
+
+POINTS = str(Path(__file__).parents[2] / "boards/goofspiel/points.toml")
+SMALL = [POINTS, "--set", "cards=5"]
+STATE = ["mine=1,3,5", "theirs=2,3,4", "deck=1,4,5", "upcard=4"]
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Command:
+    """Runs `play` with lines on stdin: exit code, stdout, stderr."""
+
+    def call(*words: str, lines: Sequence[str] = ()) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(line + "\n" for line in lines)))
+        code = run(["play", *words, "--results", str(tmp_path / "results")])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def the_game(cards: int, objective: str = "points") -> Game:
+    return solver.load_game(solver.load_board(POINTS, cards=cards, objective=objective)).detailed()
+
+
+def every_talk(start: Callable[[Callable[[Floats], int]], Play]) -> Iterator[tuple[float, Play]]:
+    """Every way that cards, the other's bids and the person's own can fall; the first two's chance,
+    and the play, played to its end."""
+    path: list[tuple[int, Floats, bool]] = []
+    while True:
+        step = 0
+
+        def take(chances: Floats, by_chance: bool) -> int:
+            nonlocal step
+            if step == len(path):
+                path.append((int(np.flatnonzero(chances)[0]), chances, by_chance))
+            step += 1
+            return path[step - 1][0]
+
+        play = start(lambda chances: take(chances, True))
+        talk, given = play.talk(), None
+        while True:
+            try:
+                said = talk.send(given)
+            except StopIteration:
+                break
+            given = None
+            if isinstance(said, Question):
+                names = said.prompt.removesuffix("? ").split(", ")
+                given = names[take(np.ones(len(names)), False)]
+        yield float(np.prod([chances[i] for i, chances, luck in path if luck])), play
+        while path and not path[-1][1][path[-1][0] + 1 :].any():
+            path.pop()
+        if not path:
+            return
+        at, chances, luck = path.pop()
+        path.append((at + 1 + int(np.flatnonzero(chances[at + 1 :])[0]), chances, luck))
+
+
+# --- what bids cost ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objective", ["points", "win"])
+@pytest.mark.parametrize("person", [0, 1])
+def test_every_bid_of_three_cards_costs_what_the_exact_matrix_game_says(
+    objective: str, person: int
+) -> None:
+    """The games in fractions (`tests.reference.goofspiel`); the other's lottery is proved there to
+    be optimal, and the cost is the value less the payoff of the pure bid against it."""
+    game, win = the_game(3, objective), objective == "win"
+    root = game.start()
+    assert root is not None
+    values, seats = worth_of(game, root), seats_of(game, person, "random")
+    plays = list(every_talk(lambda draw: Play(game, root, values, seats, person, draw)))
+    assert sum(len(play.decisions) for _, play in plays) > 100
+    seen = 0
+    for _, play in plays:
+        assert play.over
+        for decision in play.decisions:
+            said = {name: str(held).strip("[]") for name, held in decision.state.items()}
+            mine, theirs, deck = (decision.state[name] for name in ("mine", "theirs", "deck"))
+            lead = decision.state.get("lead", 0)
+            sets = frozenset(mine), frozenset(theirs), frozenset(deck)
+            exact = goofspiel.game(*sets, decision.state["upcard"], win, lead)
+            value, *_ = matrix_game.solve(exact)
+            state = game.as_seen_by(person, game.parse(said))
+            at = meeting(game, state, _edges(game, state), values)
+            a, y = np.array(exact, float), at.lotteries[1 - person]
+            against = a @ y
+            assert against.max() == pytest.approx(float(value), abs=1e-9)  # y is optimal
+            row = at.names[person].index(decision.action)
+            lost = float(value) - against[row]
+            assert decision.cost == pytest.approx(max(lost, 0.0), abs=1e-9)
+            assert decision.cost == 0 or decision.cost > 1e-9
+            seen += decision.cost > 0
+    assert seen > 10
+
+
+def _edges(game: Game, state: np.ndarray) -> solver.backup.Edges:
+    return solver.backup.expand(game, state.reshape(1, -1))
+
+
+@pytest.mark.parametrize(("objective", "cards"), [("points", 4), ("win", 3)])
+@pytest.mark.parametrize("person", [0, 1])
+def test_the_costs_of_always_bidding_the_highest_add_up_to_what_it_loses(
+    objective: str, cards: int, person: int
+) -> None:
+    """Against the equilibrium: value 0 (points) or 1/2 less what the script is paid on average."""
+    from tests.jobs.test_play import every_play
+
+    game = the_game(cards, objective)
+    root = game.start()
+    assert root is not None
+    values, seats = worth_of(game, root), seats_of(game, person)
+    chance = cost = paid = 0.0
+
+    def highest(play: Play) -> str:
+        return f"bid {play.shown['mine'][-1]}"
+
+    for weight, play in every_play(
+        lambda draw: Play(game, root, values, seats, person, draw), highest
+    ):
+        chance += weight
+        paid += weight * play.returns[person]
+        cost += weight * sum(decision.cost for decision in play.decisions)
+    assert chance == pytest.approx(1, abs=1e-9)
+    assert cost == pytest.approx((0.5 if objective == "win" else 0.0) - paid, abs=1e-9)
+    assert cost > 0.01
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bids_of_the_equilibrium_cost_nothing(seed: int) -> None:
+    game = the_game(5, ("points", "win")[seed % 2])
+    root, person = game.start(), seed // 2
+    assert root is not None
+    worth = worth_of(game, root)
+
+    def likeliest(play: Play) -> str:
+        at = meeting(game, play.state, play.edges, play.worth)
+        return at.names[person][int(np.argmax(at.lotteries[person]))]
+
+    play = Play(game, root, worth, seats_of(game, person), person, seeded(seed))
+    talk_through(play, likeliest)
+    assert play.over and play.decisions
+    assert all(d.cost == 0 and d.action == d.best for d in play.decisions)
+
+
+def test_a_table_tiers_and_a_search_say_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from jobs import worth
+
+    assert run(["solve", *SMALL, "--results", str(tmp_path)]) == 0
+    game = the_game(5)
+    for words in (
+        {"mine": "1,3,5", "theirs": "2,3,4", "deck": "1,4,5", "upcard": "4"},
+        {"mine": "1,2,3,4", "theirs": "1,2,3,5", "deck": "1,2,4,5", "upcard": "2"},
+    ):
+        root = game.parse(words)
+        edges = _edges(game, root)
+        with ExitStack() as tables:
+            table = find_worth(game, POINTS, root, tmp_path, 1_000, tables)
+            assert table.look.__name__ == "worth"
+            found = [table.of(edges).values]
+        plain = game.plain()
+        simple = plain.simplify(root[None])[0]
+        search = worth._search(plain, POINTS, simple, 1_000_000)
+        found += [worth_of(game, root).of(edges).values, search.of(edges).values]
+        assert found[1] == pytest.approx(found[0], abs=1e-9)
+        assert found[2] == pytest.approx(found[0], abs=1e-9)
+
+
+# --- the talk ----------------------------------------------------------------------------------
+
+
+def test_a_scripted_game_keeps_the_persons_own_cards(command: Command) -> None:
+    lines = ["?", "9", "bid 3", "1", "2", "5", "4"]
+    code, out, err = command(*SMALL, "--seed", "3", lines=lines)
+    assert (code, err) == (0, "")
+    assert "you are player 1 against player 2 (optimal)\nwrite a name, or how it ends" in out
+    assert "\n  upcard 1\nyou and player 2 (optimal) choose at once: mine=1,2,3,4,5 theirs=" in out
+    assert "\n    bid 4  -1.679626  costs 1.679626  chance 0.000000\n" in out
+    assert "'9' is not one of these" in out
+    assert "  you: bid 3, player 2 (optimal): bid 2; you get 1\n  upcard 4\n" in out
+    assert "choose at once: mine=1,2,4,5 theirs=1,3,4,5 deck=2,3,4,5 upcard=4\n" in out
+    assert "the game is over\npoints ahead: you -5, player 2 (optimal) 5\n" in out
+    assert "mine=4,5 theirs=4,5 deck=2,5 upcard=2" in out and "they cost 3.000000 in all" in out
+    assert command(*SMALL, "--seed", "3", lines=lines)[1] == out
+
+
+def test_as_player_2_the_fields_and_the_lead_are_his_own(command: Command) -> None:
+    words = [*SMALL, "--set", "objective=win", "--as", "2", "--seed", "3", "--hints"]
+    code, out, _ = command(*words, *STATE, "lead=-2", lines=["3", "1", "5"])
+    assert code == 0
+    assert "you and player 1 (optimal) choose at once: mine=1,3,5 theirs=2,3,4 deck=1,4,5 " in out
+    assert "upcard=4 lead=-2\n  chance to finish ahead: 0." in out  # without asking
+    assert "\nbid 1, bid 3, bid 5? 3\n  you: bid 3, player 1 (optimal): bid " in out
+    assert "you win" in out or "wins" in out or "a draw" in out
+    assert "you get" not in out  # the lead says it
+
+
+@pytest.mark.parametrize("agent", ["match", "high", "random", "points-optimal"])
+def test_named_agents_bid_too(command: Command, agent: str) -> None:
+    """`match` looks at the cards of his hand, which a play keeps."""
+    code, out, _ = command(*SMALL, *STATE, "--against", agent, "--seed", "1", lines="135")
+    assert code == 0 and f"player 2 ({agent}): bid " in out
+    if agent in ("match", "high"):
+        assert f"you: bid 1, player 2 ({agent}): bid 4; you lose 4" in out
+
+
+def test_a_table_as_the_opponent(command: Command, tmp_path: Path) -> None:
+    assert run(["solve", *SMALL, "--results", str(tmp_path)]) == 0
+    (table,) = (path.parent for path in tmp_path.glob("*/*/*/table.json"))
+    code, out, _ = command(*SMALL, *STATE, "--against", str(table), "--seed", "1", lines=["1"] * 3)
+    assert code == 0 and ": bid " in out
+
+
+def test_leaving_among_bids(command: Command) -> None:
+    for lines in ([], ["q"]):
+        code, out, _ = command(*SMALL, *STATE, lines=lines)
+        assert code == 0 and "you left; the game is not over\nnothing was yours to decide" in out
+
+
+@pytest.mark.parametrize(
+    ("answer", "index"),
+    [("3", 1), ("bid 3", 1), ("BID  13", 2), ("1", 0), ("2", None), ("bid", None), ("", None)],
+)
+def test_an_answer_is_a_bid_or_its_card(answer: str, index: int | None) -> None:
+    assert read_end(["bid 1", "bid 3", "bid 13"], answer) == index
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "take fewer cards, such as --set cards=7, or solve a table first: luckbase solve "),
+        (["--set", "objective=win", "--set", "cards=10", "--set", "keep_cards=true"],
+         f"luckbase solve {POINTS} --set objective=win --set cards=10\n"),
+    ],
+)  # fmt: skip
+def test_a_board_that_is_too_large_is_refused_at_once(
+    command: Command, words: list[str], said: str
+) -> None:
+    started = time.monotonic()
+    code, out, err = command(POINTS, *words, lines=["1"])
+    assert time.monotonic() - started < 5
+    assert (code, out) == (2, "") and said in err and err.count("\n") == 1
+
+
+def test_few_cards_of_a_large_board_are_searched(command: Command) -> None:
+    code, out, err = command(POINTS, *STATE, "--seed", "1", lines=["1", "3", "5"])
+    assert (code, err) == (0, "") and "the game is over" in out
+
+
+def test_a_play_on_a_kept_board_is_that_of_the_board(command: Command) -> None:
+    """keep_cards changes what agents see, and a play shows the cards anyway."""
+    words, lines = [*SMALL, *STATE, "--seed", "1"], ["3", "1", "5"]
+    plain, kept = (
+        command(*words, *more, lines=lines)[1].partition("\n")[2]  # but for the board's name
+        for more in ((), ("--set", "keep_cards=true"))
+    )
+    assert plain == kept and "the game is over" in plain

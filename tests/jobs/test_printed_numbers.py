@@ -1,0 +1,221 @@
+"""Numbers that a person reads: what a best response gains, how many standard errors a mean is off,
+how the dice fall, how long, how large and how many."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tests.games.climb  # noqa: F401  (registers the game)
+from jobs.app import run
+from jobs.evaluate import gain_of
+from jobs.play import _draw
+from jobs.render import count, duration, size
+from jobs.simulate import errors_off
+
+BOARDS = Path(__file__).parents[2] / "boards"
+JACKPOT, PIG = str(BOARDS / "jackpot/seed.toml"), str(BOARDS / "pig/tiny.toml")
+
+Gains = Callable[..., list[float]]
+
+# What a best response gains
+
+
+@pytest.fixture
+def gains(capsys: pytest.CaptureFixture[str]) -> Gains:
+    def call(*words: str) -> list[float]:
+        assert run(["evaluate", *words, "--gain", "--json"]) == 0
+        found: list[float] = json.loads(capsys.readouterr().out)["gain"]
+        return found
+
+    return call
+
+
+def test_a_gain_is_what_the_best_response_gets_more(gains: Gains, tmp_path: Path) -> None:
+    """Climb to step 2 by a coin, once each, both at random. Player 2 at 0 to 0 gets 1/2 by resting,
+    3/4 by rolling. So player 1 gets 3/8 by resting, 1/2 + 3/16 by rolling: 17/32, and might have
+    22/32; player 2 gets 15/32, and with rolling always 18/32."""
+    board = tmp_path / "coin.toml"
+    board.write_text('game = "climb"\n[rules]\nsummit = 2\nrounds = 1\nsides = 2\n')
+    assert gains(str(board), "--agents", "random") == pytest.approx([5 / 32, 3 / 32], abs=1e-15)
+
+
+def test_a_gain_of_one_player_is_that_of_the_fractions(gains: Gains) -> None:
+    """README: the best play less hilo."""
+    gain = 14103327415 / 176319369216 - 660001525 / 8264970432
+    assert gains(JACKPOT, "--agents", "hilo") == pytest.approx([gain], abs=1e-15)
+
+
+@pytest.mark.parametrize("board", [JACKPOT, PIG])
+def test_against_optimal_play_nobody_gains(gains: Gains, board: str) -> None:
+    assert gains(board, "--agents", "optimal") == pytest.approx(
+        [0.0, 0.0][: 1 + (board == PIG)], abs=1e-12
+    )
+
+
+def test_a_loss_by_a_best_response_is_said_beyond_what_the_numbers_can_be_off() -> None:
+    assert gain_of(0.25, 0.5, 1e-12) == -0.25
+    assert gain_of(0.5 - 2e-12, 0.5, 1e-12) < 0
+    assert gain_of(0.5 - 1e-13, 0.5, 1e-12) == 0.0
+    assert gain_of(0.5 + 1e-13, 0.5, 1e-12) > 0
+
+
+# How many standard errors a mean is off
+
+
+@pytest.mark.parametrize(
+    ("mean", "exact", "error", "said"),
+    [
+        (0.53, 0.5, 0.02, "+1.50"),
+        (0.47, 0.5, 0.02, "-1.50"),
+        (-2.5, -2.0, 0.25, "-2.00"),
+        (0.5, 0.5, 0.02, "+0.00"),
+        (0.5, 0.5, 0.0, "0"),
+        (0.1 + 0.2, 0.3, 0.0, "0"),
+        (0.5, 0.25, 0.0, "+inf"),
+    ],
+)
+def test_errors_off_are_those_of_the_mean_above_the_exact_payoff(
+    mean: float, exact: float, error: float, said: str
+) -> None:
+    assert errors_off(mean, exact, error) == said
+
+
+def test_simulate_prints_how_far_its_own_mean_is_off(capsys: pytest.CaptureFixture[str]) -> None:
+    """Seed 5 falls short of max's payoff, seed 6 beyond it."""
+    signs = set()
+    for seed in ("5", "6"):
+        assert run(["simulate", JACKPOT, "--agents", "max", "--games", "2000", "--seed", seed]) == 0
+        out = capsys.readouterr().out
+        found = re.search(r"max +(\S+) +(\S+) +(\S+) +([+-]\S+)", out)
+        assert found, out
+        mean, error, exact = map(float, found.groups()[:3])
+        assert float(found[4]) == pytest.approx((mean - exact) / error, abs=0.01)
+        signs.add(found[4][0])
+    assert signs == {"+", "-"}
+
+
+# How the dice of a play fall
+
+
+@pytest.mark.parametrize(
+    "chances", [[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1], [0.0, 0.5, 0.0, 0.5, 0.0], [3.0, 1.0]]
+)
+def test_the_dice_fall_by_their_chances(chances: list[float]) -> None:
+    """Chi-square of 20,000 draws, below its 1 in 10,000 point; what has no chance never comes."""
+    draw, n = _draw(1), 20_000
+    found = np.bincount([draw(np.array(chances)) for _ in range(n)], minlength=len(chances))
+    wanted = n * np.array(chances) / sum(chances)
+    assert len(found) == len(chances) and (found[wanted == 0] == 0).all()
+    there = wanted > 0
+    assert ((found - wanted)[there] ** 2 / wanted[there]).sum() < 21.1  # 3 degrees of freedom
+
+
+class Dice:
+    """A generator that gives this number."""
+
+    def __init__(self, number: float) -> None:
+        self.number = number
+
+    def random(self) -> float:
+        return self.number
+
+
+@pytest.mark.parametrize(
+    ("number", "taken"),
+    [(0.0, 1), (0.249, 1), (0.25, 3), (0.749, 3), (0.75, 4), (1 - 2**-53, 4), (1.0, 4)],
+)
+def test_a_number_falls_into_the_edge_that_holds_it(
+    number: float, taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Edges without a chance hold none: the first, one in the middle, the last."""
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: Dice(number))
+    assert _draw(0)(np.array([0.0, 0.25, 0.0, 0.5, 0.25, 0.0])) == taken
+
+
+def test_a_seed_gives_the_same_dice_and_another_seed_others() -> None:
+    def twenty(seed: int) -> list[int]:
+        draw = _draw(seed)
+        return [draw(np.full(6, 1 / 6)) for _ in range(20)]
+
+    assert twenty(1) == twenty(1) != twenty(2)
+
+
+# How long, how large, how many
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.0, "0.0 s"),
+        (2.44, "2.4 s"),
+        (59.94, "59.9 s"),
+        (59.96, "1 min 00 s"),
+        (60.0, "1 min 00 s"),
+        (119.4, "1 min 59 s"),
+        (119.6, "2 min 00 s"),
+        (3599.4, "59 min 59 s"),
+        (3599.6, "1 h 00 min"),
+        (3629.0, "1 h 00 min"),
+        (3631.0, "1 h 01 min"),
+        (7199.0, "2 h 00 min"),
+        (90_000.0, "25 h 00 min"),
+    ],
+)
+def test_a_duration_is_said_in_the_unit_that_it_rounds_to(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
+
+
+@given(st.floats(0, 1e7))
+def test_a_duration_is_right_to_half_of_its_last_unit(seconds: float) -> None:
+    words = duration(seconds).split()
+    units = {"s": 1.0, "min": 60.0, "h": 3600.0}
+    numbers = [float(number) for number in words[::2]]
+    said = sum(n * units[unit] for n, unit in zip(numbers, words[1::2], strict=True))
+    last = 0.1 if words[1:] == ["s"] else units[words[-1]]
+    assert abs(said - seconds) <= 0.5001 * last
+    assert all(
+        number < 60 for number, unit in zip(numbers, words[1::2], strict=True) if unit != "h"
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (0, "0 bytes"), (999, "999 bytes"), (1000, "1 kB"), (1234, "1.23 kB"), (999_400, "999 kB"),
+        (999_600, "1 MB"), (999_600_000, "1 GB"), (1.5e9, "1.5 GB"), (999.4e9, "999 GB"),
+        (1.5e12, "1,500 GB"),
+    ],
+)  # fmt: skip
+def test_a_size_is_said_in_the_unit_that_it_rounds_to(number: float, said: str) -> None:
+    assert size(number) == said
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (0, "0"), (512, "512"), (999_999, "999,999"), (1_000_000, "1 million"),
+        (42_900_000, "42.9 million"), (999_400_000, "999 million"), (999_600_000, "1 billion"),
+        (1.3e9, "1.3 billion"), (4.2e12, "4,200 billion"),
+    ],
+)  # fmt: skip
+def test_a_count_is_said_in_the_unit_that_it_rounds_to(number: float, said: str) -> None:
+    assert count(number) == said
+
+
+@given(st.integers(0, 10**14))
+def test_sizes_and_counts_are_right_to_three_digits_and_without_an_exponent(number: int) -> None:
+    for said, units in (
+        (size(number), {"bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}),
+        (count(number), {"": 1, "million": 1e6, "billion": 1e9}),
+    ):
+        assert "e" not in said.replace("bytes", "")
+        digits, _, unit = said.partition(" ")
+        assert float(digits.replace(",", "")) * units[unit] == pytest.approx(number, rel=0.005)

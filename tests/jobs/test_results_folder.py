@@ -1,0 +1,60 @@
+"""--results that is no folder is refused in a sentence, by every command that takes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from jobs.app import app, run
+
+BOARD = str(Path(__file__).parents[2] / "boards/jackpot/tiny.toml")
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+TAKING = [name for name, c in COMMANDS.items() if any("--results" in p.opts for p in c.params)]
+
+
+def words(name: str) -> list[str]:
+    """The least that a command can be called with."""
+    more = {"query": ["open=1,2"], "diff": [BOARD]}
+    return [name, BOARD, *more.get(name, [])]
+
+
+@pytest.mark.parametrize("name", TAKING)
+def test_a_file_and_nothing_are_no_folder(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    for results, said in (
+        ("", "'' is no folder"), (" ", "'' is no folder"), (str(file), f"{file} is a file"),
+        (str(file / "below"), f"{file} is a file"),
+    ):  # fmt: skip
+        assert run([*words(name), "--results", results]) == 2
+        out, err = capsys.readouterr()
+        assert out == "" and err.startswith(f"luckbase: --results: {said}; write")
+        assert err.count("\n") == 1
+    assert file.read_text() == "x"
+
+
+def test_every_command_with_tables_takes_it() -> None:
+    assert {"solve", "plan", "query", "status", "verify", "diff", "play", "chart", "bench"} <= {
+        *TAKING
+    }
+
+
+def test_a_folder_that_is_not_there_yet_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["solve", BOARD, "--results", str(tmp_path / "new/one")]) == 0
+    assert run(["status", "--results", str(tmp_path / "new/one")]) == 0
+    assert "complete" in capsys.readouterr().out
+
+
+def test_a_file_called_results_is_said_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("results").write_text("")
+    assert run(["status"]) == 2
+    assert "--results: results is a file" in capsys.readouterr().err

@@ -1,0 +1,199 @@
+"""The table that was asked for, or none: rules identities on the command line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import cluster
+import solver
+from jobs.app import run
+
+ROOT = Path(__file__).parents[2]
+TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
+SKUNK = str(ROOT / "boards/skunk/seed.toml")
+RACE = str(ROOT / "boards/pig/race.toml")
+STATE = ["scores=0,1000,500", "earned=0,1,0"]
+WHAT_IF = ["--set", "score_unit=1000", "--set", "third_place_spins=false"]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of the tiny board as it stands, and then of a what-if."""
+    folder = tmp_path_factory.mktemp("results")
+    for options in ([], WHAT_IF):
+        words = ["solve", TINY, "--set", "frontier=1", *options, "--results", str(folder)]
+        assert run(words) == 0
+    return folder
+
+
+def ask(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    capsys.readouterr()
+    code = run(list(words))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_a_what_if_does_not_change_what_the_board_answers(
+    both: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = ask(capsys, "query", TINY, *STATE, "--json", "--results", str(both))
+    plain = json.loads(out)
+    assert (code, plain["options"]) == (0, {"score_cap": 3000, "score_unit": 500})
+    state = ["scores=0,1000,1000", "earned=0,1,0"]
+    answers = []
+    for options in ([], WHAT_IF):
+        code, out, _ = ask(
+            capsys, "query", TINY, *state, *options, "--json", "--results", str(both)
+        )  # fmt: skip
+        assert code == 0
+        answers.append(json.loads(out))
+    assert answers[0]["value"] != answers[1]["value"]
+    assert answers[1]["options"] == {
+        "score_cap": 3000, "score_unit": 1000, "third_place_spins": False,
+    }  # fmt: skip
+    assert answers[0]["solve_id"] == plain["solve_id"] != answers[1]["solve_id"]
+
+
+def test_options_of_reach_do_not_matter_to_a_question(
+    both: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["query", TINY, *STATE, "--json", "--results", str(both)]
+    plain, far = (ask(capsys, *words, *o) for o in ([], ["--set", "frontier=7"]))
+    assert plain == far
+
+
+def test_rules_that_were_not_solved_are_refused_naming_those_that_were(
+    both: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--set", "tied_pass=next"]
+    code, out, err = ask(capsys, "query", TINY, *STATE, *options, "--results", str(both))
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1
+    assert "no table of this board with tied_pass=next" in err
+    assert "(tied_pass: 'passer' for 'next')" in err
+    assert "score_unit: 1000 for 500" in err
+    assert f"luckbase solve {TINY} --set tied_pass=next" in err
+
+
+def test_a_board_of_equal_content_under_another_name_may_answer(
+    both: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "twin.toml"
+    other.write_text("# the same\n" + Path(TINY).read_text())
+    code, out, _ = ask(capsys, "query", str(other), *STATE, "--json", "--results", str(both))
+    assert (code, json.loads(out)["board"]) == (0, "tiny")
+
+
+def test_text_and_batch_and_verify_say_what_answered(
+    both: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    identity = cluster.solve(
+        solver.load_board(TINY, frontier=1), results=both
+    ).ledger.head.identity  # fmt: skip
+    said = f"tiny score_cap=3000 score_unit=500, solve {identity}"
+    _, out, _ = ask(capsys, "query", TINY, *STATE, "--results", str(both))
+    assert f"answered by {said}\n" in out
+    (tmp_path / "in.csv").write_text("scores_1,scores_2,scores_3\n0,500,0\n")
+    _, out, err = ask(
+        capsys, "query", TINY, "--batch", str(tmp_path / "in.csv"), "--results", str(both)
+    )
+    assert out.splitlines()[1].endswith(f'"{identity}"')
+    assert f"answered by {said}\n" in err
+    _, out, _ = ask(capsys, "verify", TINY, "--results", str(both))
+    assert said in out
+    _, out, _ = ask(capsys, "diff", TINY, TINY, "--set-second", "score_unit=1000",
+                    "--set-second", "third_place_spins=false", "--results", str(both))  # fmt: skip
+    assert out.startswith(f"first   {said}\nsecond  tiny score_cap=3000 score_unit=1000 third")
+
+
+def test_status_prints_the_options_that_tell_tables_apart(
+    both: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = ask(capsys, "status", "--results", str(both))
+    assert code == 0
+    first, second = sorted(out.splitlines(), key=lambda line: "third_place" in line)
+    assert "score_cap=3000 score_unit=500  20 tiers" in first
+    assert "score_unit=1000 third_place_spins=false" in second
+
+
+def test_a_table_named_by_its_path_says_that_its_board_has_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    board = tmp_path / "mine.toml"
+    board.write_text(Path(TINY).read_text())
+    results = tmp_path / "results"
+    assert run(["solve", str(board), "--set", "frontier=1", "--results", str(results)]) == 0
+    (table,) = map(str, results.glob("*/*/*"))
+    code, out, err = ask(capsys, "query", table, *STATE, "--json", "--strict")
+    assert (code, err, json.loads(out)["stale"]) == (0, "", [])
+    board.write_text(board.read_text().replace("score_cap = 3000", "score_cap = 2500"))
+    code, out, err = ask(capsys, "query", table, *STATE, "--json")
+    assert code == 0
+    assert json.loads(out)["stale"] == ["score_cap: was 3000, now 2500"]
+    assert "this table is stale: score_cap: was 3000, now 2500" in err
+    code, out, err = ask(capsys, "query", table, *STATE, "--json", "--strict")
+    assert (code, out) == (1, "")
+    assert "score_cap: was 3000, now 2500" in err
+    with cluster.open_table(table) as opened:
+        words = dict(word.split("=") for word in STATE)
+        assert opened.ask(words).origin.stale == ("score_cap: was 3000, now 2500",)
+
+
+def test_options_of_a_table_named_by_its_path_are_refused(
+    both: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = str(next(both.glob("*/*/*")))
+    code, _, err = ask(capsys, "query", table, *STATE, "--set", "score_unit=500")
+    assert code == 2
+    assert "whose options stand; leave score_unit out" in err
+
+
+def test_a_search_may_not_end_at_a_table_of_other_options(
+    both: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (other,) = (
+        str(path) for path in both.glob("*/*/*")
+        if '"third_place_spins": false' in (path / "table.json").read_text()
+    )  # fmt: skip
+    words = ["solve", TINY, "--from", "scores=0,1000,500", "earned=0,2,0", "--using", other]
+    code, _, err = ask(capsys, *words, "--results", str(tmp_path))
+    assert code == 2
+    assert "--using" in err and "other rules" in err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "play"])
+def test_an_agent_that_is_a_table_of_another_game_is_refused(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = ["--set", "goal=10"]
+    assert run(["solve", RACE, *small, "--results", str(tmp_path)]) == 0
+    (table,) = map(str, tmp_path.glob("*/*/*"))
+    option = "--agents" if command == "evaluate" else "--against"
+    code, _, err = ask(capsys, command, SKUNK, *small, option, table)
+    assert code == 2
+    assert "is a table of race" in err and err.count("\n") == 1
+    code, _, err = ask(capsys, command, RACE, option, table)
+    assert code == 2
+    assert "goal=10" in err
+
+
+def test_a_table_of_the_older_format_is_told_apart(
+    both: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = tmp_path / "press-your-luck" / "tiny" / "0f3c00000000"
+    old.mkdir(parents=True)
+    (old / "manifest.json").write_text('{"format": 2}')
+    code, out, _ = ask(capsys, "status", "--results", str(tmp_path))
+    assert code == 1
+    assert "older format" in out and "solve its board anew" in out
+    code, _, err = ask(capsys, "query", str(old), *STATE)
+    assert code == 1
+    assert "older format" in err
+    code, _, err = ask(capsys, "query", TINY, *STATE, "--results", str(tmp_path))
+    assert code == 1
+    assert f"luckbase solve {TINY}" in err
+    shutil.rmtree(old)

@@ -1,0 +1,117 @@
+"""What does not fit in the memory or on the disk: refused beforehand, or said when it comes up."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import solver
+from cluster import opening, scratch
+from cluster.opening import check_room
+from cluster.plan import make_plan
+from cluster.table import storage
+from jobs.app import run
+from solver.errors import DiskLimitError, MemoryLimitError
+from solver.tiered import TieredGame
+
+BOARDS = Path(__file__).parents[2] / "boards"
+TINY = str(BOARDS / "press-your-luck/tiny.toml")
+SMALLER = {
+    "press-your-luck/tiny": "a smaller frontier or a larger score_unit would take less",
+    "goofspiel/points": "fewer cards, such as --set cards=7, would take less",
+    "skunk/seed": "a lower goal would take less",
+    "pig/race": "a lower goal would take less",
+    "pig/rounds": "a lower cut or fewer rounds would take less",
+}
+
+
+def tiered(name: str) -> TieredGame[Any]:
+    return solver.load_tiered_game(solver.load_board(BOARDS / f"{name}.toml"))
+
+
+@pytest.mark.parametrize("name", list(SMALLER))
+def test_the_game_says_what_makes_its_boards_smaller(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = tiered(name)
+    with pytest.raises(MemoryLimitError, match=f"may be used; {SMALLER[name]}"):
+        check_room(make_plan(game), 1000, tmp_path, game.smaller)
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(opening.shutil, "disk_usage", lambda path: usage(0, 0, 0))
+    with pytest.raises(DiskLimitError, match=f"0.0 GB are free; {SMALLER[name]}"):
+        check_room(make_plan(game), 1 << 50, tmp_path, game.smaller)
+
+
+def test_a_plan_of_goofspiel_advises_fewer_cards(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = [str(BOARDS / "goofspiel/points.toml"), "--set", "cards=15", "--memory", "0.5"]
+    assert run(["plan", *words, "--results", str(tmp_path)]) == 2
+    err = capsys.readouterr().err
+    assert "fewer cards" in err and "frontier" not in err
+
+
+def full(*given: object, **named: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("where", ["write", "put"])
+def test_a_disk_that_fills_up_is_one_sentence_and_the_same_command_goes_on(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a worker and in the driver; what was committed stays."""
+    home = scratch if where == "write" else storage.Folder
+    true, calls = getattr(home, where), [0]
+
+    def until_full(*given: Any, **named: Any) -> Any:
+        calls[0] += 1
+        return full() if calls[0] > 6 else true(*given, **named)
+
+    words = ["solve", TINY, "--set", "frontier=2", "--results", str(tmp_path), "--workers", "1"]
+    with monkeypatch.context() as patched:
+        patched.setattr(home, where, until_full)
+        assert run(words) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    assert err.startswith(f"luckbase: {tmp_path}: the disk is full; what was solved stays, and ")
+    assert err.endswith(f"the same command goes on: luckbase {' '.join(words)}\n")
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+    assert before
+    assert run(words) == 0
+    assert all(path.stat().st_mtime_ns == then for path, then in before.items())
+
+
+def test_a_full_disk_in_a_ray_worker_is_known_by_its_cause(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Sent(OSError):
+        cause = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/there/file.part")
+
+    def solve(*given: object, **named: object) -> None:
+        raise Sent("(pid=1) ...")
+
+    monkeypatch.setattr("cluster.solve", solve)
+    assert run(["solve", TINY]) == 1
+    assert capsys.readouterr().err.startswith("luckbase: /there/file.part: the disk is full; what")
+
+
+def test_a_full_disk_under_another_command_says_so_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("jobs.graph._write", full)
+    assert run(["graph", str(BOARDS / "jackpot/tiny.toml"), "--out", "x.dot"]) == 1
+    assert "the disk is full; make room, then again: luckbase graph" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_kept_payoffs_on_a_full_disk_say_that_it_is_full() -> None:
+    """numpy's own tofile raises an error without a number."""
+    with pytest.raises(OSError) as error:
+        scratch.write_part(np.zeros(1 << 20), Path("/dev/full"), 0)
+    assert error.value.errno == errno.ENOSPC
