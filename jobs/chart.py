@@ -51,6 +51,7 @@ def chart(
     A game has its charts by name, lists and pictures; a --what that is none of them says which."""
     from solver.charting import Heatmap, Wanted
 
+    _has_charts(table, settings)
     with options.open_found(table, results, settings, strict) as opened:
         _check_full(opened)
         kind = _choose(opened.game.charts(), opened.game.board.game, what)
@@ -71,6 +72,18 @@ def chart(
     else:
         Path(out).write_bytes(content)
         render.say(f"{out}: {kind.shows}, {render.size(len(content))}")
+
+
+def _has_charts(name: str, settings: list[str] | None) -> None:
+    """Raises OptionError for a board file of a game that has no charts, solved or not."""
+    if Path(name).is_file():
+        from solver import load_game
+        from solver.board import read_board
+        from solver.errors import OptionError
+
+        game = load_game(read_board(Path(name), options.read_settings(settings)))
+        if not game.charts():
+            raise OptionError(f"{game.board.game} has no charts; luckbase query answers by state")
 
 
 def _check_full(opened: Table) -> None:

@@ -55,6 +55,7 @@ def evaluate(
     """The exact payoff of a profile of agents: by name, optimal, best-response, random, a table's.
 
     Starts from the game's start, or from --from."""
+    from cluster.table.answer import origin_of
     from solver import load_game
     from solver.board import read_board
     from solver.graph import Graph
@@ -64,13 +65,14 @@ def evaluate(
     root = options.read_start(game, [*(start or []), *(more or [])])
     own = game.start()
     at_start = own is not None and bool((own == root).all())
+    origin = origin_of(game)
     if matrix:
         _matrix(game, names_of.split(agents), root if not at_start else None, as_json)
         return
     quick = _quick(game, agents, facts) if at_start and not (gain or moves or exact) else None
     if quick is not None:
         if as_json:
-            print(json.dumps(quick))
+            print(json.dumps(origin.as_json() | quick))
         else:
             _print(game, quick, quick["value"], None, None)
         return
@@ -106,7 +108,7 @@ def evaluate(
             for i in range(min(moves, len(costly.regret)))
         ]
     if as_json:
-        print(json.dumps(said))
+        print(json.dumps(origin.as_json() | said))
     else:
         _print(game, said, found.value, len(found.chain.keys), costly)
 
@@ -140,6 +142,7 @@ def _quick(game: Game, agents: str, facts: bool) -> dict[str, Any] | None:
 
 def _matrix(game: Game, names: list[str], root: Ints | None, as_json: bool) -> None:
     """Each agent as player 1 (rows) against each as player 2 (columns)."""
+    from cluster.table.answer import origin_of
     from solver.errors import OptionError
     from solver.policy import evaluate_profile
 
@@ -155,11 +158,12 @@ def _matrix(game: Game, names: list[str], root: Ints | None, as_json: bool) -> N
             found = quick if quick is not None else evaluate_profile(game, start, [one, two]).value
             values[-1].append(float(found[0]))
     if as_json:
-        print(json.dumps({"agents": names, "matrix": values}))
+        print(json.dumps(origin_of(game).as_json() | {"agents": names, "matrix": values}))
         return
     heads = ["player 1, against player 2", *names]
     rows = [[name, *(f"{x:.9f}" for x in row)] for name, row in zip(names, values, strict=True)]
     render.print_table(f"{game.payoff_name} of player 1", heads, rows, sys.stdout)
+    print(f"under the rules of {origin_of(game)}")
 
 
 def _fraction(game: Game, name: str, root: Ints) -> dict[str, str]:
@@ -180,6 +184,8 @@ def _print(
     states: int | None,
     costly: Moves | None,
 ) -> None:
+    from cluster.table.answer import origin_of
+
     heads = ["player", "agent", game.payoff_name] + ["could gain"] * ("gain" in said)
     rows = []
     for i, name in enumerate(said["agents"]):
@@ -190,6 +196,7 @@ def _print(
     render.print_table("", heads, rows, sys.stdout)
     if "exact" in said:
         print(f"exactly {said['exact']}")
+    print(f"under the rules of {origin_of(game)}")
     if states is not None:
         print(f"{states:,} states can come up")
     if said.get("facts"):

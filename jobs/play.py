@@ -88,7 +88,10 @@ def play(
         title = game.board.title or game.board.name
         if settings:  # a title is of the file as it stands
             title = f"{game.board.name} with {', '.join(settings)}"
-        for line in (f"{title}, seed {seed}: {_seated(seats, seat)}", f"write {played.help}"):
+        for line in (
+            f"{title}, seed {seed}: {_seated(seats, seat)}", f"payoffs are from {worth.source}",
+            f"write {played.help}",
+        ):  # fmt: skip
             print(render.to_fit(line, sys.stdout))
         _converse(played)
     _report(played.decisions)

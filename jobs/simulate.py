@@ -38,6 +38,7 @@ def simulate(
     """Play N games of a profile of agents: mean payoffs with their standard errors.
 
     Starts from the game's start, or from --from; the same seed gives the same plays."""
+    from cluster.table.answer import origin_of
     from solver import load_game
     from solver.board import read_board
     from solver.errors import OptionError, SearchLimitError
@@ -67,7 +68,7 @@ def simulate(
             played = simulate_on_the_way(game, root, deciders, games, seed)
     seconds = time.perf_counter() - started
     if as_json:
-        said = {
+        said = origin_of(game).as_json() | {
             "agents": names, "games": games, "value": played.mean.tolist(),
             "stderr": played.error.tolist(),
         }  # fmt: skip
@@ -85,6 +86,7 @@ def simulate(
         )  # fmt: skip
     heads = ("player", "agent", game.payoff_name, "standard error", "exactly", "errors off")
     render.print_table("", heads, rows, sys.stdout)
+    print(f"under the rules of {origin_of(game)}")
     print(
         f"{render.count(games)} games in {render.duration(seconds)}, "
         f"{games / seconds / 1e6:.2f} M games/s, seed {seed}"

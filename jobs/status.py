@@ -19,12 +19,13 @@ def status(
         list[str] | None,
         typer.Argument(metavar="TABLE...", help="Directories or board files; all if not given."),
     ] = None,
+    settings: options.Settings = None,
     results: options.Results = Path("results"),
     as_json: options.Json = False,
 ) -> int:
     """Say of each table whether it is complete, partial, stale or damaged, and why (exit code 1 if
     not all are complete and fresh)."""
-    found = [_status_of(path) for path in _chosen(tables or [], results)]
+    found = [_status_of(path) for path in _chosen(tables or [], results, settings)]
     for one in found:
         if as_json:
             print(json.dumps(one))
@@ -48,8 +49,10 @@ def _word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _chosen(names: list[str], results: Path) -> list[Path]:
-    from cluster.table.find import tables_in, tables_of
+def _chosen(names: list[str], results: Path, settings: list[str] | None) -> list[Path]:
+    """The folders of what was named: of a board file all tables, with ``--set`` the one with
+    these rules."""
+    from cluster.table.find import find_table, tables_in, tables_of
     from solver.board import read_board
     from solver.errors import MissingTableError, OptionError
 
@@ -62,6 +65,10 @@ def _chosen(names: list[str], results: Path) -> list[Path]:
             continue
         if not Path(name).exists():
             raise OptionError(f"{name}: no such table or board file")
+        chosen_options = options.read_settings(settings)
+        if chosen_options:
+            chosen.append(find_table(name, results, chosen_options).path)
+            continue
         of_board = tables_of(read_board(Path(name)), results)
         if not of_board:
             raise MissingTableError(f"{name}: no table of this board under {results}")

@@ -38,11 +38,12 @@ Look = Callable[[Ints], Floats]
 @dataclass(frozen=True)
 class Worth:
     """Payoffs under optimal play. error: the bound on that of each; game: the one whose states
-    `look` takes, the `plain` one of what is played."""
+    `look` takes, the `plain` one of what is played; source: where they come from, for people."""
 
     look: Look
     error: float
     game: Game
+    source: str
 
     def of(self, edges: Edges) -> ActionValues:
         """The payoffs of every action of expanded states."""
@@ -84,7 +85,7 @@ def _table(game: Game, root: Ints, results: Path, tables: ExitStack) -> Worth | 
     # A part that ends at another table, or was cut, does not hold all that lies below.
     for part in table.parts:
         if part.name in (TIERS, SEARCH) and worth(game, part.look, root.reshape(1, -1))[1][0]:
-            return Worth(table.worth, part.error, game)
+            return Worth(table.worth, part.error, game, f"the table of {table.origin}")
     return None
 
 
@@ -142,7 +143,7 @@ def _tiers(game: TieredGame[Any]) -> Worth:
             found[between] = payoffs_of(edges.kinds, edges.actors, q, game.tie_tolerance)
         return found
 
-    return Worth(look, error, game)
+    return Worth(look, error, game, "all tiers, solved just now")
 
 
 def _search(game: Game, file: str, root: Ints, max_states: int) -> Worth:
@@ -171,4 +172,4 @@ def _search(game: Game, file: str, root: Ints, max_states: int) -> Worth:
         values: Floats = graph.values[numbers]
         return values
 
-    return Worth(look, graph.error, game)
+    return Worth(look, graph.error, game, "a search of all that lies below")

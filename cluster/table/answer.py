@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from solver.backup import ActionValues
 from solver.game import Floats, Game, Ints
+from solver.identity import changed_options, rules_identity
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,12 @@ class Origin:
     def __str__(self) -> str:
         options = "".join(f" {name}={_said(value)}" for name, value in self.options.items())
         return f"{self.board}{options}, solve {self.solve_id}"
+
+
+def origin_of(game: Game, stale: tuple[str, ...] = ()) -> Origin:
+    """The board and the rules of a game, as an answer says them."""
+    board = game.board
+    return Origin(board.name, changed_options(board), rules_identity(game), stale)
 
 
 def _said(value: Any) -> str:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster.table.answer import Answer, Origin, said
+from cluster.table.answer import Answer, Origin, origin_of, said
 from cluster.table.find import why_stale
 from cluster.table.keyed import KeyPart
 from cluster.table.ledger import Ledger, read_ledger
@@ -36,7 +36,6 @@ from solver import load_game
 from solver.backup import Edges, evaluate, expand, joint
 from solver.errors import MissingTableError, StateError
 from solver.game import SIMULTANEOUS, TERMINAL, Floats, Game, Ints
-from solver.identity import changed_options
 from solver.tiered import TieredGame
 
 if TYPE_CHECKING:
@@ -78,9 +77,8 @@ class Table:
     @cached_property
     def origin(self) -> Origin:
         """What every answer says of the table."""
-        head = self.ledger.head
         stale = () if self.named_by_board else tuple(why_stale(self.ledger, absent_is_stale=False))
-        return Origin(head.board, changed_options(self.game.board), head.identity, stale)
+        return origin_of(self.game, stale)
 
     @property
     def exact(self) -> list[Part]:

@@ -199,7 +199,8 @@ def test_a_scripted_game_keeps_the_persons_own_cards(command: Command) -> None:
     lines = ["?", "9", "bid 3", "1", "2", "5", "4"]
     code, out, err = command(*SMALL, "--seed", "3", lines=lines)
     assert (code, err) == (0, "")
-    assert "you are player 1 against player 2 (optimal)\nwrite a name, or how it ends" in out
+    assert "you are player 1 against player 2 (optimal)\npayoffs are from all tiers" in out
+    assert "\nwrite a name, or how it ends" in out
     assert "\n  upcard 1\nyou and player 2 (optimal) choose at once: mine=1,2,3,4,5 theirs=" in out
     assert "\n    bid 4  -1.679626  costs 1.679626  chance 0.000000\n" in out
     assert "'9' is not one of these" in out

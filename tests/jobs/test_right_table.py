@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import cluster
 import solver
 from jobs.app import run
+from solver.identity import rules_identity
 
 ROOT = Path(__file__).parents[2]
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
@@ -197,3 +199,75 @@ def test_a_table_of_the_older_format_is_told_apart(
     assert code == 1
     assert f"luckbase solve {TINY}" in err
     shutil.rmtree(old)
+
+
+def test_evaluate_and_simulate_say_under_which_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    small = [RACE, "--set", "goal=20", "--agents", "hold-at-5"]
+    identity = rules_identity(solver.load_game(solver.load_board(RACE, goal=20)))
+    for command in (["evaluate", *small], ["simulate", *small, "--games", "100"]):
+        code, out, _ = ask(capsys, *command, "--json")
+        said = json.loads(out)
+        assert (code, said["board"], said["options"]) == (0, "race", {"goal": 20})
+        assert said["solve_id"] == identity
+        _, out, _ = ask(capsys, *command)
+        assert f"under the rules of race goal=20, solve {identity}\n" in out
+
+
+def test_play_says_where_its_payoffs_are_from(
+    both: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("q\n"))
+    _, out, _ = ask(capsys, "play", TINY, *STATE, "--as", "2", "--results", str(both))
+    assert "payoffs are from the table of tiny score_cap=3000 score_unit=500, solve " in out
+
+
+def test_a_chart_says_what_it_is_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small = [SKUNK, "--set", "goal=20", "--results", str(tmp_path)]
+    assert run(["solve", *small]) == 0
+    code, _, err = ask(capsys, "chart", *small)
+    assert code == 0 and "from seed goal=20, solve " in err
+
+
+def test_a_board_without_charts_is_told_so_before_anybody_solves_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    board = str(ROOT / "boards/jackpot/seed.toml")
+    for _ in range(2):
+        code, _, err = ask(capsys, "chart", board, "--results", str(tmp_path))
+        assert code == 2 and "jackpot has no charts; luckbase query answers by state" in err
+        assert run(["solve", board, "--results", str(tmp_path)]) == 0
+
+
+def test_status_of_a_board_with_options_is_of_that_table_alone(
+    both: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = ask(capsys, "status", TINY, "--results", str(both))
+    assert (code, out.count("complete")) == (0, 2)
+    code, out, _ = ask(capsys, "status", TINY, *WHAT_IF, "--results", str(both))
+    assert (code, out.count("complete")) == (0, 1)
+    code, _, err = ask(capsys, "status", TINY, "--set", "max_whammies=2", "--results", str(both))
+    assert code == 1 and "no table of this board with max_whammies=2" in err
+
+
+def test_a_table_solved_from_python_knows_its_board(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    board = tmp_path / "mine.toml"
+    board.write_text(Path(TINY).read_text())
+    cluster.solve(solver.load_board(board, frontier=1), results=tmp_path / "results")
+    results = ["--results", str(tmp_path / "results")]
+    assert ask(capsys, "status", *results)[0] == 0
+    board.write_text(board.read_text().replace("score_cap = 3000", "score_cap = 2500"))
+    code, out, _ = ask(capsys, "status", *results)
+    assert code == 1 and "score_cap: was 3000, now 2500" in out
+
+
+def test_a_board_made_in_memory_claims_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What stands in the file is another board."""
+    read = solver.load_board(TINY, frontier=1)
+    rules = read.rules.model_copy(update={"max_whammies": 2})  # type: ignore[attr-defined]
+    cluster.solve(read.model_copy(update={"rules": rules}), results=tmp_path)
+    code, out, _ = ask(capsys, "status", "--results", str(tmp_path))
+    assert (code, "max_whammies=2" in out) == (0, True)
