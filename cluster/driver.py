@@ -122,7 +122,7 @@ def solve(
         if ledger is not None:
             kept = sum(ledger.files[name].rows for name in plan.files)
             return Solved(table, ledger, kept=kept, workers=count)
-    there = set(Folder(table).list(TIERS))
+    there = set(Folder(table).list(f"{TIERS}/"))
     if force or not there.issuperset(plan.files):
         todo = [i for i, name in enumerate(plan.files) if force or name not in there]
         check_room(plan, budget, table, game.smaller, todo)  # before anything is made, or unmade

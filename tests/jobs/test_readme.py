@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -12,7 +13,9 @@ from pathlib import Path
 import pytest
 import typer.main
 
+import solver
 from jobs.app import app, run
+from solver.identity import rules_identity
 from tests.jobs.commands import README, with_table
 
 ROOT = README.parent
@@ -99,3 +102,38 @@ def test_ci_runs_the_readmes_test_command_word_for_word() -> None:
     assert found in TEXT
     assert found.endswith("python -m pytest")
     assert 'bash -euo pipefail -c "$command"' in script
+
+
+def identities(words: list[str]) -> str | None:
+    """The rules that a command of the README asks about; None where it names no board."""
+    board = next((word for word in words if word.endswith(".toml")), None)
+    if board is None:
+        return None
+    settings = dict(words[i + 1].split("=") for i, w in enumerate(words) if w == "--set")
+    return rules_identity(solver.load_game(solver.load_board(ROOT / board, **settings)))
+
+
+def test_every_question_in_the_readme_is_of_a_table_that_it_solves_before() -> None:
+    solved, asked = set(), 0
+    for line in "\n".join(re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)).splitlines():
+        words = shlex.split(line.rpartition("&& ")[2])
+        if len(words) > 1 and words[0].endswith("luckbase"):
+            if words[1] == "solve":
+                solved.add(identities(words))
+            elif words[1] in ("query", "chart", "diff", "verify", "status"):
+                found = identities(words)
+                assert found is None or found in solved, line
+                asked += found is not None
+    assert asked >= 6
+
+
+def test_after_the_readmes_python_status_finds_nothing_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = EXAMPLES[0].replace('"boards/', f'"{ROOT}/boards/')
+    subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert run(["status", "--results", str(tmp_path / "results")]) == 0
+    assert capsys.readouterr().out.startswith("complete")
