@@ -9,6 +9,8 @@
 * ``search``: states of the seed and of the games page from the root, with no table, one worker;
   then one of them with 1 and 2 workers and several depths: overlap and time.
 
+* ``ledger``: 10,000 commits, opening, and looking at the sizes of 10,000 files.
+
 Numbers of one run stand beside each other; compare ratios, not runs.
 """
 
@@ -27,6 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobs import render
+from jobs.bench_ledger import ledger_suite
 from jobs.bench_search import search_suite
 from jobs.folder import read_results
 
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from solver.game import Floats, Ints
     from solver.tiered import TieredGame
 
-SUITES = ("kernel", "solve", "store", "probe", "search")
+SUITES = ("kernel", "solve", "store", "probe", "search", "ledger")
 
 
 def bench(
@@ -61,7 +64,7 @@ def bench(
             raise OptionError(f"bench: no suite '{suite}'; {nearest(suite, SUITES)}")
     run: dict[str, Callable[[Path, Path], None]] = {
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": _probe,
-        "search": search_suite,
+        "search": search_suite, "ledger": ledger_suite,
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         for suite in suites or SUITES:

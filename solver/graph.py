@@ -67,7 +67,7 @@ BUDGET = 200_000
 """States visited between two looks at `stop`: a fifth of a second."""
 
 EMPTY = {"_margins": np.nan, "_actors": 0}
-"""What the walk need not write of a state: filled in where room is made, which is faster (3 %)."""
+"""What the walk need not write of a state: filled in where room is made."""
 
 
 @dataclass(frozen=True)

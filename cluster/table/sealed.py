@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
+import mmap
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -71,33 +71,6 @@ def seal_file(path: Path) -> tuple[int, int, str]:
     return size, footer, base64.b64encode(b"".join(checks)).decode()
 
 
-class _Checked(io.RawIOBase):
-    """What pyarrow reads a row group from: bytes that were checked, at their place in the file."""
-
-    def __init__(self, size: int) -> None:
-        self.size, self.at, self.start, self.content = size, 0, 0, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self.at = offset + (0, self.at, self.size)[whence]
-        return self.at
-
-    def tell(self) -> int:
-        return self.at
-
-    def read(self, size: int = -1) -> bytes:
-        first = self.at - self.start
-        if first < 0 or first + size > len(self.content):
-            raise OSError("a row group reaches outside its place")
-        self.at += size
-        return self.content[first : first + size]
-
-
 class SealedFile:
     """An open Parquet file of a table; one thread at a time. All raises CorruptTableError."""
 
@@ -109,8 +82,10 @@ class SealedFile:
         self._starts = [*group_starts(self.about), entry.bytes - entry.footer]
         if len(self._checks) != len(self._starts):
             raise self._changed("its footer")
-        self._source = _Checked(entry.bytes)
-        source = pa.PythonFile(self._source, mode="r")
+        # As large as the file and empty: only what was checked is put there, at its place.
+        private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        self._space = mmap.mmap(-1, entry.bytes, flags=private)
+        source = pa.BufferReader(pa.py_buffer(self._space))
         try:
             self._file = pq.ParquetFile(source, metadata=self.about, read_dictionary=["best"])
         except (OSError, pa.ArrowException) as error:
@@ -153,13 +128,28 @@ class SealedFile:
 
     def read(self, group: int, columns: Sequence[str]) -> Any:
         """Columns of a row group, checked, as a pyarrow table in the order asked for."""
-        self._source.content, self._source.start = self.check(group), self._starts[group]
+        return self.read_all([group], columns)
+
+    def read_all(self, groups: Sequence[int], columns: Sequence[str]) -> Any:
+        """The same of several row groups behind one another."""
         try:
-            return self._file.read_row_group(group, columns=list(columns), use_threads=False)
+            for group in groups:
+                self._space[slice(*self._starts[group : group + 2])] = self.check(group)
+            return self._file.read_row_groups(
+                list(groups), columns=list(columns), use_threads=False
+            )
         except (OSError, pa.ArrowException, IndexError) as error:
             raise self._changed(_line(error)) from None
         finally:
-            self._source.content = b""
+            for group in groups:
+                self._empty(*self._starts[group : group + 2])
+
+    def _empty(self, start: int, stop: int) -> None:
+        """Give the pages that lie between back to the system."""
+        first, last = -(-start // mmap.PAGESIZE), stop // mmap.PAGESIZE
+        if last > first and hasattr(mmap, "MADV_DONTNEED"):
+            size = (last - first) * mmap.PAGESIZE
+            self._space.madvise(mmap.MADV_DONTNEED, first * mmap.PAGESIZE, size)
 
     def close(self) -> None:
         """Let go of the file."""

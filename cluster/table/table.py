@@ -127,8 +127,10 @@ class Table:
         """The payoffs (n, players), float64, of canonical states (n, fields), and of which states
         (n,) some part has them; those of states that are over come from the rules."""
         states = np.ascontiguousarray(np.asarray(states, np.int64))
-        payoffs, found = np.zeros((len(states), self.game.players)), np.zeros(len(states), bool)
-        for part in self.parts:
+        if not self.parts:
+            return np.zeros((len(states), self.game.players)), np.zeros(len(states), bool)
+        payoffs, found = self.parts[0].look(states)
+        for part in self.parts[1:]:
             left = np.flatnonzero(~found)
             if not len(left):
                 break
@@ -202,6 +204,8 @@ class Table:
         Raises StateError for another.
         """
         owners = self.owners(states)
+        if len(states) and (owners == owners[0]).all() and owners[0] >= 0:
+            return self.parts[owners[0]].answers(states, self.origin)
         found: list[Answer | None] = [None] * len(states)
         for i in np.unique(owners):
             at = np.flatnonzero(owners == i)

@@ -27,14 +27,17 @@ from solver.errors import CorruptTableError, MissingTableError
 from solver.game import TERMINAL, Floats, Ints
 from solver.tiered import TieredGame
 
-GROUPS_A_JOB = 256
-"""Row groups that a thread takes of a file."""
+GROUPS_A_JOB, GROUPS_A_READ = 256, 8
+"""Row groups that a thread takes of a file, and that it decodes at once."""
+FEW = 16
+"""States of one question."""
 
 
 class TierPart(Part):
     """The full table, or as much of it as is solved: the row of a state is its key."""
 
     game: TieredGame[Any]
+    _last: tuple[bytes, Any] = (b"", None)
 
     @cached_property
     def _bounds(self) -> tuple[Ints, Ints]:
@@ -57,8 +60,18 @@ class TierPart(Part):
         return self._place(states)[1] >= 0
 
     def _place(self, states: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-        """(key, file's index or -1, whether the game is over) of states (n, fields)."""
-        numbers, rows = self.game.locate(np.ascontiguousarray(np.asarray(states, np.int64)))
+        """(key, file's index or -1, whether the game is over) of states (n, fields); the last few
+        that were asked for are remembered, as one question asks for them again."""
+        states = np.ascontiguousarray(np.asarray(states, np.int64))
+        if len(states) > FEW:
+            return self._placed(states)
+        said = states.tobytes()
+        if self._last[0] != said:
+            self._last = said, self._placed(states)
+        return self._last[1]
+
+    def _placed(self, states: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        numbers, rows = self.game.locate(states)
         keys = (numbers << KEY_SHIFT) + rows
         first, last = self._bounds
         at = np.searchsorted(first, keys, side="right") - 1
@@ -109,10 +122,15 @@ class TierPart(Part):
     def _through(self, i: int, groups: Ints, at: Ints, rows: Ints, payoffs: Floats) -> None:
         """Fill the payoffs of those in `at` that lie in many row groups of file i: a thread's
         share, with a file of its own, nothing remembered."""
+        size = self.entries[i].row_group_rows
+        of = rows[at] // size
         file = SealedFile(self.storage, self.where, self.entries[i], self.file(i).about)
-        for number, x, row in self._in_groups(i, groups, at, rows):
-            for c, column in enumerate(_arrays(file.read(number, self.columns))):
-                payoffs[x, c] = column[row]
+        for span in np.array_split(groups, -(-len(groups) // GROUPS_A_READ)):
+            first, last = np.searchsorted(of, [span[0], span[-1] + 1])
+            wanted = at[first:last]
+            position = np.searchsorted(span, of[first:last]) * size + rows[wanted] % size
+            for c, column in enumerate(_arrays(file.read_all(span.tolist(), self.columns))):
+                payoffs[wanted, c] = column[position]
         file.close()
 
     # --- decisions ---------------------------------------------------------------------------
@@ -122,6 +140,13 @@ class TierPart(Part):
         if not self.game.best_names or not len(states):
             return found
         keys, files, _ = self._place(states)
+        if len(states) <= FEW:  # a question's: without the sorting
+            for x in np.flatnonzero(files >= 0).tolist():
+                entry = self.entries[files[x]]
+                number, row = divmod(int(keys[x]) - entry.first_key, entry.row_group_rows)
+                codes, labels = self.group(int(files[x]), number, "best")
+                found[x] = labels[codes[row]] if codes[row] >= 0 else None
+            return found
         order = np.lexsort((keys, files))
         order = order[files[order] >= 0]
         rows = keys - self._bounds[0][files]
@@ -137,7 +162,8 @@ class TierPart(Part):
     def _best_numbers(self, states: Ints, edges: Edges) -> Ints:
         """(n,) the best actions of expanded states as the solve took them; -1 where nobody decides,
         -2 for one that is none of this game."""
-        named = {self.game.action_name(int(a)): int(a) for a in np.unique(edges.actions) if a >= 0}
+        there = set(edges.actions.tolist())
+        named = {self.game.action_name(action): action for action in there if action >= 0}
         return np.array([-1 if name is None else named.get(name, -2)
                          for name in self.stored_best(states)], np.int64)  # fmt: skip
 
@@ -149,8 +175,7 @@ class TierPart(Part):
             raise MissingTableError(f"{self.where}: {lost} is not there, and a parent of it is")
         q = evaluate(edges, below)
         best = self._best_numbers(states, edges)
-        allowed = np.isin(best * len(q.first) * 2 + np.arange(len(best)),
-                          q.actions * len(q.first) * 2 + q.states)  # fmt: skip
+        allowed = np.logical_or.reduceat(q.actions == best[q.states], q.first[:-1])
         wrong = np.flatnonzero((best != -1) & ~allowed)
         if len(wrong):
             state = self.game.describe(states[wrong[0]])

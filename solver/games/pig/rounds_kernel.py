@@ -155,12 +155,12 @@ def solve(ints, starts, player, won, lost, out, tolerance, best, margin):
             q /= total
             if t > 0 or not ints[FORCED]:
                 held = starts[-(lead + t) + cut - 1]
-                more = sign * (q - held)  # what rolling gains the player who acts
-                q = max(q, held) if player == 1 else min(q, held)
                 if noted:
+                    more = sign * (q - held)  # what rolling gains the player who acts
                     best[at + t] = ROLL if more > tolerance else HOLD
-                if priced:
-                    margin[at + t] = more if more > tolerance else max(-more, 0.0)
+                    if priced:
+                        margin[at + t] = more if more > tolerance else max(-more, 0.0)
+                q = max(q, held) if player == 1 else min(q, held)
             elif noted:
                 best[at] = ROLL
             v[t] = q
