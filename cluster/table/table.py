@@ -205,7 +205,7 @@ class Table:
         """
         owners = self.owners(states)
         if len(states) and (owners == owners[0]).all() and owners[0] >= 0:
-            return self.parts[owners[0]].answers(states, self.origin)
+            return self.parts[int(owners[0])].answers(states, self.origin)
         found: list[Answer | None] = [None] * len(states)
         for i in np.unique(owners):
             at = np.flatnonzero(owners == i)

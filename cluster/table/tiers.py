@@ -37,7 +37,7 @@ class TierPart(Part):
     """The full table, or as much of it as is solved: the row of a state is its key."""
 
     game: TieredGame[Any]
-    _last: tuple[bytes, Any] = (b"", None)
+    _last: tuple[bytes, tuple[Ints, Ints, NDArray[np.bool_]]] | None = None
 
     @cached_property
     def _bounds(self) -> tuple[Ints, Ints]:
@@ -66,7 +66,7 @@ class TierPart(Part):
         if len(states) > FEW:
             return self._placed(states)
         said = states.tobytes()
-        if self._last[0] != said:
+        if self._last is None or self._last[0] != said:
             self._last = said, self._placed(states)
         return self._last[1]
 
@@ -141,11 +141,11 @@ class TierPart(Part):
             return found
         keys, files, _ = self._place(states)
         if len(states) <= FEW:  # a question's: without the sorting
-            for x in np.flatnonzero(files >= 0).tolist():
-                entry = self.entries[files[x]]
-                number, row = divmod(int(keys[x]) - entry.first_key, entry.row_group_rows)
-                codes, labels = self.group(int(files[x]), number, "best")
-                found[x] = labels[codes[row]] if codes[row] >= 0 else None
+            for k in np.flatnonzero(files >= 0).tolist():
+                entry = self.entries[files[k]]
+                number, row = divmod(int(keys[k]) - entry.first_key, entry.row_group_rows)
+                codes, labels = self.group(int(files[k]), number, "best")
+                found[k] = labels[codes[row]] if codes[row] >= 0 else None
             return found
         order = np.lexsort((keys, files))
         order = order[files[order] >= 0]

@@ -20,15 +20,16 @@ groups hold a multiple of the game's block of about 32 k rows. Measured on a $50
 (`luckbase bench BOARD store`): the three payoffs as byte-stream-split with zstd level 1 take 4.2
 bytes a row (plain lz4 5.2, plain zstd 4.5, pyarrow's defaults 8.9 and twice the time); the state
 columns written plain with lz4 take 0.24 bytes and 17 ns a row (dictionary with zstd 0.10 bytes and
-52 ns). Statistics are kept for the constant columns and the first two others, which engines prune
-by; for more they cost more time than they save.
+52 ns). `best` and `to_act` take 0.05 bytes and 8 ns a row, a tenth of all; the constant columns 0.09
+bytes and 6 ns (as dictionaries twice that). Statistics are kept for the constant columns and the
+first two others, which engines prune by; for more they cost more time than they save.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -129,14 +130,13 @@ def write_tier(
     first, last = game.parts(tier)[part]
     group, total = row_group_rows(game, tier), error + rounding(game, game.payoff_type)
     names, constant = payoff_columns(game), game.tier_fields(tier)
-    best = np.append(np.arange(len(game.best_names)), -1).astype(np.int8)  # -1 is null
 
     def batch(start: int, stop: int) -> dict[str, Any]:
         same = {name: np.full(stop - start, v, np.int32) for name, v in constant.items()}
         states = game.state_rows(tier, first + start, first + stop)
         values = game.payoff_rows(tier, payoffs, start, stop)
         found: dict[str, Any] = {**same, **states, **dict(zip(names, values, strict=True))}
-        found["best"] = _named(decisions.best[start:stop], best, game.best_names)
+        found["best"] = _named(decisions.best[start:stop], game.best_names)
         found["to_act"] = game.acting_rows(tier, first + start, first + stop)
         if decisions.margin is not None:
             margin = decisions.margin[start:stop]
@@ -156,18 +156,19 @@ def write_states(
     """Write the file of a search (module docstring), as `write_tier` does."""
     names = payoff_columns(game)
     names += [f"upper_{i + 1}" for i in range(game.players)] * (solved.values.shape[1] > len(names))
-    known, codes = np.unique(solved.best, return_inverse=True)
-    labels = [game.action_name(int(action)) if action >= 0 else None for action in known]
-    gone = np.where(known >= 0, np.arange(len(known)), -1)
+    solved_by = np.where(solved.actor == 0, -1, solved.best)  # nobody decides, or both
+    known, codes = np.unique(np.maximum(solved_by, -1), return_inverse=True)
+    labels = [game.action_name(int(action)) for action in known if action >= 0]
+    codes = (codes - (len(known) - len(labels))).astype(np.int32)
 
     def batch(start: int, stop: int) -> dict[str, Any]:
         part = slice(start, stop)
         states = game.table_columns(unpack_all(game.bits, solved.keys[part]))
         values = {name: solved.values[part, i] for i, name in enumerate(names)}
-        margin, nobody = solved.margin[part], solved.actor[part] == 0
+        margin = solved.margin[part]
         return {
             "key": solved.keys[part], **states, **values,
-            "best": _named(np.where(nobody, -1, gone[codes[part]]), gone, labels),
+            "best": _named(codes[part], labels),
             "to_act": solved.actor[part],
             "margin": pa.array(margin, mask=np.isnan(margin)), "status": solved.status[part],
         }  # fmt: skip
@@ -176,16 +177,11 @@ def write_states(
                   _about(game, "", error), error)  # fmt: skip
 
 
-def _named(codes: NDArray[Any], known: NDArray[Any], labels: Any) -> pa.Array:
-    """A column of names, dictionary-coded, with the names in use only, so that a file's bytes do
-    not depend on what other files hold; null where the code is below 0."""
-    used = [int(code) for code in known if code >= 0 and (codes == code).any()]
-    place = np.full(max(used, default=0) + 2, -1, np.int32)
-    place[used] = np.arange(len(used))
-    index = place[codes]
-    return pa.DictionaryArray.from_arrays(
-        pa.array(index, mask=codes < 0), pa.array([labels[code] for code in used], pa.string())
-    )
+def _named(codes: NDArray[Any], labels: Sequence[str]) -> pa.Array:
+    """A column of names, dictionary-coded; null where the code is below 0."""
+    gone = codes < 0
+    index = pa.array(codes, mask=gone) if gone.any() else pa.array(codes)
+    return pa.DictionaryArray.from_arrays(index, pa.array(labels, pa.string()))
 
 
 def _column(column: Any) -> pa.Array:
@@ -242,8 +238,8 @@ def _writer(
     return pq.ParquetWriter(
         path,
         pa.schema(fields),
-        compression={name: "zstd" if name in split or name in texts else "lz4" for name in columns},
-        compression_level={name: 1 for name in [*split, *texts]},
+        compression={name: "zstd" if name in split else "lz4" for name in columns},
+        compression_level={name: 1 for name in split},
         use_dictionary=texts or False,
         use_byte_stream_split=split,
         write_statistics=pruned,
