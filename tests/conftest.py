@@ -1,4 +1,5 @@
-"""Settings of the test run: no deadlines, which only say how busy the machine is; no word of compiling."""
+"""Settings of the test run: no deadlines, which only say how busy the machine is, and no word of
+compiling."""
 
 import pytest
 from hypothesis import settings

@@ -20,9 +20,9 @@ groups hold a multiple of the game's block of about 32 k rows. Measured on a $50
 (`luckbase bench BOARD store`): the three payoffs as byte-stream-split with zstd level 1 take 4.2
 bytes a row (plain lz4 5.2, plain zstd 4.5, pyarrow's defaults 8.9 and twice the time); the state
 columns written plain with lz4 take 0.24 bytes and 17 ns a row (dictionary with zstd 0.10 bytes and
-52 ns). `best` and `to_act` take 0.05 bytes and 8 ns a row, a tenth of all; the constant columns 0.09
-bytes and 6 ns (as dictionaries twice that). Statistics are kept for the constant columns and the
-first two others, which engines prune by; for more they cost more time than they save.
+52 ns). `best` and `to_act` take 0.05 bytes and 8 ns a row, the constant columns 0.09 bytes and 6 ns
+(as dictionaries twice that). Statistics are kept for the constant columns and the first two others,
+which engines prune by; for more they cost more time than they save.
 """
 
 from __future__ import annotations
@@ -130,12 +130,13 @@ def write_tier(
     first, last = game.parts(tier)[part]
     group, total = row_group_rows(game, tier), error + rounding(game, game.payoff_type)
     names, constant = payoff_columns(game), game.tier_fields(tier)
+    same = {name: np.full(min(group, last - first), v, np.int32) for name, v in constant.items()}
 
     def batch(start: int, stop: int) -> dict[str, Any]:
-        same = {name: np.full(stop - start, v, np.int32) for name, v in constant.items()}
+        constants = {name: column[: stop - start] for name, column in same.items()}
         states = game.state_rows(tier, first + start, first + stop)
         values = game.payoff_rows(tier, payoffs, start, stop)
-        found: dict[str, Any] = {**same, **states, **dict(zip(names, values, strict=True))}
+        found: dict[str, Any] = {**constants, **states, **dict(zip(names, values, strict=True))}
         found["best"] = _named(decisions.best[start:stop], game.best_names)
         found["to_act"] = game.acting_rows(tier, first + start, first + stop)
         if decisions.margin is not None:
@@ -179,9 +180,9 @@ def write_states(
 
 def _named(codes: NDArray[Any], labels: Sequence[str]) -> pa.Array:
     """A column of names, dictionary-coded; null where the code is below 0."""
-    gone = codes < 0
-    index = pa.array(codes, mask=gone) if gone.any() else pa.array(codes)
-    return pa.DictionaryArray.from_arrays(index, pa.array(labels, pa.string()))
+    some_gone = bool(len(codes)) and codes.min() < 0
+    index = pa.array(codes, mask=codes < 0) if some_gone else pa.array(codes)
+    return pa.DictionaryArray.from_arrays(index, pa.array(labels, pa.string()), safe=False)
 
 
 def _column(column: Any) -> pa.Array:
