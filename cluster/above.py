@@ -10,23 +10,46 @@ the table's precision can not tell apart count as tied, and the earlier is taken
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cluster.table.answer import Action, Answer, Bid, answer_ahead, look_ahead, words_of
+from cluster.table.answer import Action, Answer, Bid, Origin, answer_ahead, look_ahead, words_of
 from solver.backup import ActionValues, Edges, choose, evaluate, expand, joint, payoffs_of
 from solver.explore import HELD, explore
 from solver.game import SIMULTANEOUS, Floats, Game, Ints
 from solver.graph import Graph
 from solver.keys import Keys, unpack_all
 
-if TYPE_CHECKING:
-    from cluster.table.part import Part
-    from cluster.table.table import Table
+
+class Holder(Protocol):
+    """What holds states: a table, or a part of one."""
+
+    @property
+    def game(self) -> Game:
+        """The rules."""
+
+    @property
+    def error(self) -> float:
+        """The bound on the error of every payoff."""
+
+    def holds(self, states: Ints) -> NDArray[np.bool_]:
+        """(n,) whether it holds each canonical state (n, fields)."""
+
+    def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        """The payoffs (n, players) of canonical states, and of which it has them."""
 
 
-def known_below(table: Table | Part, roots: Ints, max_states: int) -> tuple[Keys, Floats]:
+class Answering(Holder, Protocol):
+    """A holder whose answers say where they come from."""
+
+    @property
+    def origin(self) -> Origin:
+        """Which table."""
+
+
+def known_below(table: Holder, roots: Ints, max_states: int) -> tuple[Keys, Floats]:
     """The states that the table holds among those met from `roots` without going through another
     such: keys (k,) and payoffs (k, players)."""
     found = explore(table.game, roots, held=table.holds, max_states=max_states)
@@ -35,7 +58,7 @@ def known_below(table: Table | Part, roots: Ints, max_states: int) -> tuple[Keys
 
 
 def answer_by_search(
-    table: Table, state: Ints, max_states: int, words: Mapping[str, str] | None = None
+    table: Answering, state: Ints, max_states: int, words: Mapping[str, str] | None = None
 ) -> Answer:
     """The answer to one canonical state (fields,) above the table's frontier.
 
@@ -54,7 +77,7 @@ def answer_by_search(
 
 
 def answer_step(
-    table: Table, state: Ints, edges: Edges, payoffs: Floats,
+    table: Answering, state: Ints, edges: Edges, payoffs: Floats,
     words: Mapping[str, str] | None = None, source: str = "table",
 ) -> Answer:  # fmt: skip
     """The answer to an expanded state (fields,) that is not stored, from the payoffs (m, players)
@@ -76,7 +99,7 @@ def answer_step(
 
 
 def _bids(
-    table: Table, state: Ints, q: ActionValues, words: Mapping[str, str] | None, source: str
+    table: Answering, state: Ints, q: ActionValues, words: Mapping[str, str] | None, source: str
 ) -> Answer:
     """The answer to a state in which both players choose at once."""
     from solver import matrix_game  # long to compile

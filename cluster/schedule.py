@@ -18,6 +18,7 @@ solved, read back, for which it needs no children.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -94,6 +95,9 @@ class Schedule:
         for index in todo:
             for child in self.children[index]:
                 self.readers[child].add(index)
+        # How many children of a waiting shard are not kept yet; at none it is ready.
+        self.unmet = {i: len(set(self.children[i]) - self.kept) for i in todo}
+        self.ready = sorted(i for i in todo if not self.unmet[i])
 
     @property
     def finished(self) -> bool:
@@ -117,6 +121,10 @@ class Schedule:
             self.committed.add(shard)
         if keep:
             self.kept.add(shard)
+            for reader in self.readers[shard]:
+                self.unmet[reader] -= 1
+                if not self.unmet[reader]:
+                    heapq.heappush(self.ready, reader)
         for child in self.children[shard]:
             self.readers[child].discard(shard)
             if not self.readers[child] and child in self.kept:
@@ -127,21 +135,26 @@ class Schedule:
     def _solve_ready(self) -> list[Instruction]:
         out: list[Instruction] = []
         in_use = sum(self.shards[i].memory for i in self.running)
-        for index in sorted(self.waiting):
-            if len(self.running) >= self.workers:
-                break
+        too_large = []
+        while self.ready and len(self.running) < self.workers:
+            index = heapq.heappop(self.ready)
             shard = self.shards[index]
-            fits = in_use + shard.memory <= self.memory or not self.running
-            if fits and all(child in self.kept for child in self.children[index]):
-                self.waiting.remove(index)
-                self.running.add(index)
-                in_use += shard.memory
-                out.append(Solve(index, index in self.to_commit, bool(self.readers[index])))
+            if in_use + shard.memory > self.memory and self.running:
+                too_large.append(index)
+                continue
+            self.waiting.remove(index)
+            self.running.add(index)
+            in_use += shard.memory
+            out.append(Solve(index, index in self.to_commit, bool(self.readers[index])))
+        for index in too_large:
+            heapq.heappush(self.ready, index)
         return out
 
     def validate(self) -> None:
         """Assert every invariant; for tests and for whoever changes this file."""
         assert not self.waiting & self.running
+        met = {i for i in self.waiting if all(c in self.kept for c in self.children[i])}
+        assert set(self.ready) == met
         assert len(self.running) <= self.workers
         in_use = sum(self.shards[i].memory for i in self.running)
         assert in_use <= self.memory or len(self.running) == 1

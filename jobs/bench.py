@@ -20,7 +20,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -32,6 +31,7 @@ from jobs import render
 from jobs.bench_ledger import ledger_suite
 from jobs.bench_search import search_suite
 from jobs.folder import read_results
+from jobs.timing import best_of
 
 if TYPE_CHECKING:
     from solver.game import Floats, Ints
@@ -69,16 +69,6 @@ def bench(
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         for suite in suites or SUITES:
             run[suite](board, results or Path(folder))
-
-
-def best_of(runs: int, work: Callable[[], object]) -> float:
-    """The least seconds of several runs."""
-    times = []
-    for _ in range(runs):
-        started = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - started)
-    return min(times)
 
 
 def _game(board: Path, **settings: object) -> TieredGame[Any]:

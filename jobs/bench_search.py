@@ -94,7 +94,7 @@ def table_states(path: Path) -> Any:
 
 def _rules_seconds(game: Any, states: Any) -> float:
     """Seconds that the rules take to expand a state."""
-    from jobs.bench import best_of
+    from jobs.timing import best_of
     from solver.backup import expand
 
     return best_of(3, lambda: expand(game, states)) / len(states)

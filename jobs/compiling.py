@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from jobs import render
-
 A_MOMENT = 1.0
 """Seconds of compiling after which a person is told."""
 LOOK_EVERY = 0.1
@@ -64,7 +62,7 @@ def watch() -> Iterator[None]:
             if not listeners and hasattr(sys.modules.get("numba"), "njit"):
                 listeners.append(_listen(sys.modules["numba.core.event"]))
             if not said and seconds() - before > A_MOMENT:
-                render.say(TEXT)
+                print(TEXT, file=sys.stderr)
                 said = True
 
     thread = threading.Thread(target=look, name="luckbase compiling", daemon=True)
