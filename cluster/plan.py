@@ -17,11 +17,11 @@ from cluster.schedule import Commit, Drop, Schedule, Shard
 from cluster.table.write import part_name, row_group_rows
 from solver.tiered import TieredGame
 
-WRITE_NS = 68.0
+WRITE_NS = 82.0
 """Nanoseconds a state to encode, compress, flush and read back, one core."""
 SHARD_SECONDS = 0.03
 """What a shard costs beside its states: files, flushes, a manifest line."""
-BYTES_A_ROW = {np.dtype(np.float32): 5.3, np.dtype(np.float64): 14.0}
+BYTES_A_ROW = {np.dtype(np.float32): 5.4, np.dtype(np.float64): 14.0}
 """Bytes a state of a table on disk, by how its payoffs are stored."""
 IN_PROCESS_SECONDS = 30.0
 """Below this much work everything runs in this process: starting Ray takes 3 to 5 s."""
