@@ -35,8 +35,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """states: compared. missing: of the smaller table and not in the other. payoffs, actions: at
-    how many they differ. largest: the largest difference of a payoff. worst: the worst, first."""
+    """states: compared. missing: of the smaller table, `missing_of`, and not in the other.
+    payoffs, actions: at how many they differ. largest: the largest difference of a payoff. worst:
+    the worst, first."""
 
     states: int
     missing: int
@@ -45,6 +46,7 @@ class Comparison:
     largest: float
     tolerance: float
     worst: list[Difference]
+    missing_of: str = "first"
 
     @property
     def differs(self) -> bool:
@@ -54,7 +56,10 @@ class Comparison:
     def as_json(self) -> dict[str, Any]:
         """The comparison as JSON values."""
         worst = [{"state": d.state, "size": d.size, "best": list(d.best)} for d in self.worst]
-        own = {k: getattr(self, k) for k in ("states", "missing", "payoffs", "actions")}
+        own: dict[str, Any] = {
+            k: getattr(self, k) for k in ("states", "missing", "payoffs", "actions")
+        }
+        own["missing_of"] = self.missing_of
         return {**own, "largest": self.largest, "tolerance": self.tolerance, "worst": worst}
 
 
@@ -88,13 +93,15 @@ def compare(
         on_rows(done, total)
     return Comparison(
         found.states, found.missing, found.payoffs, found.actions, found.largest, slack,
-        found.worst_first(),
+        found.worst_first(), "second" if swapped else "first",
     )  # fmt: skip
 
 
 def _parts(table: Table) -> list[Part]:
     """The parts that stand for a table: the full table, or what there is without one."""
-    return [table.full] if table.full is not None else table.exact or table.parts
+    if table.full is None and not table.exact:
+        raise OptionError(f"{table.path}: holds bounds only, of a search that was cut")
+    return [table.full] if table.full is not None else table.exact
 
 
 @dataclass(frozen=True)

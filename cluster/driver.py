@@ -33,6 +33,7 @@ from cluster.plan import Plan, make_plan
 from cluster.schedule import Commit, Drop, Instruction, Schedule, Solve
 from cluster.scratch import tier_file
 from cluster.session import Workers, check_address, ray_session, threads
+from cluster.table.health import drop_files
 from cluster.table.ledger import Ledger, commit, compact, solver_version, table_directory
 from cluster.table.lines import TIERS, Done, FileEntry
 from cluster.table.storage import Folder, attempt
@@ -119,7 +120,7 @@ def solve(
     budget = memory if memory is not None else int(free_memory() * MEMORY_SHARE)
     if not (force or check):
         ledger = complete_ledger(game, table, TIERS, margin=margin)
-        if ledger is not None:
+        if ledger is not None and ledger.files.keys() >= set(plan.files):
             kept = sum(ledger.files[name].rows for name in plan.files)
             return Solved(table, ledger, kept=kept, workers=count)
     there = set(Folder(table).list(f"{TIERS}/"))
@@ -127,7 +128,11 @@ def solve(
         todo = [i for i, name in enumerate(plan.files) if force or name not in there]
         check_room(plan, budget, table, game.smaller, todo)  # before anything is made, or unmade
     with lock(table):
-        ledger, damaged = open_ledger(game, table, TIERS, force=force, check=check)
+        ledger, damaged = open_ledger(game, table, TIERS, check=check)
+        if force:  # all of the part where its files get another column, else what was asked for
+            anew = margin and not ledger.margin
+            every = [entry.name for entry in ledger.of_part(TIERS)]
+            drop_files(Folder(table), ledger, [n for n in every if anew or n in plan.files])
         goal = make_goal(game, ledger, TIERS, len(plan.files), margin=margin)
         if is_new(goal, ledger):
             commit(Folder(table), ledger, goal)
@@ -147,8 +152,19 @@ def solve(
             report = replace(run.report(report), compile_seconds=compiled, ray=use_ray)
         if goal.ask not in ledger.done:
             commit(Folder(table), ledger, Done(goal.ask, len(plan.files), plan.rows))
+            _note_others(table, ledger)
             compact(Folder(table), ledger)
         return report
+
+
+def _note_others(table: Path, ledger: Ledger) -> None:
+    """Say of other goals of the full table, which a lost file or --force undid, that all is there
+    again."""
+    for goal in ledger.goals:
+        if goal.part == TIERS and goal.ask not in ledger.done:
+            plan = make_plan(load_tiered_game(ledger.board(goal.reach)))
+            if ledger.files.keys() >= set(plan.files):
+                commit(Folder(table), ledger, Done(goal.ask, len(plan.files), plan.rows))
 
 
 class _Run:

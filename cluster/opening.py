@@ -8,6 +8,7 @@ import shutil
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from cluster.table.health import (
     check_bytes,
     damaged_files,
     drop_files,
-    forget_part,
     sweep,
 )
 from cluster.table.ledger import (
@@ -34,6 +34,7 @@ from solver.board import read_board
 from solver.errors import (
     CorruptTableError,
     DiskLimitError,
+    ForeignTableError,
     LuckbaseError,
     MemoryLimitError,
     MissingTableError,
@@ -42,26 +43,31 @@ from solver.errors import (
     TableError,
 )
 from solver.game import Game
-from solver.identity import rules_form
+from solver.identity import rules_form, rules_identity
 
 DISK_RESERVE = 1 << 30
 """Bytes that are left free on the disk."""
 
 
-def open_ledger(
-    game: Game, table: Path, part: str, *, force: bool, check: bool
-) -> tuple[Ledger, list[str]]:
-    """The ledger to go on from, and what of the table was damaged and is forgotten, a sentence
-    each. Whatever the ledger does not name is swept away.
+def open_ledger(game: Game, table: Path, part: str, *, check: bool) -> tuple[Ledger, list[str]]:
+    """The ledger to go on from, and what of the part was damaged and is forgotten, a sentence each.
+    Whatever the ledger does not name is swept away.
 
-    force: the part is forgotten whole. check: every byte is read, not the sizes only.
+    check: every byte of the part is read, not the sizes only. Raises CorruptTableError where the
+    folder holds a table of other rules.
     """
     storage, head = Folder(table), new_head(game)
     damaged = []
     try:
-        read_head(storage, table)
+        there = read_head(storage, table)
+        if there.identity != head.identity:
+            raise ForeignTableError(
+                f"{table}: holds a table of other rules, {there.identity}; move it away"
+            )
     except MissingTableError:
         write_head(storage, head)
+    except ForeignTableError:
+        raise
     except CorruptTableError as error:
         damaged.append(str(error))
         write_head(storage, head)
@@ -70,12 +76,11 @@ def open_ledger(
         damaged += ledger.damage
         ledger.done.clear()
         compact(storage, ledger)
-    if force:
-        forget_part(storage, ledger, part)
-    bad = check_bytes(storage, table, ledger) if check else damaged_files(storage, table, ledger)
+    mine = replace(ledger, files={e.name: e for e in ledger.of_part(part)})
+    bad = check_bytes(storage, table, mine) if check else damaged_files(storage, table, mine)
     if bad:
         drop_files(storage, ledger, list(bad))
-    sweep(storage, ledger)
+    damaged += sweep(storage, table, ledger)
     shutil.rmtree(table / "scratch", ignore_errors=True)
     return ledger, [*damaged, *bad.values()]
 
@@ -92,6 +97,8 @@ def complete_ledger(
         return None
     goal = make_goal(game, ledger, part, 0, roots=roots, margin=margin)
     there = goal.ask in ledger.done and not is_new(goal, ledger)
+    there &= ledger.head.identity == rules_identity(game)
+    there &= all(shard.ask not in ledger.done for shard in ledger.shards.values())
     return ledger if there and not damaged_files(storage, table, ledger) else None
 
 
@@ -132,7 +139,8 @@ def is_new(goal: Goal, ledger: Ledger) -> bool:
     board stands."""
     mine = goal.board_file, goal.settings
     known = [(other.board_file, other.settings) for other in ledger.goals]
-    return goal.ask not in {other.ask for other in ledger.goals} or (
+    same = [other for other in ledger.goals if other.ask == goal.ask]
+    return goal.margin not in {other.margin for other in same} or (
         bool(goal.board_file) and mine not in known
     )
 

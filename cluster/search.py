@@ -34,12 +34,13 @@ from cluster.merge import PayoffTable, merge, read_shard, shard_name, write_shar
 from cluster.opening import complete_ledger, is_new, lock, make_goal, open_ledger
 from cluster.plan import IN_PROCESS_SECONDS
 from cluster.session import Workers, check_address, ray_session, threads
+from cluster.table.health import drop_files
 from cluster.table.keyed import SOLVED, KeyPart
 from cluster.table.ledger import Ledger, commit, compact, table_directory
 from cluster.table.lines import SEARCH, Done, Goal, Roots, ShardEntry, Using
 from cluster.table.storage import Folder
 from cluster.table.table import open_table
-from cluster.table.write import search_name, search_part, write_states
+from cluster.table.write import made_by, search_name, search_part, write_states
 from cluster.worker import Known, SubtreesReceipt, SubtreesTask, peak_memory, solved_rows
 from solver import load_game
 from solver.board import Board
@@ -124,6 +125,8 @@ def solve_below(
         max_depth,
         None if table_used is None else _using(game, table_used),
     )
+    if max_depth is not None and table_used is not None:
+        raise OptionError("--max-depth and --using: a search is cut or ends at a table; give one")
     table = table_directory(Path(results).absolute(), game)
     alone = max_depth is not None or table_used is not None
     part = search_part(Goal("", {}, asked, 1, "", {}).ask if alone else None)
@@ -134,26 +137,31 @@ def solve_below(
             kept = sum(entry.rows for entry in ledger.of_part(part))
             return Searched(table, ledger, goal, kept=kept)
     with lock(table):
-        ledger, damaged = open_ledger(game, table, part, force=force, check=check)
+        ledger, damaged = open_ledger(game, table, part, check=check)
         goal = make_goal(game, ledger, part, 1, roots=asked)
-        if is_new(goal, ledger):
-            commit(Folder(table), ledger, goal)
-        # Where a file was lost, what lies above it may stand in others: all of it is looked at.
-        lost = bool(ledger.of_part(part)) and all(g.ask not in ledger.done for g in ledger.goals
-                                                  if g.part == part)  # fmt: skip
+        others = dict(ledger.done)
+        if force:
+            mine = [e.name for e in ledger.of_part(part) if made_by(e.name, goal.ask)]
+            drop_files(Folder(table), ledger, mine, goal)
         report = Searched(table, ledger, goal, damaged=tuple(damaged), workers=1)
         if goal.ask not in ledger.done:
             on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
             warm_up(game)
             run = _Search(
                 game, table, ledger, goal, keys, workers or os.cpu_count() or 1, max_states,
-                on_progress, lost,
+                on_progress,
             )  # fmt: skip
             if max_depth is not None:
                 run.cut(max_depth)
             else:
                 run.walk(depth, table_used, address, in_process_seconds)
             report = replace(run.report, damaged=tuple(damaged))
+            if force:  # what this goal's files held is there again, and what others need of it
+                for ask, done in others.items():
+                    if ask not in ledger.done:
+                        commit(Folder(table), ledger, done)
+        elif is_new(goal, ledger):
+            commit(Folder(table), ledger, goal)
         return report
 
 
@@ -197,12 +205,17 @@ class _Search:
         workers: int,
         max_states: int,
         on_progress: Callable[[Progress], None],
-        lost: bool,
     ) -> None:
         self.game, self.table, self.ledger, self.goal, self.roots = game, table, ledger, goal, roots
         self.workers, self.max_states, self.on_progress = workers, max_states, on_progress
-        self.storage, self.lost = Folder(table), lost
+        self.storage, self.tolerance = Folder(table), game.tie_tolerance
         self.held = KeyPart(self.storage, table, ledger, goal.part, game)
+        # What lies below a goal's files is all there once the goal is done, and not before.
+        self.trusted = KeyPart(self.storage, table, ledger, goal.part, game)
+        self.trusted.entries = [
+            entry for entry in self.held.entries
+            if any(made_by(entry.name, ask) for ask in ledger.done)
+        ]  # fmt: skip
         self.started = time.perf_counter()
         self.error = FLOAT64_ERROR
         self.processes: dict[int, int] = {}
@@ -228,7 +241,7 @@ class _Search:
         self._solve_shards(shards, given, address, in_process)
         tables = [self._read(one) for one in self._finished()]
         merged, _ = merge(self.game, [*tables, given])
-        top = Graph(self.game, max_states=self.max_states)
+        top = Graph(self.game, tolerance=self.tolerance, max_states=self.max_states)
         at = np.flatnonzero(np.isin(merged.keys, frontier.met))
         top.know(
             merged.keys[at], merged.values[at], merged.best[at], merged.margin[at], merged.actor[at]
@@ -244,7 +257,7 @@ class _Search:
         )
         if self.goal.part == SEARCH:  # what was given stands in the part's other files
             solved = solved.only(solved.status == SOLVED)
-        if self.lost:
+        if len(self.trusted.entries) < len(self.held.entries):
             states = unpack_all(self.game.bits, solved.keys)
             solved = solved.only(~self.held.holds(states))
         self._commit(solved)
@@ -252,14 +265,19 @@ class _Search:
     def _given(self, using: Path | None) -> PayoffTable:
         """What is known of the states at which the search ends: from the part's other files, or
         the table `using`."""
-        held = self.held if self.held.entries and not self.lost else None
+        held = self.trusted if self.trusted.entries else None
         given, error = known_payoffs(self.game, self.root_states, using, held, self.max_states)
-        self.error += error
+        if using is not None:
+            self.error += error
+            self.tolerance += 2 * error  # rounded payoffs must not decide ties
+        else:  # FLOAT64_ERROR is for all sums of a play, whichever search makes them
+            self.error += max(0.0, error - FLOAT64_ERROR)
         self.given: tuple[Known, ...] = ()
+        self.given_sha = ""
         if len(given):
             path, _, sha256 = write_shard(self.storage, GIVEN_NAME, given)
             self.storage.put(shard_name(GIVEN_NAME), path)
-            self.given = (Known(GIVEN_NAME, sha256),)
+            self.given, self.given_sha = (Known(GIVEN_NAME, sha256),), sha256
         return given
 
     def _solve_shards(
@@ -303,7 +321,7 @@ class _Search:
                 pool.submit(
                     SubtreesTask(
                         self.game.board, self.table, search, shard, name, keys, known,
-                        self.max_states,
+                        self.max_states, self.tolerance,
                     )
                 )  # fmt: skip
                 running += 1
@@ -317,16 +335,24 @@ class _Search:
         return todo
 
     def _finished(self) -> list[Known]:
-        """The shards of this search that are there."""
+        """The shards of this search that are there, solved from what is given now."""
         mine = (s for s in self.ledger.shards.values() if s.ask == self.goal.ask)
-        return [Known(entry.name, entry.sha256) for entry in mine]
+        return [Known(entry.name, entry.sha256) for entry in mine if entry.given == self.given_sha]
+
+    def _note_goal(self) -> None:
+        """Say in the ledger what is being solved; not before something of it is there."""
+        if is_new(self.goal, self.ledger):
+            commit(self.storage, self.ledger, self.goal)
 
     def _keep(self, name: str, receipt: SubtreesReceipt) -> None:
+        self._note_goal()
         self.storage.put(shard_name(name), receipt.path)
         seconds = round(receipt.solve_seconds, 3)
         entry = ShardEntry(
-            name, self.goal.ask, receipt.states, receipt.bytes, receipt.sha256, seconds
-        )
+            name, self.goal.ask, receipt.states, receipt.bytes, receipt.sha256, seconds,
+            self.given_sha,
+        )  # fmt: skip
+        self.ledger.shards.pop(name, None)  # one that was solved from something else
         commit(self.storage, self.ledger, entry)
         self.done += 1
         self.processes[receipt.process] = receipt.peak_memory
@@ -358,17 +384,18 @@ class _Search:
     # --- the ledger --------------------------------------------------------------------------
 
     def _commit(self, solved: PayoffTable) -> None:
-        if solved.gap is not None:
-            self.error += float(solved.gap.sum()) / 2
+        self._note_goal()
+        self.error += float(solved.gap.sum()) / 2
         if len(solved):
-            name = search_name(self.goal.part, self.goal.ask)
+            name = search_name(self.goal.part, self.goal.ask, self.ledger.files)
             file = write_states(self.storage, name, self.game, solved, self.error)
             keys = int(solved.keys[0]), int(solved.keys[-1])
             self.storage.put(name, file.path)
             entry = file_entry(name, self.goal.part, 0, keys, file, self.report.solve_seconds)
             commit(self.storage, self.ledger, entry)
         commit(self.storage, self.ledger, Done(self.goal.ask, int(len(solved) > 0), len(solved)))
-        finished = [GIVEN_NAME, *(one.name for one in self._finished())]
+        mine = [s.name for s in self.ledger.shards.values() if s.ask == self.goal.ask]
+        finished = [GIVEN_NAME, *mine]
         for name in finished:
             self.ledger.shards.pop(name, None)
         compact(self.storage, self.ledger)

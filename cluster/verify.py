@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from cluster.table.health import check_bytes
+from cluster.table.ledger import read_ledger
 from cluster.table.lines import FileEntry
 from cluster.table.part import Part
 from cluster.table.sealed import SealedFile
@@ -55,8 +56,10 @@ def check_files(table: Table, on_file: Callable[[int, int], None] = lambda i, n:
                 faults += _check_entry(table, part, entry)
         if isinstance(part, TierPart):
             faults += _missing(table, part)
-    for name in [*storage.list("tiers"), *storage.list("search")]:
-        if name not in ledger.files and not name.endswith(".part"):
+    beside = [*storage.list("tiers/"), *storage.list("search")]
+    now = read_ledger(storage, table.path).files  # a solve may have gone on since it was opened
+    for name in beside:
+        if name not in now and not name.endswith(".part"):
             faults.append(f"{table.path / name}: is not in the ledger")
     return faults
 

@@ -75,7 +75,7 @@ class SubtreesTask:
     """One shard of a search: everything below the states with these keys.
 
     search: names the search; what a worker has of another is forgotten. known: what need not be
-    solved again.
+    solved again. tolerance: actions closer than this are tied.
     """
 
     board: Board
@@ -86,6 +86,7 @@ class SubtreesTask:
     keys: Keys
     known: tuple[Known, ...]
     max_states: int
+    tolerance: float
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,9 @@ def _graph_of(task: SubtreesTask, stop: Callable[[], bool]) -> tuple[Graph, set[
     held = getattr(_own, "graph", None)
     if held is None or held[0] != task.search:
         _own.graph = None  # let go of the old one first
-        graph = Graph(load_game(task.board), max_states=task.max_states, stop=stop)
+        graph = Graph(
+            load_game(task.board), tolerance=task.tolerance, max_states=task.max_states, stop=stop
+        )
         held = _own.graph = (task.search, graph, set())
     held[1].stop = stop
     return held[1], held[2]

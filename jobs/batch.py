@@ -4,8 +4,9 @@ A state's columns are the table's own (``scores_1``, …), or one column a field
 writes it (``scores`` = ``0,2000,3500``, in JSON also ``[0, 2000, 3500]``). Fields left out are 0,
 but for the first; a set of cards or tiles is ``1 2 5``, as tables have it, ``1,2,5`` or
 ``[1, 2, 5]``. The answers are the columns of the input, then one payoff a player, then, if asked
-for, ``best`` and ``toss_up``, then ``solve_id``: which table answered. On a pipe the format is CSV,
-or JSON lines where the first byte is ``{``; answers go back in the format of the input.
+for, ``best`` and ``toss_up``, then ``solve_id``: which table answered; columns of these names in
+the input give way. On a pipe the format is CSV, or JSON lines where the first byte is ``{``;
+answers go back in the format of the input.
 """
 
 from __future__ import annotations
@@ -46,12 +47,14 @@ def answer_batch(table: Table, source: str, out: str, best: bool) -> None:
     target = kind if out == "-" else _format(out)
     states = table.game.canonical_states(state_columns(table.game, read))
     values = _probe(table, states)
-    answers = read
-    for i, name in enumerate(payoff_columns(table.game)):
+    names = payoff_columns(table.game)
+    ours = [*names, "best", "toss_up", "solve_id"]
+    answers = read.drop_columns([name for name in read.column_names if name in ours])
+    for i, name in enumerate(names):
         answers = answers.append_column(name, pa.array(values[:, i]))
     if best:
-        names, _, ties = table.best_of(states)
-        answers = answers.append_column("best", pa.array(names, pa.string()))
+        actions, _, ties = table.best_of(states)
+        answers = answers.append_column("best", pa.array(actions, pa.string()))
         answers = answers.append_column("toss_up", pa.array(ties))
     solved_by = pa.array([table.origin.solve_id] * len(answers), pa.string())
     _write(answers.append_column("solve_id", solved_by), out, target)
@@ -181,12 +184,13 @@ def _write(answers: pa.Table, out: str, kind: str) -> None:
         sys.stdout.buffer.flush()
         return
     path = Path(out)
+    beside = path.with_name(f"{path.name}.{attempt()}.part")
     try:
-        beside = path.with_name(f"{path.name}.{attempt()}.part")
         with beside.open("wb") as file:
             _encode(answers, file, kind)
         beside.replace(path)
     except OSError as error:
+        beside.unlink(missing_ok=True)
         raise OptionError(f"--out: {out}: {error.strerror or error}") from None
 
 
@@ -194,8 +198,14 @@ def _encode(answers: pa.Table, file: Any, kind: str) -> None:
     if kind == "parquet":
         pq.write_table(answers, file)
     elif kind == "csv":
+        for i, (name, column) in enumerate(zip(answers.column_names, answers.columns, strict=True)):
+            if pa.types.is_list(column.type):  # as a person writes it
+                texts = [
+                    None if row is None else ",".join(map(str, row)) for row in column.to_pylist()
+                ]
+                answers = answers.set_column(i, name, pa.array(texts, pa.string()))
         pa.csv.write_csv(answers, file)
     else:
         for batch in answers.to_batches(max_chunksize=CHUNK):
-            text = "".join(json.dumps(row) + "\n" for row in batch.to_pylist())
+            text = "".join(json.dumps(row, default=str) + "\n" for row in batch.to_pylist())
             file.write(text.encode())

@@ -106,8 +106,10 @@ def _summary(solved: Searched) -> None:
     name, roots = ledger.head.board, solved.goal.roots
     entries = ledger.of_part(solved.goal.part)
     assert roots is not None
-    for fault in solved.damaged:
+    for fault in solved.damaged[:5]:
         say(f"{name}: damaged, and solved again: {fault}")
+    if len(solved.damaged) > 5:
+        say(f"{name}: and {len(solved.damaged) - 5} more")
     if not solved.states:
         table = render.shown(solved.table)
         say(f"{name}: nothing to do: all of it is there, {table}")

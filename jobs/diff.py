@@ -58,7 +58,8 @@ def diff(
         return 1 if found.differs else 0
     print(f"first   {names[0]}\nsecond  {names[1]}")
     print(
-        f"{found.states:,} states in both, {found.missing:,} of the first are not in the second; "
+        f"{found.states:,} states in both, {found.missing:,} of the {found.missing_of} are not in "
+        f"the {'first' if found.missing_of == 'second' else 'second'}; "
         f"payoffs closer than {found.tolerance:.1e} agree"
     )
     print(

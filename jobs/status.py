@@ -77,7 +77,7 @@ def _chosen(names: list[str], results: Path, settings: list[str] | None) -> list
 
 
 def _status_of(path: Path) -> dict[str, Any]:
-    from cluster.table.find import command, why_stale
+    from cluster.table.find import why_stale
     from cluster.table.health import damaged_files
     from cluster.table.ledger import read_ledger
     from cluster.table.lines import TIERS
@@ -101,13 +101,12 @@ def _status_of(path: Path) -> dict[str, Any]:
     state = "stale" if stale else "complete" if ledger.goals and not open_goals else "partial"
     why = list(stale)
     for each in open_goals if state == "partial" else []:
-        words = command(f"{render.program()} solve", each.board_file or "BOARD", each.settings)
-        where = "" if each.roots is None else _from(each.roots.start)
-        why.append(f"goes on with: {words}{where}")
+        why.append(f"goes on with: {_again(each, ledger.head.game)}")
     if bad:
-        again = command(f"{render.program()} solve", *_board_of(ledger.latest))
+        parts = {ledger.files[name].part for name in bad}
+        again = [_again(goal, ledger.head.game) for goal in ledger.goals if goal.part in parts]
         why = [*list(bad.values())[:5], *[f"and {len(bad) - 5} more"] * (len(bad) > 5),
-               f"made again by: {again}"]  # fmt: skip
+               *(f"made again by: {each}" for each in dict.fromkeys(again))]  # fmt: skip
         state = "damaged"
     asked = [goal for goal in ledger.goals if goal.roots is not None]
     return {
@@ -123,10 +122,24 @@ def _status_of(path: Path) -> dict[str, Any]:
     }
 
 
-def _from(start: list[dict[str, Any]]) -> str:
-    """The option that names roots; the first, if there are many."""
-    more = f" (and {len(start) - 1} more)" if len(start) > 1 else ""
-    return f" --from {render.fields(start[0])}{more}"
+def _again(goal: Goal | None, game: str) -> str:
+    """The command that solves what a goal asked for."""
+    from cluster.table.find import command
+    from solver.games import game_class
+
+    board, settings = _board_of(goal)
+    said = command(f"{render.program()} solve", board, settings)
+    if goal is None or goal.roots is None:
+        return said
+    start, order = goal.roots.start, [name for name, _ in game_class(game).fields]
+    first = dict(sorted(start[0].items(), key=lambda item: order.index(item[0])))
+    said += f" --from {render.fields(first)}"
+    said += f" (and {len(start) - 1} more states)" if len(start) > 1 else ""
+    if goal.roots.max_depth is not None:
+        said += f" --max-depth {goal.roots.max_depth}"
+    if goal.roots.using is not None:
+        said += f" --using {goal.roots.using.table}"
+    return said
 
 
 def _board_of(goal: Goal | None) -> tuple[str, dict[str, str]]:

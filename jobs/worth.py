@@ -75,16 +75,19 @@ def _table(game: Game, root: Ints, results: Path, tables: ExitStack) -> Worth | 
     from cluster.table.part import worth
     from cluster.table.table import open_table
 
-    path = table_of(game.board, results)
-    if path is None:
-        return None
     try:
+        path = table_of(game.board, results)
+        if path is None:
+            return None
         table = tables.enter_context(open_table(path, named_by_board=True))
     except TableError:  # `status` says so
         return None
     # A part that ends at another table, or was cut, does not hold all that lies below.
     for part in table.parts:
-        if part.name in (TIERS, SEARCH) and worth(game, part.look, root.reshape(1, -1))[1][0]:
+        if (
+            part.name in (TIERS, SEARCH)
+            and worth(game, part.look, root.reshape(1, -1), game.tie_tolerance)[1][0]
+        ):
             return Worth(table.worth, part.error, game, f"the table of {table.origin}")
     return None
 

@@ -11,6 +11,7 @@
     ├── TableError                 a table on disk is not what it should be (exit code 1)
     │   ├── MissingTableError      it is not there, or not complete
     │   ├── CorruptTableError      it is there, and its bytes are not what the ledger says
+    │   │   └── ForeignTableError  it is a table of other rules than its folder's name says
     │   └── StaleTableError        its board has changed since, and only a fresh one will do
     ├── WorkerError                workers died and died again (exit code 1)
     └── DisagreementError          two solutions of one state differ (exit code 1)
@@ -68,6 +69,10 @@ class MissingTableError(TableError):
 
 class CorruptTableError(TableError):
     """The table is there and its files are not what its ledger says."""
+
+
+class ForeignTableError(CorruptTableError):
+    """The folder holds a sound table, of other rules than its name says."""
 
 
 class StaleTableError(TableError):

@@ -16,7 +16,13 @@ from cluster.table.lines import Head
 from cluster.table.storage import Folder
 from solver import load_game
 from solver.board import Board, differences, read_board
-from solver.errors import LuckbaseError, MissingTableError, OptionError, TableError
+from solver.errors import (
+    ForeignTableError,
+    LuckbaseError,
+    MissingTableError,
+    OptionError,
+    TableError,
+)
 from solver.identity import rules_form, rules_identity
 
 
@@ -44,12 +50,20 @@ def tables_of(board: Board, results: Path) -> list[Path]:
 
 
 def table_of(board: Board, results: Path) -> Path | None:
-    """The folder of the table with the board's rules, under its own name or another's."""
+    """The folder of the table with the board's rules, under its own name or another's.
+
+    Raises CorruptTableError where the folder's head is damaged or says other rules.
+    """
     identity = rules_identity(load_game(board))
     own = results / board.game / board.name / identity
     others = sorted(results.glob(f"{board.game}/*/{identity}"))
     for path in [own, *others]:
         if (path / HEAD).is_file():
+            there = read_head(Folder(path), path).identity
+            if there != identity:
+                raise ForeignTableError(
+                    f"{path}: holds a table of other rules, {there}; move it away"
+                )
             return path
     return None
 

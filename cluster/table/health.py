@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
 from cluster.table.ledger import Ledger, compact
+from cluster.table.lines import Goal
 from cluster.table.sealed import SealedFile
 from cluster.table.storage import Storage
 from solver.errors import CorruptTableError
@@ -13,7 +15,7 @@ from solver.errors import CorruptTableError
 
 def damaged_files(storage: Storage, where: Path, ledger: Ledger) -> dict[str, str]:
     """The files that are missing, empty or of another size, by name, each with a sentence."""
-    there = {**storage.list("tiers"), **storage.list("search")}
+    there = {**storage.list("tiers/"), **storage.list("search")}
     found = {}
     for name, entry in sorted(ledger.files.items()):
         size = there.get(name)
@@ -45,32 +47,42 @@ def check_bytes(
     return found
 
 
-def drop_files(storage: Storage, ledger: Ledger, names: list[str]) -> None:
+def drop_files(
+    storage: Storage, ledger: Ledger, names: list[str], goal: Goal | None = None
+) -> None:
     """Take files out of the table: the ledger first, then their bytes. No goal of a part that
-    loses a file counts as done. `ledger` is modified in place."""
+    loses a file counts as done, nor `goal`. `ledger` is modified in place."""
     parts = {ledger.files.pop(name).part for name in names}
-    for goal in ledger.goals:
-        if goal.part in parts:
-            ledger.done.pop(goal.ask, None)
+    if goal is not None:
+        parts.add(goal.part)
+    asks = {goal.ask for goal in ledger.goals if goal.part in parts}
+    for ask in asks:
+        ledger.done.pop(ask, None)
+    ledger.shards = {name: s for name, s in ledger.shards.items() if s.ask not in asks}
     compact(storage, ledger)
     for name in names:
         storage.delete(name)
 
 
-def sweep(storage: Storage, ledger: Ledger) -> None:
-    """Delete what a stopped solve left: temporary files, files that the ledger does not name."""
-    for name in [*storage.list("tiers"), *storage.list("search"), *storage.list("shards"),
-                 *storage.list("ledger/"), *storage.list("table.json.")]:  # fmt: skip
-        shard = name.removeprefix("shards/").removesuffix(".arrow")
-        committed = name in ledger.files or shard in ledger.shards
-        if name.endswith(".part") or not (committed or name.startswith(("ledger/", "table.json"))):
-            storage.delete(name)
-
-
-def forget_part(storage: Storage, ledger: Ledger, part: str) -> None:
-    """Take a whole part out of the table, with everything that was asked of it."""
-    ledger.goals = [goal for goal in ledger.goals if goal.part != part]
-    wanted = {goal.ask for goal in ledger.goals}
-    ledger.done = {ask: done for ask, done in ledger.done.items() if ask in wanted}
-    ledger.shards = {name: s for name, s in ledger.shards.items() if s.ask in wanted}
-    drop_files(storage, ledger, [entry.name for entry in ledger.of_part(part)])
+def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
+    """Delete what a stopped solve left: temporary files, files that the ledger does not name,
+    shards of searches that are done; and forget shards that are not as they were written, a
+    sentence each."""
+    lost = []
+    for name, shard in list(ledger.shards.items()):
+        try:
+            whole = hashlib.sha256(storage.read(f"shards/{name}.arrow")).hexdigest()
+        except FileNotFoundError:
+            whole = ""
+        if shard.ask in ledger.done or whole != shard.sha256:
+            if shard.ask not in ledger.done:
+                lost.append(f"{where / 'shards' / name}.arrow: is not as luckbase wrote it")
+            del ledger.shards[name]
+    for folder in ("tiers/", "search", "shards/", "ledger/", "table.json."):
+        for name in storage.list(folder):
+            shard_of = name.removeprefix("shards/").removesuffix(".arrow")
+            committed = name in ledger.files or shard_of in ledger.shards
+            ours = committed or name.startswith("ledger/")
+            if name.endswith(".part") or not ours:
+                storage.delete(name)
+    return lost

@@ -47,7 +47,7 @@ from cluster.table.lines import (
 )
 from cluster.table.storage import Storage
 from solver.board import Board, board_from_canonical
-from solver.errors import CorruptTableError, MissingTableError
+from solver.errors import BoardError, CorruptTableError, MissingTableError, OptionError
 from solver.game import Game
 from solver.identity import identity_of, rules_form, rules_identity
 
@@ -139,8 +139,18 @@ class Ledger:
         return sum(entry.bytes for entry in self.files.values())
 
     def board(self, reach: dict[str, Any]) -> Board:
-        """The board of the table, reaching so far."""
-        return _board(json.dumps([self.head.board, self.head.rules, reach], sort_keys=True))
+        """The board of the table, reaching so far.
+
+        Raises CorruptTableError where this luckbase does not know it.
+        """
+        head = self.head
+        try:
+            return _board(json.dumps([head.board, head.rules, reach], sort_keys=True))
+        except (BoardError, OptionError, KeyError) as error:
+            raise CorruptTableError(
+                f"the table {head.identity} of {head.game} {head.board}: is not one that this "
+                f"luckbase knows: {error}"
+            ) from None
 
 
 @lru_cache(maxsize=16)

@@ -117,7 +117,8 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class ShardEntry:
-    """One shard of a search that runs: its file in scratch, and of what search."""
+    """One shard of a search that runs: its file, of what search, and the SHA-256 of what was given
+    to it as known; "" for nothing."""
 
     name: str
     ask: str
@@ -125,6 +126,7 @@ class ShardEntry:
     bytes: int
     sha256: str
     seconds: float
+    given: str = ""
 
 
 Line = Goal | Done | FileEntry | ShardEntry

@@ -140,10 +140,13 @@ class Part(ABC):
 
 
 def worth(
-    game: Game, look: Callable[[Ints], tuple[Floats, NDArray[np.bool_]]], states: Ints
+    game: Game,
+    look: Callable[[Ints], tuple[Floats, NDArray[np.bool_]]],
+    states: Ints,
+    tolerance: float,
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """As `look`, and also of states all of whose children it finds: one step of the rules over
-    them."""
+    them, the earlier one of two actions that are closer than `tolerance`."""
     payoffs, found = look(states)
     missing = np.flatnonzero(~found)
     if len(missing):
@@ -151,7 +154,7 @@ def worth(
         below, there = look(edges.children)
         fine = np.logical_and.reduceat(there, edges.first[:-1])
         q = evaluate(edges, below)
-        values = payoffs_of(edges.kinds, edges.actors, q, game.tie_tolerance)
+        values = payoffs_of(edges.kinds, edges.actors, q, tolerance)
         payoffs[missing[fine]] = values[fine]
         found = found.copy()
         found[missing[fine]] = True

@@ -76,9 +76,8 @@ class Folder:
             return read_exactly(file.fileno(), start, stop, self.path / name)
 
     def list(self, prefix: str = "") -> dict[str, int]:
-        folder, _, _ = prefix.rpartition("/")
         found: dict[str, int] = {}
-        stack = [folder]
+        stack = [""]
         while stack:
             inner = stack.pop()
             try:
@@ -86,11 +85,16 @@ class Folder:
             except (FileNotFoundError, NotADirectoryError):
                 continue
             for entry in entries:
-                name = f"{inner}/{entry.name}" if inner else entry.name
-                if entry.is_dir(follow_symlinks=False):
-                    stack.append(name)
-                elif name.startswith(prefix):
-                    found[name] = entry.stat().st_size
+                name = inner + entry.name
+                try:
+                    if entry.is_dir(follow_symlinks=False):
+                        name += "/"
+                        if name.startswith(prefix) or prefix.startswith(name):
+                            stack.append(name)
+                    elif name.startswith(prefix):
+                        found[name] = entry.stat().st_size
+                except FileNotFoundError:
+                    continue  # a solve that runs has just moved it
         return dict(sorted(found.items()))
 
     def delete(self, name: str) -> None:

@@ -80,7 +80,7 @@ class Table:
         stale = () if self.named_by_board else tuple(why_stale(self.ledger, absent_is_stale=False))
         return origin_of(self.game, stale)
 
-    @property
+    @cached_property
     def exact(self) -> list[Part]:
         """The parts whose payoffs are values, not bounds."""
         return [p for p in self.parts if not (isinstance(p, KeyPart) and p.bounds)]
@@ -94,6 +94,11 @@ class Table:
     def error(self) -> float:
         """The bound on the error of every payoff that is not one of two bounds."""
         return max((part.error for part in self.exact), default=0.0)
+
+    @property
+    def tolerance(self) -> float:
+        """Actions closer than this can not be told apart from what is stored."""
+        return self.game.tie_tolerance + 2 * self.error
 
     @property
     def rows(self) -> int:
@@ -125,12 +130,14 @@ class Table:
 
     def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """The payoffs (n, players), float64, of canonical states (n, fields), and of which states
-        (n,) some part has them; those of states that are over come from the rules."""
+        (n,) some part has them, not only bounds; those of states that are over come from the rules.
+        """
         states = np.ascontiguousarray(np.asarray(states, np.int64))
-        if not self.parts:
+        exact = self.exact
+        if not exact:
             return np.zeros((len(states), self.game.players)), np.zeros(len(states), bool)
-        payoffs, found = self.parts[0].look(states)
-        for part in self.parts[1:]:
+        payoffs, found = exact[0].look(states)
+        for part in exact[1:]:
             left = np.flatnonzero(~found)
             if not len(left):
                 break
@@ -156,7 +163,7 @@ class Table:
     def worth(self, states: Ints) -> Floats:
         """As `probe`, and also of states that the table does not hold but all of whose children it
         does: one step of the rules over it."""
-        payoffs, found = worth(self.game, self.look, states)
+        payoffs, found = worth(self.game, self.look, states, self.tolerance)
         if not found.all():
             raise MissingTableError(self._missing(np.asarray(states)[np.flatnonzero(~found)[0]]))
         return payoffs
@@ -167,6 +174,8 @@ class Table:
             return None
         if not self.rows:
             return "not solved yet; solve again to go on"
+        if self.owners(state.reshape(1, -1))[0] >= 0:
+            return "held between two bounds only, in a search that was cut; query says both"
         if self.full is None:
             return "not below this table's roots"
         assert isinstance(self.game, TieredGame)
@@ -255,7 +264,7 @@ class Table:
         """Whether all children are held, or theirs, of a state in which both choose at once."""
         if not len(edges.children):
             return False
-        return bool(worth(self.game, self.look, edges.children)[1].all())
+        return bool(worth(self.game, self.look, edges.children, self.tolerance)[1].all())
 
     # --- all of it ---------------------------------------------------------------------------
 

@@ -169,7 +169,8 @@ class TierPart(Part):
 
     def look_ahead(self, states: Ints, edges: Edges) -> Lookahead:
         """Every action of expanded states, and the stored best ones."""
-        below, there = worth(self.game, self.look, edges.children)
+        slack = 2 * self.error + self.game.tie_tolerance
+        below, there = worth(self.game, self.look, edges.children, slack)
         if not there.all():
             lost = self.game.describe(edges.children[np.flatnonzero(~there)[0]])
             raise MissingTableError(f"{self.where}: {lost} is not there, and a parent of it is")
@@ -180,7 +181,7 @@ class TierPart(Part):
         if len(wrong):
             state = self.game.describe(states[wrong[0]])
             raise CorruptTableError(f"{self.where}: names an action at {state} that is none there")
-        return look_ahead(q, edges.actors, 2 * self.error + self.game.tie_tolerance, best)
+        return look_ahead(q, edges.actors, slack, best)
 
     def answers(self, states: Ints, origin: Origin) -> list[Answer]:
         values, _ = self.look(states)

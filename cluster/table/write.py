@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,9 +80,17 @@ def part_name(game: TieredGame[Any], tier: Any, part: int) -> str:
     return f"{TIERS}/{said}{number}.parquet"
 
 
-def search_name(part: str, ask: str) -> str:
-    """The name of the file that a search adds to its part."""
-    return f"{part}/{ask[:12]}.parquet"
+def search_name(part: str, ask: str, there: Collection[str]) -> str:
+    """The name of the file that a search adds to its part, none of those `there`: its goal's, and a
+    number from the second on."""
+    numbers = ("", *(f".{k}" for k in range(1, len(there) + 2)))
+    names = (f"{part}/{ask[:12]}{number}.parquet" for number in numbers)
+    return next(name for name in names if name not in there)
+
+
+def made_by(name: str, ask: str) -> bool:
+    """Whether a file of a search was added by the goal of that ask."""
+    return name.rpartition("/")[2].partition(".")[0] == ask[:12]
 
 
 def search_part(ask: str | None) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import cluster
 from cluster.above import answer_by_search as search_down
 from cluster.table.answer import Answer, Origin, look_ahead
+from cluster.table.part import worth
 from cluster.table.table import Table
 from solver.backup import evaluate, expand
 from solver.game import Floats, Game, Ints
@@ -76,6 +77,15 @@ def test_states_on_the_way_to_the_frontier_are_decided_with_the_same_slack(
 ) -> None:
     said = answer_by_search(Held(apart), np.array([0]), 100)
     assert said.value[1] == other_gets
+
+
+@pytest.mark.parametrize(("apart", "other_gets"), [(WITHIN, 0.25), (BEYOND, 0.75)])
+def test_one_step_above_what_is_held_is_decided_with_the_same_slack(
+    apart: float, other_gets: float
+) -> None:
+    held = Held(apart)
+    payoffs, found = worth(held.game, held.look, np.array([[2]]), 2 * ERROR + TOLERANCE)
+    assert found[0] and payoffs[0, 1] == other_gets
 
 
 def test_an_answer_above_the_frontier_is_as_exact_as_the_table() -> None:

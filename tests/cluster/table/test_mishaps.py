@@ -1,0 +1,370 @@
+"""What befalls tables that grow: lost files, stops, force, foreign folders. Afterwards nothing is
+missing below any root that is done, no committed file has other bytes, and no bound is a value."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import cluster
+import solver
+from cluster import search
+from cluster.driver import Progress
+from cluster.opening import lock
+from cluster.search import Searched
+from cluster.table.find import table_of
+from cluster.table.ledger import read_ledger
+from cluster.table.storage import Folder
+from cluster.verify import check_files, check_residuals
+from jobs.app import run
+from jobs.batch import read_rows
+from solver.errors import CorruptTableError, MissingTableError, OptionError, StateError
+from solver.explore import INNER, explore
+from solver.keys import unpack_all
+
+ROOT = Path(__file__).parents[3]
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+A = {"scores": "0,1000,500", "earned": "0,1,1"}
+B = {"scores": "0,1000,500", "earned": "0,2,1"}  # above much of what A has
+C = {"scores": "2500,0,0", "earned": "0,0,1", "whammies": "0,3,0"}
+
+
+def below(results: Path, *words: dict[str, str], **how: object) -> Searched:
+    board = solver.load_board(TINY)
+    game = solver.load_game(board)
+    roots = np.stack([game.parse(each) for each in words])
+    return cluster.solve_below(board, roots, results=results, workers=1, **how)  # type: ignore[arg-type]
+
+
+def sound(table: Path, *roots: dict[str, str]) -> None:
+    """All files as written, all that lies below the roots there, no key twice; and where all that
+    was ever asked for is there, every row agrees with its children."""
+    with cluster.open_table(table) as opened:
+        assert check_files(opened) == []
+        game = opened.game
+        met = explore(game, np.stack([game.parse(words) for words in roots]))
+        states = unpack_all(game.bits, met.keys[met.kinds == INNER])
+        assert len(states) > 10 and opened.holds(states).all()
+        if opened.ledger.complete:
+            assert check_residuals(opened, None).faults == 0
+    keys = [pq.read_table(path)["key"].to_numpy() for path in sorted((table / "search").iterdir())]
+    every = np.concatenate(keys)
+    assert len(np.unique(every)) == len(every)
+
+
+def files(table: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((table / "search").iterdir())}
+
+
+def file_of(table: Path, found: Searched) -> Path:
+    (name,) = (n for n in found.ledger.files if found.goal.ask[:12] in n)
+    return table / name
+
+
+@pytest.mark.parametrize("again", [(A,), (B,), (C, B), (C, A, B), (B, A)], ids=str)
+def test_whatever_is_solved_after_a_file_was_lost_leaves_no_hole_and_keeps_the_others(
+    again: tuple[dict[str, str], ...], tmp_path: Path
+) -> None:
+    for words in (A, B, C):
+        last = below(tmp_path, words)
+        if words is A:
+            lost = file_of(last.table, last)
+    table = last.table
+    others = {name: raw for name, raw in files(table).items() if name != lost.name}
+    lost.unlink()
+    for words in again:
+        below(tmp_path, words)
+        now = files(table)
+        assert all(now[name] == raw for name, raw in others.items())
+        sound(table, words)
+
+
+class Stop(Exception):
+    """A search was stopped."""
+
+
+def stopped(monkeypatch: pytest.MonkeyPatch, where: str, results: Path, words: dict[str, str],
+            **how: object) -> None:  # fmt: skip
+    """Begin a search and stop it where a function of the search's room is called."""
+
+    def stops(*given: object, **named: object) -> None:
+        raise Stop
+
+    with monkeypatch.context() as patch:
+        patch.setattr(search, where, stops)
+        with pytest.raises(Stop):
+            below(results, words, **how)
+
+
+def test_a_stop_between_a_file_and_its_end_writes_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = below(tmp_path, A).table
+    stopped(monkeypatch, "Done", tmp_path, B)
+    before = files(table)
+    assert len(before) == 2
+    again = below(tmp_path, B)
+    assert files(table) == before
+    assert again.ledger.complete
+    sound(table, A, B)
+
+
+def test_a_stopped_search_goes_on_after_another_one_has_grown_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped(monkeypatch, "merge", tmp_path, B, depth=2)
+    (table,) = tmp_path.glob("*/*/*")
+    assert read_ledger(Folder(table), table).shards
+    below(tmp_path, A)
+    assert below(tmp_path, B, depth=2).ledger.complete
+    assert not list(table.glob("shards/*"))
+    sound(table, A, B)
+
+
+def test_what_a_stopped_search_left_out_is_solved_when_its_file_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = below(tmp_path, A)
+    stopped(monkeypatch, "merge", tmp_path, B, depth=0)
+    file_of(first.table, first).unlink()
+    below(tmp_path, B, depth=0)
+    sound(first.table, B)
+
+
+def test_a_damaged_shard_of_a_stopped_search_is_said_and_solved_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped(monkeypatch, "merge", tmp_path, B, depth=2)
+    (table,) = tmp_path.glob("*/*/*")
+    shard = next(table.glob("shards/shard-*"))
+    raw = bytearray(shard.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    shard.write_bytes(raw)
+    again = below(tmp_path, B, depth=2)
+    assert [str(shard) in said for said in again.damaged] == [True]
+    sound(table, B)
+
+
+def test_shards_of_a_search_that_was_stopped_at_its_very_end_are_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped(monkeypatch, "compact", tmp_path, B, depth=2)
+    (table,) = tmp_path.glob("*/*/*")
+    assert list(table.glob("shards/*"))
+    before = files(table)
+    below(tmp_path, B, depth=2)
+    assert not list(table.glob("shards/*"))
+    assert files(table) == before
+
+
+def test_force_makes_one_search_anew_and_leaves_the_others(tmp_path: Path) -> None:
+    for words in (A, B, C):
+        table = below(tmp_path, words).table
+    before = files(table)
+    forced = below(tmp_path, B, force=True)
+    assert forced.states > 0
+    assert files(table) == before
+    assert read_ledger(Folder(table), table).complete
+    sound(table, A, B, C)
+
+
+def test_force_of_a_nearer_frontier_keeps_what_lies_beyond(tmp_path: Path) -> None:
+    far = cluster.solve(solver.load_board(TINY, frontier=2), results=tmp_path)
+    before = {path: path.read_bytes() for path in far.table.rglob("*.parquet")}
+    near = cluster.solve(solver.load_board(TINY, frontier=1), results=tmp_path, force=True)
+    assert (near.rows, near.ledger.rows) == (18_816, far.ledger.rows)
+    assert before == {path: path.read_bytes() for path in far.table.rglob("*.parquet")}
+    assert read_ledger(Folder(far.table), far.table).complete
+
+
+def test_a_lost_file_of_a_search_is_not_said_to_be_solved_by_another_solve(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = below(tmp_path, A)
+    file_of(found.table, found).unlink()
+    words = [str(TINY), "--set", "frontier=1", "--results", str(tmp_path)]
+    assert run(["solve", *words]) == 0
+    assert "solved again: " not in capsys.readouterr().err
+    assert run(["status", "--results", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("damaged") and "--from scores=0,1000,500 earned=0,1,1" in out
+    below(tmp_path, A)
+    assert run(["status", "--results", str(tmp_path)]) == 0
+
+
+# --- bounds are no values ------------------------------------------------------------------------
+
+
+def test_bounds_of_a_cut_search_are_never_given_as_payoffs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = below(tmp_path, B, max_depth=2)
+    game = solver.load_game(solver.load_board(TINY))
+    root = game.parse(B)
+    above = {"scores": "0,1000,500", "earned": "0,2,2"}
+    with cluster.open_table(cut.table) as table:
+        answer = table.ask(B)
+        assert answer.upper is not None and answer.upper != answer.value
+        with pytest.raises(MissingTableError, match="held between two bounds only"):
+            table.probe(root[None])
+        with pytest.raises(StateError):
+            table.ask(above)
+    (tmp_path / "in.csv").write_text("scores_1,scores_2,scores_3,earned_1,earned_2,earned_3\n"
+                                     "0,1000,500,0,2,1\n")  # fmt: skip
+    assert run(["query", str(cut.table), "--batch", str(tmp_path / "in.csv")]) == 2
+    assert "row 1: is held between two bounds only" in capsys.readouterr().err
+    assert run(["diff", str(cut.table), str(cut.table)]) == 2
+
+
+def test_a_search_is_cut_or_ends_at_a_table(tmp_path: Path) -> None:
+    table = below(tmp_path, A).table
+    with pytest.raises(OptionError, match="--max-depth and --using"):
+        below(tmp_path, B, max_depth=2, using=table)
+
+
+def test_status_says_the_whole_command_of_a_cut_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped(monkeypatch, "Done", tmp_path, B, max_depth=2)
+    assert run(["status", "--results", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert "--from scores=0,1000,500 earned=0,2,1" in out and "--max-depth 2" in out
+
+
+def test_a_refused_search_leaves_no_goal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    below(tmp_path, A)
+    words = ["--from", "scores=0,1000,500", "earned=2,2,2", "--max-states", "5"]
+    assert run(["solve", str(TINY), *words, "--results", str(tmp_path)]) == 2
+    capsys.readouterr()
+    assert run(["status", "--results", str(tmp_path)]) == 0
+
+
+# --- other mishaps -------------------------------------------------------------------------------
+
+
+def test_a_folder_that_holds_other_rules_than_its_name_says_neither_answers_nor_is_solved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, other = (solver.load_board(TINY, frontier=1, max_whammies=m) for m in (4, 3))
+    there = cluster.solve(other, results=tmp_path).table
+    right = cluster.solve(plain, results=tmp_path).table
+    shutil.rmtree(right)
+    shutil.copytree(there, right)
+    before = {path: path.read_bytes() for path in right.rglob("*.parquet")}
+    with pytest.raises(CorruptTableError, match="holds a table of other rules"):
+        table_of(plain, tmp_path)
+    state = ["scores=0,1000,500", "earned=0,1,0"]
+    for words in (["query", str(TINY), *state], ["solve", str(TINY), "--set", "frontier=1"]):
+        assert run([*words, "--results", str(tmp_path)]) == 1
+        out, err = capsys.readouterr()
+        assert out == "" and err.count("\n") == 1 and "holds a table of other rules" in err
+    assert before == {path: path.read_bytes() for path in right.rglob("*.parquet")}
+
+
+def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from cluster.table.ledger import write_head
+    from cluster.table.lines import Head
+    from solver.identity import identity_of
+
+    below(tmp_path, A)
+    rules = {"game": "tiddlywinks", "rules": {}}
+    identity = identity_of(rules, 1)
+    strange = tmp_path / "tiddlywinks" / "pub" / identity
+    strange.mkdir(parents=True)
+    write_head(Folder(strange), Head(3, "tiddlywinks", "pub", identity, rules, 1))
+    assert run(["status", "--results", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert "complete " in out and "is not one that this luckbase knows" in out
+
+
+def test_a_line_lost_at_the_very_end_is_solved_again(tmp_path: Path) -> None:
+    board = solver.load_board(TINY, frontier=1)
+
+    def stop(now: Progress) -> None:
+        if now.shards and now.shards == now.shards_total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cluster.solve(board, results=tmp_path, workers=1, on_progress=stop)
+    (table,) = tmp_path.glob("*/*/*")
+    next((table / "ledger").glob("tiers,*")).unlink()
+    solved = cluster.solve(board, results=tmp_path, workers=1)
+    assert 0 < solved.rows < 3000 and solved.ledger.complete
+
+
+def test_margins_asked_for_after_a_stop_before_the_first_file_are_there(tmp_path: Path) -> None:
+    board = solver.load_board(TINY, frontier=1)
+
+    def stop(now: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cluster.solve(board, results=tmp_path, workers=1, on_progress=stop)
+    solved = cluster.solve(board, results=tmp_path, workers=1, margin=True)
+    assert solved.ledger.margin
+
+
+def test_diff_says_of_which_table_states_are_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = [
+        cluster.solve(solver.load_board(TINY, frontier=f, score_cap=c), results=tmp_path).table
+        for f, c in ((1, 3000), (1, 2000))
+    ]
+    said = []
+    for pair in (tables, tables[::-1]):
+        run(["diff", *map(str, pair), "--json"])
+        said.append(json.loads(capsys.readouterr().out))
+        run(["diff", *map(str, pair)])
+        said.append(capsys.readouterr().out)
+    assert (said[0]["missing_of"], said[2]["missing_of"]) == ("second", "first")
+    assert "of the second are not in the first" in said[1]
+    assert "of the first are not in the second" in said[3]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_answers_of_a_batch_given_back_as_a_batch_have_no_column_twice(
+    ending: str, tmp_path: Path
+) -> None:
+    table = below(tmp_path, A).table
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"scores": [0, 1000, 500], "earned": [0, 1, 1], "day": "2026-11-22"}\n')
+    for i in range(2):
+        out = tmp_path / f"out{i}.{ending}"
+        assert run(["query", str(table), "--batch", str(path), "--best", "--out", str(out)]) == 0
+        path = out
+    assert read_rows(str(tmp_path / f"out0.{ending}"))[1].equals(read_rows(str(path))[1])
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_reader_sees_no_fault_in_what_a_running_solve_has_just_added(tmp_path: Path) -> None:
+    seen: list[list[str]] = []
+
+    def look(now: Progress) -> None:
+        if now.shards and now.shards % 5 == 0:
+            (table,) = tmp_path.glob("*/*/*")
+            if opened:
+                seen.append(check_files(opened[0]))
+            opened.append(cluster.open_table(table))
+
+    opened: list[cluster.table.table.Table] = []
+    cluster.solve(
+        solver.load_board(TINY, frontier=2), results=tmp_path, workers=1, on_progress=look
+    )
+    assert len(seen) > 5 and not any(seen)
+
+
+def test_a_lock_is_free_again_after_its_solve(tmp_path: Path) -> None:
+    with lock(tmp_path):
+        pass
+    with lock(tmp_path):
+        assert json.loads((tmp_path / ".lock").read_text())["process"] > 0
