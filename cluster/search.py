@@ -233,6 +233,8 @@ class _Search:
         """Explore, shard, solve, merge, back up, commit."""
         given = self._given(using)
         wanted = SHARDS_A_WORKER * self.workers
+        if depth is None and self.game.cyclic:
+            depth = 0
         frontier = find_frontier(
             self.game, self.root_states, depth, wanted, given.keys, self.max_states
         )

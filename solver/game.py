@@ -108,6 +108,9 @@ class Game(ABC):
     """The least and the most that a payoff can be; what a state that was cut lies between."""
     simultaneous: ClassVar[bool] = False
     """Whether there are states in which both players choose at once."""
+    cyclic: ClassVar[bool] = False
+    """Whether nearly every state can come back to nearly every other: then below any two of them
+    lies the same, and a search is one shard unless a depth is asked for."""
     pays: ClassVar[bool] = False
     """Whether an edge can pay anything; where not, `rewards` are written at the end only."""
     equally_likely: int = 0

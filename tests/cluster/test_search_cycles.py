@@ -101,3 +101,21 @@ def test_a_choice_on_a_cycle_of_three_players_is_refused() -> None:
     ring = Ring()
     with pytest.raises(StateError, match="in a game of 3 players"):
         Graph(ring).solve(np.array([[0]]))
+
+
+def test_a_game_whose_states_all_come_back_is_one_shard_unless_a_depth_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    """Else every worker would solve all of it."""
+    board = solver.load_board(BOARDS / "skunk/seed.toml", goal=12, count_rolls=True)
+    alone = cluster.solve_below(board, results=tmp_path / "a", workers=2)
+    assert (alone.shards, alone.overlap) == (1, 1.0)
+    shared = cluster.solve_below(board, results=tmp_path / "b", workers=2, depth=1)
+    assert shared.shards > 1
+    plain = solver.load_board(BOARDS / "skunk/seed.toml", goal=12)
+    kernel = cluster.solve(plain, results=tmp_path / "c")
+    with cluster.open_table(alone.table) as one, cluster.open_table(kernel.table) as two:
+        start = one.game.start()
+        assert start is not None
+        exact = two.probe(one.game.plain().simplify(start[None]))
+        assert one.probe(start[None])[0] == pytest.approx(exact[0], abs=1e-10)

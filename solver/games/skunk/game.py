@@ -50,6 +50,7 @@ class Skunk(TieredGame[int]):
         ("player", 1),
     )
     tie_tolerance: ClassVar[float] = 1e-11
+    cyclic: ClassVar[bool] = True
     payoff_type: ClassVar[type[np.floating[Any]]] = np.float64
     best_names: ClassVar[tuple[str, ...]] = ("hold", "roll")
     smaller: ClassVar[str] = "a lower goal"
