@@ -33,23 +33,21 @@ from cluster.given import known_payoffs
 from cluster.merge import PayoffTable, merge, read_shard, shard_name, write_shard
 from cluster.opening import complete_ledger, is_new, lock, make_goal, open_ledger
 from cluster.plan import IN_PROCESS_SECONDS
+from cluster.roots import root_keys, using_table, warm_up
 from cluster.session import Workers, check_address, ray_session, threads
 from cluster.table.health import drop_files
 from cluster.table.keyed import SOLVED, KeyPart
 from cluster.table.ledger import Ledger, commit, compact, table_directory
-from cluster.table.lines import SEARCH, Done, Goal, Roots, ShardEntry, Using
+from cluster.table.lines import SEARCH, Done, Goal, Roots, ShardEntry
 from cluster.table.storage import Folder
-from cluster.table.table import open_table
 from cluster.table.write import made_by, search_name, search_part, write_states
 from cluster.worker import Known, SubtreesReceipt, SubtreesTask, peak_memory, solved_rows
 from solver import load_game
 from solver.board import Board
 from solver.errors import OptionError
-from solver.explore import Explorer
 from solver.game import Game, Ints
 from solver.graph import Graph
-from solver.identity import rules_identity
-from solver.keys import Keys, pack_all, unpack_all
+from solver.keys import Keys, unpack_all
 
 SHARDS_A_WORKER = 4
 FLOAT64_ERROR = 1e-12
@@ -118,12 +116,12 @@ def solve_below(
     game = load_game(board)
     if address:
         check_address(address)
-    keys = _root_keys(game, roots)
+    keys = root_keys(game, roots)
     table_used = None if using is None else Path(using)
     asked = Roots(
         [game.describe(state) for state in unpack_all(game.bits, keys)],
         max_depth,
-        None if table_used is None else _using(game, table_used),
+        None if table_used is None else using_table(game, table_used),
     )
     if max_depth is not None and table_used is not None:
         raise OptionError("--max-depth and --using: a search is cut or ends at a table; give one")
@@ -163,33 +161,6 @@ def solve_below(
         elif is_new(goal, ledger):
             commit(Folder(table), ledger, goal)
         return report
-
-
-def warm_up(game: Game) -> None:
-    """Compile the search, or load it, before it is timed and before every worker does."""
-    state = np.zeros((1, game.field_count), np.int64) if game.start() is None else game.start()
-    assert state is not None
-    graph = Graph(game)
-    graph.know(pack_all(game.bits, np.ascontiguousarray(state).reshape(1, -1)),
-               np.zeros((1, game.players)))  # fmt: skip
-    graph.solve(np.ascontiguousarray(state).reshape(1, -1))
-
-
-def _root_keys(game: Game, roots: Ints | None) -> Keys:
-    """The keys of the roots, ascending, each once."""
-    if roots is None:
-        roots = game.needed_start().reshape(1, -1)
-    Explorer(game, roots)  # refuses roots that have no key
-    return np.unique(pack_all(game.bits, np.ascontiguousarray(roots)))
-
-
-def _using(game: Game, table: Path) -> Using:
-    """The table that a search is to end at. Raises OptionError where it has other rules."""
-    with open_table(table) as opened:
-        head = opened.ledger.head
-    if head.identity != rules_identity(game):
-        raise OptionError(f"--using: {table} is a table of another board or other rules")
-    return Using(str(table.absolute()), head.identity)
 
 
 class _Search:
