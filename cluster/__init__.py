@@ -1,6 +1,6 @@
 """Many workers and the disk: solve a table, keep it, ask it, check it.
 
->>> import cluster, solver
+>>> from luckbase import cluster, solver
 >>> solved = cluster.solve(solver.load_board("boards/press-your-luck/tiny.toml"))
 >>> with cluster.open_table(solved.table) as table:
 ...     table.ask({"scores": "0,1000,500", "earned": "0,1,0"}).best
@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cluster.driver import solve
-    from cluster.search import solve_below
-    from cluster.table.table import open_table
+    from luckbase.cluster.driver import solve
+    from luckbase.cluster.search import solve_below
+    from luckbase.cluster.table.table import open_table
 
 __all__ = ["open_table", "solve", "solve_below"]
 
@@ -21,15 +21,15 @@ __all__ = ["open_table", "solve", "solve_below"]
 def __getattr__(name: str) -> Any:
     # numba and pyarrow take a second to import: only for those who use them.
     if name == "solve":
-        from cluster.driver import solve
+        from luckbase.cluster.driver import solve
 
         return solve
     if name == "solve_below":
-        from cluster.search import solve_below
+        from luckbase.cluster.search import solve_below
 
         return solve_below
     if name == "open_table":
-        from cluster.table.table import open_table
+        from luckbase.cluster.table.table import open_table
 
         return open_table
     raise AttributeError(f"module 'cluster' has no attribute {name!r}")

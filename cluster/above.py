@@ -15,12 +15,20 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster.table.answer import Action, Answer, Bid, Origin, answer_ahead, look_ahead, words_of
-from solver.backup import ActionValues, Edges, choose, evaluate, expand, joint, payoffs_of
-from solver.explore import HELD, explore
-from solver.game import SIMULTANEOUS, Floats, Game, Ints
-from solver.graph import Graph
-from solver.keys import Keys, unpack_all
+from luckbase.cluster.table.answer import (
+    Action,
+    Answer,
+    Bid,
+    Origin,
+    answer_ahead,
+    look_ahead,
+    words_of,
+)
+from luckbase.solver.backup import ActionValues, Edges, choose, evaluate, expand, joint, payoffs_of
+from luckbase.solver.explore import HELD, explore
+from luckbase.solver.game import SIMULTANEOUS, Floats, Game, Ints
+from luckbase.solver.graph import Graph
+from luckbase.solver.keys import Keys, unpack_all
 
 
 class Holder(Protocol):
@@ -102,7 +110,7 @@ def _bids(
     table: Answering, state: Ints, q: ActionValues, words: Mapping[str, str] | None, source: str
 ) -> Answer:
     """The answer to a state in which both players choose at once."""
-    from solver import matrix_game  # long to compile
+    from luckbase.solver import matrix_game  # long to compile
 
     game = joint(q.actions, q.values)
     solved = matrix_game.solve(game.games[None])

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster.table.lines import FileEntry
-from cluster.table.part import Part, Rows
-from cluster.table.table import Table
-from cluster.table.tiers import TierPart
-from solver.errors import OptionError, StateError
-from solver.game import Floats, Ints
+from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.part import Part, Rows
+from luckbase.cluster.table.table import Table
+from luckbase.cluster.table.tiers import TierPart
+from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.game import Floats, Ints
 
 
 @dataclass(frozen=True)

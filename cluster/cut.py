@@ -17,14 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cluster.merge import PayoffTable, merge
-from cluster.table.write import STATUS
-from cluster.worker import solved_rows
-from solver.backup import expand
-from solver.explore import INNER, Explorer
-from solver.game import Game, Ints
-from solver.graph import Graph
-from solver.walk import KNOWN
+from luckbase.cluster.merge import PayoffTable, merge
+from luckbase.cluster.table.write import STATUS
+from luckbase.cluster.worker import solved_rows
+from luckbase.solver.backup import expand
+from luckbase.solver.explore import INNER, Explorer
+from luckbase.solver.game import Game, Ints
+from luckbase.solver.graph import Graph
+from luckbase.solver.walk import KNOWN
 
 
 @dataclass(frozen=True)

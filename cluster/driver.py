@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from cluster.opening import (
+from luckbase.cluster.opening import (
     check_room,
     complete_ledger,
     free_memory,
@@ -29,19 +29,19 @@ from cluster.opening import (
     make_goal,
     open_ledger,
 )
-from cluster.plan import Plan, make_plan
-from cluster.schedule import Commit, Drop, Instruction, Schedule, Solve
-from cluster.scratch import tier_file
-from cluster.session import Workers, check_address, ray_session, threads
-from cluster.table.health import drop_files
-from cluster.table.ledger import Ledger, commit, compact, solver_version, table_directory
-from cluster.table.lines import TIERS, Done, FileEntry
-from cluster.table.storage import Folder, attempt
-from cluster.table.write import FileReceipt, entry_seconds, key_range
-from cluster.worker import Receipt, Task, peak_memory
-from solver import load_tiered_game
-from solver.board import Board
-from solver.tiered import TieredGame
+from luckbase.cluster.plan import Plan, make_plan
+from luckbase.cluster.schedule import Commit, Drop, Instruction, Schedule, Solve
+from luckbase.cluster.scratch import tier_file
+from luckbase.cluster.session import Workers, check_address, ray_session, threads
+from luckbase.cluster.table.health import drop_files
+from luckbase.cluster.table.ledger import Ledger, commit, compact, solver_version, table_directory
+from luckbase.cluster.table.lines import TIERS, Done, FileEntry
+from luckbase.cluster.table.storage import Folder, attempt
+from luckbase.cluster.table.write import FileReceipt, entry_seconds, key_range
+from luckbase.cluster.worker import Receipt, Task, peak_memory
+from luckbase.solver import load_tiered_game
+from luckbase.solver.board import Board
+from luckbase.solver.tiered import TieredGame
 
 MEMORY_SHARE = 0.7
 """Of the machine's free memory, what shards in flight may use unless told otherwise."""

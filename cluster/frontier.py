@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solver.explore import INNER, Explorer
-from solver.game import Game, Ints
-from solver.keys import Keys, pack_all, unpack_all
+from luckbase.solver.explore import INNER, Explorer
+from luckbase.solver.game import Game, Ints
+from luckbase.solver.keys import Keys, pack_all, unpack_all
 
 FRONTIER_STATES = 20_000
 """At this many states a frontier is deep enough, however few shards they make."""

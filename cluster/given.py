@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster.above import known_below
-from cluster.merge import PayoffTable
-from cluster.table.keyed import GIVEN, KeyPart
-from cluster.table.table import open_table
-from solver.backup import expand
-from solver.game import DECISION, Game, Ints
-from solver.keys import unpack_all
-from solver.walk import KNOWN
+from luckbase.cluster.above import known_below
+from luckbase.cluster.merge import PayoffTable
+from luckbase.cluster.table.keyed import GIVEN, KeyPart
+from luckbase.cluster.table.table import open_table
+from luckbase.solver.backup import expand
+from luckbase.solver.game import DECISION, Game, Ints
+from luckbase.solver.keys import unpack_all
+from luckbase.solver.walk import KNOWN
 
 
 def known_payoffs(

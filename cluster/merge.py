@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cluster.table.storage import Storage
-from solver.errors import CorruptTableError, DisagreementError
-from solver.game import Floats, Game, Ints
-from solver.keys import Keys, unpack_all
+from luckbase.cluster.table.storage import Storage
+from luckbase.solver.errors import CorruptTableError, DisagreementError
+from luckbase.solver.game import Floats, Game, Ints
+from luckbase.solver.keys import Keys, unpack_all
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from cluster.plan import Plan
-from cluster.table.health import (
+from luckbase.cluster.plan import Plan
+from luckbase.cluster.table.health import (
     check_bytes,
     damaged_files,
     drop_files,
     sweep,
 )
-from cluster.table.ledger import (
+from luckbase.cluster.table.ledger import (
     Ledger,
     compact,
     new_head,
@@ -28,10 +28,10 @@ from cluster.table.ledger import (
     read_ledger,
     write_head,
 )
-from cluster.table.lines import Goal, Roots
-from cluster.table.storage import Folder
-from solver.board import read_board
-from solver.errors import (
+from luckbase.cluster.table.lines import Goal, Roots
+from luckbase.cluster.table.storage import Folder
+from luckbase.solver.board import read_board
+from luckbase.solver.errors import (
     CorruptTableError,
     DiskLimitError,
     ForeignTableError,
@@ -42,8 +42,8 @@ from solver.errors import (
     RequestError,
     TableError,
 )
-from solver.game import Game
-from solver.identity import rules_form, rules_identity
+from luckbase.solver.game import Game
+from luckbase.solver.identity import rules_form, rules_identity
 
 DISK_RESERVE = 1 << 30
 """Bytes that are left free on the disk."""

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from cluster.schedule import Commit, Drop, Schedule, Shard
-from cluster.table.write import part_name, row_group_rows
-from solver.tiered import TieredGame
+from luckbase.cluster.schedule import Commit, Drop, Schedule, Shard
+from luckbase.cluster.table.write import part_name, row_group_rows
+from luckbase.solver.tiered import TieredGame
 
 WRITE_NS = 82.0
 """Nanoseconds a state to encode, compress, flush and read back, one core."""

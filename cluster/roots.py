@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from cluster.table.lines import Using
-from cluster.table.table import open_table
-from solver.errors import OptionError
-from solver.explore import Explorer
-from solver.game import Game, Ints
-from solver.graph import Graph
-from solver.identity import rules_identity
-from solver.keys import Keys, pack_all
+from luckbase.cluster.table.lines import Using
+from luckbase.cluster.table.table import open_table
+from luckbase.solver.errors import OptionError
+from luckbase.solver.explore import Explorer
+from luckbase.solver.game import Game, Ints
+from luckbase.solver.graph import Graph
+from luckbase.solver.identity import rules_identity
+from luckbase.solver.keys import Keys, pack_all
 
 
 def warm_up(game: Game) -> None:

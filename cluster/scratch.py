@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from cluster.table.storage import attempt
-from solver.game import Floats
-from solver.tiered import TieredGame
+from luckbase.cluster.table.storage import attempt
+from luckbase.solver.game import Floats
+from luckbase.solver.tiered import TieredGame
 
 
 def tier_file(run: Path, game: TieredGame[Any], tier: Any) -> Path:

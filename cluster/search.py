@@ -26,28 +26,28 @@ from pathlib import Path
 
 import numpy as np
 
-from cluster.cut import solve_cut
-from cluster.driver import Progress, file_entry
-from cluster.frontier import find_frontier, shares
-from cluster.given import known_payoffs
-from cluster.merge import PayoffTable, merge, read_shard, shard_name, write_shard
-from cluster.opening import complete_ledger, is_new, lock, make_goal, open_ledger
-from cluster.plan import IN_PROCESS_SECONDS
-from cluster.roots import root_keys, using_table, warm_up
-from cluster.session import Workers, check_address, ray_session, threads
-from cluster.table.health import drop_files
-from cluster.table.keyed import SOLVED, KeyPart
-from cluster.table.ledger import Ledger, commit, compact, table_directory
-from cluster.table.lines import SEARCH, Done, Goal, Roots, ShardEntry
-from cluster.table.storage import Folder
-from cluster.table.write import made_by, search_name, search_part, write_states
-from cluster.worker import Known, SubtreesReceipt, SubtreesTask, peak_memory, solved_rows
-from solver import load_game
-from solver.board import Board
-from solver.errors import OptionError
-from solver.game import Game, Ints
-from solver.graph import Graph
-from solver.keys import Keys, unpack_all
+from luckbase.cluster.cut import solve_cut
+from luckbase.cluster.driver import Progress, file_entry
+from luckbase.cluster.frontier import find_frontier, shares
+from luckbase.cluster.given import known_payoffs
+from luckbase.cluster.merge import PayoffTable, merge, read_shard, shard_name, write_shard
+from luckbase.cluster.opening import complete_ledger, is_new, lock, make_goal, open_ledger
+from luckbase.cluster.plan import IN_PROCESS_SECONDS
+from luckbase.cluster.roots import root_keys, using_table, warm_up
+from luckbase.cluster.session import Workers, check_address, ray_session, threads
+from luckbase.cluster.table.health import drop_files
+from luckbase.cluster.table.keyed import SOLVED, KeyPart
+from luckbase.cluster.table.ledger import Ledger, commit, compact, table_directory
+from luckbase.cluster.table.lines import SEARCH, Done, Goal, Roots, ShardEntry
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.write import made_by, search_name, search_part, write_states
+from luckbase.cluster.worker import Known, SubtreesReceipt, SubtreesTask, peak_memory, solved_rows
+from luckbase.solver import load_game
+from luckbase.solver.board import Board
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game import Game, Ints
+from luckbase.solver.graph import Graph
+from luckbase.solver.keys import Keys, unpack_all
 
 SHARDS_A_WORKER = 4
 FLOAT64_ERROR = 1e-12

@@ -22,8 +22,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from cluster.worker import SubtreesTask, Task, work
-from solver.errors import OptionError, WorkerError
+from luckbase.cluster.worker import SubtreesTask, Task, work
+from luckbase.solver.errors import OptionError, WorkerError
 
 OBJECT_STORE_BYTES = 100 << 20
 RETRIES = 3

@@ -18,17 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from cluster.table.health import check_bytes
-from cluster.table.ledger import read_ledger
-from cluster.table.lines import FileEntry
-from cluster.table.part import Part
-from cluster.table.sealed import SealedFile
-from cluster.table.storage import Folder
-from cluster.table.table import Table
-from cluster.table.tiers import TierPart
-from cluster.table.write import key_range, part_name, row_group_rows
-from solver import load_tiered_game
-from solver.game import Ints
+from luckbase.cluster.table.health import check_bytes
+from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.part import Part
+from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.table import Table
+from luckbase.cluster.table.tiers import TierPart
+from luckbase.cluster.table.write import key_range, part_name, row_group_rows
+from luckbase.solver import load_tiered_game
+from luckbase.solver.game import Ints
 
 TOLERANCE = 1e-6
 """A residual above this is a fault; stored payoffs are good to 3e-8."""

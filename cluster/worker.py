@@ -25,21 +25,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster import scratch
-from cluster.merge import PayoffTable, read_shard, write_shard
-from cluster.table.lines import FileEntry
-from cluster.table.sealed import SealedFile
-from cluster.table.storage import Folder
-from cluster.table.write import FileReceipt, payoff_columns, write_tier
-from solver import load_game, load_tiered_game
-from solver.board import Board
-from solver.decisions import Decisions
-from solver.game import Floats
-from solver.keys import Keys, unpack_all
-from solver.tiered import TieredGame
+from luckbase.cluster import scratch
+from luckbase.cluster.merge import PayoffTable, read_shard, write_shard
+from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.write import FileReceipt, payoff_columns, write_tier
+from luckbase.solver import load_game, load_tiered_game
+from luckbase.solver.board import Board
+from luckbase.solver.decisions import Decisions
+from luckbase.solver.game import Floats
+from luckbase.solver.keys import Keys, unpack_all
+from luckbase.solver.tiered import TieredGame
 
 if TYPE_CHECKING:
-    from solver.graph import Graph
+    from luckbase.solver.graph import Graph
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def solve_subtrees(task: SubtreesTask, stop: Callable[[], bool] = lambda: False)
 
 def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
     """The states from number `start` on that a graph has solved itself and that are not over."""
-    from solver.walk import MIXED, UNDECIDED
+    from luckbase.solver.walk import MIXED, UNDECIDED
 
     best = graph.best[start:]
     at = start + np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))
@@ -236,7 +236,7 @@ def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
 
 def _graph_of(task: SubtreesTask, stop: Callable[[], bool]) -> tuple[Graph, set[str]]:
     """This worker's graph of the search, and what it has taken in."""
-    from solver.graph import Graph  # compiles the search, which a full table does not need
+    from luckbase.solver.graph import Graph  # compiles the search, which a full table does not need
 
     held = getattr(_own, "graph", None)
     if held is None or held[0] != task.search:

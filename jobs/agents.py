@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from solver.errors import OptionError
+from luckbase.solver.errors import OptionError
 
 if TYPE_CHECKING:
-    from solver.chain import Decider
-    from solver.game import Agent, Game
-    from solver.policy import Policy
+    from luckbase.solver.chain import Decider
+    from luckbase.solver.game import Agent, Game
+    from luckbase.solver.policy import Policy
 
 Agents = Annotated[
     str,
@@ -56,7 +56,7 @@ def opponents(
 ) -> list[tuple[str, Decider | None]]:
     """``--against A[,B…]``, one for all opponents of one player or one for each: their names, and
     what decides for them, None for `optimal`."""
-    from solver.policy import BEST_RESPONSE, OPTIMAL, RANDOM, Policy, asking, random_player
+    from luckbase.solver.policy import BEST_RESPONSE, OPTIMAL, RANDOM, Policy, asking, random_player
 
     option, others = "--against", game.players - 1
     if not others and text is not None:
@@ -87,11 +87,11 @@ def opponents(
 
 def _found(game: Game, name: str, open_tables: ExitStack, option: str) -> str | Agent | Policy:
     """An agent: a table's in a directory, the game's own, or the name of one that needs none."""
-    from solver.policy import BEST_RESPONSE, OPTIMAL, RANDOM, named_agent
+    from luckbase.solver.policy import BEST_RESPONSE, OPTIMAL, RANDOM, named_agent
 
     if "/" in name and Path(name).is_dir():
-        from cluster.table.table import open_table, policy_of
-        from solver.identity import rules_identity
+        from luckbase.cluster.table.table import open_table, policy_of
+        from luckbase.solver.identity import rules_identity
 
         table = open_tables.enter_context(open_table(name))
         if table.ledger.head.identity not in map(rules_identity, (game, game.plain())):

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jobs import (
+from luckbase.jobs import (
     bench,
     chart,
     compiling,
@@ -35,7 +35,7 @@ from jobs import (
     stopping,
     verify,
 )
-from solver.errors import LuckbaseError
+from luckbase.solver.errors import LuckbaseError
 
 app = typer.Typer(
     name="luckbase",

@@ -25,11 +25,11 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from cluster.table.storage import attempt
-from cluster.table.table import Table
-from cluster.table.write import payoff_columns
-from solver.errors import OptionError, StateError
-from solver.game import Floats, Game, Ints
+from luckbase.cluster.table.storage import attempt
+from luckbase.cluster.table.table import Table
+from luckbase.cluster.table.write import payoff_columns
+from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.game import Floats, Game, Ints
 
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
            ".parquet": "parquet"}  # fmt: skip

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jobs import options, render
+from luckbase.jobs import options, render
 
 if TYPE_CHECKING:
-    from cluster.search import Searched
-    from solver.board import Board
+    from luckbase.cluster.search import Searched
+    from luckbase.solver.board import Board
 
 Search = tuple[list[str] | None, str, int | None, str | None, int | None]
 """--from, --depth, --max-depth, --using, --max-states."""
@@ -27,9 +27,9 @@ def solve_below(
     as_json: bool,
 ) -> None:
     """Solve what lies below the states of --from, or the start; print the table's directory."""
-    import cluster
-    from solver import load_game
-    from solver.errors import OptionError
+    from luckbase import cluster
+    from luckbase.solver import load_game
+    from luckbase.solver.errors import OptionError
 
     start, depth, max_depth, using, max_states = search
     if depth != "auto" and not (depth.isascii() and depth.isdigit() and len(depth) < 6):
@@ -60,7 +60,7 @@ def solve_below(
 def _table_used(name: str, board: Board, results: Path) -> Path:
     """The table that ``--using`` names: a directory, or the board file that is solved, whose table
     is the one with the same rules."""
-    from cluster.table.find import table_of
+    from luckbase.cluster.table.find import table_of
 
     source = board.source
     if (
@@ -76,7 +76,7 @@ def _table_used(name: str, board: Board, results: Path) -> Path:
 
 def as_values(solved: Searched) -> dict[str, Any]:
     """The report as JSON values."""
-    from cluster.table.table import open_table
+    from luckbase.cluster.table.table import open_table
 
     ledger = solved.ledger
     with open_table(solved.table, named_by_board=True) as opened:

@@ -27,15 +27,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobs import render
-from jobs.bench_ledger import ledger_suite
-from jobs.bench_search import search_suite
-from jobs.folder import read_results
-from jobs.timing import best_of
+from luckbase.jobs import render
+from luckbase.jobs.bench_ledger import ledger_suite
+from luckbase.jobs.bench_search import search_suite
+from luckbase.jobs.folder import read_results
+from luckbase.jobs.timing import best_of
 
 if TYPE_CHECKING:
-    from solver.game import Floats, Ints
-    from solver.tiered import TieredGame
+    from luckbase.solver.game import Floats, Ints
+    from luckbase.solver.tiered import TieredGame
 
 SUITES = ("kernel", "solve", "store", "probe", "search", "ledger")
 
@@ -56,8 +56,8 @@ def bench(
     ] = None,
 ) -> None:
     """Time the kernel, whole solves, the store and the probe, side by side with peers."""
-    from solver.board import nearest
-    from solver.errors import OptionError
+    from luckbase.solver.board import nearest
+    from luckbase.solver.errors import OptionError
 
     for suite in suites or ():
         if suite not in SUITES:
@@ -72,7 +72,7 @@ def bench(
 
 
 def _game(board: Path, **settings: object) -> TieredGame[Any]:
-    import solver
+    from luckbase import solver
 
     return solver.load_tiered_game(solver.load_board(board, **settings))
 
@@ -121,7 +121,7 @@ def _rules_seconds(game: TieredGame[Any], tier: Any) -> float:
     """Seconds a state of one step of the rules over random children (compiled, any game)."""
     import numpy as np
 
-    from solver.backup import evaluate, expand
+    from luckbase.solver.backup import evaluate, expand
 
     rows = np.random.default_rng(0).integers(0, game.rows(tier), 100_000)
     states = game.states_at(tier, rows)
@@ -133,7 +133,7 @@ def _solve(board: Path, results: Path) -> None:
     rows = []
     for unit, frontier in ((500, 2), (500, 3), (250, 2)):
         command = [
-            sys.executable, "-m", "jobs", "solve", str(board), "--json", "--force",
+            sys.executable, "-m", "luckbase", "solve", str(board), "--json", "--force",
             "--results", str(results), "--set", f"score_unit={unit}",
             "--set", f"frontier={frontier}",
         ]  # fmt: skip
@@ -205,7 +205,7 @@ def _store(board: Path, results: Path) -> None:
 def _encoded(name: str, table: Any, how: dict[str, Any], folder: Path) -> tuple[str, ...]:
     import pyarrow.parquet as pq
 
-    from cluster.table.write import ROW_GROUP
+    from luckbase.cluster.table.write import ROW_GROUP
 
     path = folder / "bench.parquet"
     folder.mkdir(parents=True, exist_ok=True)
@@ -220,9 +220,8 @@ def _encoded(name: str, table: Any, how: dict[str, Any], folder: Path) -> tuple[
 def _probe(board: Path, results: Path) -> None:
     import numpy as np
 
-    import cluster
-    import solver
-    from solver.tiered import TieredGame
+    from luckbase import cluster, solver
+    from luckbase.solver.tiered import TieredGame
 
     solved = cluster.solve(solver.load_board(board, score_unit=500, frontier=2), results=results)
     rng = np.random.default_rng(0)

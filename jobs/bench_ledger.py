@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from jobs import render
+from luckbase.jobs import render
 
 FILES = 10_000
 REWRITES = 5
@@ -18,9 +18,9 @@ REWRITES = 5
 
 def ledger_suite(board: Path, results: Path) -> None:
     """Print the table: all commits one by one, then opening, sizes looked at, the peer's commit."""
-    import solver
-    from cluster.table.health import damaged_files
-    from cluster.table.ledger import (
+    from luckbase import solver
+    from luckbase.cluster.table.health import damaged_files
+    from luckbase.cluster.table.ledger import (
         Ledger,
         commit,
         compact,
@@ -28,7 +28,7 @@ def ledger_suite(board: Path, results: Path) -> None:
         read_ledger,
         write_head,
     )
-    from cluster.table.storage import Folder
+    from luckbase.cluster.table.storage import Folder
 
     where = results / "ledger"
     storage = Folder(where)
@@ -72,7 +72,7 @@ def _timed(work: Any) -> tuple[float, Any]:
 
 
 def _entry(i: int) -> Any:
-    from cluster.table.lines import FileEntry
+    from luckbase.cluster.table.lines import FileEntry
 
     seconds = {"solve": 0.1, "write": 0.1}
     return FileEntry(

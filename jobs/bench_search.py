@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from jobs import render
+from luckbase.jobs import render
 
 QUESTIONS = (
     ("the seed's, five spins", 250, "next", {"scores": "0,2000,3500", "earned": "0,3,2"}),
@@ -20,8 +20,7 @@ QUESTIONS = (
 
 def search_suite(board: Path, results: Path) -> None:
     """Print both tables."""
-    import cluster
-    import solver
+    from luckbase import cluster, solver
 
     rows = []
     for i, (title, unit, tied, words) in enumerate(QUESTIONS):
@@ -52,7 +51,7 @@ def search_suite(board: Path, results: Path) -> None:
 
 
 def _workers(board: Path, results: Path) -> None:
-    import solver
+    from luckbase import solver
 
     title, unit, tied, words = QUESTIONS[0]
     game = solver.load_game(solver.load_board(board, score_unit=unit, tied_pass=tied))
@@ -75,7 +74,7 @@ def _workers(board: Path, results: Path) -> None:
 
 
 def _search(game: Any, root: Any, results: Path, workers: int, depth: int) -> Any:
-    import cluster
+    from luckbase import cluster
 
     return cluster.solve_below(
         game.board, root, results=results, workers=workers, depth=depth, force=True
@@ -86,7 +85,7 @@ def table_states(path: Path) -> Any:
     """Up to 50,000 states of a table, drawn evenly."""
     import numpy as np
 
-    import cluster
+    from luckbase import cluster
 
     with cluster.open_table(path) as table:
         return np.concatenate(list(table.draw(50_000, 0)))
@@ -94,7 +93,7 @@ def table_states(path: Path) -> Any:
 
 def _rules_seconds(game: Any, states: Any) -> float:
     """Seconds that the rules take to expand a state."""
-    from jobs.timing import best_of
-    from solver.backup import expand
+    from luckbase.jobs.timing import best_of
+    from luckbase.solver.backup import expand
 
     return best_of(3, lambda: expand(game, states)) / len(states)

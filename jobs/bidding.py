@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs import render
-from jobs.worth import Worth
-from solver.backup import Edges, joint
-from solver.game import Floats, Game, Ints
+from luckbase.jobs import render
+from luckbase.jobs.worth import Worth
+from luckbase.solver.backup import Edges, joint
+from luckbase.solver.game import Floats, Game, Ints
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Meeting:
 
 def meeting(game: Game, state: Ints, edges: Edges, worth: Worth) -> Meeting:
     """The matrix game of a state (fields,) in which both choose at once, and of its edges."""
-    from solver import matrix_game
+    from luckbase.solver import matrix_game
 
     q = worth.of(edges)
     one = joint(q.actions, q.values)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobs import options, render
-from jobs.pictures import SUFFIXES, draw
+from luckbase.jobs import options, render
+from luckbase.jobs.pictures import SUFFIXES, draw
 
 if TYPE_CHECKING:
-    from cluster.table.table import Table
-    from solver.charting import Heatmap, Kind, Listing
+    from luckbase.cluster.table.table import Table
+    from luckbase.solver.charting import Heatmap, Kind, Listing
 
 
 def chart(
@@ -49,7 +49,7 @@ def chart(
     """Print or draw what a full table says at a glance: where to roll and hold, the chance to win.
 
     A game has its charts by name, lists and pictures; a --what that is none of them says which."""
-    from solver.charting import Heatmap, Wanted
+    from luckbase.solver.charting import Heatmap, Wanted
 
     _has_charts(table, settings)
     with options.open_found(table, results, settings, strict) as opened:
@@ -77,9 +77,9 @@ def chart(
 def _has_charts(name: str, settings: list[str] | None) -> None:
     """Raises OptionError for a board file of a game that has no charts, solved or not."""
     if Path(name).is_file():
-        from solver import load_game
-        from solver.board import read_board
-        from solver.errors import OptionError
+        from luckbase.solver import load_game
+        from luckbase.solver.board import read_board
+        from luckbase.solver.errors import OptionError
 
         game = load_game(read_board(Path(name), options.read_settings(settings)))
         if not game.charts():
@@ -89,9 +89,9 @@ def _has_charts(name: str, settings: list[str] | None) -> None:
 def _check_full(opened: Table) -> None:
     """Raises OptionError where the table has no full table in it or its game no charts,
     MissingTableError for one that is not complete."""
-    from cluster.table.find import command
-    from cluster.table.table import furthest
-    from solver.errors import MissingTableError, OptionError
+    from luckbase.cluster.table.find import command
+    from luckbase.cluster.table.table import furthest
+    from luckbase.solver.errors import MissingTableError, OptionError
 
     game, ledger = opened.game.board.game, opened.ledger
     if not opened.game.charts():
@@ -113,7 +113,7 @@ def _check_full(opened: Table) -> None:
 
 
 def _choose(kinds: Sequence[Kind], game: str, what: str | None) -> Kind:
-    from solver.errors import OptionError
+    from luckbase.solver.errors import OptionError
 
     for kind in kinds:
         if what in (None, kind.name):
@@ -124,7 +124,7 @@ def _choose(kinds: Sequence[Kind], game: str, what: str | None) -> Kind:
 
 def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
     """How the chart is to be written: .txt, .csv or a picture's ending."""
-    from solver.errors import OptionError
+    from luckbase.solver.errors import OptionError
 
     suffix = Path(out).suffix.lower()
     if out == "-":

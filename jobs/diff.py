@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from jobs import options, render
+from luckbase.jobs import options, render
 
 
 def diff(
@@ -37,7 +37,7 @@ def diff(
     as_json: options.Json = False,
 ) -> int:
     """Compare the states that two tables have in common (exit code 1 if they differ)."""
-    from cluster.compare import compare
+    from luckbase.cluster.compare import compare
 
     both = settings or []
     chosen = [both if not Path(name).is_dir() else [] for name in (one, other)]

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobs import agents as names_of
-from jobs import options, render
+from luckbase.jobs import agents as names_of
+from luckbase.jobs import options, render
 
 if TYPE_CHECKING:
-    from solver.game import Floats, Game, Ints
-    from solver.policy import Moves
+    from luckbase.solver.game import Floats, Game, Ints
+    from luckbase.solver.policy import Moves
 
 
 FLOAT64_ERROR = 1e-12
@@ -55,11 +55,11 @@ def evaluate(
     """The exact payoff of a profile of agents: by name, optimal, best-response, random, a table's.
 
     Starts from the game's start, or from --from."""
-    from cluster.table.answer import origin_of
-    from solver import load_game
-    from solver.board import read_board
-    from solver.graph import Graph
-    from solver.policy import BEST_RESPONSE, costly_moves, evaluate_profile
+    from luckbase.cluster.table.answer import origin_of
+    from luckbase.solver import load_game
+    from luckbase.solver.board import read_board
+    from luckbase.solver.graph import Graph
+    from luckbase.solver.policy import BEST_RESPONSE, costly_moves, evaluate_profile
 
     game = load_game(read_board(Path(board), options.read_settings(settings)))
     root = options.read_start(game, [*(start or []), *(more or [])])
@@ -122,7 +122,7 @@ def gain_of(best: float, own: float, error: float) -> float:
 
 def _quick(game: Game, agents: str, facts: bool) -> dict[str, Any] | None:
     """The answer by the game's own way, where it has one."""
-    from solver.errors import OptionError
+    from luckbase.solver.errors import OptionError
 
     names = names_of.split(agents)
     names = names * game.players if len(names) == 1 else names
@@ -142,9 +142,9 @@ def _quick(game: Game, agents: str, facts: bool) -> dict[str, Any] | None:
 
 def _matrix(game: Game, names: list[str], root: Ints | None, as_json: bool) -> None:
     """Each agent as player 1 (rows) against each as player 2 (columns)."""
-    from cluster.table.answer import origin_of
-    from solver.errors import OptionError
-    from solver.policy import evaluate_profile
+    from luckbase.cluster.table.answer import origin_of
+    from luckbase.solver.errors import OptionError
+    from luckbase.solver.policy import evaluate_profile
 
     if game.players != 2:
         raise OptionError(f"--matrix: for games of two, and {game.board.game} has {game.players}")
@@ -167,8 +167,8 @@ def _matrix(game: Game, names: list[str], root: Ints | None, as_json: bool) -> N
 
 
 def _fraction(game: Game, name: str, root: Ints) -> dict[str, str]:
-    from solver.errors import OptionError
-    from solver.policy import BEST_RESPONSE, OPTIMAL, Policy, named_agent
+    from luckbase.solver.errors import OptionError
+    from luckbase.solver.policy import BEST_RESPONSE, OPTIMAL, Policy, named_agent
 
     own = game.start()
     if own is None or (own != root).any():
@@ -184,7 +184,7 @@ def _print(
     states: int | None,
     costly: Moves | None,
 ) -> None:
-    from cluster.table.answer import origin_of
+    from luckbase.cluster.table.answer import origin_of
 
     heads = ["player", "agent", game.payoff_name] + ["could gain"] * ("gain" in said)
     rows = []

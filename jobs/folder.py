@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from solver.errors import OptionError
+from luckbase.solver.errors import OptionError
 
 
 def read_results(text: str | Path) -> Path:

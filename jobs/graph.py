@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobs import agents as names_of
-from jobs import options, render
+from luckbase.jobs import agents as names_of
+from luckbase.jobs import options, render
 
 if TYPE_CHECKING:
     import graphviz
 
-    from solver.diagram import Diagram, Node
-    from solver.game import Game
+    from luckbase.solver.diagram import Diagram, Node
+    from luckbase.solver.game import Game
 
 LABELS = ("none", "actions", "counts", "chances")
 PICTURES = (".svg", ".png", ".pdf")
@@ -52,12 +52,12 @@ def graph(
     A position has the chance that a play comes to it and its payoffs."""
     import numpy as np
 
-    from solver import load_game
-    from solver.board import read_board
-    from solver.chain import explore_profile
-    from solver.diagram import draw
-    from solver.errors import OptionError
-    from solver.policy import chain_graph, deciders_of
+    from luckbase.solver import load_game
+    from luckbase.solver.board import read_board
+    from luckbase.solver.chain import explore_profile
+    from luckbase.solver.diagram import draw
+    from luckbase.solver.errors import OptionError
+    from luckbase.solver.policy import chain_graph, deciders_of
 
     if labels not in LABELS:
         raise OptionError(f"--labels: '{labels}' is none of {', '.join(LABELS)}")
@@ -134,7 +134,7 @@ def _node_text(node: Node) -> str:
 def _write(picture: graphviz.Digraph, out: str, suffix: str) -> None:
     import graphviz
 
-    from solver.errors import OptionError
+    from luckbase.solver.errors import OptionError
 
     if out == "-":
         print(picture.source, end="")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobs import render
-from jobs.folder import read_results
-from solver.errors import OptionError, StateError
+from luckbase.jobs import render
+from luckbase.jobs.folder import read_results
+from luckbase.solver.errors import OptionError, StateError
 
 if TYPE_CHECKING:
-    from cluster.table.find import Found
-    from cluster.table.table import Table
-    from solver.game import Game, Ints
+    from luckbase.cluster.table.find import Found
+    from luckbase.cluster.table.table import Table
+    from luckbase.solver.game import Game, Ints
 
 Settings = Annotated[
     list[str] | None,
@@ -109,7 +109,7 @@ def read_roots(game: Game, start: list[str] | None) -> Ints | None:
     if not start:
         return None
     if len(start) == 1 and "=" not in start[0]:
-        from jobs.batch import read_rows, state_columns
+        from luckbase.jobs.batch import read_rows, state_columns
 
         return game.canonical_states(state_columns(game, read_rows(start[0])[1]))
     return game.parse(read_fields(start)).reshape(1, -1)
@@ -131,7 +131,7 @@ def read_start(game: Game, start: list[str] | None) -> Ints:
 
 def find_table(name: str, results: Path, settings: list[str] | None) -> Found:
     """The table that a person means (`cluster.table.find`), with ``--set`` as it was typed."""
-    from cluster.table.find import find_table as find
+    from luckbase.cluster.table.find import find_table as find
 
     return find(name, results, read_settings(settings))
 
@@ -141,8 +141,8 @@ def open_found(name: str, results: Path, settings: list[str] | None, strict: boo
 
     Raises StaleTableError instead where `strict`.
     """
-    from cluster.table.table import open_table
-    from solver.errors import StaleTableError
+    from luckbase.cluster.table.table import open_table
+    from luckbase.solver.errors import StaleTableError
 
     found = find_table(name, results, settings)
     opened = open_table(found.path, named_by_board=found.by_board)

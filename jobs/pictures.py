@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from solver.charting import Heatmap
+    from luckbase.solver.charting import Heatmap
 
 SUFFIXES = (".png", ".svg", ".pdf")
 WIDE, HIGH, DPI = 7.5, 7.1, 125

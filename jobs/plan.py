@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jobs import options, render
+from luckbase.jobs import options, render
 
 
 def plan(
@@ -24,13 +24,13 @@ def plan(
     as_json: options.Json = False,
 ) -> None:
     """Print tiers, states, bytes on disk, peak memory and time; refuse what will not fit."""
-    from cluster.driver import MEMORY_SHARE
-    from cluster.opening import check_room, free_memory
-    from cluster.plan import make_plan
-    from cluster.table.ledger import table_directory
-    from cluster.table.storage import Folder
-    from solver import load_tiered_game
-    from solver.board import read_board
+    from luckbase.cluster.driver import MEMORY_SHARE
+    from luckbase.cluster.opening import check_room, free_memory
+    from luckbase.cluster.plan import make_plan
+    from luckbase.cluster.table.ledger import table_directory
+    from luckbase.cluster.table.storage import Folder
+    from luckbase.solver import load_tiered_game
+    from luckbase.solver.board import read_board
 
     allowed = options.read_memory(memory)
     game = load_tiered_game(read_board(board, options.read_settings(settings)))

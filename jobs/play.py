@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobs import agents as names_of
-from jobs import options, render
+from luckbase.jobs import agents as names_of
+from luckbase.jobs import options, render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jobs.playing import Decision, Draw, Play, Seat
-    from solver.game import Floats, Game
+    from luckbase.jobs.playing import Decision, Draw, Play, Seat
+    from luckbase.solver.game import Floats, Game
 
 
 def play(
@@ -58,11 +58,11 @@ def play(
     quits. Where both choose at once, fields are as you see them: mine is yours."""
     import numpy as np
 
-    from jobs.playing import Play, Seat
-    from jobs.worth import find_worth
-    from solver import load_game
-    from solver.board import read_board
-    from solver.errors import OptionError, StateError
+    from luckbase.jobs.playing import Play, Seat
+    from luckbase.jobs.worth import find_worth
+    from luckbase.solver import load_game
+    from luckbase.solver.board import read_board
+    from luckbase.solver.errors import OptionError, StateError
 
     game = load_game(read_board(Path(board), options.read_settings(settings))).detailed()
     if seat > game.players:
@@ -131,7 +131,7 @@ def _draw(seed: int) -> Draw:
 
 def _converse(played: Play) -> None:
     """Lines to stdout, answers from stdin, a line each; what is piped in is written out too."""
-    from jobs.playing import Question
+    from luckbase.jobs.playing import Question
 
     talk, answer = played.talk(), None
     if isinstance(sys.stdin, io.TextIOWrapper):
@@ -154,7 +154,7 @@ def _converse(played: Play) -> None:
 
 def _report(decisions: list[Decision]) -> None:
     """What each decision cost, and all of them."""
-    from jobs.bidding import small
+    from luckbase.jobs.bidding import small
 
     count = f"{len(decisions)} decision{'s' * (len(decisions) != 1)}"
     total = sum(decision.cost for decision in decisions)

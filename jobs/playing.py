@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from jobs import render
-from jobs.bidding import meeting, small
-from jobs.worth import Worth
-from solver.backup import ActionValues, Edges, choose, expand
-from solver.chain import Decider
-from solver.game import DECISION, JOINT, SIMULTANEOUS, TERMINAL, Floats, Game, Ints
+from luckbase.jobs import render
+from luckbase.jobs.bidding import meeting, small
+from luckbase.jobs.worth import Worth
+from luckbase.solver.backup import ActionValues, Edges, choose, expand
+from luckbase.solver.chain import Decider
+from luckbase.solver.game import DECISION, JOINT, SIMULTANEOUS, TERMINAL, Floats, Game, Ints
 
 Draw = Callable[[Floats], int]
 """draw(chances) -> the index of what happens."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobs import options, render
+from luckbase.jobs import options, render
 
 if TYPE_CHECKING:
-    from cluster.table.answer import Answer
+    from luckbase.cluster.table.answer import Answer
 
 
 def query(
@@ -43,13 +43,13 @@ def query(
     """Answer by state: the payoff of the state and of every action, best first.
 
     A state above the table's frontier is answered by a search down to it."""
-    from solver.errors import OptionError
+    from luckbase.solver.errors import OptionError
 
     if (batch is None) == (not fields):
         raise OptionError("query: give a state as FIELD=VALUE, or states with --batch FILE")
     with options.open_found(table, results, settings, strict) as opened:
         if batch is not None:
-            from jobs.batch import answer_batch
+            from luckbase.jobs.batch import answer_batch
 
             answer_batch(opened, batch, out, best)
             render.say(f"answered by {opened.origin}")

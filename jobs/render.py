@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jobs import fitting
+from luckbase.jobs import fitting
 
 if TYPE_CHECKING:
-    from cluster.driver import Progress
+    from luckbase.cluster.driver import Progress
 
 LINE_SECONDS = 5.0
 """Off a terminal, a line of progress as often as this."""
@@ -147,7 +147,7 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from jobs import compiling
+    from luckbase.jobs import compiling
 
     columns = (
         TextColumn("{task.description}"),
@@ -170,7 +170,7 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
 
 
 def _lines(label: str) -> Callable[[Progress], None]:
-    from jobs import compiling
+    from luckbase.jobs import compiling
 
     last, compiled = [time.monotonic()], [compiling.seconds()]
 
@@ -189,7 +189,7 @@ def _lines(label: str) -> Callable[[Progress], None]:
 
 def rows_progress(show: Callable[[Any], None]) -> Callable[[int, int], None]:
     """`show`, told of rows alone: (done, in all)."""
-    from cluster.driver import Progress
+    from luckbase.cluster.driver import Progress
 
     began = time.monotonic()
     return lambda done, total: show(Progress(0, 0, done, total, time.monotonic() - began))

@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
-from jobs import agents as names_of
-from jobs import options, render
+from luckbase.jobs import agents as names_of
+from luckbase.jobs import options, render
 
 SAME = 1e-9
 """Where every play pays the same, how far from it the exact payoff may be computed."""
@@ -38,13 +38,13 @@ def simulate(
     """Play N games of a profile of agents: mean payoffs with their standard errors.
 
     Starts from the game's start, or from --from; the same seed gives the same plays."""
-    from cluster.table.answer import origin_of
-    from solver import load_game
-    from solver.board import read_board
-    from solver.errors import OptionError, SearchLimitError
-    from solver.policy import deciders_of, evaluate_profile
-    from solver.simulate import simulate as play
-    from solver.simulate import simulate_on_the_way
+    from luckbase.cluster.table.answer import origin_of
+    from luckbase.solver import load_game
+    from luckbase.solver.board import read_board
+    from luckbase.solver.errors import OptionError, SearchLimitError
+    from luckbase.solver.policy import deciders_of, evaluate_profile
+    from luckbase.solver.simulate import simulate as play
+    from luckbase.solver.simulate import simulate_on_the_way
 
     game = load_game(read_board(Path(board), options.read_settings(settings)))
     root = options.read_start(game, [*(start or []), *(more or [])])

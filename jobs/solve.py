@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobs import options, render
+from luckbase.jobs import options, render
 
 if TYPE_CHECKING:
-    from cluster.driver import Solved
-    from cluster.table.answer import Answer
-    from solver.board import Board
-    from solver.game import Game
+    from luckbase.cluster.driver import Solved
+    from luckbase.cluster.table.answer import Answer
+    from luckbase.solver.board import Board
+    from luckbase.solver.game import Game
 
 MOST_SEARCHED = 1e9
 """States that a search without a word is begun for, by the game's own rough guess."""
@@ -59,9 +59,9 @@ def solve(
     With --from, or for a game that has no tiers: of all that lies below some states, by search.
     Prints the table's directory on stdout.
     """
-    from solver import load_game
-    from solver.board import read_board
-    from solver.errors import OptionError
+    from luckbase.solver import load_game
+    from luckbase.solver.board import read_board
+    from luckbase.solver.errors import OptionError
 
     names, start = options.split_from(boards, start)
     if not names:
@@ -72,7 +72,7 @@ def solve(
     for path, board in read:
         asked = search != (None, "auto", None, None, None)
         if asked or not _has_tiers(load_game(board)):
-            from jobs.below import solve_below
+            from luckbase.jobs.below import solve_below
 
             solve_below(board, search, results, workers, address, force, check, as_json)
         else:
@@ -86,8 +86,8 @@ def _has_tiers(game: Game) -> bool:
 
     Raises OptionError, the game's, where there are too many.
     """
-    from solver.errors import OptionError
-    from solver.tiered import TieredGame
+    from luckbase.solver.errors import OptionError
+    from luckbase.solver.tiered import TieredGame
 
     if not isinstance(game, TieredGame):
         return False
@@ -114,7 +114,7 @@ def _solve_one(
     check: bool,
     as_json: bool,
 ) -> None:
-    import cluster
+    from luckbase import cluster
 
     before = _older_solves(board, results)
     with render.progress(board.name) as on_progress:
@@ -139,11 +139,11 @@ def _solve_one(
 def _older_solves(board: Board, results: Path) -> list[str]:
     """What this board file has changed since it was solved last, as sentences; empty if nothing, or
     if there is a table of the board as it stands."""
-    from cluster.table.find import table_of, tables_of, what_changed, why_stale
-    from cluster.table.ledger import HEAD, read_ledger
-    from cluster.table.storage import Folder
-    from solver import load_game
-    from solver.errors import LuckbaseError
+    from luckbase.cluster.table.find import table_of, tables_of, what_changed, why_stale
+    from luckbase.cluster.table.ledger import HEAD, read_ledger
+    from luckbase.cluster.table.storage import Folder
+    from luckbase.solver import load_game
+    from luckbase.solver.errors import LuckbaseError
 
     try:
         if table_of(board, results) is not None:
@@ -164,7 +164,7 @@ def _older_solves(board: Board, results: Path) -> list[str]:
 
 
 def _as_json(solved: Solved) -> dict[str, Any]:
-    from cluster.table.table import open_table
+    from luckbase.cluster.table.table import open_table
 
     ledger = solved.ledger
     with open_table(solved.table, named_by_board=True) as opened:
@@ -237,7 +237,7 @@ def _summary(solved: Solved, path: Path, before: list[str]) -> None:
 def _opening_questions(solved: Solved, path: Path) -> None:
     import shlex
 
-    from cluster.table.table import open_table
+    from luckbase.cluster.table.table import open_table
 
     with open_table(solved.table, named_by_board=True) as opened:
         asked = [

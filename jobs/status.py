@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobs import options, render
+from luckbase.jobs import options, render
 
 if TYPE_CHECKING:
-    from cluster.table.lines import Goal
+    from luckbase.cluster.table.lines import Goal
 
 
 def status(
@@ -52,9 +52,9 @@ def _word(value: Any) -> str:
 def _chosen(names: list[str], results: Path, settings: list[str] | None) -> list[Path]:
     """The folders of what was named: of a board file all tables, with ``--set`` the one with
     these rules."""
-    from cluster.table.find import find_table, tables_in, tables_of
-    from solver.board import read_board
-    from solver.errors import MissingTableError, OptionError
+    from luckbase.cluster.table.find import find_table, tables_in, tables_of
+    from luckbase.solver.board import read_board
+    from luckbase.solver.errors import MissingTableError, OptionError
 
     if not names:
         return tables_in(results)
@@ -77,14 +77,14 @@ def _chosen(names: list[str], results: Path, settings: list[str] | None) -> list
 
 
 def _status_of(path: Path) -> dict[str, Any]:
-    from cluster.table.find import why_stale
-    from cluster.table.health import damaged_files
-    from cluster.table.ledger import read_ledger
-    from cluster.table.lines import TIERS
-    from cluster.table.storage import Folder
-    from cluster.table.table import furthest
-    from solver.errors import TableError
-    from solver.identity import changed_options
+    from luckbase.cluster.table.find import why_stale
+    from luckbase.cluster.table.health import damaged_files
+    from luckbase.cluster.table.ledger import read_ledger
+    from luckbase.cluster.table.lines import TIERS
+    from luckbase.cluster.table.storage import Folder
+    from luckbase.cluster.table.table import furthest
+    from luckbase.solver.errors import TableError
+    from luckbase.solver.identity import changed_options
 
     try:
         storage = Folder(path)
@@ -124,8 +124,8 @@ def _status_of(path: Path) -> dict[str, Any]:
 
 def _again(goal: Goal | None, game: str) -> str:
     """The command that solves what a goal asked for."""
-    from cluster.table.find import command
-    from solver.games import game_class
+    from luckbase.cluster.table.find import command
+    from luckbase.solver.games import game_class
 
     board, settings = _board_of(goal)
     said = command(f"{render.program()} solve", board, settings)

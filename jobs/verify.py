@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from jobs import options, render
+from luckbase.jobs import options, render
 
 SAMPLE = 10_000
 
@@ -29,8 +29,8 @@ def verify(
 
     A row's residual is the payoff recomputed from the rules, not the kernel, minus the stored one.
     """
-    from cluster.verify import TOLERANCE, check_files, check_residuals
-    from solver.errors import OptionError
+    from luckbase.cluster.verify import TOLERANCE, check_files, check_residuals
+    from luckbase.solver.errors import OptionError
 
     if every and sample is not None:
         raise OptionError("--sample and --all: give one of them")

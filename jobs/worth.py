@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from cluster.table.lines import SEARCH, TIERS
-from jobs import render
-from solver.backup import ActionValues, Edges, evaluate, expand, final_payoffs, payoffs_of
-from solver.errors import SearchLimitError, TableError
-from solver.game import Floats, Game, Ints
-from solver.tiered import TieredGame
+from luckbase.cluster.table.lines import SEARCH, TIERS
+from luckbase.jobs import render
+from luckbase.solver.backup import ActionValues, Edges, evaluate, expand, final_payoffs, payoffs_of
+from luckbase.solver.errors import SearchLimitError, TableError
+from luckbase.solver.game import Floats, Game, Ints
+from luckbase.solver.tiered import TieredGame
 
 MOST_ROWS = 20_000_000
 """Rows of all tiers that are solved in memory: seconds, and 8 bytes each."""
@@ -71,9 +71,9 @@ def find_worth(
 
 def _table(game: Game, root: Ints, results: Path, tables: ExitStack) -> Worth | None:
     """A complete table on disk of exactly this board, with all that lies below the root."""
-    from cluster.table.find import table_of
-    from cluster.table.part import worth
-    from cluster.table.table import open_table
+    from luckbase.cluster.table.find import table_of
+    from luckbase.cluster.table.part import worth
+    from luckbase.cluster.table.table import open_table
 
     try:
         path = table_of(game.board, results)
@@ -150,8 +150,8 @@ def _tiers(game: TieredGame[Any]) -> Worth:
 
 
 def _search(game: Game, file: str, root: Ints, max_states: int) -> Worth:
-    from solver.graph import Graph
-    from solver.keys import pack_all
+    from luckbase.solver.graph import Graph
+    from luckbase.solver.keys import pack_all
 
     tiered = game if isinstance(game, TieredGame) and _inside(game, root) else None
     below = "" if tiered else f" --from {render.fields(game.describe(root))}"

@@ -1,6 +1,6 @@
 """Rules and numerics: boards, games, backward induction. Knows nothing of Ray, Parquet, terminals.
 
-    >>> import solver
+    >>> from luckbase import solver
     >>> board = solver.load_board("boards/press-your-luck/1985-02.toml", score_unit=500)
     >>> game = solver.load_game(board)
 
@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from solver.board import Board
-    from solver.game import Game
-    from solver.tiered import TieredGame
+    from luckbase.solver.board import Board
+    from luckbase.solver.game import Game
+    from luckbase.solver.tiered import TieredGame
 
 __all__ = ["load_board", "load_game", "load_tiered_game", "source_hash"]
 
@@ -40,7 +40,7 @@ def load_board(path: str | os.PathLike[str], **settings: object) -> Board:
 
     Raises BoardError or OptionError, each one sentence.
     """
-    from solver.board import read_board  # pydantic takes a while to import
+    from luckbase.solver.board import read_board  # pydantic takes a while to import
 
     words = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in settings.items()}
     return read_board(Path(path), words)
@@ -52,15 +52,15 @@ def load_game(board: Board) -> Game:
     Raises BoardError or OptionError for a board that the file format holds and the solver does
     not take.
     """
-    from solver.games import game_class
+    from luckbase.solver.games import game_class
 
     return game_class(board.game)(board)
 
 
 def load_tiered_game(board: Board) -> TieredGame[Any]:
     """The same for a game that a full table can be solved of. Raises BoardError where it is not."""
-    from solver.errors import BoardError
-    from solver.tiered import TieredGame
+    from luckbase.solver.errors import BoardError
+    from luckbase.solver.tiered import TieredGame
 
     game = load_game(board)
     if not isinstance(game, TieredGame):

@@ -20,7 +20,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from solver.game import JOINT, SIMULTANEOUS, SUCCESSORS_TYPE, TERMINAL, Floats, Game, Ints
+from luckbase.solver.game import JOINT, SIMULTANEOUS, SUCCESSORS_TYPE, TERMINAL, Floats, Game, Ints
 
 _i1, _i2 = types.int64[::1], types.int64[:, ::1]
 _f1, _f2 = types.float64[::1], types.float64[:, ::1]
@@ -159,7 +159,7 @@ def joint(actions: Ints, values: Floats) -> Joint:
 
 def payoffs_of(kinds: Ints, actors: Ints, q: ActionValues, tolerance: float) -> Floats:
     """The payoffs (n, players) of n expanded states of any kind, from those of their actions."""
-    from solver import matrix_game
+    from luckbase.solver import matrix_game
 
     found = np.empty((len(kinds), q.values.shape[1]))
     for x in range(len(kinds)):

@@ -27,9 +27,9 @@ from typing import Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 from pydantic_core import PydanticCustomError
 
-from solver.errors import BoardError, OptionError
-from solver.games import GAMES, board_class
-from solver.toml_file import cut, read_toml, show_path
+from luckbase.solver.errors import BoardError, OptionError
+from luckbase.solver.games import GAMES, board_class
+from luckbase.solver.toml_file import cut, read_toml, show_path
 
 Location = tuple[str | int, ...]  # the keys (text) and list positions (from 0) that lead to a value
 

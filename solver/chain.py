@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.backup import action_starts, expand
-from solver.errors import SearchLimitError, StateError
-from solver.game import DECISION, JOINT, SIMULTANEOUS, Floats, Game, Ints
-from solver.graph import Fixed
-from solver.keys import Keys, Numbering, pack_all, unpack_all
-from solver.visits import NeverEnds, visits
-from solver.walk import JOINTLY, MIXED
+from luckbase.solver.backup import action_starts, expand
+from luckbase.solver.errors import SearchLimitError, StateError
+from luckbase.solver.game import DECISION, JOINT, SIMULTANEOUS, Floats, Game, Ints
+from luckbase.solver.graph import Fixed
+from luckbase.solver.keys import Keys, Numbering, pack_all, unpack_all
+from luckbase.solver.visits import NeverEnds, visits
+from luckbase.solver.walk import JOINTLY, MIXED
 
 Decider = Callable[[Game, int, Ints, list[Ints]], list[Floats]]
 """decide(game, player, states (k, fields), actions of each) -> chances of each."""

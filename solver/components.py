@@ -24,16 +24,16 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from solver import fixed_point
-from solver.backup import Edges, choose, expand
-from solver.errors import StateError
-from solver.fixed_point import FixedPoint
-from solver.game import SIMULTANEOUS, Floats, Ints
-from solver.keys import pack_all
-from solver.walk import MIXED, UNDECIDED, choose_by_bounds, margin_of
+from luckbase.solver import fixed_point
+from luckbase.solver.backup import Edges, choose, expand
+from luckbase.solver.errors import StateError
+from luckbase.solver.fixed_point import FixedPoint
+from luckbase.solver.game import SIMULTANEOUS, Floats, Ints
+from luckbase.solver.keys import pack_all
+from luckbase.solver.walk import MIXED, UNDECIDED, choose_by_bounds, margin_of
 
 if TYPE_CHECKING:
-    from solver.graph import Graph
+    from luckbase.solver.graph import Graph
 
 MOST_LINEAR = 400
 """Members of a component that is solved by elimination: 20 ms."""

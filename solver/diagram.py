@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from solver.chain import Chain
-from solver.errors import OptionError
-from solver.game import Floats
+from luckbase.solver.chain import Chain
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game import Floats
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,19 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from solver.lanes import gather, greater, lanes, least, less, load, splat, store, where_less
-from solver.matrix_types import MOST
-from solver.simplex import typed
+from luckbase.solver.lanes import (
+    gather,
+    greater,
+    lanes,
+    least,
+    less,
+    load,
+    splat,
+    store,
+    where_less,
+)
+from luckbase.solver.matrix_types import MOST
+from luckbase.solver.simplex import typed
 
 _n, _f, _i1, _f1 = nb.int64, nb.float64, nb.int64[::1], nb.float64[::1]
 

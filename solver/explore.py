@@ -15,10 +15,10 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from solver import keys as hashing
-from solver.errors import SearchLimitError, StateError
-from solver.game import SUCCESSORS_TYPE, TERMINAL, Game, Ints
-from solver.keys import Keys, find_from, fits, home, pack, unpack, unpack_all
+from luckbase.solver import keys as hashing
+from luckbase.solver.errors import SearchLimitError, StateError
+from luckbase.solver.game import SUCCESSORS_TYPE, TERMINAL, Game, Ints
+from luckbase.solver.keys import Keys, find_from, fits, home, pack, unpack, unpack_all
 
 _i1, _f1, _n1, _u2 = types.int64[::1], types.float64[::1], types.int32[::1], types.uint64[:, ::1]
 
@@ -151,7 +151,7 @@ class Explorer:
 
     def mark_over(self) -> None:
         """Tell apart the states of the last level that are over (`Levels.kinds`)."""
-        from solver.backup import expand
+        from luckbase.solver.backup import expand
 
         start, stop = self.first[-2:]
         for part in range(start, stop, PIECE):

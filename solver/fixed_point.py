@@ -43,8 +43,8 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from solver.errors import StateError
-from solver.game import Floats, Ints
+from luckbase.solver.errors import StateError
+from luckbase.solver.game import Floats, Ints
 
 MOST_SWEEPS = 1_000_000
 _U = 2.0**-53

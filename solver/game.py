@@ -47,10 +47,10 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from solver.board import Board
-from solver.charting import Heatmap, Kind, Listing, Look, Wanted
-from solver.coded import Coded, coded_sets
-from solver.errors import OptionError
+from luckbase.solver.board import Board
+from luckbase.solver.charting import Heatmap, Kind, Listing, Look, Wanted
+from luckbase.solver.coded import Coded, coded_sets
+from luckbase.solver.errors import OptionError
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

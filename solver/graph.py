@@ -41,11 +41,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver import keys as hashing
-from solver.errors import SearchLimitError, StateError
-from solver.game import Floats, Game, Ints, Stopped
-from solver.keys import Keys, fits, unpack_all
-from solver.walk import (
+from luckbase.solver import keys as hashing
+from luckbase.solver.errors import SearchLimitError, StateError
+from luckbase.solver.game import Floats, Game, Ints, Stopped
+from luckbase.solver.keys import Keys, fits, unpack_all
+from luckbase.solver.walk import (
     COMPONENT,
     COUNT,
     DEPTH,
@@ -129,7 +129,7 @@ class Graph:
         self._at = np.array([-1, 0, 0, 0, 0, 0, 0])
         self._solve_game = no_matrix_games
         if game.simultaneous:
-            from solver.simplex import solve_game  # long to compile
+            from luckbase.solver.simplex import solve_game  # long to compile
 
             self._solve_game = solve_game
         none = np.empty(0, np.int64)
@@ -271,7 +271,7 @@ class Graph:
                 self._solve_component()
 
     def _solve_component(self) -> None:
-        from solver.components import solve_component
+        from luckbase.solver.components import solve_component
 
         frame = self._frames[0][self._path[self._at[DEPTH]]]
         height = int(self._at[HEIGHT])

@@ -13,8 +13,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from solver.board import Board, canonical
-from solver.game import Game
+from luckbase.solver.board import Board, canonical
+from luckbase.solver.game import Game
 
 DIGITS = 12
 

@@ -21,7 +21,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from solver.game import Ints
+from luckbase.solver.game import Ints
 
 Keys = NDArray[np.uint64]
 

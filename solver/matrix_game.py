@@ -45,8 +45,8 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.matrix_types import MOST, WORK
-from solver.simplex import solve_game
+from luckbase.solver.matrix_types import MOST, WORK
+from luckbase.solver.simplex import solve_game
 
 LARGEST = 1e100
 """The largest entry: room for products."""

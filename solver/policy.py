@@ -23,15 +23,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solver import matrix_game
-from solver.backup import evaluate, expand, joint
-from solver.board import nearest
-from solver.chain import MOST_STATES, PIECE, Chain, Decider, explore_profile
-from solver.errors import OptionError
-from solver.game import Agent, Floats, Game, Ints
-from solver.graph import Graph
-from solver.keys import pack_all
-from solver.walk import MIXED
+from luckbase.solver import matrix_game
+from luckbase.solver.backup import evaluate, expand, joint
+from luckbase.solver.board import nearest
+from luckbase.solver.chain import MOST_STATES, PIECE, Chain, Decider, explore_profile
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game import Agent, Floats, Game, Ints
+from luckbase.solver.graph import Graph
+from luckbase.solver.keys import pack_all
+from luckbase.solver.walk import MIXED
 
 
 @dataclass(frozen=True)

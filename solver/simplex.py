@@ -11,7 +11,7 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from solver.matrix_types import SOLVE_GAME
+from luckbase.solver.matrix_types import SOLVE_GAME
 
 _f1, _f2, _f3 = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
 _i1, _n, _f, _b = types.int64[::1], types.int64, types.float64, types.boolean

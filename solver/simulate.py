@@ -24,10 +24,10 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from solver.chain import Chain, Decider, expand_profile
-from solver.errors import StateError
-from solver.game import Floats, Game, Ints
-from solver.keys import Keys, Numbering, pack_all
+from luckbase.solver.chain import Chain, Decider, expand_profile
+from luckbase.solver.errors import StateError
+from luckbase.solver.game import Floats, Game, Ints
+from luckbase.solver.keys import Keys, Numbering, pack_all
 
 BLOCK = 1 << 16
 """Games whose sums are added up together."""

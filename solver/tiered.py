@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.coded import Coded
-from solver.decisions import Decisions
-from solver.game import Floats, Game, Ints
+from luckbase.solver.coded import Coded
+from luckbase.solver.decisions import Decisions
+from luckbase.solver.game import Floats, Game, Ints
 
 T = TypeVar("T")
 

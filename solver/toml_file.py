@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from solver.errors import BoardError
+from luckbase.solver.errors import BoardError
 
 # A board is some 3 kB; tomllib takes time quadratic in the length of a key.
 MAX_BYTES = 30_000

@@ -30,8 +30,8 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from solver.errors import StateError
-from solver.game import Floats, Ints
+from luckbase.solver.errors import StateError
+from luckbase.solver.game import Floats, Ints
 
 MOST_DENSE = 400
 """Members of a component that is eliminated: 20 ms."""

@@ -17,9 +17,9 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from solver.game import DECISION, JOINT, SIMULTANEOUS, SUCCESSORS_TYPE, TERMINAL
-from solver.keys import find_from, home, pack, unpack
-from solver.matrix_types import SOLVE_GAME, WORK
+from luckbase.solver.game import DECISION, JOINT, SIMULTANEOUS, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.keys import find_from, home, pack, unpack
+from luckbase.solver.matrix_types import SOLVE_GAME, WORK
 
 _game = types.FunctionType(SUCCESSORS_TYPE)
 _matrix = types.FunctionType(SOLVE_GAME)

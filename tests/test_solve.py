@@ -13,15 +13,14 @@ from pathlib import Path
 
 import pytest
 
-import cluster
-import solver
-from cluster import driver
-from cluster.driver import Progress, Solved
-from cluster.plan import Plan
-from cluster.table import storage
-from cluster.table.ledger import Ledger, read_ledger
-from cluster.table.storage import Folder
-from solver.errors import MemoryLimitError, RequestError
+from luckbase import cluster, solver
+from luckbase.cluster import driver
+from luckbase.cluster.driver import Progress, Solved
+from luckbase.cluster.plan import Plan
+from luckbase.cluster.table import storage
+from luckbase.cluster.table.ledger import Ledger, read_ledger
+from luckbase.cluster.table.storage import Folder
+from luckbase.solver.errors import MemoryLimitError, RequestError
 
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -124,7 +123,8 @@ def test_what_a_stopped_run_kept_in_scratch_is_never_trusted(
 
 
 CHILD = """
-import sys, cluster, solver
+import sys
+from luckbase import cluster, solver
 board = solver.load_board(sys.argv[1], frontier=2)
 cluster.solve(board, results=sys.argv[2], workers=2)
 """
@@ -253,7 +253,7 @@ def test_without_an_address_no_running_ray_cluster_is_joined(
     """Not the one that RAY_ADDRESS names either, which Ray would take where it is given none."""
     import ray
 
-    from cluster.session import ray_session
+    from luckbase.cluster.session import ray_session
 
     asked: list[dict[str, object]] = []
     monkeypatch.setattr(ray, "init", lambda **given: asked.append(given))

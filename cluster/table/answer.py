@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.backup import ActionValues
-from solver.game import Floats, Game, Ints
-from solver.identity import changed_options, rules_identity
+from luckbase.solver.backup import ActionValues
+from luckbase.solver.game import Floats, Game, Ints
+from luckbase.solver.identity import changed_options, rules_identity
 
 
 @dataclass(frozen=True)

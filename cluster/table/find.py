@@ -11,19 +11,19 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster.table.ledger import HEAD, OLD_HEAD, Ledger, read_head
-from cluster.table.lines import Head
-from cluster.table.storage import Folder
-from solver import load_game
-from solver.board import Board, differences, read_board
-from solver.errors import (
+from luckbase.cluster.table.ledger import HEAD, OLD_HEAD, Ledger, read_head
+from luckbase.cluster.table.lines import Head
+from luckbase.cluster.table.storage import Folder
+from luckbase.solver import load_game
+from luckbase.solver.board import Board, differences, read_board
+from luckbase.solver.errors import (
     ForeignTableError,
     LuckbaseError,
     MissingTableError,
     OptionError,
     TableError,
 )
-from solver.identity import rules_form, rules_identity
+from luckbase.solver.identity import rules_form, rules_identity
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from cluster.table.ledger import Ledger, compact
-from cluster.table.lines import Goal
-from cluster.table.sealed import SealedFile
-from cluster.table.storage import Storage
-from solver.errors import CorruptTableError
+from luckbase.cluster.table.ledger import Ledger, compact
+from luckbase.cluster.table.lines import Goal
+from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.storage import Storage
+from luckbase.solver.errors import CorruptTableError
 
 
 def damaged_files(storage: Storage, where: Path, ledger: Ledger) -> dict[str, str]:

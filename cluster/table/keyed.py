@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster.table.answer import Action, Answer, Origin
-from cluster.table.part import Part, Rows, labelled
-from cluster.table.sealed import SealedFile
-from cluster.table.write import STATUS
-from solver import keys as hashing
-from solver.backup import ActionValues, Edges, evaluate, expand, payoffs_of
-from solver.errors import CorruptTableError
-from solver.game import SIMULTANEOUS, TERMINAL, Floats, Ints
-from solver.walk import choose_by_bounds
+from luckbase.cluster.table.answer import Action, Answer, Origin
+from luckbase.cluster.table.part import Part, Rows, labelled
+from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.write import STATUS
+from luckbase.solver import keys as hashing
+from luckbase.solver.backup import ActionValues, Edges, evaluate, expand, payoffs_of
+from luckbase.solver.errors import CorruptTableError
+from luckbase.solver.game import SIMULTANEOUS, TERMINAL, Floats, Ints
+from luckbase.solver.walk import choose_by_bounds
 
 SOLVED, GIVEN, CUT = range(len(STATUS))
 

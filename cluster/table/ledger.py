@@ -27,8 +27,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from cluster.table import FORMAT
-from cluster.table.lines import (
+from luckbase.cluster.table import FORMAT
+from luckbase.cluster.table.lines import (
     HEAD_ADAPTER,
     SEARCH,
     TIERS,
@@ -45,11 +45,11 @@ from cluster.table.lines import (
     unseal,
     validated,
 )
-from cluster.table.storage import Storage
-from solver.board import Board, board_from_canonical
-from solver.errors import BoardError, CorruptTableError, MissingTableError, OptionError
-from solver.game import Game
-from solver.identity import identity_of, rules_form, rules_identity
+from luckbase.cluster.table.storage import Storage
+from luckbase.solver.board import Board, board_from_canonical
+from luckbase.solver.errors import BoardError, CorruptTableError, MissingTableError, OptionError
+from luckbase.solver.game import Game
+from luckbase.solver.identity import identity_of, rules_form, rules_identity
 
 HEAD, OLD_HEAD = "table.json", "manifest.json"
 LINES, ALL = "ledger/", "ledger/all-"

@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from cluster.table import FORMAT
+from luckbase.cluster.table import FORMAT
 
 TIERS, SEARCH = "tiers", "search"
 """The parts that grow; a search that was cut or that ends at another table has a part of its own,

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster.table.answer import Answer, Origin
-from cluster.table.ledger import Ledger
-from cluster.table.lines import FileEntry
-from cluster.table.sealed import SealedFile
-from cluster.table.storage import Storage
-from solver.backup import evaluate, expand, payoffs_of
-from solver.game import Floats, Game, Ints
+from luckbase.cluster.table.answer import Answer, Origin
+from luckbase.cluster.table.ledger import Ledger
+from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.storage import Storage
+from luckbase.solver.backup import evaluate, expand, payoffs_of
+from luckbase.solver.game import Floats, Game, Ints
 
 CACHED_GROUPS = 256
 """Decoded row groups that a part remembers; 0.4 to 2 MB each. More at once are not remembered."""

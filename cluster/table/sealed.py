@@ -20,9 +20,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cluster.table.lines import FileEntry
-from cluster.table.storage import Storage
-from solver.errors import CorruptTableError
+from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.storage import Storage
+from luckbase.solver.errors import CorruptTableError
 
 _TAIL = 8  # the footer's length and PAR1
 _READ = 8 << 20

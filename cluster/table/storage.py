@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Protocol
 
-from solver.errors import CorruptTableError
+from luckbase.solver.errors import CorruptTableError
 
 _attempts = count()
 

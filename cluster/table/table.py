@@ -24,22 +24,22 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster.table.answer import Answer, Origin, origin_of, said
-from cluster.table.find import why_stale
-from cluster.table.keyed import KeyPart
-from cluster.table.ledger import Ledger, read_ledger
-from cluster.table.lines import TIERS, Goal
-from cluster.table.part import Part, worth
-from cluster.table.storage import Folder
-from cluster.table.tiers import TierPart
-from solver import load_game
-from solver.backup import Edges, evaluate, expand, joint
-from solver.errors import MissingTableError, StateError
-from solver.game import SIMULTANEOUS, TERMINAL, Floats, Game, Ints
-from solver.tiered import TieredGame
+from luckbase.cluster.table.answer import Answer, Origin, origin_of, said
+from luckbase.cluster.table.find import why_stale
+from luckbase.cluster.table.keyed import KeyPart
+from luckbase.cluster.table.ledger import Ledger, read_ledger
+from luckbase.cluster.table.lines import TIERS, Goal
+from luckbase.cluster.table.part import Part, worth
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.tiers import TierPart
+from luckbase.solver import load_game
+from luckbase.solver.backup import Edges, evaluate, expand, joint
+from luckbase.solver.errors import MissingTableError, StateError
+from luckbase.solver.game import SIMULTANEOUS, TERMINAL, Floats, Game, Ints
+from luckbase.solver.tiered import TieredGame
 
 if TYPE_CHECKING:
-    from solver.policy import Policy
+    from luckbase.solver.policy import Policy
 
 D = TypeVar("D")
 
@@ -194,7 +194,7 @@ class Table:
         Raises StateError, also for a state beyond the table where nothing may be searched;
         SearchLimitError.
         """
-        from cluster.above import answer_by_search, answer_step  # compiles the search
+        from luckbase.cluster.above import answer_by_search, answer_step  # compiles the search
 
         state = self.game.parse(words).reshape(1, -1)
         edges = expand(self.game, state)
@@ -296,7 +296,7 @@ def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) ->
 def policy_of(table: Table) -> Policy:
     """The table's best actions as an agent; it must hold the states that it is asked about, less
     the fields that only agents look at (`Game.plain`)."""
-    from solver.policy import Policy  # compiles the search
+    from luckbase.solver.policy import Policy  # compiles the search
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
         asked = table.game.simplify(states)
@@ -318,7 +318,7 @@ def policy_of(table: Table) -> Policy:
 
 def _strategies(table: Table, player: int, edges: Edges) -> list[Floats]:
     """A player's optimal strategies at expanded states in which both choose at once."""
-    from solver import matrix_game
+    from luckbase.solver import matrix_game
 
     q = evaluate(edges, table.worth(edges.children))
     found = []

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster.table import part
-from cluster.table.answer import Answer, Lookahead, Origin, answer_ahead, look_ahead
-from cluster.table.lines import FileEntry
-from cluster.table.part import PIECE, Part, Rows, labelled, worth
-from cluster.table.sealed import SealedFile
-from cluster.table.write import KEY_SHIFT
-from solver.backup import Edges, evaluate, expand, final_payoffs
-from solver.coded import Coded
-from solver.errors import CorruptTableError, MissingTableError
-from solver.game import TERMINAL, Floats, Ints
-from solver.tiered import TieredGame
+from luckbase.cluster.table import part
+from luckbase.cluster.table.answer import Answer, Lookahead, Origin, answer_ahead, look_ahead
+from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.part import PIECE, Part, Rows, labelled, worth
+from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.write import KEY_SHIFT
+from luckbase.solver.backup import Edges, evaluate, expand, final_payoffs
+from luckbase.solver.coded import Coded
+from luckbase.solver.errors import CorruptTableError, MissingTableError
+from luckbase.solver.game import TERMINAL, Floats, Ints
+from luckbase.solver.tiered import TieredGame
 
 GROUPS_A_JOB, GROUPS_A_READ = 256, 8
 """Row groups that a thread takes of a file, and that it decodes at once."""

@@ -39,16 +39,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from cluster.merge import PayoffTable
-from cluster.table import FORMAT
-from cluster.table.lines import SEARCH, TIERS
-from cluster.table.sealed import seal_file
-from cluster.table.storage import Storage
-from solver.coded import Coded
-from solver.decisions import Decisions
-from solver.game import Floats, Game
-from solver.keys import unpack_all
-from solver.tiered import TieredGame
+from luckbase.cluster.merge import PayoffTable
+from luckbase.cluster.table import FORMAT
+from luckbase.cluster.table.lines import SEARCH, TIERS
+from luckbase.cluster.table.sealed import seal_file
+from luckbase.cluster.table.storage import Storage
+from luckbase.solver.coded import Coded
+from luckbase.solver.decisions import Decisions
+from luckbase.solver.game import Floats, Game
+from luckbase.solver.keys import unpack_all
+from luckbase.solver.tiered import TieredGame
 
 ROW_GROUP = 32_768
 """Rows in a row group, about; a lookup decodes one: 0.5 ms."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from solver.board import Board
-    from solver.game import Game
+    from luckbase.solver.board import Board
+    from luckbase.solver.game import Game
 
 
 @dataclass(frozen=True)
@@ -23,23 +23,20 @@ class Place:
     rules: str
 
 
+def _here(board: str, rules: str) -> Place:
+    """Classes in this package, each ``folder.module:class``."""
+    return Place(f"{__name__}.{board}", f"{__name__}.{rules}")
+
+
 GAMES: dict[str, Place] = {
-    "press-your-luck": Place(
-        "solver.games.press_your_luck.board:PressYourLuckBoard",
-        "solver.games.press_your_luck.game:PressYourLuck",
+    "press-your-luck": _here(
+        "press_your_luck.board:PressYourLuckBoard", "press_your_luck.game:PressYourLuck"
     ),
-    "goofspiel": Place(
-        "solver.games.goofspiel.board:GoofspielBoard",
-        "solver.games.goofspiel.game:Goofspiel",
-    ),
-    "jackpot": Place(
-        "solver.games.jackpot.board:JackpotBoard", "solver.games.jackpot.game:Jackpot"
-    ),
-    "pig": Place("solver.games.pig.board:PigBoard", "solver.games.pig.race:Pig"),
-    "pig-rounds": Place(
-        "solver.games.pig.board:PigRoundsBoard", "solver.games.pig.rounds:PigRounds"
-    ),
-    "skunk": Place("solver.games.skunk.board:SkunkBoard", "solver.games.skunk.game:Skunk"),
+    "goofspiel": _here("goofspiel.board:GoofspielBoard", "goofspiel.game:Goofspiel"),
+    "jackpot": _here("jackpot.board:JackpotBoard", "jackpot.game:Jackpot"),
+    "pig": _here("pig.board:PigBoard", "pig.race:Pig"),
+    "pig-rounds": _here("pig.board:PigRoundsBoard", "pig.rounds:PigRounds"),
+    "skunk": _here("skunk.board:SkunkBoard", "skunk.game:Skunk"),
 }
 """Game name, as a board file says it -> its place."""
 

@@ -13,17 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cluster
-import solver
-from cluster.above import answer_by_search
-from cluster.driver import add_tally
-from cluster.opening import DISK_RESERVE, check_room
-from cluster.plan import IN_PROCESS_SECONDS, PROCESS_BYTES, Plan
-from cluster.schedule import Shard
-from solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
-from solver.explore import explore
-from solver.graph import Graph
-from solver.policy import evaluate_profile
+from luckbase import cluster, solver
+from luckbase.cluster.above import answer_by_search
+from luckbase.cluster.driver import add_tally
+from luckbase.cluster.opening import DISK_RESERVE, check_room
+from luckbase.cluster.plan import IN_PROCESS_SECONDS, PROCESS_BYTES, Plan
+from luckbase.cluster.schedule import Shard
+from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
+from luckbase.solver.explore import explore
+from luckbase.solver.graph import Graph
+from luckbase.solver.policy import evaluate_profile
 from tests.cluster.test_tie_slack import Held
 from tests.solver.written_out import board_of, decides, over, written
 

@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import cluster
-import solver
-from cluster import driver
-from cluster.table.tiers import TierPart
-from cluster.verify import check_files, check_residuals
-from solver.errors import StateError
-from solver.games.goofspiel import tiers
+from luckbase import cluster, solver
+from luckbase.cluster import driver
+from luckbase.cluster.table.tiers import TierPart
+from luckbase.cluster.verify import check_files, check_residuals
+from luckbase.solver.errors import StateError
+from luckbase.solver.games.goofspiel import tiers
 
 POINTS = Path(__file__).parents[2] / "boards/goofspiel/points.toml"
 WIN = Path(__file__).parents[2] / "boards/goofspiel/win.toml"
@@ -142,8 +141,8 @@ def test_what_is_no_state_is_one_sentence(whole: Path, words: dict[str, str], sa
 
 
 def test_a_table_plays_both_sides_of_a_turned_card(whole: Path) -> None:
-    from cluster.table.table import policy_of
-    from solver.policy import evaluate_profile
+    from luckbase.cluster.table.table import policy_of
+    from luckbase.solver.policy import evaluate_profile
 
     with cluster.open_table(whole) as table:
         agent = policy_of(table)

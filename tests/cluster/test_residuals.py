@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cluster
-from cluster.driver import file_entry
-from cluster.table.ledger import compact
-from cluster.table.storage import Folder
-from cluster.table.write import write_states
-from cluster.verify import TOLERANCE, check_residuals
-from cluster.worker import solved_rows
-from jobs.app import run
-from solver.game import Floats, Ints
-from solver.graph import Graph
+from luckbase import cluster
+from luckbase.cluster.driver import file_entry
+from luckbase.cluster.table.ledger import compact
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.write import write_states
+from luckbase.cluster.verify import TOLERANCE, check_residuals
+from luckbase.cluster.worker import solved_rows
+from luckbase.jobs.app import run
+from luckbase.solver.game import Floats, Ints
+from luckbase.solver.graph import Graph
 from tests.cluster.test_tie_slack import Held
 from tests.solver.written_out import board_of, decides, over
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.schedule import Commit, Drop, Instruction, Schedule, Shard, Solve
+from luckbase.cluster.schedule import Commit, Drop, Instruction, Schedule, Shard, Solve
 
 
 @st.composite

@@ -16,20 +16,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import cluster
-import solver
-from cluster import cut as cutting
-from cluster.above import answer_by_search
-from cluster.compare import compare
-from cluster.merge import PayoffTable, merge, read_shard, write_shard
-from cluster.search import Searched
-from cluster.table.find import why_stale
-from cluster.table.keyed import CUT, GIVEN, KeyPart
-from cluster.table.ledger import read_ledger
-from cluster.table.storage import Folder
-from cluster.verify import check_files, check_residuals
-from cluster.worker import solved_rows
-from solver.errors import (
+from luckbase import cluster, solver
+from luckbase.cluster import cut as cutting
+from luckbase.cluster.above import answer_by_search
+from luckbase.cluster.compare import compare
+from luckbase.cluster.merge import PayoffTable, merge, read_shard, write_shard
+from luckbase.cluster.search import Searched
+from luckbase.cluster.table.find import why_stale
+from luckbase.cluster.table.keyed import CUT, GIVEN, KeyPart
+from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.verify import check_files, check_residuals
+from luckbase.cluster.worker import solved_rows
+from luckbase.solver.errors import (
     CorruptTableError,
     DisagreementError,
     MissingTableError,
@@ -37,10 +36,10 @@ from solver.errors import (
     SearchLimitError,
     StateError,
 )
-from solver.game import Ints
-from solver.games.press_your_luck.game import PressYourLuck
-from solver.graph import Graph
-from solver.keys import unpack_all
+from luckbase.solver.game import Ints
+from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.graph import Graph
+from luckbase.solver.keys import unpack_all
 from tests.solver.in_memory import reference_of
 
 ROOT = Path(__file__).parents[2]
@@ -129,7 +128,7 @@ def test_a_killed_search_goes_on_from_its_shards(once: Searched, tmp_path: Path)
     script = (
         "import sys, time; sys.path.insert(0, sys.argv[1])\n"
         "from tests.cluster import test_search as t; from pathlib import Path\n"
-        "from cluster.search import _Search\n"
+        "from luckbase.cluster.search import _Search\n"
         "keep = _Search._keep\n"
         "def slowly(self, *a):\n    keep(self, *a); print('kept', flush=True); time.sleep(.3)\n"
         "_Search._keep = slowly\n"
@@ -171,7 +170,7 @@ def test_a_worker_that_dies_costs_a_retry(once: Searched, tmp_path: Path) -> Non
     script = (
         "import sys, os; sys.path.insert(0, sys.argv[1])\n"
         "from tests.cluster import test_search as t; from pathlib import Path\n"
-        "from cluster import session, worker\n"
+        "from luckbase.cluster import session, worker\n"
         "def deadly(task, stop=lambda: False):\n"
         "    mark = Path(os.environ['MARK'])\n"
         "    if not mark.exists():\n        mark.touch(); os._exit(1)\n"

@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import cluster
-import solver
-from cluster.table.keyed import KeyPart
-from cluster.verify import check_files, check_residuals
-from solver.errors import StateError
-from solver.graph import Graph
-from solver.policy import evaluate_profile
+from luckbase import cluster, solver
+from luckbase.cluster.table.keyed import KeyPart
+from luckbase.cluster.verify import check_files, check_residuals
+from luckbase.solver.errors import StateError
+from luckbase.solver.graph import Graph
+from luckbase.solver.policy import evaluate_profile
 from tests.games import climb  # noqa: F401  (registers the game)
 
 BOARDS = Path(__file__).parents[2] / "boards"

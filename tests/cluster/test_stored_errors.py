@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import cluster
-import solver
-from cluster.search import FLOAT64_ERROR
-from solver import matrix_game
-from solver.game import Floats
-from solver.games.goofspiel.game import Goofspiel
-from solver.graph import Graph
+from luckbase import cluster, solver
+from luckbase.cluster.search import FLOAT64_ERROR
+from luckbase.solver import matrix_game
+from luckbase.solver.game import Floats
+from luckbase.solver.games.goofspiel.game import Goofspiel
+from luckbase.solver.graph import Graph
 from tests.solver.written_out import board_of, decides, over, written
 
 BOARDS = Path(__file__).parents[2] / "boards"
@@ -29,7 +28,7 @@ LADDER.append(over(1.0))
 @pytest.fixture
 def rough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cycles are solved to a gap of a thousandth."""
-    monkeypatch.setattr("solver.components.TOLERANCES", (1e-3,))
+    monkeypatch.setattr("luckbase.solver.components.TOLERANCES", (1e-3,))
 
 
 def test_the_gaps_of_all_cycles_below_a_state_are_in_a_graphs_error(rough: None) -> None:

@@ -11,20 +11,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import cluster
-import solver
-from cluster.plan import make_plan
-from cluster.table import lines
-from cluster.table.find import why_stale
-from cluster.table.ledger import Ledger, compact, read_ledger
-from cluster.table.lines import FileEntry
-from cluster.table.sealed import seal_file
-from cluster.table.storage import Folder
-from cluster.table.table import Table
-from cluster.table.write import part_name
-from cluster.verify import check_files, check_residuals
-from solver.backup import choose, evaluate, expand
-from solver.errors import CorruptTableError, MissingTableError, StateError
+from luckbase import cluster, solver
+from luckbase.cluster.plan import make_plan
+from luckbase.cluster.table import lines
+from luckbase.cluster.table.find import why_stale
+from luckbase.cluster.table.ledger import Ledger, compact, read_ledger
+from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.sealed import seal_file
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.table import Table
+from luckbase.cluster.table.write import part_name
+from luckbase.cluster.verify import check_files, check_residuals
+from luckbase.solver.backup import choose, evaluate, expand
+from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
 from tests.solver.in_memory import InMemory
 
 ROOT = Path(__file__).parents[2]
@@ -79,8 +78,8 @@ def test_many_states_read_through_threads_give_the_same(
     with cluster.open_table(path) as table:
         states = all_states(table)
         few = table.probe(states)
-    monkeypatch.setattr("cluster.table.part.CACHED_GROUPS", 0)
-    monkeypatch.setattr("cluster.table.tiers.GROUPS_A_JOB", 3)
+    monkeypatch.setattr("luckbase.cluster.table.part.CACHED_GROUPS", 0)
+    monkeypatch.setattr("luckbase.cluster.table.tiers.GROUPS_A_JOB", 3)
     with cluster.open_table(path) as table:
         mixed = np.random.default_rng(1).permutation(len(states))
         assert (table.probe(states[mixed]) == few[mixed]).all()

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import cluster
-from cluster.above import answer_by_search as search_down
-from cluster.table.answer import Answer, Origin, look_ahead
-from cluster.table.part import worth
-from cluster.table.table import Table
-from solver.backup import evaluate, expand
-from solver.game import Floats, Game, Ints
+from luckbase import cluster
+from luckbase.cluster.above import answer_by_search as search_down
+from luckbase.cluster.table.answer import Answer, Origin, look_ahead
+from luckbase.cluster.table.part import worth
+from luckbase.cluster.table.table import Table
+from luckbase.solver.backup import evaluate, expand
+from luckbase.solver.game import Floats, Game, Ints
 from tests.solver.written_out import board_of, decides, over, written
 
 ERROR, TOLERANCE = 1e-3, 1e-4

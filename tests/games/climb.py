@@ -12,10 +12,10 @@ import numba as nb
 import numpy as np
 from pydantic import Field, StrictInt
 
-from solver.board import Board, Section
-from solver.errors import StateError
-from solver.game import DECISION, SUCCESSORS_TYPE, TERMINAL, Agent, Game, Ints, Numbers
-from solver.games import register
+from luckbase.solver.board import Board, Section
+from luckbase.solver.errors import StateError
+from luckbase.solver.game import DECISION, SUCCESSORS_TYPE, TERMINAL, Agent, Game, Ints, Numbers
+from luckbase.solver.games import register
 
 REST, ROLL = 0, 1
 

@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import cluster
-import solver
 import tests.games.climb  # noqa: F401  (registers the game)
-from jobs.app import run
-from solver.errors import BoardError
+from luckbase import cluster, solver
+from luckbase.jobs.app import run
+from luckbase.solver.errors import BoardError
 
 BOARD = 'game = "climb"\n[rules]\nsummit = 10\nrounds = 3\n'
 

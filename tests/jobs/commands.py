@@ -16,7 +16,7 @@ END = "<!-- end of commands -->"
 
 def command_table() -> str:
     """A Markdown table: how each command is called, and the first sentence of its help."""
-    from jobs.app import app
+    from luckbase.jobs.app import app
 
     group = typer.main.get_command(app)
     lines = ["| command | does |", "| --- | --- |"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.app import run
+from luckbase.jobs.app import run
 
 BOARDS = Path(__file__).parents[2] / "boards"
 JACKPOT, SMALL = str(BOARDS / "jackpot/seed.toml"), str(BOARDS / "jackpot/tiny.toml")

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cluster.table.ledger import read_ledger
-from cluster.table.storage import Folder
-from jobs.app import run
+from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.storage import Folder
+from luckbase.jobs.app import run
 
 ROOT = Path(__file__).parents[2]
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
@@ -65,7 +65,7 @@ def one_sentence(err: str) -> str:
 
 def test_help_and_import_do_not_load_anything_heavy() -> None:
     code = (
-        "import sys; from jobs.app import run; run(['--help']); run(['solve', '--help']);"
+        "import sys; from luckbase.jobs.app import run; run(['--help']); run(['solve', '--help']);"
         "print([m for m in ('ray', 'numba', 'pyarrow', 'numpy', 'rich') if m in sys.modules])"
     )
     done = subprocess.run(
@@ -219,7 +219,8 @@ def test_a_batch_answers_csv_json_lines_and_parquet_alike(
 
 def test_a_batch_goes_through_a_pipe(results: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "jobs", "query", TINY, "--batch", "-", "--results", str(results)],
+        [sys.executable, "-m", "luckbase", "query", TINY, "--batch", "-",
+         "--results", str(results)],
         input=STATES, cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
@@ -332,7 +333,7 @@ def test_plan_refuses_what_does_not_fit(command: Command, tmp_path: Path) -> Non
 def test_an_interrupted_solve_ends_with_130_and_the_command_that_goes_on(tmp_path: Path) -> None:
     words = ["solve", TINY, "--set", "frontier=4", "--results", str(tmp_path), "--workers", "1"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "jobs", *words], cwd=ROOT, stderr=subprocess.PIPE,
+        [sys.executable, "-m", "luckbase", *words], cwd=ROOT, stderr=subprocess.PIPE,
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     deadline = time.monotonic() + 60

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import cluster
-import solver
-from jobs.app import run
-from solver.errors import StateError
+from luckbase import cluster, solver
+from luckbase.jobs.app import run
+from luckbase.solver.errors import StateError
 
 BOARDS = Path(__file__).parents[2] / "boards"
 TINY = str(BOARDS / "press-your-luck/tiny.toml")

@@ -14,15 +14,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from cluster import open_table
-from cluster.table.ledger import compact, read_ledger
-from cluster.table.storage import Folder
-from jobs.app import run
-from jobs.pictures import SUFFIXES, draw
-from solver import load_board, load_game, load_tiered_game
-from solver.charting import Heatmap, Line, Wanted, Words
-from solver.games import GAMES, game_class
-from solver.games.skunk.pictures import all_or_nothing_from
+from luckbase.cluster import open_table
+from luckbase.cluster.table.ledger import compact, read_ledger
+from luckbase.cluster.table.storage import Folder
+from luckbase.jobs.app import run
+from luckbase.jobs.pictures import SUFFIXES, draw
+from luckbase.solver import load_board, load_game, load_tiered_game
+from luckbase.solver.charting import Heatmap, Line, Wanted, Words
+from luckbase.solver.games import GAMES, game_class
+from luckbase.solver.games.skunk.pictures import all_or_nothing_from
 
 ROOT = Path(__file__).parents[2]
 BOARDS, PUBLISHED = ROOT / "boards", ROOT / "results" / "published"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.app import run
+from luckbase.jobs.app import run
 
 ROOT = Path(__file__).parents[2]
 POINTS = str(ROOT / "boards/goofspiel/points.toml")

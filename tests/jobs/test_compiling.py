@@ -11,10 +11,9 @@ from pathlib import Path
 import numba
 import pytest
 
-import cluster
-import solver
-from cluster.driver import Progress
-from jobs import compiling, render
+from luckbase import cluster, solver
+from luckbase.cluster.driver import Progress
+from luckbase.jobs import compiling, render
 
 ROOT = Path(__file__).parents[2]
 TINY = str(ROOT / "boards/skunk/tiny.toml")
@@ -24,7 +23,8 @@ def test_a_first_run_says_that_it_compiles_and_a_second_does_not(tmp_path: Path)
     said = []
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, "-m", "jobs", "solve", TINY, "--force", "--results", str(tmp_path)],
+            [sys.executable, "-m", "luckbase", "solve", TINY, "--force",
+             "--results", str(tmp_path)],
             cwd=ROOT, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
             capture_output=True, text=True, check=True,
         )  # fmt: skip

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-import cluster
-from jobs.app import run
-from solver import load_game
+from luckbase import cluster
+from luckbase.jobs.app import run
+from luckbase.solver import load_game
 from tests.solver.written_out import State, board_of, chance, decides, over
 
 Ask = Callable[..., Any]

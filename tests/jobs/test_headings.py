@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 
 import pytest
 
-from jobs.app import run
-from solver import load_board, load_game
-from solver.games import register
+from luckbase.jobs.app import run
+from luckbase.solver import load_board, load_game
+from luckbase.solver.games import register
 from tests.games.climb import Climb, ClimbBoard
 
 BOARDS = Path(__file__).parents[2] / "boards"

@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import solver
 import tests.games.climb  # noqa: F401  (registers the game)
-from jobs import worth
-from jobs.agents import opponents
-from jobs.app import run
-from jobs.playing import Draw, Play, Question, Seat, changes, read_action
-from jobs.worth import Worth, find_worth
-from solver.backup import choose, expand
-from solver.game import Floats, Game
-from solver.policy import evaluate_profile
+from luckbase import solver
+from luckbase.jobs import worth
+from luckbase.jobs.agents import opponents
+from luckbase.jobs.app import run
+from luckbase.jobs.playing import Draw, Play, Question, Seat, changes, read_action
+from luckbase.jobs.worth import Worth, find_worth
+from luckbase.solver.backup import choose, expand
+from luckbase.solver.game import Floats, Game
+from luckbase.solver.policy import evaluate_profile
 
 BOARDS = Path(__file__).parents[2] / "boards"
 JACKPOT, PIG = str(BOARDS / "jackpot/tiny.toml"), str(BOARDS / "pig/tiny.toml")
@@ -242,7 +242,7 @@ def test_a_table_of_what_lies_below_a_state_is_asked_there(
 
 def test_a_scripted_game_of_pig_from_a_pipe() -> None:
     """The whole program, as a person runs it."""
-    words = [sys.executable, "-m", "jobs", "play", PIG, "--against", "hold-at-5", "--seed", "3"]
+    words = [sys.executable, "-m", "luckbase", "play", PIG, "--against", "hold-at-5", "--seed", "3"]
     done = subprocess.run(
         words, input="what\n?\nr\n" + "hold\n" * 30, cwd=BOARDS.parent, text=True,
         capture_output=True, check=True,

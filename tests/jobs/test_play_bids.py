@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import solver
-from jobs.app import run
-from jobs.bidding import meeting
-from jobs.playing import Play, Question, read_end
-from jobs.worth import find_worth
-from solver.game import Floats, Game
+from luckbase import solver
+from luckbase.jobs.app import run
+from luckbase.jobs.bidding import meeting
+from luckbase.jobs.playing import Play, Question, read_end
+from luckbase.jobs.worth import find_worth
+from luckbase.solver.game import Floats, Game
 from tests.jobs.test_play import seats_of, seeded, talk_through, worth_of
 from tests.reference import goofspiel, matrix_game
 
@@ -170,7 +170,7 @@ def test_bids_of_the_equilibrium_cost_nothing(seed: int) -> None:
 def test_a_table_tiers_and_a_search_say_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from jobs import worth
+    from luckbase.jobs import worth
 
     assert run(["solve", *SMALL, "--results", str(tmp_path)]) == 0
     game = the_game(5)

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tests.games.climb  # noqa: F401  (registers the game)
-from jobs.app import run
-from jobs.evaluate import gain_of
-from jobs.play import _draw
-from jobs.render import count, duration, size
-from jobs.simulate import errors_off
+from luckbase.jobs.app import run
+from luckbase.jobs.evaluate import gain_of
+from luckbase.jobs.play import _draw
+from luckbase.jobs.render import count, duration, size
+from luckbase.jobs.simulate import errors_off
 
 BOARDS = Path(__file__).parents[2] / "boards"
 JACKPOT, PIG = str(BOARDS / "jackpot/seed.toml"), str(BOARDS / "pig/tiny.toml")

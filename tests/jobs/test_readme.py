@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import typer.main
 
-import solver
-from jobs.app import app, run
-from solver.identity import rules_identity
+from luckbase import solver
+from luckbase.jobs.app import app, run
+from luckbase.solver.identity import rules_identity
 from tests.jobs.commands import README, with_table
 
 ROOT = README.parent
@@ -53,7 +53,7 @@ def test_every_dependency_has_its_sentence() -> None:
 
 
 def test_every_option_of_a_board_is_in_the_readme() -> None:
-    from solver.games.press_your_luck.board import PressYourLuckBoard
+    from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
 
     for option in PressYourLuckBoard.options():
         assert f"| `{option}` |" in TEXT

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from jobs.app import app, run
+from luckbase.jobs.app import app, run
 
 BOARD = str(Path(__file__).parents[2] / "boards/jackpot/tiny.toml")
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import cluster
-import solver
-from jobs.app import run
-from solver.identity import rules_identity
+from luckbase import cluster, solver
+from luckbase.jobs.app import run
+from luckbase.solver.identity import rules_identity
 
 ROOT = Path(__file__).parents[2]
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import solver
-from cluster import opening, scratch
-from cluster.opening import check_room
-from cluster.plan import make_plan
-from cluster.table import storage
-from jobs.app import run
-from solver.errors import DiskLimitError, MemoryLimitError
-from solver.tiered import TieredGame
+from luckbase import solver
+from luckbase.cluster import opening, scratch
+from luckbase.cluster.opening import check_room
+from luckbase.cluster.plan import make_plan
+from luckbase.cluster.table import storage
+from luckbase.jobs.app import run
+from luckbase.solver.errors import DiskLimitError, MemoryLimitError
+from luckbase.solver.tiered import TieredGame
 
 BOARDS = Path(__file__).parents[2] / "boards"
 TINY = str(BOARDS / "press-your-luck/tiny.toml")
@@ -96,7 +96,7 @@ def test_a_full_disk_in_a_ray_worker_is_known_by_its_cause(
     def solve(*given: object, **named: object) -> None:
         raise Sent("(pid=1) ...")
 
-    monkeypatch.setattr("cluster.solve", solve)
+    monkeypatch.setattr("luckbase.cluster.solve", solve)
     assert run(["solve", TINY]) == 1
     assert capsys.readouterr().err.startswith("luckbase: /there/file.part: the disk is full; what")
 
@@ -104,7 +104,7 @@ def test_a_full_disk_in_a_ray_worker_is_known_by_its_cause(
 def test_a_full_disk_under_another_command_says_so_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("jobs.graph._write", full)
+    monkeypatch.setattr("luckbase.jobs.graph._write", full)
     assert run(["graph", str(BOARDS / "jackpot/tiny.toml"), "--out", "x.dot"]) == 1
     assert "the disk is full; make room, then again: luckbase graph" in capsys.readouterr().err
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from cluster.table.ledger import read_ledger
-from cluster.table.storage import Folder
-from jobs.app import run
-from jobs.stopping import Ended, exit_code
+from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.storage import Folder
+from luckbase.jobs.app import run
+from luckbase.jobs.stopping import Ended, exit_code
 
 ROOT = Path(__file__).parents[2]
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
@@ -31,7 +31,7 @@ def begun(results: Path, *more: str, ignore: int | None = None) -> tuple[subproc
             signal.signal(ignore, signal.SIG_IGN)
 
     process = subprocess.Popen(
-        [sys.executable, "-m", "jobs", *words], cwd=ROOT, stderr=subprocess.PIPE,
+        [sys.executable, "-m", "luckbase", *words], cwd=ROOT, stderr=subprocess.PIPE,
         stdout=subprocess.PIPE, text=True, preexec_fn=before,
     )  # fmt: skip
     deadline = time.monotonic() + 60
@@ -101,7 +101,7 @@ def test_h_is_short_for_help(capsys: pytest.CaptureFixture[str], words: list[str
 
 def test_a_shell_can_complete() -> None:
     plain = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-    words = [sys.executable, "-m", "jobs"]
+    words = [sys.executable, "-m", "luckbase"]
     shown = subprocess.run(
         [*words, "--show-completion", "bash"], cwd=ROOT, env=plain, capture_output=True, text=True,
         check=True,
@@ -117,7 +117,7 @@ def test_a_shell_can_complete() -> None:
 def test_help_loads_nothing_heavy() -> None:
     """Nor what completion and the version need only when they are asked for."""
     code = (
-        "import sys; from jobs.app import run; run(['--help'])\n"
+        "import sys; from luckbase.jobs.app import run; run(['--help'])\n"
         "heavy = {'numpy', 'numba', 'pyarrow', 'rich', 'ray', 'importlib.metadata'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )

@@ -6,9 +6,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from solver.board import read_board
-from solver.errors import LuckbaseError
-from solver.games.press_your_luck.board import PressYourLuckBoard
+from luckbase.solver.board import read_board
+from luckbase.solver.errors import LuckbaseError
+from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
 
 BOARDS = Path(__file__).parents[2] / "boards" / "press-your-luck"
 FEBRUARY = BOARDS / "1985-02.toml"

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.backup import ActionValues, choose, evaluate, expand, final_payoffs
-from solver.decisions import Decisions
-from solver.game import SIMULTANEOUS, TERMINAL, Floats, Game, Ints
-from solver.games.press_your_luck.game import PressYourLuck
-from solver.tiered import TieredGame
+from luckbase.solver.backup import ActionValues, choose, evaluate, expand, final_payoffs
+from luckbase.solver.decisions import Decisions
+from luckbase.solver.game import SIMULTANEOUS, TERMINAL, Floats, Game, Ints
+from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.tiered import TieredGame
 from tests.solver.in_memory import InMemory
 
 Look = Callable[[Ints], Floats]

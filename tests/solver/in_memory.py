@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.backup import final_payoffs
-from solver.game import Floats, Ints
-from solver.games.press_your_luck.game import PressYourLuck
-from solver.games.press_your_luck.tiers import Tier, slots_of
+from luckbase.solver.backup import final_payoffs
+from luckbase.solver.game import Floats, Ints
+from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.games.press_your_luck.tiers import Tier, slots_of
 from tests.reference.press_your_luck import Reference, Rules
 
 

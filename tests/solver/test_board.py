@@ -9,9 +9,15 @@ from typing import Any
 
 import pytest
 
-from solver.board import board_from_canonical, board_hash, canonical, differences, read_board
-from solver.errors import BoardError, OptionError
-from solver.games.press_your_luck.board import (
+from luckbase.solver.board import (
+    board_from_canonical,
+    board_hash,
+    canonical,
+    differences,
+    read_board,
+)
+from luckbase.solver.errors import BoardError, OptionError
+from luckbase.solver.games.press_your_luck.board import (
     outcome_distribution,
     require_solvable,
     round_half_up,

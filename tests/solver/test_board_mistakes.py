@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from solver import errors
-from solver.board import (
+from luckbase.solver import errors
+from luckbase.solver.board import (
     Board,
     board_from_canonical,
     board_hash,
@@ -17,8 +17,8 @@ from solver.board import (
     differences,
     read_board,
 )
-from solver.errors import BoardError, OptionError, RequestError
-from solver.games.press_your_luck.board import outcome_distribution
+from luckbase.solver.errors import BoardError, OptionError, RequestError
+from luckbase.solver.games.press_your_luck.board import outcome_distribution
 from tests.solver.board_files import (
     FEBRUARY,
     SMALL,

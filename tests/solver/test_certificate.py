@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.fixed_point import Component, certify
-from solver.game import Floats
+from luckbase.solver.fixed_point import Component, certify
+from luckbase.solver.game import Floats
 
 Edge = tuple[Fraction, Fraction, int]
 """Weight, reward, child: a state from 0, or a known payoff from -1 down."""

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import solver
-from solver.decisions import Decisions
-from solver.games.press_your_luck.game import PressYourLuck
-from solver.games.press_your_luck.tiers import Tier
-from solver.tiered import TieredGame
+from luckbase import solver
+from luckbase.solver.decisions import Decisions
+from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.games.press_your_luck.tiers import Tier
+from luckbase.solver.tiered import TieredGame
 from tests.solver.deciding import Decided, what_the_rules_say
 from tests.solver.test_kernel import OPTIONS, boards, game_of
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from solver import eight_games, matrix_game
-from solver.games.goofspiel.batches import new_workspace
+from luckbase.solver import eight_games, matrix_game
+from luckbase.solver.games.goofspiel.batches import new_workspace
 from tests.solver.test_matrix_game import KINDS, SHAPES, of_kind
 
 TOLERANCE = 1e-12

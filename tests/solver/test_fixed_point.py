@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import solver
-from solver.backup import expand, final_payoffs
-from solver.errors import StateError
-from solver.fixed_point import Component, FixedPoint, certify, solve_component, trap
-from solver.game import Floats
-from solver.tiered import TieredGame
+from luckbase import solver
+from luckbase.solver.backup import expand, final_payoffs
+from luckbase.solver.errors import StateError
+from luckbase.solver.fixed_point import Component, FixedPoint, certify, solve_component, trap
+from luckbase.solver.game import Floats
+from luckbase.solver.tiered import TieredGame
 from tests.solver.board_files import assert_one_sentence
 
 BOARDS = Path(__file__).parents[2] / "boards"

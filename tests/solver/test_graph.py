@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import solver
-from solver import keys
-from solver.errors import SearchLimitError, StateError
-from solver.game import Floats, Ints
-from solver.games.press_your_luck.game import PressYourLuck
-from solver.graph import solve_graph
+from luckbase import solver
+from luckbase.solver import keys
+from luckbase.solver.errors import SearchLimitError, StateError
+from luckbase.solver.game import Floats, Ints
+from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.graph import solve_graph
 from tests.reference.press_your_luck import Reference
 from tests.solver.in_memory import reference_of
 

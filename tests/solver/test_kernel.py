@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import solver
-from solver.backup import choose, evaluate, expand
-from solver.board import board_from_canonical
-from solver.game import Ints
-from solver.games.press_your_luck.choosing import (
+from luckbase import solver
+from luckbase.solver.backup import choose, evaluate, expand
+from luckbase.solver.board import board_from_canonical
+from luckbase.solver.game import Ints
+from luckbase.solver.games.press_your_luck.choosing import (
     note_if_better,
     note_second,
     take_if_better,
 )
-from solver.games.press_your_luck.game import PressYourLuck
-from solver.games.press_your_luck.tiers import Tier, layout, tier_from_number
+from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.games.press_your_luck.tiers import Tier, layout, tier_from_number
 from tests.solver.in_memory import InMemory, reference_of
 
 OPTIONS = list(product((True, False), ("passer", "next"), (1, 2, 3, 4)))

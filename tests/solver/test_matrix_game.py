@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from solver import matrix_game
+from luckbase.solver import matrix_game
 from tests.reference import matrix_game as exact
 
 Games = NDArray[np.float64]

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import solver
-from solver.backup import expand
-from solver.chain import explore_profile
-from solver.errors import OptionError, SearchLimitError
-from solver.game import Ints
-from solver.games.jackpot.agents import AGENTS
-from solver.games.jackpot.exact import Exact
-from solver.games.jackpot.game import Jackpot
-from solver.games.press_your_luck.game import PressYourLuck
-from solver.graph import Graph
-from solver.policy import costly_moves, deciders_of, evaluate_profile
-from solver.simulate import simulate
+from luckbase import solver
+from luckbase.solver.backup import expand
+from luckbase.solver.chain import explore_profile
+from luckbase.solver.errors import OptionError, SearchLimitError
+from luckbase.solver.game import Ints
+from luckbase.solver.games.jackpot.agents import AGENTS
+from luckbase.solver.games.jackpot.exact import Exact
+from luckbase.solver.games.jackpot.game import Jackpot
+from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.graph import Graph
+from luckbase.solver.policy import costly_moves, deciders_of, evaluate_profile
+from luckbase.solver.simulate import simulate
 
 BOARDS = Path(__file__).parents[2] / "boards"
 PERCENT = {  # jackpot-mike-french.txt, "CALCULATED" and "MONTE CARLO (100000)"
@@ -185,7 +185,7 @@ def test_expanding_on_the_way_gives_the_same_plays(
     most_edges: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where what was expanded is forgotten again and again."""
-    from solver import simulate as module
+    from luckbase.solver import simulate as module
 
     monkeypatch.setattr(module, "MOST_EDGES", most_edges)
     monkeypatch.setattr(module, "BATCH", 700)

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import solver
-from solver.backup import evaluate, expand
-from solver.chain import explore_profile
-from solver.explore import INNER, Explorer
-from solver.game import Floats, Game, Ints
-from solver.games.press_your_luck.game import PressYourLuck
-from solver.games.press_your_luck.tiers import Tier
-from solver.graph import Graph
-from solver.keys import pack_all
-from solver.policy import deciders_of
-from solver.walk import MIXED, NEW, OVER, UNDECIDED
+from luckbase import solver
+from luckbase.solver.backup import evaluate, expand
+from luckbase.solver.chain import explore_profile
+from luckbase.solver.explore import INNER, Explorer
+from luckbase.solver.game import Floats, Game, Ints
+from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.games.press_your_luck.tiers import Tier
+from luckbase.solver.graph import Graph
+from luckbase.solver.keys import pack_all
+from luckbase.solver.policy import deciders_of
+from luckbase.solver.walk import MIXED, NEW, OVER, UNDECIDED
 from tests.solver.deciding import assert_same, what_the_rules_say
 from tests.solver.test_kernel import boards, game_of
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver import visits as counting
-from solver.chain import Chain, explore_profile
-from solver.errors import StateError
-from solver.policy import asking, random_player
-from solver.visits import NeverEnds, visits
+from luckbase.solver import visits as counting
+from luckbase.solver.chain import Chain, explore_profile
+from luckbase.solver.errors import StateError
+from luckbase.solver.policy import asking, random_player
+from luckbase.solver.visits import NeverEnds, visits
 from tests.solver.board_files import assert_one_sentence
 from tests.solver.written_out import State, chance, decides, over, written
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numba as nb
 import numpy as np
 
-from solver.board import Board
-from solver.game import DECISION, SUCCESSORS_TYPE, TERMINAL, Game, Ints, Numbers
+from luckbase.solver.board import Board
+from luckbase.solver.game import DECISION, SUCCESSORS_TYPE, TERMINAL, Game, Ints, Numbers
 
 
 @nb.njit(SUCCESSORS_TYPE)

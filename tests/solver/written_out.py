@@ -15,9 +15,18 @@ from typing import Any, ClassVar, Literal
 import numba as nb
 import numpy as np
 
-from solver.board import Board, Section
-from solver.game import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL, Agent, Game, Ints, Numbers
-from solver.games import register
+from luckbase.solver.board import Board, Section
+from luckbase.solver.game import (
+    CHANCE,
+    DECISION,
+    SUCCESSORS_TYPE,
+    TERMINAL,
+    Agent,
+    Game,
+    Ints,
+    Numbers,
+)
+from luckbase.solver.games import register
 
 Edge = tuple[Any, ...]
 State = dict[str, Any]

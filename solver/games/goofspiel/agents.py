@@ -26,14 +26,14 @@ from functools import partial
 
 import numpy as np
 
-from solver import matrix_game
-from solver.backup import expand
-from solver.errors import OptionError
-from solver.game import Agent, Floats, Game, Ints
-from solver.games.goofspiel import rules
-from solver.games.goofspiel.game import Goofspiel
-from solver.games.goofspiel.in_memory import Solved, solved
-from solver.policy import Policy
+from luckbase.solver import matrix_game
+from luckbase.solver.backup import expand
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game import Agent, Floats, Game, Ints
+from luckbase.solver.games.goofspiel import rules
+from luckbase.solver.games.goofspiel.game import Goofspiel
+from luckbase.solver.games.goofspiel.in_memory import Solved, solved
+from luckbase.solver.policy import Policy
 
 
 def match(game: Game, player: int, state: Ints, actions: list[int]) -> int:

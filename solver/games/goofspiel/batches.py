@@ -16,7 +16,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from solver.eight_games import (
+from luckbase.solver.eight_games import (
     GAMES,
     INDICES,
     LABELS,
@@ -29,8 +29,8 @@ from solver.eight_games import (
     simplex_eight,
     try_support,
 )  # fmt: skip
-from solver.matrix_types import SOLVE_GAME, WORK
-from solver.simplex import typed
+from luckbase.solver.matrix_types import SOLVE_GAME, WORK
+from luckbase.solver.simplex import typed
 
 MEMORY = 6
 """Supports remembered a place. At 11 cards one leaves 50 games in a hundred to the simplex, two 30,

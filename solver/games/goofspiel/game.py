@@ -19,19 +19,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.board import Board, nearest
-from solver.charting import Heatmap, Kind, Listing, Look, Wanted
-from solver.coded import Coded, coded_sets, set_text
-from solver.decisions import Decisions
-from solver.errors import OptionError, StateError
-from solver.game import JOINT, Floats, Ints, Numbers, Stopped
-from solver.games.goofspiel import patterns, rules, tiers
-from solver.games.goofspiel.batches import COUNTS, GAP, tally_of
-from solver.games.goofspiel.board import GoofspielBoard
-from solver.games.goofspiel.kernel import solve_for_points, solve_for_winning
-from solver.games.goofspiel.words import cards_of, mask_of, no_card, no_set, unequal, whole
-from solver.simplex import solve_game
-from solver.tiered import TieredGame
+from luckbase.solver.board import Board, nearest
+from luckbase.solver.charting import Heatmap, Kind, Listing, Look, Wanted
+from luckbase.solver.coded import Coded, coded_sets, set_text
+from luckbase.solver.decisions import Decisions
+from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.game import JOINT, Floats, Ints, Numbers, Stopped
+from luckbase.solver.games.goofspiel import patterns, rules, tiers
+from luckbase.solver.games.goofspiel.batches import COUNTS, GAP, tally_of
+from luckbase.solver.games.goofspiel.board import GoofspielBoard
+from luckbase.solver.games.goofspiel.kernel import solve_for_points, solve_for_winning
+from luckbase.solver.games.goofspiel.words import cards_of, mask_of, no_card, no_set, unequal, whole
+from luckbase.solver.simplex import solve_game
+from luckbase.solver.tiered import TieredGame
 
 GAMES_A_CALL = 5_000_000
 """Matrix games solved between two looks at `stop`: about a second."""
@@ -160,12 +160,12 @@ class Goofspiel(TieredGame[int]):
         return f"{action // JOINT + 1} against {action % JOINT + 1}"
 
     def charts(self) -> Sequence[Kind]:
-        from solver.games.goofspiel.pictures import KINDS
+        from luckbase.solver.games.goofspiel.pictures import KINDS
 
         return KINDS
 
     def chart(self, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
-        from solver.games.goofspiel.pictures import make
+        from luckbase.solver.games.goofspiel.pictures import make
 
         return make(self, name, look, wanted)
 
@@ -174,7 +174,7 @@ class Goofspiel(TieredGame[int]):
         return [f"bid {card}" for card in cards_of(mask_of(name, words[name], self.cards))]
 
     def agents(self) -> Mapping[str, Any]:
-        from solver.games.goofspiel.agents import AGENTS
+        from luckbase.solver.games.goofspiel.agents import AGENTS
 
         return AGENTS
 

@@ -29,11 +29,17 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from solver.eight_games import GAMES
-from solver.games.goofspiel.batches import ALONE_TYPE, finish, forget, new_workspace, solve_eight
-from solver.games.goofspiel.patterns import MOST, bids, unrank_pattern
-from solver.lanes import load, splat, store
-from solver.simplex import typed
+from luckbase.solver.eight_games import GAMES
+from luckbase.solver.games.goofspiel.batches import (
+    ALONE_TYPE,
+    finish,
+    forget,
+    new_workspace,
+    solve_eight,
+)
+from luckbase.solver.games.goofspiel.patterns import MOST, bids, unrank_pattern
+from luckbase.solver.lanes import load, splat, store
+from luckbase.solver.simplex import typed
 
 _n, _f, _f1 = nb.int64, nb.float64, nb.float64[::1]
 _f2, _i2, _i3 = nb.float64[:, ::1], nb.int64[:, ::1], nb.int64[:, :, ::1]

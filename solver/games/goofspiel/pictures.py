@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.charting import DECIMALS, Heatmap, Kind, Listing, Look, Wanted
-from solver.errors import OptionError
-from solver.games.goofspiel.game import Goofspiel
-from solver.games.goofspiel.tables import FirstBids, first_bids, parity_lines, table_lines
+from luckbase.solver.charting import DECIMALS, Heatmap, Kind, Listing, Look, Wanted
+from luckbase.solver.errors import OptionError
+from luckbase.solver.games.goofspiel.game import Goofspiel
+from luckbase.solver.games.goofspiel.tables import FirstBids, first_bids, parity_lines, table_lines
 
 KINDS = (
     Kind("bids", "the first move: an optimal lottery over the bids for each upcard"),

@@ -23,9 +23,9 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from solver.game import CHANCE, JOINT, SIMULTANEOUS, SUCCESSORS_TYPE, TERMINAL
-from solver.games.goofspiel.board import Rules
-from solver.games.goofspiel.patterns import lowest_ranks, size_of
+from luckbase.solver.game import CHANCE, JOINT, SIMULTANEOUS, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.games.goofspiel.board import Rules
+from luckbase.solver.games.goofspiel.patterns import lowest_ranks, size_of
 
 MINE, THEIRS, DECK, UPCARD, LEAD = 0, 1, 2, 3, 4
 """Where the fields stand in a state; for points there is no LEAD."""

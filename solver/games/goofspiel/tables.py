@@ -23,9 +23,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.game import Floats, Ints
-from solver.games.goofspiel import strategies
-from solver.games.goofspiel.game import Goofspiel
+from luckbase.solver.game import Floats, Ints
+from luckbase.solver.games.goofspiel import strategies
+from luckbase.solver.games.goofspiel.game import Goofspiel
 
 Look = Callable[[Ints], Floats]
 """Canonical states, int64 (n, fields) -> payoffs, float64 (n, 2)."""

@@ -28,9 +28,9 @@ from math import comb
 import numba as nb
 import numpy as np
 
-from solver.game import Floats, Ints
-from solver.games.goofspiel import patterns
-from solver.games.goofspiel.rules import points_of
+from luckbase.solver.game import Floats, Ints
+from luckbase.solver.games.goofspiel import patterns
+from luckbase.solver.games.goofspiel.rules import points_of
 
 GAMES_A_PART = 40_000_000
 """Matrix games that a part has at most: some seconds of work."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from solver.errors import StateError
-from solver.game import Ints
+from luckbase.solver.errors import StateError
+from luckbase.solver.game import Ints
 
 
 def mask_of(name: str, text: str, cards: int) -> int:

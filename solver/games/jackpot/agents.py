@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from solver.game import Agent, Game, Ints
-from solver.games.jackpot.game import Jackpot
+from luckbase.solver.game import Agent, Game, Ints
+from luckbase.solver.games.jackpot.game import Jackpot
 
 Choice = Callable[[Game, int, Ints, list[int]], int]
 

@@ -29,10 +29,10 @@ from functools import cached_property
 
 import numpy as np
 
-from solver.errors import OptionError
-from solver.game import DECISION, TERMINAL, Ints
-from solver.games.jackpot.agents import Choice
-from solver.games.jackpot.game import Jackpot
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game import DECISION, TERMINAL, Ints
+from luckbase.solver.games.jackpot.agents import Choice
+from luckbase.solver.games.jackpot.game import Jackpot
 
 MOST_STATES = 200_000
 """Sets of tiles times rolls: 12 tiles and two dice of 6 are 147,456 and take 5 s and 300 MB."""

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.backup import expand
-from solver.board import Board, nearest
-from solver.errors import StateError
-from solver.game import Agent, Game, Ints, Numbers
-from solver.games.jackpot import rules
-from solver.games.jackpot.board import JackpotBoard
+from luckbase.solver.backup import expand
+from luckbase.solver.board import Board, nearest
+from luckbase.solver.errors import StateError
+from luckbase.solver.game import Agent, Game, Ints, Numbers
+from luckbase.solver.games.jackpot import rules
+from luckbase.solver.games.jackpot.board import JackpotBoard
 
 if TYPE_CHECKING:
-    from solver.games.jackpot.agents import Choice
+    from luckbase.solver.games.jackpot.agents import Choice
 
 
 class Jackpot(Game):
@@ -75,7 +75,7 @@ class Jackpot(Game):
         return found
 
     def agents(self) -> Mapping[str, Agent]:
-        from solver.games.jackpot.agents import AGENTS
+        from luckbase.solver.games.jackpot.agents import AGENTS
 
         return AGENTS
 
@@ -83,7 +83,7 @@ class Jackpot(Game):
         return np.array([self.state(tiles) for tiles in range((1 << self.tiles) - 1, -1, -1)])
 
     def exact_value(self, agent: Agent | None) -> Fraction:
-        from solver.games.jackpot.exact import Exact
+        from luckbase.solver.games.jackpot.exact import Exact
 
         exact = Exact(self)
         return (exact.best if agent is None else exact.play(cast("Choice", agent))).value

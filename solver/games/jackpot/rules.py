@@ -30,8 +30,8 @@ from itertools import product
 import numba as nb
 import numpy as np
 
-from solver.game import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
-from solver.games.jackpot.board import Rules
+from luckbase.solver.game import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.games.jackpot.board import Rules
 
 OPEN, FACES = 0, 1
 """Where the fields start in a state."""

@@ -27,9 +27,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from solver.board import Board, Section, mistake
-from solver.games.skunk.board import Dice, Penalty, Sides
-from solver.games.skunk.board import Rules as Race
+from luckbase.solver.board import Board, Section, mistake
+from luckbase.solver.games.skunk.board import Dice, Penalty, Sides
+from luckbase.solver.games.skunk.board import Rules as Race
 
 
 class PigRules(Section):

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solver.game import Floats
-from solver.games.pig import rounds_kernel as kernel
-from solver.games.pig.rounds import PigRounds
-from solver.games.skunk.agents import (
+from luckbase.solver.game import Floats
+from luckbase.solver.games.pig import rounds_kernel as kernel
+from luckbase.solver.games.pig.rounds import PigRounds
+from luckbase.solver.games.skunk.agents import (
     NotBehind,
     Stationary,
     crossings,

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from solver.board import Board
-from solver.games.pig.board import PigBoard
-from solver.games.skunk.board import Rules
-from solver.games.skunk.game import Skunk
+from luckbase.solver.board import Board
+from luckbase.solver.games.pig.board import PigBoard
+from luckbase.solver.games.skunk.board import Rules
+from luckbase.solver.games.skunk.game import Skunk
 
 
 class Pig(Skunk):

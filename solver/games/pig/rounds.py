@@ -22,15 +22,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.board import Board, nearest
-from solver.decisions import Decisions, kernel_arrays
-from solver.errors import OptionError, StateError
-from solver.game import Agent, Floats, Ints, Numbers, Stopped
-from solver.games.pig import rounds_kernel as kernel
-from solver.games.pig.board import PigRoundsBoard
-from solver.games.skunk.agents import TurnAgents
-from solver.games.skunk.game import whole
-from solver.tiered import TieredGame
+from luckbase.solver.board import Board, nearest
+from luckbase.solver.decisions import Decisions, kernel_arrays
+from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.game import Agent, Floats, Ints, Numbers, Stopped
+from luckbase.solver.games.pig import rounds_kernel as kernel
+from luckbase.solver.games.pig.board import PigRoundsBoard
+from luckbase.solver.games.skunk.agents import TurnAgents
+from luckbase.solver.games.skunk.game import whole
+from luckbase.solver.tiered import TieredGame
 
 Tier = tuple[int, int]
 """(round, player), from 1."""
@@ -83,7 +83,7 @@ class PigRounds(TieredGame[Tier]):
         return TurnAgents(100, self.rules.sides)
 
     def quick_value(self, agents: Sequence[str]) -> tuple[float, ...] | None:
-        from solver.games.pig.profiles import BEST_RESPONSE, OPTIMAL, chances
+        from luckbase.solver.games.pig.profiles import BEST_RESPONSE, OPTIMAL, chances
 
         if not all(name in (OPTIMAL, BEST_RESPONSE) or name in self.agents() for name in agents):
             return None
@@ -91,7 +91,7 @@ class PigRounds(TieredGame[Tier]):
         return chances(self.plain(), one, two).payoff(self)
 
     def facts(self, agents: Sequence[str]) -> list[tuple[str, str, float]]:
-        from solver.games.pig.profiles import chances, last_turn_cost, turn_statistics
+        from luckbase.solver.games.pig.profiles import chances, last_turn_cost, turn_statistics
 
         game, found = self.plain(), []
         one, two = agents

@@ -38,8 +38,8 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from solver.game import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
-from solver.games.pig.board import PigRoundsBoard
+from luckbase.solver.game import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.games.pig.board import PigRoundsBoard
 
 MINE, YOURS, TURN, ROUND, PLAYER, ROLLED = 0, 1, 2, 3, 4, 5
 """Where the fields stand in a state."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from solver.game import Agent, Game, Ints
-from solver.games.press_your_luck import rules
+from luckbase.solver.game import Agent, Game, Ints
+from luckbase.solver.games.press_your_luck import rules
 
 
 def ahead(game: Game, player: int, state: Ints) -> bool:

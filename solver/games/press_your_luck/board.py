@@ -30,9 +30,9 @@ from pydantic import (
     model_validator,
 )
 
-from solver.board import Board, Location, Section, mistake, show
-from solver.errors import BoardError, OptionError
-from solver.games.press_your_luck.slides import (
+from luckbase.solver.board import Board, Location, Section, mistake, show
+from luckbase.solver.errors import BoardError, OptionError
+from luckbase.solver.games.press_your_luck.slides import (
     MAX_DOLLARS,
     SLIDES,
     SQUARES,

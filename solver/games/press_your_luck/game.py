@@ -12,16 +12,16 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.board import Board, nearest
-from solver.decisions import Decisions, kernel_arrays
-from solver.errors import StateError
-from solver.game import Agent, Floats, Ints, Numbers, Stopped
-from solver.games.press_your_luck import rules, tables, tiers
-from solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
-from solver.games.press_your_luck.choosing import TIE_TOLERANCE
-from solver.games.press_your_luck.kernel import solve_plane
-from solver.games.press_your_luck.tiers import Tier
-from solver.tiered import TieredGame
+from luckbase.solver.board import Board, nearest
+from luckbase.solver.decisions import Decisions, kernel_arrays
+from luckbase.solver.errors import StateError
+from luckbase.solver.game import Agent, Floats, Ints, Numbers, Stopped
+from luckbase.solver.games.press_your_luck import rules, tables, tiers
+from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
+from luckbase.solver.games.press_your_luck.choosing import TIE_TOLERANCE
+from luckbase.solver.games.press_your_luck.kernel import solve_plane
+from luckbase.solver.games.press_your_luck.tiers import Tier
+from luckbase.solver.tiered import TieredGame
 
 FLOAT64_ERROR = 1e-12
 """What float64 sums lose, with room to spare."""
@@ -149,7 +149,7 @@ class PressYourLuck(TieredGame[Tier]):
         return {name: part for (name, _), part in zip(self.fields, parts, strict=True)}
 
     def agents(self) -> Mapping[str, Agent]:
-        from solver.games.press_your_luck.agents import AGENTS
+        from luckbase.solver.games.press_your_luck.agents import AGENTS
 
         return AGENTS
 

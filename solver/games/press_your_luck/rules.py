@@ -30,7 +30,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from solver.game import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.game import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
 
 PLAYERS = 3
 SCORE, EARNED, PASSED, WHAMMIES = 0, 3, 6, 9

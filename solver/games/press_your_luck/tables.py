@@ -13,8 +13,8 @@ from graphlib import TopologicalSorter
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.games.press_your_luck.board import Outcomes
-from solver.games.press_your_luck.tiers import (
+from luckbase.solver.games.press_your_luck.board import Outcomes
+from luckbase.solver.games.press_your_luck.tiers import (
     A,
     B,
     C,

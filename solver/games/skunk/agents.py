@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solver.errors import OptionError
-from solver.game import Agent, Floats, Game, Ints
-from solver.games.skunk.board import Rules
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game import Agent, Floats, Game, Ints
+from luckbase.solver.games.skunk.board import Rules
 
 HOLD, ROLL = 0, 1
 """The actions of both games."""

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.errors import StateError
-from solver.game import Floats, Ints
-from solver.games.skunk.game import Skunk
-from solver.games.skunk.rules import MOST, TABLES, TOTAL
+from luckbase.solver.errors import StateError
+from luckbase.solver.game import Floats, Ints
+from luckbase.solver.games.skunk.game import Skunk
+from luckbase.solver.games.skunk.rules import MOST, TABLES, TOTAL
 
 
 @dataclass(frozen=True)

@@ -23,15 +23,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.board import Board, nearest
-from solver.charting import Heatmap, Kind, Listing, Look, Wanted
-from solver.decisions import Decisions, kernel_arrays
-from solver.errors import OptionError, StateError
-from solver.game import Agent, Floats, Ints, Numbers
-from solver.games.skunk import kernel, rules
-from solver.games.skunk.agents import TurnAgents
-from solver.games.skunk.board import Rules, SkunkBoard
-from solver.tiered import TieredGame
+from luckbase.solver.board import Board, nearest
+from luckbase.solver.charting import Heatmap, Kind, Listing, Look, Wanted
+from luckbase.solver.decisions import Decisions, kernel_arrays
+from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.game import Agent, Floats, Ints, Numbers
+from luckbase.solver.games.skunk import kernel, rules
+from luckbase.solver.games.skunk.agents import TurnAgents
+from luckbase.solver.games.skunk.board import Rules, SkunkBoard
+from luckbase.solver.tiered import TieredGame
 
 TOLERANCE = 1e-9
 """A table whose bound on the error is larger is refused; goal 200 has 1e-10."""
@@ -84,7 +84,7 @@ class Skunk(TieredGame[int]):
         return TurnAgents(self.goal, self.rules.sides)
 
     def quick_value(self, agents: Sequence[str]) -> tuple[float, ...] | None:
-        from solver.games.skunk.profiles import chance_to_win, knows
+        from luckbase.solver.games.skunk.profiles import chance_to_win, knows
 
         if not all(knows(self, name) for name in agents):
             return None
@@ -100,12 +100,12 @@ class Skunk(TieredGame[int]):
         return type(self)(type(self.board).model_validate(plain))
 
     def charts(self) -> Sequence[Kind]:
-        from solver.games.skunk.pictures import KINDS
+        from luckbase.solver.games.skunk.pictures import KINDS
 
         return KINDS
 
     def chart(self, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
-        from solver.games.skunk.pictures import make
+        from luckbase.solver.games.skunk.pictures import make
 
         return make(self, name, look, wanted)
 

@@ -36,8 +36,8 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from solver.game import Stopped
-from solver.games.skunk.rules import GOAL, HOLD, MOST, ROLL, TABLES, TOTAL
+from luckbase.solver.game import Stopped
+from luckbase.solver.games.skunk.rules import GOAL, HOLD, MOST, ROLL, TABLES, TOTAL
 
 MOST_SWEEPS = 1000
 _NEWTON_STEPS = 4

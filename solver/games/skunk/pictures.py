@@ -18,12 +18,12 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from solver.board import nearest
-from solver.charting import DECIMALS, Heatmap, Kind, Line, Listing, Look, Wanted, Words
-from solver.errors import OptionError, StateError
-from solver.game import Floats
-from solver.games.skunk.chart import Entry, chart, entry, hold_points
-from solver.games.skunk.game import Skunk
+from luckbase.solver.board import nearest
+from luckbase.solver.charting import DECIMALS, Heatmap, Kind, Line, Listing, Look, Wanted, Words
+from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.game import Floats
+from luckbase.solver.games.skunk.chart import Entry, chart, entry, hold_points
+from luckbase.solver.games.skunk.game import Skunk
 
 KINDS = (
     Kind("chart", "for each pair of scores the chance to win and where to roll and to hold"),

@@ -25,11 +25,11 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from solver.game import Floats
-from solver.games.skunk.agents import holds_by_turn, stationary
-from solver.games.skunk.game import Skunk
-from solver.games.skunk.kernel import roll_value, row_of
-from solver.games.skunk.rules import GOAL, MOST, TABLES, TOTAL
+from luckbase.solver.game import Floats
+from luckbase.solver.games.skunk.agents import holds_by_turn, stationary
+from luckbase.solver.games.skunk.game import Skunk
+from luckbase.solver.games.skunk.kernel import roll_value, row_of
+from luckbase.solver.games.skunk.rules import GOAL, MOST, TABLES, TOTAL
 
 OPTIMAL, BEST_RESPONSE = "optimal", "best-response"
 MOST_SWEEPS = 1000

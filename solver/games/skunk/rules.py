@@ -23,8 +23,8 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from solver.game import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
-from solver.games.skunk.board import Rules
+from luckbase.solver.game import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.games.skunk.board import Rules
 
 MINE, YOURS, TURN, PLAYER, ROLLED = 0, 1, 2, 3, 4
 """Where the fields stand in a state."""

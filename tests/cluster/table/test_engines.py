@@ -12,8 +12,7 @@ import pandas
 import polars
 import pytest
 
-import cluster
-import solver
+from luckbase import cluster, solver
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -106,7 +105,7 @@ def test_cards_are_words_that_a_person_can_ask_for(tmp_path: Path) -> None:
 def test_a_batch_takes_the_columns_of_a_table_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from jobs.app import run
+    from luckbase.jobs.app import run
 
     solved = cluster.solve(solver.load_board(POINTS, cards=4), results=tmp_path)
     file = sorted((solved.table / "tiers").iterdir())[2]

@@ -12,18 +12,17 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import cluster
-import solver
-from cluster import worker
-from cluster.driver import Progress, add_tally
-from cluster.opening import lock
-from cluster.plan import make_plan
-from cluster.table.ledger import Ledger, read_ledger
-from cluster.table.storage import Folder
-from cluster.verify import check_files, check_residuals
-from jobs.app import run
-from solver.errors import OptionError, RequestError
-from solver.identity import rules_identity
+from luckbase import cluster, solver
+from luckbase.cluster import worker
+from luckbase.cluster.driver import Progress, add_tally
+from luckbase.cluster.opening import lock
+from luckbase.cluster.plan import make_plan
+from luckbase.cluster.table.ledger import Ledger, read_ledger
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.verify import check_files, check_residuals
+from luckbase.jobs.app import run
+from luckbase.solver.errors import OptionError, RequestError
+from luckbase.solver.identity import rules_identity
 
 ROOT = Path(__file__).parents[3]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"

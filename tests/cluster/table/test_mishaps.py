@@ -11,21 +11,20 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import cluster
-import solver
-from cluster import search
-from cluster.driver import Progress
-from cluster.opening import lock
-from cluster.search import Searched
-from cluster.table.find import table_of
-from cluster.table.ledger import read_ledger
-from cluster.table.storage import Folder
-from cluster.verify import check_files, check_residuals
-from jobs.app import run
-from jobs.batch import read_rows
-from solver.errors import CorruptTableError, MissingTableError, OptionError, StateError
-from solver.explore import INNER, explore
-from solver.keys import unpack_all
+from luckbase import cluster, solver
+from luckbase.cluster import search
+from luckbase.cluster.driver import Progress
+from luckbase.cluster.opening import lock
+from luckbase.cluster.search import Searched
+from luckbase.cluster.table.find import table_of
+from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.verify import check_files, check_residuals
+from luckbase.jobs.app import run
+from luckbase.jobs.batch import read_rows
+from luckbase.solver.errors import CorruptTableError, MissingTableError, OptionError, StateError
+from luckbase.solver.explore import INNER, explore
+from luckbase.solver.keys import unpack_all
 
 ROOT = Path(__file__).parents[3]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -271,9 +270,9 @@ def test_a_folder_that_holds_other_rules_than_its_name_says_neither_answers_nor_
 def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from cluster.table.ledger import write_head
-    from cluster.table.lines import Head
-    from solver.identity import identity_of
+    from luckbase.cluster.table.ledger import write_head
+    from luckbase.cluster.table.lines import Head
+    from luckbase.solver.identity import identity_of
 
     below(tmp_path, A)
     rules = {"game": "tiddlywinks", "rules": {}}

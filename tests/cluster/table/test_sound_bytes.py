@@ -16,16 +16,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cluster
-import solver
-from cluster.compare import compare
-from cluster.driver import Progress
-from cluster.table.ledger import read_ledger
-from cluster.table.storage import Folder
-from cluster.table.table import Table, policy_of
-from jobs.app import run
-from solver.errors import CorruptTableError
-from solver.policy import evaluate_profile
+from luckbase import cluster, solver
+from luckbase.cluster.compare import compare
+from luckbase.cluster.driver import Progress
+from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.table import Table, policy_of
+from luckbase.jobs.app import run
+from luckbase.solver.errors import CorruptTableError
+from luckbase.solver.policy import evaluate_profile
 
 ROOT = Path(__file__).parents[3]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -172,7 +171,7 @@ def test_a_line_of_another_table_is_refused(tmp_path: Path) -> None:
 def test_two_row_groups_that_changed_places_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cluster.table.write.ROW_GROUP", 100)
+    monkeypatch.setattr("luckbase.cluster.table.write.ROW_GROUP", 100)
     table = full(tmp_path)
     entries = read_ledger(Folder(table), table).files.values()
     entry = max(entries, key=lambda entry: entry.rows)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster.table.storage import Folder, Storage, attempt
-from solver.errors import CorruptTableError
+from luckbase.cluster.table.storage import Folder, Storage, attempt
+from luckbase.solver.errors import CorruptTableError
 
 
 class StorageContract:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from solver.board import read_board
-from solver.game import Floats
-from solver.games.goofspiel import strategies
-from solver.games.goofspiel.game import Goofspiel
-from solver.games.goofspiel.in_memory import Solved
-from solver.games.goofspiel.strategies import Bids
+from luckbase.solver.board import read_board
+from luckbase.solver.game import Floats
+from luckbase.solver.games.goofspiel import strategies
+from luckbase.solver.games.goofspiel.game import Goofspiel
+from luckbase.solver.games.goofspiel.in_memory import Solved
+from luckbase.solver.games.goofspiel.strategies import Bids
 
 POINTS = Path(__file__).parents[3] / "boards" / "goofspiel" / "points.toml"
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver import matrix_game
-from solver.backup import expand
-from solver.coded import Coded
-from solver.errors import StateError
-from solver.games.goofspiel import patterns, strategies
+from luckbase.solver import matrix_game
+from luckbase.solver.backup import expand
+from luckbase.solver.coded import Coded
+from luckbase.solver.errors import StateError
+from luckbase.solver.games.goofspiel import patterns, strategies
 from tests.reference import goofspiel as reference
 from tests.reference import matrix_game as exact_games
 from tests.solver.games.goofspiel import (

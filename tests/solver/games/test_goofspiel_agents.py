@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solver import matrix_game
-from solver.backup import expand
-from solver.board import board_hash, read_board
-from solver.errors import OptionError
-from solver.game import SIMULTANEOUS, TERMINAL, Floats, Ints
-from solver.games.goofspiel import in_memory
-from solver.games.goofspiel.agents import match, strategies_at
-from solver.games.goofspiel.game import Goofspiel
-from solver.keys import pack_all, unpack_all
-from solver.policy import Policy, evaluate_profile
+from luckbase.solver import matrix_game
+from luckbase.solver.backup import expand
+from luckbase.solver.board import board_hash, read_board
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game import SIMULTANEOUS, TERMINAL, Floats, Ints
+from luckbase.solver.games.goofspiel import in_memory
+from luckbase.solver.games.goofspiel.agents import match, strategies_at
+from luckbase.solver.games.goofspiel.game import Goofspiel
+from luckbase.solver.keys import pack_all, unpack_all
+from luckbase.solver.policy import Policy, evaluate_profile
 from tests.solver.games.goofspiel import POINTS, published
 
 

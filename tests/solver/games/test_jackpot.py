@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import solver
-from solver.backup import choose, evaluate, expand
-from solver.errors import BoardError, OptionError, StateError
-from solver.game import CHANCE, DECISION, TERMINAL, Ints
-from solver.games.jackpot.agents import AGENTS
-from solver.games.jackpot.exact import Exact, Play
-from solver.games.jackpot.game import Jackpot
-from solver.graph import solve_graph
-from solver.keys import fits
+from luckbase import solver
+from luckbase.solver.backup import choose, evaluate, expand
+from luckbase.solver.errors import BoardError, OptionError, StateError
+from luckbase.solver.game import CHANCE, DECISION, TERMINAL, Ints
+from luckbase.solver.games.jackpot.agents import AGENTS
+from luckbase.solver.games.jackpot.exact import Exact, Play
+from luckbase.solver.games.jackpot.game import Jackpot
+from luckbase.solver.graph import solve_graph
+from luckbase.solver.keys import fits
 from tests.reference import jackpot as reference
 from tests.solver.board_files import assert_one_sentence
 

@@ -13,20 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import solver
-from solver.backup import evaluate, expand, final_payoffs
-from solver.errors import BoardError, OptionError, StateError
-from solver.fixed_point import solve_component
-from solver.game import Floats, Game
-from solver.games.pig import profiles as rounds_profiles
-from solver.games.pig import rounds_kernel
-from solver.games.pig.race import Pig
-from solver.games.pig.rounds import PigRounds
-from solver.games.skunk import profiles as race_profiles
-from solver.games.skunk.agents import Computer, HoldAt, chance_to_stick, turn_points
-from solver.graph import solve_graph
-from solver.keys import fits
-from solver.tiered import TieredGame
+from luckbase import solver
+from luckbase.solver.backup import evaluate, expand, final_payoffs
+from luckbase.solver.errors import BoardError, OptionError, StateError
+from luckbase.solver.fixed_point import solve_component
+from luckbase.solver.game import Floats, Game
+from luckbase.solver.games.pig import profiles as rounds_profiles
+from luckbase.solver.games.pig import rounds_kernel
+from luckbase.solver.games.pig.race import Pig
+from luckbase.solver.games.pig.rounds import PigRounds
+from luckbase.solver.games.skunk import profiles as race_profiles
+from luckbase.solver.games.skunk.agents import Computer, HoldAt, chance_to_stick, turn_points
+from luckbase.solver.graph import solve_graph
+from luckbase.solver.keys import fits
+from luckbase.solver.tiered import TieredGame
 from tests.reference.pig import Reference
 from tests.reference.pig import turn_points as reference_turn
 from tests.reference.skunk import Reference as RaceReference

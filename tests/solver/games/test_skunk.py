@@ -12,15 +12,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import solver
-from solver.backup import evaluate, expand, final_payoffs
-from solver.decisions import kernel_arrays
-from solver.errors import LuckbaseError, OptionError, StateError
-from solver.game import Floats, Stopped
-from solver.games.skunk import kernel
-from solver.games.skunk.chart import chart, decisions, entry, hold_points
-from solver.games.skunk.game import Skunk
-from solver.keys import fits
+from luckbase import solver
+from luckbase.solver.backup import evaluate, expand, final_payoffs
+from luckbase.solver.decisions import kernel_arrays
+from luckbase.solver.errors import LuckbaseError, OptionError, StateError
+from luckbase.solver.game import Floats, Stopped
+from luckbase.solver.games.skunk import kernel
+from luckbase.solver.games.skunk.chart import chart, decisions, entry, hold_points
+from luckbase.solver.games.skunk.game import Skunk
+from luckbase.solver.keys import fits
 from tests.reference.skunk import Reference
 from tests.solver.board_files import assert_one_sentence
 

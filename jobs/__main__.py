@@ -1,6 +1,0 @@
-"""``python -m jobs`` is the command ``luckbase``."""
-
-from jobs.app import main
-
-if __name__ == "__main__":
-    main()

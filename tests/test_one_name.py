@@ -1,0 +1,66 @@
+"""There is one name, ``luckbase``: a folder with a solver.py of its own breaks nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+ROOT = Path(__file__).parents[1]
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+
+
+@pytest.fixture
+def notebook(tmp_path: Path) -> Path:
+    """Somebody's folder, with modules of the names of our rooms."""
+    for name in ("solver.py", "cluster.py", "jobs/__init__.py", "tests.py"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("raise RuntimeError('a foreign module was imported')\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("ray", [False, True])
+def test_a_solve_in_a_folder_with_a_foreign_solver_and_cluster_and_jobs(
+    ray: bool, notebook: Path
+) -> None:
+    script = f"""
+import sys
+from luckbase import cluster, solver
+from luckbase.cluster.plan import Plan
+if {ray}:
+    Plan.in_process = lambda self, workers: False
+solved = cluster.solve(solver.load_board({str(TINY)!r}, frontier=1), workers=2)
+with cluster.open_table(solved.table) as table:
+    print(table.ask({{"scores": "0,1000,500", "earned": "0,1,0"}}).best, solved.ray)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=notebook, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["play", str(ray)]
+
+
+def test_the_command_runs_there_too(notebook: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "luckbase", "solve", str(TINY), "--set", "frontier=1"],
+        cwd=notebook, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_wheel_holds_one_name_and_all_rooms(tmp_path: Path) -> None:
+    (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"luckbase"}
+    rooms = {path.relative_to(ROOT) for room in ("solver", "cluster", "jobs")
+             for path in (ROOT / room).rglob("*.py")}  # fmt: skip
+    assert {f"luckbase/{path}" for path in rooms} <= set(names)
+    assert "luckbase/py.typed" in names
