@@ -63,6 +63,11 @@ def count(number: float) -> str:
     return f"{_three(number / 1e9)} billion"
 
 
+def many(number: int, thing: str) -> str:
+    """``1 tier``, ``74 tiers``."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
 def size(number: float) -> str:
     """``1.2 GB``."""
     for unit, word in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):

@@ -31,11 +31,11 @@ def status(
             print(json.dumps(one))
             continue
         options_said = "".join(f" {name}={_word(v)}" for name, v in one["options"].items())
-        of = "" if one["tiers"] == one["tiers_in_all"] else f" of {one['tiers_in_all']}"
-        files = f"{one['tiers']}{of} tiers, " if one["tiers_in_all"] else ""
-        below = f"below {one['roots']} roots, " if one["roots"] else ""
+        of = "" if one["tiers"] == one["tiers_in_all"] else f"{one['tiers']} of "
+        files = f"{of}{render.many(one['tiers_in_all'], 'tier')}, " if one["tiers_in_all"] else ""
+        below = f"below {render.many(one['roots'], 'root')}, " if one["roots"] else ""
         print(
-            f"{one['state']:9s} {one['table']} {options_said}  {files}{below}"
+            f"{one['state']:9s} {one['table']}{options_said}  {files}{below}"
             f"{render.count(one['states'])} states, {render.size(one['bytes'])}"
         )
         for reason in one["why"]:

@@ -62,7 +62,8 @@ def verify(
         print(f"fault: {fault}")
     if faults:
         return 1
-    print(f"{origin}: {len(ledger.files)} files are as written, {render.size(ledger.bytes)}")
+    files = render.many(len(ledger.files), "file")
+    print(f"{origin}: {files} as written, {render.size(ledger.bytes)}")
     if found is not None and found.rows:
         at = render.fields(found.state)
         print(
