@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.above import known_below
+from luckbase.cluster.above import Holder, known_below
 from luckbase.cluster.merge import PayoffTable
 from luckbase.cluster.table.keyed import GIVEN, KeyPart
 from luckbase.cluster.table.table import open_table
 from luckbase.solver.backup import expand
-from luckbase.solver.game import DECISION, Game, Ints
-from luckbase.solver.keys import unpack_all
+from luckbase.solver.game import DECISION, Floats, Game, Ints
+from luckbase.solver.keys import Keys, unpack_all
 from luckbase.solver.walk import KNOWN
 
 
@@ -27,9 +27,7 @@ def known_payoffs(
     """
     if using is not None:
         with open_table(using) as table:
-            keys, values = known_below(table, roots, max_states)
-            order = np.argsort(keys)
-            keys, values = keys[order], values[order]
+            keys, values = _by_key(table, roots, max_states)
             status = np.full(len(keys), GIVEN, np.uint8)
             if not len(keys):
                 return PayoffTable(keys, values, np.empty(0, np.int64), status), table.error
@@ -40,11 +38,17 @@ def known_payoffs(
             return PayoffTable(keys, values, best, status, none, margin, actor), table.error
     keys, values, error = np.empty(0, np.uint64), np.empty((0, game.players)), 0.0
     if held is not None:
-        keys, values = known_below(held, roots, max_states)
-        order = np.argsort(keys)
-        keys, values, error = keys[order], values[order], held.error
+        keys, values = _by_key(held, roots, max_states)
+        error = held.error
     status = np.full(len(keys), GIVEN, np.uint8)
     return PayoffTable(keys, values, np.full(len(keys), KNOWN), status), error
+
+
+def _by_key(holder: Holder, roots: Ints, max_states: int) -> tuple[Keys, Floats]:
+    """`known_below`, by ascending key."""
+    keys, values = known_below(holder, roots, max_states)
+    order = np.argsort(keys)
+    return keys[order], values[order]
 
 
 def _acting(game: Game, states: Ints, names: list[str | None]) -> tuple[Ints, NDArray[np.int8]]:

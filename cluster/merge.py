@@ -86,9 +86,13 @@ def merge(game: Game, tables: Sequence[PayoffTable]) -> tuple[PayoffTable, int]:
     return every.only(first), len(again)
 
 
+SHARDS = "shards/"
+"""Where shards lie in the table's folder while a search runs."""
+
+
 def shard_name(name: str) -> str:
     """Where a shard's table lies in the table's folder while the search runs."""
-    return f"shards/{name}.arrow"
+    return f"{SHARDS}{name}.arrow"
 
 
 def write_shard(storage: Storage, name: str, table: PayoffTable) -> tuple[Path, int, str]:

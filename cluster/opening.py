@@ -21,14 +21,14 @@ from luckbase.cluster.table.health import (
 )
 from luckbase.cluster.table.ledger import (
     Ledger,
+    check_identity,
     compact,
     new_head,
     reach_of,
-    read_head,
     read_ledger,
     write_head,
 )
-from luckbase.cluster.table.lines import Goal, Roots
+from luckbase.cluster.table.lines import TIERS, Goal, Roots
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.board import read_board
 from luckbase.solver.errors import (
@@ -59,11 +59,7 @@ def open_ledger(game: Game, table: Path, part: str, *, check: bool) -> tuple[Led
     storage, head = Folder(table), new_head(game)
     damaged = []
     try:
-        there = read_head(storage, table)
-        if there.identity != head.identity:
-            raise ForeignTableError(
-                f"{table}: holds a table of other rules, {there.identity}; move it away"
-            )
+        check_identity(storage, table, head.identity)
     except MissingTableError:
         write_head(storage, head)
     except ForeignTableError:
@@ -107,8 +103,7 @@ def make_goal(
     margin: bool = False,
 ) -> Goal:  # fmt: skip
     """What this solve is asked for. Raises OptionError for a margin that the table can not get."""
-    has = [entry for entry in ledger.of_part(part) if part == "tiers"]
-    if margin and has and not ledger.margin:
+    if margin and part == TIERS and ledger.of_part(part) and not ledger.margin:
         raise OptionError(
             "--margin: the files of this table have none, and all or none have it; --force solves "
             "the table anew"

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from luckbase.cluster.table.health import check_bytes
+from luckbase.cluster.table.health import check_bytes, files_there
 from luckbase.cluster.table.ledger import read_ledger
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import Part
@@ -56,7 +56,7 @@ def check_files(table: Table, on_file: Callable[[int, int], None] = lambda i, n:
                 faults += _check_entry(table, part, entry)
         if isinstance(part, TierPart):
             faults += _missing(table, part)
-    beside = [*storage.list("tiers/"), *storage.list("search")]
+    beside = files_there(storage)
     now = read_ledger(storage, table.path).files  # a solve may have gone on since it was opened
     for name in beside:
         if name not in now and not name.endswith(".part"):

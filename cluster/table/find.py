@@ -11,13 +11,12 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from luckbase.cluster.table.ledger import HEAD, OLD_HEAD, Ledger, read_head
+from luckbase.cluster.table.ledger import HEAD, OLD_HEAD, Ledger, check_identity, read_head
 from luckbase.cluster.table.lines import Head
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
 from luckbase.solver.board import Board, differences, read_board
 from luckbase.solver.errors import (
-    ForeignTableError,
     LuckbaseError,
     MissingTableError,
     OptionError,
@@ -59,11 +58,7 @@ def table_of(board: Board, results: Path) -> Path | None:
     others = sorted(results.glob(f"{board.game}/*/{identity}"))
     for path in [own, *others]:
         if (path / HEAD).is_file():
-            there = read_head(Folder(path), path).identity
-            if there != identity:
-                raise ForeignTableError(
-                    f"{path}: holds a table of other rules, {there}; move it away"
-                )
+            check_identity(Folder(path), path, identity)
             return path
     return None
 

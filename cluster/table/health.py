@@ -6,16 +6,22 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from luckbase.cluster.table.ledger import Ledger, compact
-from luckbase.cluster.table.lines import Goal
+from luckbase.cluster.merge import SHARDS, shard_name
+from luckbase.cluster.table.ledger import HEAD, LINES, Ledger, compact
+from luckbase.cluster.table.lines import SEARCH, TIERS, Goal
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import CorruptTableError
 
 
+def files_there(storage: Storage) -> dict[str, int]:
+    """What stands in the folders of the parts, with sizes, whether the ledger names it or not."""
+    return {**storage.list(f"{TIERS}/"), **storage.list(SEARCH)}
+
+
 def damaged_files(storage: Storage, where: Path, ledger: Ledger) -> dict[str, str]:
     """The files that are missing, empty or of another size, by name, each with a sentence."""
-    there = {**storage.list("tiers/"), **storage.list("search")}
+    there = files_there(storage)
     found = {}
     for name, entry in sorted(ledger.files.items()):
         size = there.get(name)
@@ -71,18 +77,17 @@ def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
     lost = []
     for name, shard in list(ledger.shards.items()):
         try:
-            whole = hashlib.sha256(storage.read(f"shards/{name}.arrow")).hexdigest()
+            whole = hashlib.sha256(storage.read(shard_name(name))).hexdigest()
         except FileNotFoundError:
             whole = ""
         if shard.ask in ledger.done or whole != shard.sha256:
             if shard.ask not in ledger.done:
-                lost.append(f"{where / 'shards' / name}.arrow: is not as luckbase wrote it")
+                lost.append(f"{where / shard_name(name)}: is not as luckbase wrote it")
             del ledger.shards[name]
-    for folder in ("tiers/", "search", "shards/", "ledger/", "table.json."):
+    committed = ledger.files.keys() | {shard_name(name) for name in ledger.shards}
+    for folder in (f"{TIERS}/", SEARCH, SHARDS, LINES, f"{HEAD}."):
         for name in storage.list(folder):
-            shard_of = name.removeprefix("shards/").removesuffix(".arrow")
-            committed = name in ledger.files or shard_of in ledger.shards
-            ours = committed or name.startswith("ledger/")
+            ours = name in committed or name.startswith(LINES)
             if name.endswith(".part") or not ours:
                 storage.delete(name)
     return lost

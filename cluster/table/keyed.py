@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from luckbase.cluster.table.answer import Action, Answer, Origin
 from luckbase.cluster.table.part import Part, Rows, labelled
 from luckbase.cluster.table.sealed import SealedFile
-from luckbase.cluster.table.write import STATUS
+from luckbase.cluster.table.write import STATUS, payoff_columns
 from luckbase.solver import keys as hashing
 from luckbase.solver.backup import ActionValues, Edges, evaluate, expand, payoffs_of
 from luckbase.solver.errors import CorruptTableError
@@ -38,8 +38,7 @@ class KeyPart(Part):
 
     @cached_property
     def columns(self) -> list[str]:
-        names = [f"payoff_{i + 1}" for i in range(self.game.players)]
-        return names + [f"upper_{i + 1}" for i in range(self.game.players)] * self.bounds
+        return payoff_columns(self.game, bounds=self.bounds)
 
     # --- rows --------------------------------------------------------------------------------
 
@@ -173,8 +172,7 @@ class KeyPart(Part):
                 )
                 for k in order
             )
-            slack = 2 * self.error + self.game.tie_tolerance
-            level = upper.values[first:last, actor] >= own.max() - slack
+            level = upper.values[first:last, actor] >= own.max() - self.tolerance
             toss_up = best is not None and bool(level.sum() > 1)
         ahead = None if np.isnan(margin) else float(margin)
         return Answer(

@@ -47,7 +47,13 @@ from luckbase.cluster.table.lines import (
 )
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.board import Board, board_from_canonical
-from luckbase.solver.errors import BoardError, CorruptTableError, MissingTableError, OptionError
+from luckbase.solver.errors import (
+    BoardError,
+    CorruptTableError,
+    ForeignTableError,
+    MissingTableError,
+    OptionError,
+)
 from luckbase.solver.game import Game
 from luckbase.solver.identity import identity_of, rules_form, rules_identity
 
@@ -232,6 +238,13 @@ def read_head(storage: Storage, where: Path) -> Head:
         return head
     except (ValueError, RecursionError) as error:
         raise CorruptTableError(_changed(where / HEAD, str(error))) from None
+
+
+def check_identity(storage: Storage, where: Path, identity: str) -> None:
+    """Raises as `read_head`, and ForeignTableError where the head says other rules."""
+    there = read_head(storage, where).identity
+    if there != identity:
+        raise ForeignTableError(f"{where}: holds a table of other rules, {there}; move it away")
 
 
 def _changed(path: Path, why: str) -> str:

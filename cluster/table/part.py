@@ -22,6 +22,7 @@ from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.storage import Storage
+from luckbase.cluster.table.write import payoff_columns
 from luckbase.solver.backup import evaluate, expand, payoffs_of
 from luckbase.solver.game import Floats, Game, Ints
 
@@ -70,10 +71,15 @@ class Part(ABC):
         """Rows of all its files."""
         return sum(entry.rows for entry in self.entries)
 
+    @property
+    def tolerance(self) -> float:
+        """Actions closer than this can not be told apart from what is stored."""
+        return self.game.tie_tolerance + 2 * self.error
+
     @cached_property
     def columns(self) -> list[str]:
         """The names of the columns that hold payoffs."""
-        return [f"payoff_{i + 1}" for i in range(self.game.players)]
+        return payoff_columns(self.game)
 
     # --- files -------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ default.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -109,24 +109,12 @@ class Table:
 
     def owners(self, states: Ints) -> Ints:
         """(n,) the first part that holds each canonical state (n, fields); -1 where none does."""
-        states = np.ascontiguousarray(np.asarray(states, np.int64))
-        found = np.full(len(states), -1, np.int64)
-        for i, part in enumerate(self.parts):
-            left = np.flatnonzero(found < 0)
-            if not len(left):
-                break
-            found[left[part.holds(states[left])]] = i
-        return found
+        return _first_holding(self.parts, states)
 
     def holds(self, states: Ints) -> NDArray[np.bool_]:
         """(n,) whether some part that is exact holds each canonical state; not where it is over."""
-        states = np.ascontiguousarray(np.asarray(states, np.int64))
-        found = np.zeros(len(states), bool)
-        for part in self.exact:
-            left = np.flatnonzero(~found)
-            if len(left):
-                found[left] = part.holds(states[left])
-        return found
+        held: NDArray[np.bool_] = _first_holding(self.exact, states) >= 0
+        return held
 
     def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """The payoffs (n, players), float64, of canonical states (n, fields), and of which states
@@ -245,7 +233,7 @@ class Table:
                 continue
             part = self.parts[int(i)]
             best, margins[at] = part.best_of(states[at])
-            ties[at] = margins[at] <= 2 * part.error + self.game.tie_tolerance
+            ties[at] = margins[at] <= part.tolerance
             for x, name in zip(at.tolist(), best, strict=True):
                 names[x] = name
         return names, margins, ties
@@ -279,6 +267,18 @@ class Table:
         """Every state that some part has solved from its children, part by part, in pieces."""
         for part in self.parts:
             yield from part.all_states()
+
+
+def _first_holding(parts: Sequence[Part], states: Ints) -> Ints:
+    """(n,) the first of `parts` that holds each canonical state (n, fields); -1 where none does."""
+    states = np.ascontiguousarray(np.asarray(states, np.int64))
+    found = np.full(len(states), -1, np.int64)
+    for i, part in enumerate(parts):
+        left = np.flatnonzero(found < 0)
+        if not len(left):
+            break
+        found[left[part.holds(states[left])]] = i
+    return found
 
 
 def furthest(ledger: Ledger) -> Goal | None:

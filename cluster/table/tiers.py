@@ -20,7 +20,7 @@ from luckbase.cluster.table.answer import Answer, Lookahead, Origin, answer_ahea
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import PIECE, Part, Rows, labelled, worth
 from luckbase.cluster.table.sealed import SealedFile
-from luckbase.cluster.table.write import KEY_SHIFT
+from luckbase.cluster.table.write import KEY_SHIFT, start_row
 from luckbase.solver.backup import Edges, evaluate, expand, final_payoffs
 from luckbase.solver.coded import Coded
 from luckbase.solver.errors import CorruptTableError, MissingTableError
@@ -86,20 +86,16 @@ class TierPart(Part):
         payoffs = np.zeros((len(states), self.game.players))
         if over.any():
             payoffs[over] = final_payoffs(self.game, states[over])
-        order = np.lexsort((keys, files))
-        order = order[files[order] >= 0]
-        rows = keys - (self._bounds[0][files] if self.entries else 0)
-        jobs = [(int(files[at[0]]), at) for at in _runs(order, files[order])]
-        groups = [np.unique(rows[at] // self.entries[i].row_group_rows) for i, at in jobs]
-        if sum(map(len, groups)) <= part.CACHED_GROUPS:
-            for (i, at), wanted in zip(jobs, groups, strict=True):
-                for number, x, row in self._in_groups(i, wanted, at, rows):
+        rows, jobs = self._by_file(keys, files)
+        if sum(len(groups) for _, groups, _ in jobs) <= part.CACHED_GROUPS:
+            for i, groups, at in jobs:
+                for number, x, row in self._in_groups(i, groups, at, rows):
                     payoffs[x] = self.group(i, number, "payoffs")[row]
         else:
             shares = [
                 (i, share, at)
-                for (i, at), wanted in zip(jobs, groups, strict=True)
-                for share in np.array_split(wanted, -(-len(wanted) // GROUPS_A_JOB))
+                for i, groups, at in jobs
+                for share in np.array_split(groups, -(-len(groups) // GROUPS_A_JOB))
             ]
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 for done in [pool.submit(self._through, *one, rows, payoffs) for one in shares]:
@@ -107,6 +103,18 @@ class TierPart(Part):
         swapped = self.game.swapped(states) & (files >= 0)
         payoffs[swapped] = payoffs[swapped][:, ::-1]
         return payoffs, over | (files >= 0)
+
+    def _by_file(self, keys: Ints, files: Ints) -> tuple[Ints, list[tuple[int, Ints, Ints]]]:
+        """(rows in their files (n,), of each file met: its index, the row groups asked for, and
+        which of the n lie there, by row); as `_place` gives the keys and the files."""
+        order = np.lexsort((keys, files))
+        order = order[files[order] >= 0]
+        rows = keys - (self._bounds[0][files] if self.entries else 0)
+        jobs = []
+        for at in _runs(order, files[order]):
+            i = int(files[at[0]])
+            jobs.append((i, np.unique(rows[at] // self.entries[i].row_group_rows), at))
+        return rows, jobs
 
     def _in_groups(
         self, i: int, groups: Ints, at: Ints, rows: Ints
@@ -147,12 +155,8 @@ class TierPart(Part):
                 codes, labels = self.group(int(files[k]), number, "best")
                 found[k] = labels[codes[row]] if codes[row] >= 0 else None
             return found
-        order = np.lexsort((keys, files))
-        order = order[files[order] >= 0]
-        rows = keys - self._bounds[0][files]
-        for at in _runs(order, files[order]):
-            i = int(files[at[0]])
-            groups = np.unique(rows[at] // self.entries[i].row_group_rows)
+        rows, jobs = self._by_file(keys, files)
+        for i, groups, at in jobs:
             for number, x, row in self._in_groups(i, groups, at, rows):
                 codes, labels = self.group(i, number, "best")
                 for k, code in zip(x.tolist(), codes[row].tolist(), strict=True):
@@ -169,8 +173,7 @@ class TierPart(Part):
 
     def look_ahead(self, states: Ints, edges: Edges) -> Lookahead:
         """Every action of expanded states, and the stored best ones."""
-        slack = 2 * self.error + self.game.tie_tolerance
-        below, there = worth(self.game, self.look, edges.children, slack)
+        below, there = worth(self.game, self.look, edges.children, self.tolerance)
         if not there.all():
             lost = self.game.describe(edges.children[np.flatnonzero(~there)[0]])
             raise MissingTableError(f"{self.where}: {lost} is not there, and a parent of it is")
@@ -181,7 +184,7 @@ class TierPart(Part):
         if len(wrong):
             state = self.game.describe(states[wrong[0]])
             raise CorruptTableError(f"{self.where}: names an action at {state} that is none there")
-        return look_ahead(q, edges.actors, slack, best)
+        return look_ahead(q, edges.actors, self.tolerance, best)
 
     def answers(self, states: Ints, origin: Origin) -> list[Answer]:
         values, _ = self.look(states)
@@ -233,7 +236,7 @@ class TierPart(Part):
     def scan_file(self, entry: FileEntry) -> Iterator[Rows]:
         """The rows of one file, a row group at a time."""
         file = SealedFile(self.storage, self.where, entry)
-        tier, first = self._tiers[entry.tier], entry.first_key - (entry.tier << KEY_SHIFT)
+        tier, first = self._tiers[entry.tier], start_row(entry)
         for number in range(file.groups):
             read = file.read(number, [*self.columns, "best"])
             values = np.stack(_arrays(read.select(self.columns)), axis=1)
@@ -251,7 +254,7 @@ class TierPart(Part):
         number in another full table."""
         block = entry.row_group_rows
         mine, theirs = self._tiers[entry.tier], other._tiers[entry.tier]
-        start = entry.first_key - (entry.tier << KEY_SHIFT)
+        start = start_row(entry)
         for at in range(start, start + entry.rows, block):
             stop = min(at + block, start + entry.rows)
             rows = [part.game.state_rows(tier, at, stop) for part, tier in
@@ -284,8 +287,7 @@ class TierPart(Part):
     def _states(self, i: int, rows: Ints) -> Ints:
         """The states at rows of file i."""
         entry = self.entries[i]
-        start = entry.first_key - (entry.tier << KEY_SHIFT)
-        return self.game.states_at(self._tiers[entry.tier], start + rows)
+        return self.game.states_at(self._tiers[entry.tier], start_row(entry) + rows)
 
     @cached_property
     def _tiers(self) -> dict[int, Any]:

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.merge import PayoffTable
 from luckbase.cluster.table import FORMAT
-from luckbase.cluster.table.lines import SEARCH, TIERS
+from luckbase.cluster.table.lines import SEARCH, TIERS, FileEntry
 from luckbase.cluster.table.sealed import seal_file
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.coded import Coded
@@ -98,9 +98,10 @@ def search_part(ask: str | None) -> str:
     return SEARCH if ask is None else f"{SEARCH}-{ask[:12]}"
 
 
-def payoff_columns(game: Game) -> list[str]:
-    """``payoff_1``, … in turn order."""
-    return [f"payoff_{i + 1}" for i in range(game.players)]
+def payoff_columns(game: Game, *, bounds: bool = False) -> list[str]:
+    """``payoff_1``, … in turn order; of a search that was cut ``upper_1``, … behind them."""
+    kinds = ("payoff", "upper") if bounds else ("payoff",)
+    return [f"{kind}_{i + 1}" for kind in kinds for i in range(game.players)]
 
 
 def row_group_rows(game: TieredGame[Any], tier: Any) -> int:
@@ -113,6 +114,11 @@ def key_range(tier_number: int, rows: int, start: int = 0) -> tuple[int, int]:
     """The first and the last key of `rows` rows of a tier, from row `start` on."""
     first = (tier_number << KEY_SHIFT) + start
     return first, first + rows - 1
+
+
+def start_row(entry: FileEntry) -> int:
+    """The row of its tier that a file of the full table begins with."""
+    return entry.first_key - (entry.tier << KEY_SHIFT)
 
 
 def rounding(game: Game, stored: type[np.floating[Any]]) -> float:
@@ -163,8 +169,7 @@ def write_states(
     storage: Storage, name: str, game: Game, solved: PayoffTable, error: float
 ) -> FileReceipt:
     """Write the file of a search (module docstring), as `write_tier` does."""
-    names = payoff_columns(game)
-    names += [f"upper_{i + 1}" for i in range(game.players)] * (solved.values.shape[1] > len(names))
+    names = payoff_columns(game, bounds=solved.values.shape[1] > game.players)
     solved_by = np.where(solved.actor == 0, -1, solved.best)  # nobody decides, or both
     known, codes = np.unique(np.maximum(solved_by, -1), return_inverse=True)
     labels = [game.action_name(int(action)) for action in known if action >= 0]
