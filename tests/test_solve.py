@@ -21,6 +21,7 @@ from luckbase.cluster.table import storage
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.errors import MemoryLimitError, RequestError
+from tests.stopped import solve_until
 
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -76,12 +77,7 @@ def test_a_complete_table_is_left_alone(undisturbed: Path) -> None:
 def test_an_interrupted_solve_goes_on_where_it_was(
     after: int, undisturbed: Path, tmp_path: Path
 ) -> None:
-    def stop(now: Progress) -> None:
-        if now.shards >= after:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        cluster.solve(BOARD, results=tmp_path, workers=2, on_progress=stop)
+    solve_until(BOARD, tmp_path, after, workers=2)
     path = table_in(tmp_path)
     finished = read(path).files
     kept = sum(entry.rows for entry in finished.values())
@@ -102,13 +98,7 @@ def test_what_a_stopped_run_kept_in_scratch_is_never_trusted(
     undisturbed: Path, tmp_path: Path
 ) -> None:
     """Nobody can tell what a crash did to it: it is solved again, and no file is written twice."""
-
-    def stop(now: Progress) -> None:
-        if now.shards >= 30:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        cluster.solve(BOARD, results=tmp_path, workers=1, on_progress=stop)
+    solve_until(BOARD, tmp_path, 30)
     table = table_in(tmp_path)
     before = {p: p.stat().st_mtime_ns for p in table.rglob("*.parquet")}
     for path in table.glob("scratch/*/*.f64"):

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -228,6 +229,15 @@ def reseal(table: Path, old: FileEntry, **change: object) -> None:
     compact(Folder(table), ledger)
 
 
+def rewrite(table: Path, entry: FileEntry, whole: pa.Table, name: str, column: object) -> None:
+    """Another column in a file whose rows are `whole`, and the ledger as if it had been so."""
+    i = whole.schema.get_field_index(name)
+    changed = whole.set_column(i, whole.schema.field(i), [column])
+    pq.write_table(changed, table / entry.name, row_group_size=entry.row_group_rows)
+    size, footer, checks = seal_file(table / entry.name)
+    reseal(table, entry, bytes=size, footer=footer, checks=checks)
+
+
 def test_a_ledger_edited_and_sealed_again_is_found_by_its_tiers(copy: Path) -> None:
     entry = min(read(copy).files.values(), key=lambda entry: entry.name)
     reseal(copy, entry, first_key=entry.first_key + 1)
@@ -244,11 +254,7 @@ def test_a_wrong_payoff_in_a_file_that_is_as_the_ledger_says_is_found_by_its_row
     whole = pq.read_table(file, partitioning=None)
     wrong = whole["payoff_1"].to_numpy().copy()
     wrong[17] += 1e-3
-    column = whole.schema.get_field_index("payoff_1")
-    changed = whole.set_column(column, whole.schema.field(column), [wrong])
-    pq.write_table(changed, file, row_group_size=entry.row_group_rows)
-    size, footer, checks = seal_file(file)
-    reseal(copy, entry, bytes=size, footer=footer, checks=checks)
+    rewrite(copy, entry, whole, "payoff_1", wrong)
     with cluster.open_table(copy) as table:
         assert check_files(table) == []
         found = check_residuals(table, None)
@@ -269,11 +275,7 @@ def test_a_wrong_best_action_in_such_a_file_is_found_too(copy: Path) -> None:
     whole = pq.read_table(file, partitioning=None)
     best = whole["best"].to_pylist()
     best[row] = "play" if best[row] != "play" else "pass to 3"
-    column = whole.schema.get_field_index("best")
-    changed = whole.set_column(column, whole.schema.field(column), [best])
-    pq.write_table(changed, file, row_group_size=entry.row_group_rows)
-    size, footer, checks = seal_file(file)
-    reseal(copy, entry, bytes=size, footer=footer, checks=checks)
+    rewrite(copy, entry, whole, "best", best)
     with cluster.open_table(copy) as table:
         try:
             found = check_residuals(table, None)

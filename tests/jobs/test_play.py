@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -33,21 +32,6 @@ SKUNK_GOES_FIRST = 20155392 / 33433085
 
 Answer = Callable[[Play], str | None]
 """What a person writes when he is asked."""
-
-
-@pytest.fixture
-def command(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Callable[..., tuple[int, str, str]]:
-    """Runs `play` with lines on stdin: exit code, stdout, stderr."""
-
-    def call(*words: str, lines: Sequence[str] = ()) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.stdin", io.StringIO("".join(line + "\n" for line in lines)))
-        code = run(["play", *words, "--results", str(tmp_path / "results")])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
 
 
 Command = Callable[..., tuple[int, str, str]]
@@ -170,10 +154,10 @@ def test_optimal_play_costs_nothing(file: str, seed: int) -> None:
     assert all(decision.action == decision.best for decision in play.decisions)
 
 
-def test_in_one_round_to_stick_at_once_costs_the_whole_game(command: Command) -> None:
+def test_in_one_round_to_stick_at_once_costs_the_whole_game(played: Command) -> None:
     """pig.md, n = 1: player 1 wins with .281521160783; with nothing on the board he never does."""
     words = [ROUNDS, "--set", "rounds=1", "--set", "cut=300", "--seed", "1"]
-    code, out, _ = command(*words, lines=["s"])
+    code, out, _ = played(*words, lines=["s"])
     assert code == 0 and "player 2 (optimal) wins" in out
     assert "1 decision, 1 not the best; they cost 0.281521 in all" in out
 
@@ -224,16 +208,16 @@ def test_a_table_of_this_very_board_is_asked_and_no_other(
 
 
 def test_a_table_of_what_lies_below_a_state_is_asked_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: Command
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], played: Command
 ) -> None:
     words = ["scores=0,1000,500", "earned=0,2,1"]
     few = ["--max-states", "3", "--as", "2", "--seed", "1"]
-    code, _, err = command(TINY, *words, *few)
+    code, _, err = played(TINY, *words, *few)
     said = re.search(r"solve a table first: luckbase (solve .*)", err)
     assert code == 2 and said and err.count("\n") == 1
     assert run([*said[1].split(), "--results", str(tmp_path / "results")]) == 0
     capsys.readouterr()
-    code, out, _ = command(TINY, *words, *few, lines=["1"] * 9)
+    code, out, _ = played(TINY, *words, *few, lines=["1"] * 9)
     assert code == 0 and "the game is over" in out
 
 
@@ -260,29 +244,29 @@ def test_a_scripted_game_of_pig_from_a_pipe() -> None:
 
 
 @pytest.mark.parametrize("file", [JACKPOT, PIG, SKUNK])
-def test_the_same_seed_gives_the_same_game(command: Command, file: str) -> None:
+def test_the_same_seed_gives_the_same_game(played: Command, file: str) -> None:
     answers = ["2", "1"] * 40
-    first = command(file, "--seed", "8", lines=answers)
-    assert first == command(file, "--seed", "8", lines=answers)
+    first = played(file, "--seed", "8", lines=answers)
+    assert first == played(file, "--seed", "8", lines=answers)
     assert first[0] == 0 and "the game is over: " in first[1]
-    assert any(command(file, "--seed", str(s), lines=answers)[1:] != first[1:] for s in (9, 10))
+    assert any(played(file, "--seed", str(s), lines=answers)[1:] != first[1:] for s in (9, 10))
 
 
-def test_mixed_agents_draw_from_the_same_seed(command: Command) -> None:
+def test_mixed_agents_draw_from_the_same_seed(played: Command) -> None:
     """The seed's computer of Pig sticks by chance, and looks at the rolls of the turn."""
     words = [PIG, "--set", "count_rolls=true", "--against", "computer", "--hints"]
     answers = ["r", "r", "h"] * 30
-    code, out, _ = command(*words, "--seed", "2", lines=answers)
+    code, out, _ = played(*words, "--seed", "2", lines=answers)
     assert code == 0 and "player 2 (computer) is up" in out and "rolls 0 -> 1" in out
-    assert command(*words, "--seed", "2", lines=answers)[1] == out
+    assert played(*words, "--seed", "2", lines=answers)[1] == out
     assert "chance to win, at mine=0" in out  # without asking
-    code, _, err = command(PIG, "--against", "computer", "--seed", "2", lines=answers)
+    code, _, err = played(PIG, "--against", "computer", "--seed", "2", lines=answers)
     assert code == 2 and "--set count_rolls=true" in err
 
 
-def test_three_players_and_where_the_person_sits(command: Command) -> None:
+def test_three_players_and_where_the_person_sits(played: Command) -> None:
     words = [TINY, "scores=0,1000,500", "earned=2,1,1", "--as", "2", "--seed", "3"]
-    code, out, _ = command(*words, "--against", "never-pass,random", lines=["p", "play"] * 9)
+    code, out, _ = played(*words, "--against", "never-pass,random", lines=["p", "play"] * 9)
     assert code == 0
     assert "you are player 2 against player 1 (never-pass) and player 3 (random)" in out
     assert "you are up: scores=" in out and "player 1 (never-pass) is up: scores=0,1000" in out
@@ -291,27 +275,27 @@ def test_three_players_and_where_the_person_sits(command: Command) -> None:
     assert "you win" in out or "wins" in out or "chance to win: " in out
 
 
-def test_one_player_plays_alone(command: Command) -> None:
-    code, out, _ = command(JACKPOT, "--seed", "1", lines=["1"] * 9)
+def test_one_player_plays_alone(played: Command) -> None:
+    code, out, _ = played(JACKPOT, "--seed", "1", lines=["1"] * 9)
     assert code == 0 and "seed 1: you play alone" in out
     assert "you are up: open=1,2,3,4\n  roll 1 die: dice " in out
     assert ("you win" in out) != ("you lose" in out)
 
 
-def test_leaving_and_the_end_of_input_end_the_game_in_a_sentence(command: Command) -> None:
+def test_leaving_and_the_end_of_input_end_the_game_in_a_sentence(played: Command) -> None:
     for lines in ([], ["q"], [" QUIT "]):
-        code, out, err = command(SKUNK, "yours=10", "mine=3", "turn=8", "--seed", "5", lines=lines)
+        code, out, err = played(SKUNK, "yours=10", "mine=3", "turn=8", "--seed", "5", lines=lines)
         assert (code, err) == (0, "")
         assert "you left; the game is not over\nnothing was yours to decide\n" in out
-    code, out, _ = command(SKUNK, "yours=0", "mine=0", "turn=3", "--seed", "1", lines=["hold"])
+    code, out, _ = played(SKUNK, "yours=0", "mine=0", "turn=3", "--seed", "1", lines=["hold"])
     assert code == 0 and "you left" in out and "1 decision, 1 not the best" in out
 
 
-def test_without_a_seed_the_one_taken_is_said(command: Command) -> None:
-    code, out, _ = command(JACKPOT)
+def test_without_a_seed_the_one_taken_is_said(played: Command) -> None:
+    code, out, _ = played(JACKPOT)
     found = re.search(r"seed (\d+): ", out)
     assert code == 0 and found
-    assert command(JACKPOT, "--seed", found[1])[1] == out
+    assert played(JACKPOT, "--seed", found[1])[1] == out
 
 
 @pytest.mark.parametrize(
@@ -359,7 +343,7 @@ def test_changes_are_told_as_the_one_who_moved_sees_them() -> None:
         (["nowhere.toml"], "no such file"),
     ],
 )
-def test_a_wrong_request_is_one_sentence(command: Command, words: list[str], said: str) -> None:
-    code, out, err = command(*words)
+def test_a_wrong_request_is_one_sentence(played: Command, words: list[str], said: str) -> None:
+    code, out, err = played(*words)
     assert code == 2 and out == ""
     assert said in err and err.strip().count("\n") == 0

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -24,21 +23,6 @@ POINTS = str(Path(__file__).parents[2] / "boards/goofspiel/points.toml")
 SMALL = [POINTS, "--set", "cards=5"]
 STATE = ["mine=1,3,5", "theirs=2,3,4", "deck=1,4,5", "upcard=4"]
 Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def command(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Command:
-    """Runs `play` with lines on stdin: exit code, stdout, stderr."""
-
-    def call(*words: str, lines: Sequence[str] = ()) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.stdin", io.StringIO("".join(line + "\n" for line in lines)))
-        code = run(["play", *words, "--results", str(tmp_path / "results")])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
 
 
 def the_game(cards: int, objective: str = "points") -> Game:
@@ -195,9 +179,9 @@ def test_a_table_tiers_and_a_search_say_the_same(
 # --- the talk ----------------------------------------------------------------------------------
 
 
-def test_a_scripted_game_keeps_the_persons_own_cards(command: Command) -> None:
+def test_a_scripted_game_keeps_the_persons_own_cards(played: Command) -> None:
     lines = ["?", "9", "bid 3", "1", "2", "5", "4"]
-    code, out, err = command(*SMALL, "--seed", "3", lines=lines)
+    code, out, err = played(*SMALL, "--seed", "3", lines=lines)
     assert (code, err) == (0, "")
     assert "you are player 1 against player 2 (optimal)\npayoffs are from all tiers" in out
     assert "\nwrite a name, or how it ends" in out
@@ -208,12 +192,12 @@ def test_a_scripted_game_keeps_the_persons_own_cards(command: Command) -> None:
     assert "choose at once: mine=1,2,4,5 theirs=1,3,4,5 deck=2,3,4,5 upcard=4\n" in out
     assert "the game is over\npoints ahead: you -5, player 2 (optimal) 5\n" in out
     assert "mine=4,5 theirs=4,5 deck=2,5 upcard=2" in out and "they cost 3.000000 in all" in out
-    assert command(*SMALL, "--seed", "3", lines=lines)[1] == out
+    assert played(*SMALL, "--seed", "3", lines=lines)[1] == out
 
 
-def test_as_player_2_the_fields_and_the_lead_are_his_own(command: Command) -> None:
+def test_as_player_2_the_fields_and_the_lead_are_his_own(played: Command) -> None:
     words = [*SMALL, "--set", "objective=win", "--as", "2", "--seed", "3", "--hints"]
-    code, out, _ = command(*words, *STATE, "lead=-2", lines=["3", "1", "5"])
+    code, out, _ = played(*words, *STATE, "lead=-2", lines=["3", "1", "5"])
     assert code == 0
     assert "you and player 1 (optimal) choose at once: mine=1,3,5 theirs=2,3,4 deck=1,4,5 " in out
     assert "upcard=4 lead=-2\n  chance to finish ahead: 0." in out  # without asking
@@ -223,24 +207,24 @@ def test_as_player_2_the_fields_and_the_lead_are_his_own(command: Command) -> No
 
 
 @pytest.mark.parametrize("agent", ["match", "high", "random", "points-optimal"])
-def test_named_agents_bid_too(command: Command, agent: str) -> None:
+def test_named_agents_bid_too(played: Command, agent: str) -> None:
     """`match` looks at the cards of his hand, which a play keeps."""
-    code, out, _ = command(*SMALL, *STATE, "--against", agent, "--seed", "1", lines="135")
+    code, out, _ = played(*SMALL, *STATE, "--against", agent, "--seed", "1", lines="135")
     assert code == 0 and f"player 2 ({agent}): bid " in out
     if agent in ("match", "high"):
         assert f"you: bid 1, player 2 ({agent}): bid 4; you lose 4" in out
 
 
-def test_a_table_as_the_opponent(command: Command, tmp_path: Path) -> None:
+def test_a_table_as_the_opponent(played: Command, tmp_path: Path) -> None:
     assert run(["solve", *SMALL, "--results", str(tmp_path)]) == 0
     (table,) = (path.parent for path in tmp_path.glob("*/*/*/table.json"))
-    code, out, _ = command(*SMALL, *STATE, "--against", str(table), "--seed", "1", lines=["1"] * 3)
+    code, out, _ = played(*SMALL, *STATE, "--against", str(table), "--seed", "1", lines=["1"] * 3)
     assert code == 0 and ": bid " in out
 
 
-def test_leaving_among_bids(command: Command) -> None:
+def test_leaving_among_bids(played: Command) -> None:
     for lines in ([], ["q"]):
-        code, out, _ = command(*SMALL, *STATE, lines=lines)
+        code, out, _ = played(*SMALL, *STATE, lines=lines)
         assert code == 0 and "you left; the game is not over\nnothing was yours to decide" in out
 
 
@@ -261,24 +245,24 @@ def test_an_answer_is_a_bid_or_its_card(answer: str, index: int | None) -> None:
     ],
 )  # fmt: skip
 def test_a_board_that_is_too_large_is_refused_at_once(
-    command: Command, words: list[str], said: str
+    played: Command, words: list[str], said: str
 ) -> None:
     started = time.monotonic()
-    code, out, err = command(POINTS, *words, lines=["1"])
+    code, out, err = played(POINTS, *words, lines=["1"])
     assert time.monotonic() - started < 5
     assert (code, out) == (2, "") and said in err and err.count("\n") == 1
 
 
-def test_few_cards_of_a_large_board_are_searched(command: Command) -> None:
-    code, out, err = command(POINTS, *STATE, "--seed", "1", lines=["1", "3", "5"])
+def test_few_cards_of_a_large_board_are_searched(played: Command) -> None:
+    code, out, err = played(POINTS, *STATE, "--seed", "1", lines=["1", "3", "5"])
     assert (code, err) == (0, "") and "the game is over" in out
 
 
-def test_a_play_on_a_kept_board_is_that_of_the_board(command: Command) -> None:
+def test_a_play_on_a_kept_board_is_that_of_the_board(played: Command) -> None:
     """keep_cards changes what agents see, and a play shows the cards anyway."""
     words, lines = [*SMALL, *STATE, "--seed", "1"], ["3", "1", "5"]
     plain, kept = (
-        command(*words, *more, lines=lines)[1].partition("\n")[2]  # but for the board's name
+        played(*words, *more, lines=lines)[1].partition("\n")[2]  # but for the board's name
         for more in ((), ("--set", "keep_cards=true"))
     )
     assert plain == kept and "the game is over" in plain

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from luckbase.solver.fixed_point import Component, certify
 from luckbase.solver.game import Floats
+from tests.reference import linear
 
 Edge = tuple[Fraction, Fraction, int]
 """Weight, reward, child: a state from 0, or a known payoff from -1 down."""
@@ -42,14 +43,7 @@ def values(states: list[list[Edge]], known: list[Fraction]) -> list[Fraction]:
                 rows[i][child] -= weight
             else:
                 rows[i][n] += weight * known[-1 - child]
-    for i in range(n):
-        at = next(k for k in range(i, n) if rows[k][i])
-        rows[i], rows[at] = rows[at], [x / rows[at][i] for x in rows[at]]
-        for k in range(n):
-            if k != i and rows[k][i]:
-                factor = rows[k][i]
-                rows[k] = [a - factor * b for a, b in zip(rows[k], rows[i], strict=True)]
-    return [row[n] for row in rows]
+    return linear.solve(rows)
 
 
 def settled(c: Component) -> Floats:

@@ -15,6 +15,7 @@ from luckbase.solver.chain import Chain, explore_profile
 from luckbase.solver.errors import StateError
 from luckbase.solver.policy import asking, random_player
 from luckbase.solver.visits import NeverEnds, visits
+from tests.reference import linear
 from tests.solver.board_files import assert_one_sentence
 from tests.solver.written_out import State, chance, decides, over, written
 
@@ -43,14 +44,7 @@ def exactly(states: Edges, flow: tuple[int, ...] = (1,)) -> list[Fraction]:
         for c, y in edges:
             if y != x:
                 rows[y][x] -= Fraction(c)
-    for i in range(n):
-        at = next(k for k in range(i, n) if rows[k][i])
-        rows[i], rows[at] = rows[at], [v / rows[at][i] for v in rows[at]]
-        for k in range(n):
-            if k != i and rows[k][i]:
-                factor = rows[k][i]
-                rows[k] = [a - factor * b for a, b in zip(rows[k], rows[i], strict=True)]
-    return [row[n] for row in rows]
+    return linear.solve(rows)
 
 
 @st.composite

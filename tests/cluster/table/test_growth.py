@@ -14,7 +14,7 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster import worker
-from luckbase.cluster.driver import Progress, add_tally
+from luckbase.cluster.driver import add_tally
 from luckbase.cluster.opening import lock
 from luckbase.cluster.plan import make_plan
 from luckbase.cluster.table.ledger import Ledger, read_ledger
@@ -23,6 +23,7 @@ from luckbase.cluster.verify import check_files, check_residuals
 from luckbase.jobs.app import run
 from luckbase.solver.errors import OptionError, RequestError
 from luckbase.solver.identity import rules_identity
+from tests.stopped import solve_until
 
 ROOT = Path(__file__).parents[3]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -80,13 +81,7 @@ def test_the_summary_counts_what_was_kept_solved_again_and_is_new(
 
 def test_stored_float64_is_read_back_and_not_solved_again(tmp_path: Path) -> None:
     points = solver.load_board(POINTS, cards=6)
-
-    def stop(now: Progress) -> None:
-        if now.shards >= 4:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        cluster.solve(points, results=tmp_path, workers=1, on_progress=stop)
+    solve_until(points, tmp_path, 4)
     solved = cluster.solve(points, results=tmp_path, workers=1)
     assert solved.kept > 0
     assert solved.again == 0

@@ -25,6 +25,7 @@ from luckbase.jobs.batch import read_rows
 from luckbase.solver.errors import CorruptTableError, MissingTableError, OptionError, StateError
 from luckbase.solver.explore import INNER, explore
 from luckbase.solver.keys import unpack_all
+from tests.stopped import solve_until
 
 ROOT = Path(__file__).parents[3]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -302,12 +303,7 @@ def test_a_line_lost_at_the_very_end_is_solved_again(tmp_path: Path) -> None:
 
 def test_margins_asked_for_after_a_stop_before_the_first_file_are_there(tmp_path: Path) -> None:
     board = solver.load_board(TINY, frontier=1)
-
-    def stop(now: Progress) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        cluster.solve(board, results=tmp_path, workers=1, on_progress=stop)
+    solve_until(board, tmp_path, 0)
     solved = cluster.solve(board, results=tmp_path, workers=1, margin=True)
     assert solved.ledger.margin
 

@@ -18,13 +18,13 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.compare import compare
-from luckbase.cluster.driver import Progress
 from luckbase.cluster.table.ledger import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table, policy_of
 from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.policy import evaluate_profile
+from tests.stopped import solve_until
 
 ROOT = Path(__file__).parents[3]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -256,13 +256,7 @@ def test_a_solve_that_goes_on_from_a_changed_file_refuses_it(
 ) -> None:
     """Goofspiel's payoffs are stored as they were solved, and read back by a later run."""
     board = solver.load_board(POINTS, cards=4)
-
-    def stop(now: Progress) -> None:
-        if now.shards >= 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        cluster.solve(board, results=tmp_path, workers=1, on_progress=stop)
+    solve_until(board, tmp_path, 3)
     (table,) = tmp_path.glob("*/*/*")
     sound = shutil.copytree(table, tmp_path / "sound")
     file = sorted((table / "tiers").glob("*.parquet"))[-1]
