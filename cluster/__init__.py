@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from luckbase.cluster.driver import solve
-    from luckbase.cluster.search import solve_below
+    from luckbase.cluster.run.driver import solve
+    from luckbase.cluster.search.solve import solve_below
     from luckbase.cluster.table.table import open_table
 
 __all__ = ["open_table", "solve", "solve_below"]
@@ -21,11 +21,11 @@ __all__ = ["open_table", "solve", "solve_below"]
 def __getattr__(name: str) -> Any:
     # numba and pyarrow take a second to import: only for those who use them.
     if name == "solve":
-        from luckbase.cluster.driver import solve
+        from luckbase.cluster.run.driver import solve
 
         return solve
     if name == "solve_below":
-        from luckbase.cluster.search import solve_below
+        from luckbase.cluster.search.solve import solve_below
 
         return solve_below
     if name == "open_table":

@@ -11,9 +11,9 @@ import typer
 from luckbase.solver.errors import OptionError
 
 if TYPE_CHECKING:
-    from luckbase.solver.chain import Decider
-    from luckbase.solver.game import Agent, Game
-    from luckbase.solver.policy import Policy
+    from luckbase.solver.game.rules import Agent, Game
+    from luckbase.solver.policy.chain import Decider
+    from luckbase.solver.policy.evaluate import Policy
 
 Agents = Annotated[
     str,
@@ -35,7 +35,7 @@ def split(text: str, option: str = "--agents") -> list[str]:
 def for_players(
     game: Game, text: str, open_tables: ExitStack
 ) -> tuple[list[str], list[str | Agent | Policy]]:
-    """The names, one a player, and what `solver.policy` takes for them.
+    """The names, one a player, and what `solver.policy.evaluate` takes for them.
 
     A directory is a table, whose best actions are played; `open_tables` closes it.
     """
@@ -56,7 +56,14 @@ def opponents(
 ) -> list[tuple[str, Decider | None]]:
     """``--against A[,B…]``, one for all opponents of one player or one for each: their names, and
     what decides for them, None for `optimal`."""
-    from luckbase.solver.policy import BEST_RESPONSE, OPTIMAL, RANDOM, Policy, asking, random_player
+    from luckbase.solver.policy.evaluate import (
+        BEST_RESPONSE,
+        OPTIMAL,
+        RANDOM,
+        Policy,
+        asking,
+        random_player,
+    )
 
     option, others = "--against", game.players - 1
     if not others and text is not None:
@@ -87,11 +94,11 @@ def opponents(
 
 def _found(game: Game, name: str, open_tables: ExitStack, option: str) -> str | Agent | Policy:
     """An agent: a table's in a directory, the game's own, or the name of one that needs none."""
-    from luckbase.solver.policy import BEST_RESPONSE, OPTIMAL, RANDOM, named_agent
+    from luckbase.solver.policy.evaluate import BEST_RESPONSE, OPTIMAL, RANDOM, named_agent
 
     if "/" in name and Path(name).is_dir():
         from luckbase.cluster.table.table import open_table, policy_of
-        from luckbase.solver.identity import rules_identity
+        from luckbase.solver.board.identity import rules_identity
 
         table = open_tables.enter_context(open_table(name))
         if table.ledger.head.identity not in map(rules_identity, (game, game.plain())):

@@ -21,20 +21,18 @@ import typer
 from luckbase.jobs import (
     bench,
     chart,
-    compiling,
     diff,
     evaluate,
     graph,
     plan,
     play,
     query,
-    render,
     simulate,
     solve,
     status,
-    stopping,
     verify,
 )
+from luckbase.jobs.terminal import compiling, render, stopping
 from luckbase.solver.errors import LuckbaseError
 
 app = typer.Typer(

@@ -29,7 +29,7 @@ from luckbase.cluster.table.storage import attempt
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.write import payoff_columns
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game import Floats, Game, Ints
+from luckbase.solver.game.rules import Floats, Game, Ints
 
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
            ".parquet": "parquet"}  # fmt: skip

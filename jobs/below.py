@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from luckbase.jobs import options, render
+from luckbase.jobs import options
+from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
-    from luckbase.cluster.search import Searched
-    from luckbase.solver.board import Board
+    from luckbase.cluster.search.solve import Searched
+    from luckbase.solver.board.model import Board
 
 Search = tuple[list[str] | None, str, int | None, str | None, int | None]
 """--from, --depth, --max-depth, --using, --max-states."""

@@ -1,8 +1,8 @@
 """States of a play in which both choose at once: their matrix game, and what each choice is worth.
 
 With A the game's payoffs under optimal play afterwards, v its value and x, y an optimal lottery of
-each side (`solver.matrix_game`), player 1's choice r is worth (A y)_r to him and costs v - (A y)_r,
-which is never below 0; player 2's choice c costs (x A)_c - v.
+each side (`solver.matrix_game.certified`), player 1's choice r is worth (A y)_r to him and costs v
+- (A y)_r, which is never below 0; player 2's choice c costs (x A)_c - v.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from luckbase.jobs import render
+from luckbase.jobs.terminal import render
 from luckbase.jobs.worth import Worth
-from luckbase.solver.backup import Edges, joint
-from luckbase.solver.game import Floats, Game, Ints
+from luckbase.solver.game.rules import Floats, Game, Ints
+from luckbase.solver.graph.bellman import Edges, joint
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Meeting:
 
 def meeting(game: Game, state: Ints, edges: Edges, worth: Worth) -> Meeting:
     """The matrix game of a state (fields,) in which both choose at once, and of its edges."""
-    from luckbase.solver import matrix_game
+    from luckbase.solver.matrix_game import certified as matrix_game
 
     q = worth.of(edges)
     one = joint(q.actions, q.values)

@@ -1,6 +1,6 @@
 """``luckbase chart``: what a whole table says at a glance, as a list or as a picture.
 
-The chart comes from the game (`solver.charting`); here it is printed, written as CSV or drawn.
+The chart comes from the game (`solver.charts.model`); here it is printed, written as CSV or drawn.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from luckbase.jobs import options, render
-from luckbase.jobs.pictures import SUFFIXES, draw
+from luckbase.jobs import options
+from luckbase.jobs.terminal import render
+from luckbase.jobs.terminal.pictures import SUFFIXES, draw
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.table import Table
-    from luckbase.solver.charting import Heatmap, Kind, Listing
+    from luckbase.solver.charts.model import Heatmap, Kind, Listing
 
 
 def chart(
@@ -49,7 +50,7 @@ def chart(
     """Print or draw what a full table says at a glance: where to roll and hold, the chance to win.
 
     A game has its charts by name, lists and pictures; a --what that is none of them says which."""
-    from luckbase.solver.charting import Heatmap, Wanted
+    from luckbase.solver.charts.model import Heatmap, Wanted
 
     _has_charts(table, settings)
     with options.open_found(table, results, settings, strict) as opened:
@@ -78,7 +79,7 @@ def _has_charts(name: str, settings: list[str] | None) -> None:
     """Raises OptionError for a board file of a game that has no charts, solved or not."""
     if Path(name).is_file():
         from luckbase.solver import load_game
-        from luckbase.solver.board import read_board
+        from luckbase.solver.board.model import read_board
         from luckbase.solver.errors import OptionError
 
         game = load_game(read_board(Path(name), options.read_settings(settings)))

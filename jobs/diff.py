@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from luckbase.jobs import options, render
+from luckbase.jobs import options
+from luckbase.jobs.terminal import render
 
 
 def diff(
@@ -37,7 +38,7 @@ def diff(
     as_json: options.Json = False,
 ) -> int:
     """Compare the states that two tables have in common (exit code 1 if they differ)."""
-    from luckbase.cluster.compare import compare
+    from luckbase.cluster.table.compare import compare
 
     both = settings or []
     chosen = [both if not Path(name).is_dir() else [] for name in (one, other)]

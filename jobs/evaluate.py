@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from luckbase.jobs import agents as names_of
-from luckbase.jobs import options, render
+from luckbase.jobs import options
+from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
-    from luckbase.solver.game import Floats, Game, Ints
-    from luckbase.solver.policy import Moves
+    from luckbase.solver.game.rules import Floats, Game, Ints
+    from luckbase.solver.policy.evaluate import Moves
 
 
 FLOAT64_ERROR = 1e-12
@@ -57,9 +58,9 @@ def evaluate(
     Starts from the game's start, or from --from."""
     from luckbase.cluster.table.answer import origin_of
     from luckbase.solver import load_game
-    from luckbase.solver.board import read_board
-    from luckbase.solver.graph import Graph
-    from luckbase.solver.policy import BEST_RESPONSE, costly_moves, evaluate_profile
+    from luckbase.solver.board.model import read_board
+    from luckbase.solver.graph.graph import Graph
+    from luckbase.solver.policy.evaluate import BEST_RESPONSE, costly_moves, evaluate_profile
 
     game = load_game(read_board(Path(board), options.read_settings(settings)))
     root = options.read_start(game, [*(start or []), *(more or [])])
@@ -144,7 +145,7 @@ def _matrix(game: Game, names: list[str], root: Ints | None, as_json: bool) -> N
     """Each agent as player 1 (rows) against each as player 2 (columns)."""
     from luckbase.cluster.table.answer import origin_of
     from luckbase.solver.errors import OptionError
-    from luckbase.solver.policy import evaluate_profile
+    from luckbase.solver.policy.evaluate import evaluate_profile
 
     if game.players != 2:
         raise OptionError(f"--matrix: for games of two, and {game.board.game} has {game.players}")
@@ -168,7 +169,7 @@ def _matrix(game: Game, names: list[str], root: Ints | None, as_json: bool) -> N
 
 def _fraction(game: Game, name: str, root: Ints) -> dict[str, str]:
     from luckbase.solver.errors import OptionError
-    from luckbase.solver.policy import BEST_RESPONSE, OPTIMAL, Policy, named_agent
+    from luckbase.solver.policy.evaluate import BEST_RESPONSE, OPTIMAL, Policy, named_agent
 
     own = game.start()
     if own is None or (own != root).any():

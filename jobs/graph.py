@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from luckbase.jobs import agents as names_of
-from luckbase.jobs import options, render
+from luckbase.jobs import options
+from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
     import graphviz
 
-    from luckbase.solver.diagram import Diagram, Node
-    from luckbase.solver.game import Game
+    from luckbase.solver.charts.diagram import Diagram, Node
+    from luckbase.solver.game.rules import Game
 
 LABELS = ("none", "actions", "counts", "chances")
 PICTURES = (".svg", ".png", ".pdf")
@@ -53,11 +54,11 @@ def graph(
     import numpy as np
 
     from luckbase.solver import load_game
-    from luckbase.solver.board import read_board
-    from luckbase.solver.chain import explore_profile
-    from luckbase.solver.diagram import draw
+    from luckbase.solver.board.model import read_board
+    from luckbase.solver.charts.diagram import draw
     from luckbase.solver.errors import OptionError
-    from luckbase.solver.policy import chain_graph, deciders_of
+    from luckbase.solver.policy.chain import explore_profile
+    from luckbase.solver.policy.evaluate import chain_graph, deciders_of
 
     if labels not in LABELS:
         raise OptionError(f"--labels: '{labels}' is none of {', '.join(LABELS)}")

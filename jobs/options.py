@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from luckbase.jobs import render
 from luckbase.jobs.folder import read_results
+from luckbase.jobs.terminal import render
 from luckbase.solver.errors import OptionError, StateError
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.find import Found
     from luckbase.cluster.table.table import Table
-    from luckbase.solver.game import Game, Ints
+    from luckbase.solver.game.rules import Game, Ints
 
 Settings = Annotated[
     list[str] | None,

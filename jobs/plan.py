@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from luckbase.jobs import options, render
+from luckbase.jobs import options
+from luckbase.jobs.terminal import render
 
 
 def plan(
@@ -24,13 +25,13 @@ def plan(
     as_json: options.Json = False,
 ) -> None:
     """Print tiers, states, bytes on disk, peak memory and time; refuse what will not fit."""
-    from luckbase.cluster.driver import MEMORY_SHARE
-    from luckbase.cluster.opening import check_room, free_memory
-    from luckbase.cluster.plan import make_plan
+    from luckbase.cluster.run.driver import MEMORY_SHARE
+    from luckbase.cluster.run.opening import check_room, free_memory
+    from luckbase.cluster.run.plan import make_plan
     from luckbase.cluster.table.ledger import table_directory
     from luckbase.cluster.table.storage import Folder
     from luckbase.solver import load_tiered_game
-    from luckbase.solver.board import read_board
+    from luckbase.solver.board.model import read_board
 
     allowed = options.read_memory(memory)
     game = load_tiered_game(read_board(board, options.read_settings(settings)))

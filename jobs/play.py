@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from luckbase.jobs import agents as names_of
-from luckbase.jobs import options, render
+from luckbase.jobs import options
+from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from luckbase.jobs.playing import Decision, Draw, Play, Seat
-    from luckbase.solver.game import Floats, Game
+    from luckbase.solver.game.rules import Floats, Game
 
 
 def play(
@@ -61,7 +62,7 @@ def play(
     from luckbase.jobs.playing import Play, Seat
     from luckbase.jobs.worth import find_worth
     from luckbase.solver import load_game
-    from luckbase.solver.board import read_board
+    from luckbase.solver.board.model import read_board
     from luckbase.solver.errors import OptionError, StateError
 
     game = load_game(read_board(Path(board), options.read_settings(settings))).detailed()

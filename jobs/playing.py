@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from luckbase.jobs import render
 from luckbase.jobs.bidding import meeting, small
+from luckbase.jobs.terminal import render
 from luckbase.jobs.worth import Worth
-from luckbase.solver.backup import ActionValues, Edges, choose, expand
-from luckbase.solver.chain import Decider
-from luckbase.solver.game import DECISION, JOINT, SIMULTANEOUS, TERMINAL, Floats, Game, Ints
+from luckbase.solver.game.rules import DECISION, JOINT, SIMULTANEOUS, TERMINAL, Floats, Game, Ints
+from luckbase.solver.graph.bellman import ActionValues, Edges, choose, expand
+from luckbase.solver.policy.chain import Decider
 
 Draw = Callable[[Floats], int]
 """draw(chances) -> the index of what happens."""

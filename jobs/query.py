@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from luckbase.jobs import options, render
+from luckbase.jobs import options
+from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.answer import Answer

@@ -13,7 +13,8 @@ from typing import Annotated
 import typer
 
 from luckbase.jobs import agents as names_of
-from luckbase.jobs import options, render
+from luckbase.jobs import options
+from luckbase.jobs.terminal import render
 
 SAME = 1e-9
 """Where every play pays the same, how far from it the exact payoff may be computed."""
@@ -40,11 +41,11 @@ def simulate(
     Starts from the game's start, or from --from; the same seed gives the same plays."""
     from luckbase.cluster.table.answer import origin_of
     from luckbase.solver import load_game
-    from luckbase.solver.board import read_board
+    from luckbase.solver.board.model import read_board
     from luckbase.solver.errors import OptionError, SearchLimitError
-    from luckbase.solver.policy import deciders_of, evaluate_profile
-    from luckbase.solver.simulate import simulate as play
-    from luckbase.solver.simulate import simulate_on_the_way
+    from luckbase.solver.policy.evaluate import deciders_of, evaluate_profile
+    from luckbase.solver.policy.simulate import simulate as play
+    from luckbase.solver.policy.simulate import simulate_on_the_way
 
     game = load_game(read_board(Path(board), options.read_settings(settings)))
     root = options.read_start(game, [*(start or []), *(more or [])])

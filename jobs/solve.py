@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from luckbase.jobs import options, render
+from luckbase.jobs import options
+from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
-    from luckbase.cluster.driver import Solved
+    from luckbase.cluster.run.driver import Solved
     from luckbase.cluster.table.answer import Answer
-    from luckbase.solver.board import Board
-    from luckbase.solver.game import Game
+    from luckbase.solver.board.model import Board
+    from luckbase.solver.game.rules import Game
 
 MOST_SEARCHED = 1e9
 """States that a search without a word is begun for, by the game's own rough guess."""
@@ -60,7 +61,7 @@ def solve(
     Prints the table's directory on stdout.
     """
     from luckbase.solver import load_game
-    from luckbase.solver.board import read_board
+    from luckbase.solver.board.model import read_board
     from luckbase.solver.errors import OptionError
 
     names, start = options.split_from(boards, start)
@@ -87,7 +88,7 @@ def _has_tiers(game: Game) -> bool:
     Raises OptionError, the game's, where there are too many.
     """
     from luckbase.solver.errors import OptionError
-    from luckbase.solver.tiered import TieredGame
+    from luckbase.solver.game.tiered import TieredGame
 
     if not isinstance(game, TieredGame):
         return False

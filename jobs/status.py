@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from luckbase.jobs import options, render
+from luckbase.jobs import options
+from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lines import Goal
@@ -53,7 +54,7 @@ def _chosen(names: list[str], results: Path, settings: list[str] | None) -> list
     """The folders of what was named: of a board file all tables, with ``--set`` the one with
     these rules."""
     from luckbase.cluster.table.find import find_table, tables_in, tables_of
-    from luckbase.solver.board import read_board
+    from luckbase.solver.board.model import read_board
     from luckbase.solver.errors import MissingTableError, OptionError
 
     if not names:
@@ -83,8 +84,8 @@ def _status_of(path: Path) -> dict[str, Any]:
     from luckbase.cluster.table.lines import TIERS
     from luckbase.cluster.table.storage import Folder
     from luckbase.cluster.table.table import furthest
+    from luckbase.solver.board.identity import changed_options
     from luckbase.solver.errors import TableError
-    from luckbase.solver.identity import changed_options
 
     try:
         storage = Folder(path)

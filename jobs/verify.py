@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from luckbase.jobs import options, render
+from luckbase.jobs import options
+from luckbase.jobs.terminal import render
 
 SAMPLE = 10_000
 
@@ -29,7 +30,7 @@ def verify(
 
     A row's residual is the payoff recomputed from the rules, not the kernel, minus the stored one.
     """
-    from luckbase.cluster.verify import TOLERANCE, check_files, check_residuals
+    from luckbase.cluster.table.verify import TOLERANCE, check_files, check_residuals
     from luckbase.solver.errors import OptionError
 
     if every and sample is not None:

@@ -18,11 +18,18 @@ from typing import Any
 import numpy as np
 
 from luckbase.cluster.table.lines import SEARCH, TIERS
-from luckbase.jobs import render
-from luckbase.solver.backup import ActionValues, Edges, evaluate, expand, final_payoffs, payoffs_of
+from luckbase.jobs.terminal import render
 from luckbase.solver.errors import SearchLimitError, TableError
-from luckbase.solver.game import Floats, Game, Ints
-from luckbase.solver.tiered import TieredGame
+from luckbase.solver.game.rules import Floats, Game, Ints
+from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.graph.bellman import (
+    ActionValues,
+    Edges,
+    evaluate,
+    expand,
+    final_payoffs,
+    payoffs_of,
+)
 
 MOST_ROWS = 20_000_000
 """Rows of all tiers that are solved in memory: seconds, and 8 bytes each."""
@@ -150,8 +157,8 @@ def _tiers(game: TieredGame[Any]) -> Worth:
 
 
 def _search(game: Game, file: str, root: Ints, max_states: int) -> Worth:
-    from luckbase.solver.graph import Graph
-    from luckbase.solver.keys import pack_all
+    from luckbase.solver.graph.graph import Graph
+    from luckbase.solver.graph.keys import pack_all
 
     tiered = game if isinstance(game, TieredGame) and _inside(game, root) else None
     below = "" if tiered else f" --from {render.fields(game.describe(root))}"

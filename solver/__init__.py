@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from luckbase.solver.board import Board
-    from luckbase.solver.game import Game
-    from luckbase.solver.tiered import TieredGame
+    from luckbase.solver.board.model import Board
+    from luckbase.solver.game.rules import Game
+    from luckbase.solver.game.tiered import TieredGame
 
 __all__ = ["load_board", "load_game", "load_tiered_game", "source_hash"]
 
@@ -40,7 +40,7 @@ def load_board(path: str | os.PathLike[str], **settings: object) -> Board:
 
     Raises BoardError or OptionError, each one sentence.
     """
-    from luckbase.solver.board import read_board  # pydantic takes a while to import
+    from luckbase.solver.board.model import read_board  # pydantic takes a while to import
 
     words = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in settings.items()}
     return read_board(Path(path), words)
@@ -60,7 +60,7 @@ def load_game(board: Board) -> Game:
 def load_tiered_game(board: Board) -> TieredGame[Any]:
     """The same for a game that a full table can be solved of. Raises BoardError where it is not."""
     from luckbase.solver.errors import BoardError
-    from luckbase.solver.tiered import TieredGame
+    from luckbase.solver.game.tiered import TieredGame
 
     game = load_game(board)
     if not isinstance(game, TieredGame):

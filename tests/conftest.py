@@ -12,4 +12,4 @@ settings.load_profile("luckbase")
 def _no_word_of_compiling(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a command says must not depend on which test is the first to compile something."""
     if request.module.__name__ != "tests.jobs.test_compiling":
-        monkeypatch.setattr("luckbase.jobs.compiling.A_MOMENT", float("inf"))
+        monkeypatch.setattr("luckbase.jobs.terminal.compiling.A_MOMENT", float("inf"))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster
-from luckbase.cluster.driver import Progress
-from luckbase.solver.board import Board
+from luckbase.cluster.run.driver import Progress
+from luckbase.solver.board.model import Board
 
 
 def solve_until(board: Board, results: Path, shards: int, *, workers: int = 1) -> None:

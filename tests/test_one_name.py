@@ -32,7 +32,7 @@ def test_a_solve_in_a_folder_with_a_foreign_solver_and_cluster_and_jobs(
     script = f"""
 import sys
 from luckbase import cluster, solver
-from luckbase.cluster.plan import Plan
+from luckbase.cluster.run.plan import Plan
 if {ray}:
     Plan.in_process = lambda self, workers: False
 solved = cluster.solve(solver.load_board({str(TINY)!r}, frontier=1), workers=2)

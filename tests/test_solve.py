@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster import driver
-from luckbase.cluster.driver import Progress, Solved
-from luckbase.cluster.plan import Plan
+from luckbase.cluster.run import driver
+from luckbase.cluster.run.driver import Progress, Solved
+from luckbase.cluster.run.plan import Plan
 from luckbase.cluster.table import storage
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.storage import Folder
@@ -243,7 +243,7 @@ def test_without_an_address_no_running_ray_cluster_is_joined(
     """Not the one that RAY_ADDRESS names either, which Ray would take where it is given none."""
     import ray
 
-    from luckbase.cluster.session import ray_session
+    from luckbase.cluster.run.session import ray_session
 
     asked: list[dict[str, object]] = []
     monkeypatch.setattr(ray, "init", lambda **given: asked.append(given))

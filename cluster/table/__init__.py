@@ -1,6 +1,6 @@
 """Tables on disk, format 3: what is in a table's folder, and who reads and writes it.
 
-One folder holds everything that was solved under one rules identity (`solver.identity`)::
+One folder holds everything that was solved under one rules identity (`solver.board.identity`)::
 
     results/<game>/<board>/<rules identity>/
         table.json            the head (`ledger`): which board and rules; never changes

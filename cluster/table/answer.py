@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.backup import ActionValues
-from luckbase.solver.game import Floats, Game, Ints
-from luckbase.solver.identity import changed_options, rules_identity
+from luckbase.solver.board.identity import changed_options, rules_identity
+from luckbase.solver.game.rules import Floats, Game, Ints
+from luckbase.solver.graph.bellman import ActionValues
 
 
 @dataclass(frozen=True)

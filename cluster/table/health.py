@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from luckbase.cluster.merge import SHARDS, shard_name
+from luckbase.cluster.search.merge import SHARDS, shard_name
 from luckbase.cluster.table.ledger import HEAD, LINES, Ledger, compact
 from luckbase.cluster.table.lines import SEARCH, TIERS, Goal
 from luckbase.cluster.table.sealed import SealedFile

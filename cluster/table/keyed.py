@@ -18,11 +18,11 @@ from luckbase.cluster.table.answer import Action, Answer, Origin
 from luckbase.cluster.table.part import Part, Rows, labelled
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.write import STATUS, payoff_columns
-from luckbase.solver import keys as hashing
-from luckbase.solver.backup import ActionValues, Edges, evaluate, expand, payoffs_of
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.game import SIMULTANEOUS, TERMINAL, Floats, Ints
-from luckbase.solver.walk import choose_by_bounds
+from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL, Floats, Ints
+from luckbase.solver.graph import keys as hashing
+from luckbase.solver.graph.bellman import ActionValues, Edges, evaluate, expand, payoffs_of
+from luckbase.solver.graph.depth_first import choose_by_bounds
 
 SOLVED, GIVEN, CUT = range(len(STATUS))
 

@@ -46,7 +46,8 @@ from luckbase.cluster.table.lines import (
     validated,
 )
 from luckbase.cluster.table.storage import Storage
-from luckbase.solver.board import Board, board_from_canonical
+from luckbase.solver.board.identity import identity_of, rules_form, rules_identity
+from luckbase.solver.board.model import Board, board_from_canonical
 from luckbase.solver.errors import (
     BoardError,
     CorruptTableError,
@@ -54,8 +55,7 @@ from luckbase.solver.errors import (
     MissingTableError,
     OptionError,
 )
-from luckbase.solver.game import Game
-from luckbase.solver.identity import identity_of, rules_form, rules_identity
+from luckbase.solver.game.rules import Game
 
 HEAD, OLD_HEAD = "table.json", "manifest.json"
 LINES, ALL = "ledger/", "ledger/all-"

@@ -23,8 +23,8 @@ from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.storage import Storage
 from luckbase.cluster.table.write import payoff_columns
-from luckbase.solver.backup import evaluate, expand, payoffs_of
-from luckbase.solver.game import Floats, Game, Ints
+from luckbase.solver.game.rules import Floats, Game, Ints
+from luckbase.solver.graph.bellman import evaluate, expand, payoffs_of
 
 CACHED_GROUPS = 256
 """Decoded row groups that a part remembers; 0.4 to 2 MB each. More at once are not remembered."""

@@ -8,8 +8,8 @@
 A state is answered by the part that holds it: the full table first, then what lies below the roots
 of searches, then the parts of searches that ended at another table or were cut. What no part holds
 is worked out: one step of the rules where all its children are there, else a search down to what
-is (`cluster.above`). `probe` raises MissingTableError for a state that is not held, `get` gives a
-default.
+is (`cluster.table.above`). `probe` raises MissingTableError for a state that is not held, `get`
+gives a default.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from luckbase.cluster.table.part import Part, worth
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.solver import load_game
-from luckbase.solver.backup import Edges, evaluate, expand, joint
 from luckbase.solver.errors import MissingTableError, StateError
-from luckbase.solver.game import SIMULTANEOUS, TERMINAL, Floats, Game, Ints
-from luckbase.solver.tiered import TieredGame
+from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL, Floats, Game, Ints
+from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.graph.bellman import Edges, evaluate, expand, joint
 
 if TYPE_CHECKING:
-    from luckbase.solver.policy import Policy
+    from luckbase.solver.policy.evaluate import Policy
 
 D = TypeVar("D")
 
@@ -182,7 +182,10 @@ class Table:
         Raises StateError, also for a state beyond the table where nothing may be searched;
         SearchLimitError.
         """
-        from luckbase.cluster.above import answer_by_search, answer_step  # compiles the search
+        from luckbase.cluster.table.above import (  # compiles the search
+            answer_by_search,
+            answer_step,
+        )
 
         state = self.game.parse(words).reshape(1, -1)
         edges = expand(self.game, state)
@@ -296,7 +299,7 @@ def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) ->
 def policy_of(table: Table) -> Policy:
     """The table's best actions as an agent; it must hold the states that it is asked about, less
     the fields that only agents look at (`Game.plain`)."""
-    from luckbase.solver.policy import Policy  # compiles the search
+    from luckbase.solver.policy.evaluate import Policy  # compiles the search
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
         asked = table.game.simplify(states)
@@ -318,7 +321,7 @@ def policy_of(table: Table) -> Policy:
 
 def _strategies(table: Table, player: int, edges: Edges) -> list[Floats]:
     """A player's optimal strategies at expanded states in which both choose at once."""
-    from luckbase.solver import matrix_game
+    from luckbase.solver.matrix_game import certified as matrix_game
 
     q = evaluate(edges, table.worth(edges.children))
     found = []

@@ -21,11 +21,11 @@ from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import PIECE, Part, Rows, labelled, worth
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.write import KEY_SHIFT, start_row
-from luckbase.solver.backup import Edges, evaluate, expand, final_payoffs
-from luckbase.solver.coded import Coded
 from luckbase.solver.errors import CorruptTableError, MissingTableError
-from luckbase.solver.game import TERMINAL, Floats, Ints
-from luckbase.solver.tiered import TieredGame
+from luckbase.solver.game.coded import Coded
+from luckbase.solver.game.rules import TERMINAL, Floats, Ints
+from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.graph.bellman import Edges, evaluate, expand, final_payoffs
 
 GROUPS_A_JOB, GROUPS_A_READ = 256, 8
 """Row groups that a thread takes of a file, and that it decodes at once."""

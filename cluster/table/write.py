@@ -11,9 +11,10 @@ acts, from 1; 0 where nobody does, or both), and where the goals say so ``margin
 the second best would cost the one who acts; null where he has no choice).
 
 **Searches** (``search/``, ``search-<id>/``): ``key`` (uint64, ascending: the state by bits,
-`solver.keys`), all the state's fields, the payoffs in float64, ``best``, ``to_act``, ``margin``
-(float64) and ``status`` (uint8: an index into `STATUS`). Where the search was cut, ``payoff_i`` is
-the lower bound and ``upper_i`` the upper one. No two files of a part hold the same key.
+`solver.graph.keys`), all the state's fields, the payoffs in float64, ``best``, ``to_act``,
+``margin`` (float64) and ``status`` (uint8: an index into `STATUS`). Where the search was cut,
+``payoff_i`` is the lower bound and ``upper_i`` the upper one. No two files of a part hold the same
+key.
 
 The file's key-value metadata names the format, the board's game, the tier and the error bound. Row
 groups hold a multiple of the game's block of about 32 k rows. Measured on a $500 tier of 3.9 M rows
@@ -39,16 +40,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from luckbase.cluster.merge import PayoffTable
+from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.table import FORMAT
 from luckbase.cluster.table.lines import SEARCH, TIERS, FileEntry
 from luckbase.cluster.table.sealed import seal_file
 from luckbase.cluster.table.storage import Storage
-from luckbase.solver.coded import Coded
-from luckbase.solver.decisions import Decisions
-from luckbase.solver.game import Floats, Game
-from luckbase.solver.keys import unpack_all
-from luckbase.solver.tiered import TieredGame
+from luckbase.solver.game.coded import Coded
+from luckbase.solver.game.decisions import Decisions
+from luckbase.solver.game.rules import Floats, Game
+from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.graph.keys import unpack_all
 
 ROW_GROUP = 32_768
 """Rows in a row group, about; a lookup decodes one: 0.5 ms."""

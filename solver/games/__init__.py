@@ -1,7 +1,7 @@
 """The games, one folder each, and where to find a game's board model and its rules by name.
 
-A new game is two classes (a `solver.board.Board`, a `solver.game.Game`) and one line here, or, for
-a game outside this package, one call of `register` in its module.
+A new game is two classes (a `solver.board.model.Board`, a `solver.game.rules.Game`) and one line
+here, or, for a game outside this package, one call of `register` in its module.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from luckbase.solver.board import Board
-    from luckbase.solver.game import Game
+    from luckbase.solver.board.model import Board
+    from luckbase.solver.game.rules import Game
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,17 @@ import numba as nb
 import numpy as np
 from pydantic import Field, StrictInt
 
-from luckbase.solver.board import Board, Section
+from luckbase.solver.board.model import Board, Section
 from luckbase.solver.errors import StateError
-from luckbase.solver.game import DECISION, SUCCESSORS_TYPE, TERMINAL, Agent, Game, Ints, Numbers
+from luckbase.solver.game.rules import (
+    DECISION,
+    SUCCESSORS_TYPE,
+    TERMINAL,
+    Agent,
+    Game,
+    Ints,
+    Numbers,
+)
 from luckbase.solver.games import register
 
 REST, ROLL = 0, 1

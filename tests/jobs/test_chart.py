@@ -18,9 +18,9 @@ from luckbase.cluster import open_table
 from luckbase.cluster.table.ledger import compact, read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.jobs.app import run
-from luckbase.jobs.pictures import SUFFIXES, draw
+from luckbase.jobs.terminal.pictures import SUFFIXES, draw
 from luckbase.solver import load_board, load_game, load_tiered_game
-from luckbase.solver.charting import Heatmap, Line, Wanted, Words
+from luckbase.solver.charts.model import Heatmap, Line, Wanted, Words
 from luckbase.solver.games import GAMES, game_class
 from luckbase.solver.games.skunk.pictures import all_or_nothing_from
 

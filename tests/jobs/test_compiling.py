@@ -12,8 +12,8 @@ import numba
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.driver import Progress
-from luckbase.jobs import compiling, render
+from luckbase.cluster.run.driver import Progress
+from luckbase.jobs.terminal import compiling, render
 
 ROOT = Path(__file__).parents[2]
 TINY = str(ROOT / "boards/skunk/tiny.toml")

@@ -13,7 +13,7 @@ import pytest
 from luckbase import cluster
 from luckbase.jobs.app import run
 from luckbase.solver import load_game
-from tests.solver.written_out import State, board_of, chance, decides, over
+from tests.solver.graph.written_out import State, board_of, chance, decides, over
 
 Ask = Callable[..., Any]
 

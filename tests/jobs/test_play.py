@@ -19,9 +19,9 @@ from luckbase.jobs.agents import opponents
 from luckbase.jobs.app import run
 from luckbase.jobs.playing import Draw, Play, Question, Seat, changes, read_action
 from luckbase.jobs.worth import Worth, find_worth
-from luckbase.solver.backup import choose, expand
-from luckbase.solver.game import Floats, Game
-from luckbase.solver.policy import evaluate_profile
+from luckbase.solver.game.rules import Floats, Game
+from luckbase.solver.graph.bellman import choose, expand
+from luckbase.solver.policy.evaluate import evaluate_profile
 
 BOARDS = Path(__file__).parents[2] / "boards"
 JACKPOT, PIG = str(BOARDS / "jackpot/tiny.toml"), str(BOARDS / "pig/tiny.toml")

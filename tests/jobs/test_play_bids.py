@@ -15,7 +15,8 @@ from luckbase.jobs.app import run
 from luckbase.jobs.bidding import meeting
 from luckbase.jobs.playing import Play, Question, read_end
 from luckbase.jobs.worth import find_worth
-from luckbase.solver.game import Floats, Game
+from luckbase.solver.game.rules import Floats, Game
+from luckbase.solver.graph import bellman
 from tests.jobs.test_play import seats_of, seeded, talk_through, worth_of
 from tests.reference import goofspiel, matrix_game
 
@@ -102,8 +103,8 @@ def test_every_bid_of_three_cards_costs_what_the_exact_matrix_game_says(
     assert seen > 10
 
 
-def _edges(game: Game, state: np.ndarray) -> solver.backup.Edges:
-    return solver.backup.expand(game, state.reshape(1, -1))
+def _edges(game: Game, state: np.ndarray) -> bellman.Edges:
+    return bellman.expand(game, state.reshape(1, -1))
 
 
 @pytest.mark.parametrize(("objective", "cards"), [("points", 4), ("win", 3)])

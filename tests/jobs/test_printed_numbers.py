@@ -17,8 +17,8 @@ import tests.games.climb  # noqa: F401  (registers the game)
 from luckbase.jobs.app import run
 from luckbase.jobs.evaluate import gain_of
 from luckbase.jobs.play import _draw
-from luckbase.jobs.render import count, duration, size
 from luckbase.jobs.simulate import errors_off
+from luckbase.jobs.terminal.render import count, duration, size
 
 BOARDS = Path(__file__).parents[2] / "boards"
 JACKPOT, PIG = str(BOARDS / "jackpot/seed.toml"), str(BOARDS / "pig/tiny.toml")

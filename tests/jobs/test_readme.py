@@ -15,7 +15,7 @@ import typer.main
 
 from luckbase import solver
 from luckbase.jobs.app import app, run
-from luckbase.solver.identity import rules_identity
+from luckbase.solver.board.identity import rules_identity
 from tests.jobs.commands import README, with_table
 
 ROOT = README.parent

@@ -11,7 +11,7 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.jobs.app import run
-from luckbase.solver.identity import rules_identity
+from luckbase.solver.board.identity import rules_identity
 
 ROOT = Path(__file__).parents[2]
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")

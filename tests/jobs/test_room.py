@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from luckbase import solver
-from luckbase.cluster import opening, scratch
-from luckbase.cluster.opening import check_room
-from luckbase.cluster.plan import make_plan
+from luckbase.cluster.run import opening, scratch
+from luckbase.cluster.run.opening import check_room
+from luckbase.cluster.run.plan import make_plan
 from luckbase.cluster.table import storage
 from luckbase.jobs.app import run
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError
-from luckbase.solver.tiered import TieredGame
+from luckbase.solver.game.tiered import TieredGame
 
 BOARDS = Path(__file__).parents[2] / "boards"
 TINY = str(BOARDS / "press-your-luck/tiny.toml")

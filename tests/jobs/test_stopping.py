@@ -15,7 +15,7 @@ import pytest
 from luckbase.cluster.table.ledger import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.jobs.app import run
-from luckbase.jobs.stopping import Ended, exit_code
+from luckbase.jobs.terminal.stopping import Ended, exit_code
 
 ROOT = Path(__file__).parents[2]
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")

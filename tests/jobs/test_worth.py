@@ -12,11 +12,11 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.jobs import worth
 from luckbase.jobs.worth import find_worth
-from luckbase.solver.backup import expand
-from luckbase.solver.components import TOLERANCES
-from luckbase.solver.game import Game
-from luckbase.solver.graph import Graph
-from tests.solver.written_out import chance, decides, over, written
+from luckbase.solver.game.rules import Game
+from luckbase.solver.graph.bellman import expand
+from luckbase.solver.graph.components import TOLERANCES
+from luckbase.solver.graph.graph import Graph
+from tests.solver.graph.written_out import chance, decides, over, written
 
 BOARDS = Path(__file__).parents[2] / "boards"
 GOOFSPIEL = [BOARDS / "goofspiel/points.toml", BOARDS / "goofspiel/win.toml"]
@@ -83,7 +83,7 @@ def test_the_actions_at_a_turned_card_are_priced(board: Path) -> None:
 def test_a_searchs_worth_is_as_good_as_its_cycles_were_solved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("luckbase.solver.components.TOLERANCES", (1e-3, *TOLERANCES))
+    monkeypatch.setattr("luckbase.solver.graph.components.TOLERANCES", (1e-3, *TOLERANCES))
     game = written(
         chance((0.5, 1), (0.5, 2)),
         decides(0, [(0.75, 1), (0.25, 2)], [(0.875, 1), (0.125, 2)]),

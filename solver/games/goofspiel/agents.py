@@ -26,14 +26,14 @@ from functools import partial
 
 import numpy as np
 
-from luckbase.solver import matrix_game
-from luckbase.solver.backup import expand
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game import Agent, Floats, Game, Ints
+from luckbase.solver.game.rules import Agent, Floats, Game, Ints
 from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.game import Goofspiel
 from luckbase.solver.games.goofspiel.in_memory import Solved, solved
-from luckbase.solver.policy import Policy
+from luckbase.solver.graph.bellman import expand
+from luckbase.solver.matrix_game import certified as matrix_game
+from luckbase.solver.policy.evaluate import Policy
 
 
 def match(game: Game, player: int, state: Ints, actions: list[int]) -> int:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from luckbase.solver.eight_games import (
+from luckbase.solver.matrix_game.eight_games import (
     GAMES,
     INDICES,
     LABELS,
@@ -29,8 +29,8 @@ from luckbase.solver.eight_games import (
     simplex_eight,
     try_support,
 )  # fmt: skip
-from luckbase.solver.matrix_types import SOLVE_GAME, WORK
-from luckbase.solver.simplex import typed
+from luckbase.solver.matrix_game.simplex import typed
+from luckbase.solver.matrix_game.types import SOLVE_GAME, WORK
 
 MEMORY = 6
 """Supports remembered a place. At 11 cards one leaves 50 games in a hundred to the simplex, two 30,

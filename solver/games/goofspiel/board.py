@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
-from luckbase.solver.board import Board, Section
+from luckbase.solver.board.model import Board, Section
 
 
 class Rules(Section):

@@ -1,4 +1,4 @@
-"""Goofspiel bound to a board: what `solver.game` asks of every game.
+"""Goofspiel bound to a board: what `solver.game.rules` asks of every game.
 
 The fields are ``mine=1,2,5 theirs=2,3,4 deck=1,4,5 upcard=4 lead=0``: no `upcard` before it is
 turned; the upcard stands in `deck`; `lead`, my points minus theirs, only where the objective is
@@ -19,19 +19,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.board import Board, nearest
-from luckbase.solver.charting import Heatmap, Kind, Listing, Look, Wanted
-from luckbase.solver.coded import Coded, coded_sets, set_text
-from luckbase.solver.decisions import Decisions
+from luckbase.solver.board.model import Board, nearest
+from luckbase.solver.charts.model import Heatmap, Kind, Listing, Look, Wanted
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game import JOINT, Floats, Ints, Numbers, Stopped
+from luckbase.solver.game.coded import Coded, coded_sets, set_text
+from luckbase.solver.game.decisions import Decisions
+from luckbase.solver.game.rules import JOINT, Floats, Ints, Numbers, Stopped
+from luckbase.solver.game.tiered import TieredGame
 from luckbase.solver.games.goofspiel import patterns, rules, tiers
 from luckbase.solver.games.goofspiel.batches import COUNTS, GAP, tally_of
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
 from luckbase.solver.games.goofspiel.kernel import solve_for_points, solve_for_winning
 from luckbase.solver.games.goofspiel.words import cards_of, mask_of, no_card, no_set, unequal, whole
-from luckbase.solver.simplex import solve_game
-from luckbase.solver.tiered import TieredGame
+from luckbase.solver.matrix_game.simplex import solve_game
 
 GAMES_A_CALL = 5_000_000
 """Matrix games solved between two looks at `stop`: about a second."""

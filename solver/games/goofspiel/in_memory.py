@@ -10,11 +10,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from luckbase.solver.backup import final_payoffs
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game import Floats, Ints
+from luckbase.solver.game.rules import Floats, Ints
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
 from luckbase.solver.games.goofspiel.game import Goofspiel
+from luckbase.solver.graph.bellman import final_payoffs
 
 MOST_GAMES = 400_000_000
 """Matrix games that are solved without a word: half a minute of work and half a gigabyte."""

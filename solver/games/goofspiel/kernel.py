@@ -29,7 +29,6 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from luckbase.solver.eight_games import GAMES
 from luckbase.solver.games.goofspiel.batches import (
     ALONE_TYPE,
     finish,
@@ -38,8 +37,9 @@ from luckbase.solver.games.goofspiel.batches import (
     solve_eight,
 )
 from luckbase.solver.games.goofspiel.patterns import MOST, bids, unrank_pattern
-from luckbase.solver.lanes import load, splat, store
-from luckbase.solver.simplex import typed
+from luckbase.solver.matrix_game.eight_games import GAMES
+from luckbase.solver.matrix_game.lanes import load, splat, store
+from luckbase.solver.matrix_game.simplex import typed
 
 _n, _f, _f1 = nb.int64, nb.float64, nb.float64[::1]
 _f2, _i2, _i3 = nb.float64[:, ::1], nb.int64[:, ::1], nb.int64[:, :, ::1]

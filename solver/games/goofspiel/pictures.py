@@ -1,4 +1,4 @@
-"""The charts of Goofspiel, as `solver.charting` has them: the first move (`tables`).
+"""The charts of Goofspiel, as `solver.charts.model` has them: the first move (`tables`).
 
 ``bids`` is the seed's table, an optimal lottery over the bids for each upcard; ``parity`` what it
 saw in it: bids have the upcard's parity, and some cards are never bid; ``upcard`` the picture.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from luckbase.solver.charting import DECIMALS, Heatmap, Kind, Listing, Look, Wanted
+from luckbase.solver.charts.model import DECIMALS, Heatmap, Kind, Listing, Look, Wanted
 from luckbase.solver.errors import OptionError
 from luckbase.solver.games.goofspiel.game import Goofspiel
 from luckbase.solver.games.goofspiel.tables import FirstBids, first_bids, parity_lines, table_lines

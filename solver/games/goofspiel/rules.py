@@ -23,7 +23,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from luckbase.solver.game import CHANCE, JOINT, SIMULTANEOUS, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.game.rules import CHANCE, JOINT, SIMULTANEOUS, SUCCESSORS_TYPE, TERMINAL
 from luckbase.solver.games.goofspiel.board import Rules
 from luckbase.solver.games.goofspiel.patterns import lowest_ranks, size_of
 
@@ -59,7 +59,7 @@ def make_canonical(ints, state):
 
 @nb.njit(SUCCESSORS_TYPE, cache=True)
 def successors(ints, reals, state, children, weights, actions, rewards, about):
-    """The successors of a state, by the contract in `solver.game`."""
+    """The successors of a state, by the contract in `solver.game.rules`."""
     mine, theirs, deck, upcard = state[MINE], state[THEIRS], state[DECK], state[UPCARD]
     if mine == 0:
         about[0], about[1] = TERMINAL, -1

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from luckbase.solver import matrix_game
 from luckbase.solver.errors import StateError
-from luckbase.solver.game import Floats, Ints
+from luckbase.solver.game.rules import Floats, Ints
 from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.game import Goofspiel
+from luckbase.solver.matrix_game import certified as matrix_game
 
 UNIQUE = 1e-4
 """A card whose weight can change by more leaves room for another optimal strategy."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.game import Floats, Ints
+from luckbase.solver.game.rules import Floats, Ints
 from luckbase.solver.games.goofspiel import strategies
 from luckbase.solver.games.goofspiel.game import Goofspiel
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game import Ints
+from luckbase.solver.game.rules import Ints
 
 
 def mask_of(name: str, text: str, cards: int) -> int:

@@ -1,8 +1,9 @@
 """Jackpot's agents: what one flips is one short function, and `AGENTS` is where it is found.
 
-An agent is asked ``choose(game, player, state, actions)`` (`solver.game`) and answers with an index
-into `actions`, which is `Jackpot.choices(state)`: sets of tiles as bits, so the number of a set is
-higher the higher its tiles are, and rolling more dice is higher than rolling fewer. A new one::
+An agent is asked ``choose(game, player, state, actions)`` (`solver.game.rules`) and answers with an
+index into `actions`, which is `Jackpot.choices(state)`: sets of tiles as bits, so the number of a
+set is higher the higher its tiles are, and rolling more dice is higher than rolling fewer. A new
+one::
 
     @agent
     def second(game, player, state, actions):
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from luckbase.solver.game import Agent, Game, Ints
+from luckbase.solver.game.rules import Agent, Game, Ints
 from luckbase.solver.games.jackpot.game import Jackpot
 
 Choice = Callable[[Game, int, Ints, list[int]], int]

@@ -30,7 +30,7 @@ from functools import cached_property
 import numpy as np
 
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game import DECISION, TERMINAL, Ints
+from luckbase.solver.game.rules import DECISION, TERMINAL, Ints
 from luckbase.solver.games.jackpot.agents import Choice
 from luckbase.solver.games.jackpot.game import Jackpot
 

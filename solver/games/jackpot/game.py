@@ -1,4 +1,4 @@
-"""Jackpot and Shut the Box bound to a board: what `solver.game` asks of every game.
+"""Jackpot and Shut the Box bound to a board: what `solver.game.rules` asks of every game.
 
 The fields are `open`, the tiles still to be flipped, and `dice`, the faces rolled in the order of
 the dice; there is no `dice` before the roll::
@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.backup import expand
-from luckbase.solver.board import Board, nearest
+from luckbase.solver.board.model import Board, nearest
 from luckbase.solver.errors import StateError
-from luckbase.solver.game import Agent, Game, Ints, Numbers
+from luckbase.solver.game.rules import Agent, Game, Ints, Numbers
 from luckbase.solver.games.jackpot import rules
 from luckbase.solver.games.jackpot.board import JackpotBoard
+from luckbase.solver.graph.bellman import expand
 
 if TYPE_CHECKING:
     from luckbase.solver.games.jackpot.agents import Choice

@@ -30,7 +30,7 @@ from itertools import product
 import numba as nb
 import numpy as np
 
-from luckbase.solver.game import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.game.rules import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
 from luckbase.solver.games.jackpot.board import Rules
 
 OPEN, FACES = 0, 1
@@ -123,7 +123,7 @@ def roll(ints, reals, state, dice, children, weights, actions, edge):
 
 @nb.njit(SUCCESSORS_TYPE, cache=True)
 def successors(ints, reals, state, children, weights, actions, rewards, about):
-    """The successors of a state, by the contract in `solver.game`.
+    """The successors of a state, by the contract in `solver.game.rules`.
 
     `reals` holds, for Shut the Box, the chance of each sum from 0 on of all dice, then of one.
     """

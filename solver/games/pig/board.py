@@ -27,7 +27,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from luckbase.solver.board import Board, Section, mistake
+from luckbase.solver.board.model import Board, Section, mistake
 from luckbase.solver.games.skunk.board import Dice, Penalty, Sides
 from luckbase.solver.games.skunk.board import Rules as Race
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from luckbase.solver.game import Floats
+from luckbase.solver.game.rules import Floats
 from luckbase.solver.games.pig import rounds_kernel as kernel
 from luckbase.solver.games.pig.rounds import PigRounds
 from luckbase.solver.games.skunk.agents import (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from luckbase.solver.board import Board
+from luckbase.solver.board.model import Board
 from luckbase.solver.games.pig.board import PigBoard
 from luckbase.solver.games.skunk.board import Rules
 from luckbase.solver.games.skunk.game import Skunk

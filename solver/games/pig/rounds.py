@@ -1,4 +1,4 @@
-"""The n-round Pig bound to a board: what `solver.game` asks of every game.
+"""The n-round Pig bound to a board: what `solver.game.rules` asks of every game.
 
 The fields are `mine` and `yours`, the totals of the player to act and of the other, `turn`, the
 points of the turn, `round`, from 1 (if not said), and `player`, who acts: 1 (if not said) or 2::
@@ -22,15 +22,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.board import Board, nearest
-from luckbase.solver.decisions import Decisions, kernel_arrays
+from luckbase.solver.board.model import Board, nearest
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game import Agent, Floats, Ints, Numbers, Stopped
+from luckbase.solver.game.decisions import Decisions, kernel_arrays
+from luckbase.solver.game.rules import Agent, Floats, Ints, Numbers, Stopped
+from luckbase.solver.game.tiered import TieredGame
 from luckbase.solver.games.pig import rounds_kernel as kernel
 from luckbase.solver.games.pig.board import PigRoundsBoard
 from luckbase.solver.games.skunk.agents import TurnAgents
 from luckbase.solver.games.skunk.game import whole
-from luckbase.solver.tiered import TieredGame
 
 Tier = tuple[int, int]
 """(round, player), from 1."""

@@ -38,7 +38,7 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from luckbase.solver.game import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.game.rules import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
 from luckbase.solver.games.pig.board import PigRoundsBoard
 
 MINE, YOURS, TURN, ROUND, PLAYER, ROLLED = 0, 1, 2, 3, 4, 5
@@ -76,8 +76,8 @@ def _pass_on(ints, lead, round_, player, child):
 
 @nb.njit(SUCCESSORS_TYPE, cache=True)
 def successors(ints, reals, state, children, weights, actions, rewards, about):
-    """The successors of a state, by the contract in `solver.game`. `reals` holds the payoffs of
-    player 1 and then of player 2 where player 1 has won, nobody, player 2."""
+    """The successors of a state, by the contract in `solver.game.rules`. `reals` holds the payoffs
+    of player 1 and then of player 2 where player 1 has won, nobody, player 2."""
     lead, turn, round_, player = (
         state[MINE] - state[YOURS],
         state[TURN],

@@ -1,4 +1,5 @@
-"""Press Your Luck's agents: how people play. Each is one short function (`solver.game`, Agents).
+"""Press Your Luck's agents: how people play. Each is one short function (`solver.game.rules`,
+Agents).
 
 Asked only where there is a choice between playing and passing, so a player who is third, or who has
 passed spins, plays whatever his agent is.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from luckbase.solver.game import Agent, Game, Ints
+from luckbase.solver.game.rules import Agent, Game, Ints
 from luckbase.solver.games.press_your_luck import rules
 
 

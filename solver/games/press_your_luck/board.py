@@ -30,7 +30,7 @@ from pydantic import (
     model_validator,
 )
 
-from luckbase.solver.board import Board, Location, Section, mistake, show
+from luckbase.solver.board.model import Board, Location, Section, mistake, show
 from luckbase.solver.errors import BoardError, OptionError
 from luckbase.solver.games.press_your_luck.slides import (
     MAX_DOLLARS,

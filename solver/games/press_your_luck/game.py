@@ -1,4 +1,4 @@
-"""Press Your Luck bound to a board: what `solver.game` asks of every game."""
+"""Press Your Luck bound to a board: what `solver.game.rules` asks of every game."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.board import Board, nearest
-from luckbase.solver.decisions import Decisions, kernel_arrays
+from luckbase.solver.board.model import Board, nearest
 from luckbase.solver.errors import StateError
-from luckbase.solver.game import Agent, Floats, Ints, Numbers, Stopped
+from luckbase.solver.game.decisions import Decisions, kernel_arrays
+from luckbase.solver.game.rules import Agent, Floats, Ints, Numbers, Stopped
+from luckbase.solver.game.tiered import TieredGame
 from luckbase.solver.games.press_your_luck import rules, tables, tiers
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from luckbase.solver.games.press_your_luck.choosing import TIE_TOLERANCE
 from luckbase.solver.games.press_your_luck.kernel import solve_plane
 from luckbase.solver.games.press_your_luck.tiers import Tier
-from luckbase.solver.tiered import TieredGame
 
 FLOAT64_ERROR = 1e-12
 """What float64 sums lose, with room to spare."""

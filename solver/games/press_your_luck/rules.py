@@ -30,7 +30,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from luckbase.solver.game import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.game.rules import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
 
 PLAYERS = 3
 SCORE, EARNED, PASSED, WHAMMIES = 0, 3, 6, 9
@@ -132,7 +132,7 @@ def pass_spins(state, up, to, children, actions, edge):
 
 @nb.njit(SUCCESSORS_TYPE, cache=True)
 def successors(ints, reals, state, children, weights, actions, rewards, about):
-    """The successors of a state, by the contract in `solver.game`.
+    """The successors of a state, by the contract in `solver.game.rules`.
 
     `reals` holds the chance of a whammy, then the outcomes' in the order of their units.
     """

@@ -4,8 +4,8 @@
 seed's Pig, who after each roll sticks with the chance min(1, rolls ** (4 v) / 50), where
 v = (turn / rolls) / sides; he always rolls first, and he has to see the rolls of the turn.
 
-An agent is asked ``choose(game, player, state, actions)`` (`solver.game`) with the actions HOLD and
-ROLL. Neither looks at the scores, so what a turn of theirs brings has one distribution
+An agent is asked ``choose(game, player, state, actions)`` (`solver.game.rules`) with the actions
+HOLD and ROLL. Neither looks at the scores, so what a turn of theirs brings has one distribution
 (`turn_points`). And whoever looks at the rolls too can be replaced, for any value of the game, by
 one who looks at the turn alone and holds with the same chance on average over the rolls that took
 him there (`holds_by_turn`): the next roll does not depend on how many there were.
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game import Agent, Floats, Game, Ints
+from luckbase.solver.game.rules import Agent, Floats, Game, Ints
 from luckbase.solver.games.skunk.board import Rules
 
 HOLD, ROLL = 0, 1

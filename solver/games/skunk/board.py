@@ -24,7 +24,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from luckbase.solver.board import Board, Section, mistake
+from luckbase.solver.board.model import Board, Section, mistake
 
 MOST_ROLLS = 10_000
 """Ordered rolls: four dice of ten sides."""

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game import Floats, Ints
+from luckbase.solver.game.rules import Floats, Ints
 from luckbase.solver.games.skunk.game import Skunk
 from luckbase.solver.games.skunk.rules import MOST, TABLES, TOTAL
 

@@ -1,4 +1,4 @@
-"""Skunk bound to a board: what `solver.game` asks of every game.
+"""Skunk bound to a board: what `solver.game.rules` asks of every game.
 
 The fields are `mine` and `yours`, the banked points of the player to act and of the other, `turn`,
 the points of the turn, and `player`, who acts: 1 (if not said) or 2::
@@ -23,15 +23,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.board import Board, nearest
-from luckbase.solver.charting import Heatmap, Kind, Listing, Look, Wanted
-from luckbase.solver.decisions import Decisions, kernel_arrays
+from luckbase.solver.board.model import Board, nearest
+from luckbase.solver.charts.model import Heatmap, Kind, Listing, Look, Wanted
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game import Agent, Floats, Ints, Numbers
+from luckbase.solver.game.decisions import Decisions, kernel_arrays
+from luckbase.solver.game.rules import Agent, Floats, Ints, Numbers
+from luckbase.solver.game.tiered import TieredGame
 from luckbase.solver.games.skunk import kernel, rules
 from luckbase.solver.games.skunk.agents import TurnAgents
 from luckbase.solver.games.skunk.board import Rules, SkunkBoard
-from luckbase.solver.tiered import TieredGame
 
 TOLERANCE = 1e-9
 """A table whose bound on the error is larger is refused; goal 200 has 1e-10."""

@@ -20,8 +20,9 @@ the score and c(s) are worth s points::
    s >= 1 + (B s(m, 0) + C s(0, 0) + sum of c(s') s(m, t + s')) / N. Then w = s(m, t) + s(y, 0)
    bounds the actions of both from (m, y, t) on, and satisfies w >= 1 + the mean of w after any
    action. So if |out - T out| <= eps everywhere, T the Bellman operator, then
-   |out - exact| <= eps max(w) (the argument of `solver.fixed_point`, step 3). eps is the residual
-   as computed plus the rounding of computing it: sums here are compensated, so 3 u, u = 2 ** -53.
+   |out - exact| <= eps max(w) (the argument of `solver.graph.interval_iteration`, step 3). eps is
+   the residual as computed plus the rounding of computing it: sums here are compensated, so 3 u, u
+   = 2 ** -53.
 
 Rows: (player, m, y, t) ascending, t < goal - m; player 2's half is 1 minus player 1's.
 
@@ -36,7 +37,7 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from luckbase.solver.game import Stopped
+from luckbase.solver.game.rules import Stopped
 from luckbase.solver.games.skunk.rules import GOAL, HOLD, MOST, ROLL, TABLES, TOTAL
 
 MOST_SWEEPS = 1000

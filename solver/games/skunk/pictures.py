@@ -1,4 +1,4 @@
-"""The charts of Skunk, and of the Pig that is a race, as `solver.charting` has them.
+"""The charts of Skunk, and of the Pig that is a race, as `solver.charts.model` has them.
 
 ``chart`` is the seed's list of toggles (`solver.games.skunk.chart`), ``hold`` the seed's picture of
 the strategy: the hold point as colour over both scores, and the line beyond which holding is no
@@ -18,10 +18,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from luckbase.solver.board import nearest
-from luckbase.solver.charting import DECIMALS, Heatmap, Kind, Line, Listing, Look, Wanted, Words
+from luckbase.solver.board.model import nearest
+from luckbase.solver.charts.model import DECIMALS, Heatmap, Kind, Line, Listing, Look, Wanted, Words
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game import Floats
+from luckbase.solver.game.rules import Floats
 from luckbase.solver.games.skunk.chart import Entry, chart, entry, hold_points
 from luckbase.solver.games.skunk.game import Skunk
 

@@ -25,7 +25,7 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from luckbase.solver.game import Floats
+from luckbase.solver.game.rules import Floats
 from luckbase.solver.games.skunk.agents import holds_by_turn, stationary
 from luckbase.solver.games.skunk.game import Skunk
 from luckbase.solver.games.skunk.kernel import roll_value, row_of

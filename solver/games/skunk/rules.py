@@ -23,7 +23,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from luckbase.solver.game import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.game.rules import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
 from luckbase.solver.games.skunk.board import Rules
 
 MINE, YOURS, TURN, PLAYER, ROLLED = 0, 1, 2, 3, 4
@@ -40,7 +40,7 @@ lose the score, and are worth 0, 1, …, MOST points."""
 
 @nb.njit(SUCCESSORS_TYPE, cache=True)
 def successors(ints, reals, state, children, weights, actions, rewards, about):
-    """The successors of a state, by the contract in `solver.game`."""
+    """The successors of a state, by the contract in `solver.game.rules`."""
     mine, yours, turn, player = state[MINE], state[YOURS], state[TURN], state[PLAYER]
     if mine + turn >= ints[GOAL]:
         about[0], about[1] = TERMINAL, -1

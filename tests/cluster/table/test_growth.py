@@ -13,16 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster import worker
-from luckbase.cluster.driver import add_tally
-from luckbase.cluster.opening import lock
-from luckbase.cluster.plan import make_plan
+from luckbase.cluster.run import worker
+from luckbase.cluster.run.driver import add_tally
+from luckbase.cluster.run.opening import lock
+from luckbase.cluster.run.plan import make_plan
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.verify import check_files, check_residuals
+from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.jobs.app import run
+from luckbase.solver.board.identity import rules_identity
+from luckbase.solver.board.model import Board
 from luckbase.solver.errors import OptionError, RequestError
-from luckbase.solver.identity import rules_identity
 from tests.stopped import solve_until
 
 ROOT = Path(__file__).parents[3]
@@ -30,7 +31,7 @@ TINY = ROOT / "boards/press-your-luck/tiny.toml"
 POINTS = ROOT / "boards/goofspiel/points.toml"
 
 
-def board(frontier: int) -> solver.board.Board:
+def board(frontier: int) -> Board:
     return solver.load_board(TINY, frontier=frontier)
 
 

@@ -12,19 +12,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster import search
-from luckbase.cluster.driver import Progress
-from luckbase.cluster.opening import lock
-from luckbase.cluster.search import Searched
+from luckbase.cluster.run.driver import Progress
+from luckbase.cluster.run.opening import lock
+from luckbase.cluster.search import solve as search
+from luckbase.cluster.search.solve import Searched
 from luckbase.cluster.table.find import table_of
 from luckbase.cluster.table.ledger import read_ledger
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.verify import check_files, check_residuals
+from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.jobs.app import run
 from luckbase.jobs.batch import read_rows
 from luckbase.solver.errors import CorruptTableError, MissingTableError, OptionError, StateError
-from luckbase.solver.explore import INNER, explore
-from luckbase.solver.keys import unpack_all
+from luckbase.solver.graph.explore import INNER, explore
+from luckbase.solver.graph.keys import unpack_all
 from tests.stopped import solve_until
 
 ROOT = Path(__file__).parents[3]
@@ -273,7 +273,7 @@ def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(
 ) -> None:
     from luckbase.cluster.table.ledger import write_head
     from luckbase.cluster.table.lines import Head
-    from luckbase.solver.identity import identity_of
+    from luckbase.solver.board.identity import identity_of
 
     below(tmp_path, A)
     rules = {"game": "tiddlywinks", "rules": {}}

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from luckbase.solver import matrix_game
-from luckbase.solver.backup import expand
-from luckbase.solver.coded import Coded
 from luckbase.solver.errors import StateError
+from luckbase.solver.game.coded import Coded
 from luckbase.solver.games.goofspiel import patterns, strategies
+from luckbase.solver.graph.bellman import expand
+from luckbase.solver.matrix_game import certified as matrix_game
 from tests.reference import goofspiel as reference
 from tests.reference import matrix_game as exact_games
 from tests.solver.games.goofspiel import (

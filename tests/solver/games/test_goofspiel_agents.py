@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from luckbase.solver import matrix_game
-from luckbase.solver.backup import expand
-from luckbase.solver.board import board_hash, read_board
+from luckbase.solver.board.model import board_hash, read_board
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game import SIMULTANEOUS, TERMINAL, Floats, Ints
+from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL, Floats, Ints
 from luckbase.solver.games.goofspiel import in_memory
 from luckbase.solver.games.goofspiel.agents import match, strategies_at
 from luckbase.solver.games.goofspiel.game import Goofspiel
-from luckbase.solver.keys import pack_all, unpack_all
-from luckbase.solver.policy import Policy, evaluate_profile
+from luckbase.solver.graph.bellman import expand
+from luckbase.solver.graph.keys import pack_all, unpack_all
+from luckbase.solver.matrix_game import certified as matrix_game
+from luckbase.solver.policy.evaluate import Policy, evaluate_profile
 from tests.solver.games.goofspiel import POINTS, published
 
 
@@ -48,7 +48,7 @@ def decided(game: Goofspiel, agent: str, player: int, states: Ints) -> list[Floa
 
 
 def reference_value(game: Goofspiel) -> dict[bytes, float]:
-    """Player 0's payoff of every state below the start, over `solver.backup.expand`."""
+    """Player 0's payoff of every state below the start, over `solver.graph.bellman.expand`."""
     found: dict[bytes, float] = {}
 
     def value(state: Ints) -> float:

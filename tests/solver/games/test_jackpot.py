@@ -15,16 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.solver.backup import choose, evaluate, expand
 from luckbase.solver.errors import BoardError, OptionError, StateError
-from luckbase.solver.game import CHANCE, DECISION, TERMINAL, Ints
+from luckbase.solver.game.rules import CHANCE, DECISION, TERMINAL, Ints
 from luckbase.solver.games.jackpot.agents import AGENTS
 from luckbase.solver.games.jackpot.exact import Exact, Play
 from luckbase.solver.games.jackpot.game import Jackpot
-from luckbase.solver.graph import solve_graph
-from luckbase.solver.keys import fits
+from luckbase.solver.graph.bellman import choose, evaluate, expand
+from luckbase.solver.graph.graph import solve_graph
+from luckbase.solver.graph.keys import fits
 from tests.reference import jackpot as reference
-from tests.solver.board_files import assert_one_sentence
+from tests.solver.board.board_files import assert_one_sentence
 
 BOARDS = Path(__file__).parents[3] / "boards" / "jackpot"
 SEED = BOARDS / "seed.toml"

@@ -14,23 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.solver.backup import evaluate, expand, final_payoffs
 from luckbase.solver.errors import BoardError, OptionError, StateError
-from luckbase.solver.fixed_point import solve_component
-from luckbase.solver.game import Floats, Game
+from luckbase.solver.game.rules import Floats, Game
+from luckbase.solver.game.tiered import TieredGame
 from luckbase.solver.games.pig import profiles as rounds_profiles
 from luckbase.solver.games.pig import rounds_kernel
 from luckbase.solver.games.pig.race import Pig
 from luckbase.solver.games.pig.rounds import PigRounds
 from luckbase.solver.games.skunk import profiles as race_profiles
 from luckbase.solver.games.skunk.agents import Computer, HoldAt, chance_to_stick, turn_points
-from luckbase.solver.graph import solve_graph
-from luckbase.solver.keys import fits
-from luckbase.solver.tiered import TieredGame
+from luckbase.solver.graph.bellman import evaluate, expand, final_payoffs
+from luckbase.solver.graph.graph import solve_graph
+from luckbase.solver.graph.interval_iteration import solve_component
+from luckbase.solver.graph.keys import fits
 from tests.reference.pig import Reference
 from tests.reference.pig import turn_points as reference_turn
 from tests.reference.skunk import Reference as RaceReference
-from tests.solver.board_files import assert_one_sentence
+from tests.solver.board.board_files import assert_one_sentence
 
 BOARDS = Path(__file__).parents[3] / "boards" / "pig"
 RACE, TINY, PIGLET, ROUNDS = (

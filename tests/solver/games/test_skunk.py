@@ -13,16 +13,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.solver.backup import evaluate, expand, final_payoffs
-from luckbase.solver.decisions import kernel_arrays
 from luckbase.solver.errors import LuckbaseError, OptionError, StateError
-from luckbase.solver.game import Floats, Stopped
+from luckbase.solver.game.decisions import kernel_arrays
+from luckbase.solver.game.rules import Floats, Stopped
 from luckbase.solver.games.skunk import kernel
 from luckbase.solver.games.skunk.chart import chart, decisions, entry, hold_points
 from luckbase.solver.games.skunk.game import Skunk
-from luckbase.solver.keys import fits
+from luckbase.solver.graph.bellman import evaluate, expand, final_payoffs
+from luckbase.solver.graph.keys import fits
 from tests.reference.skunk import Reference
-from tests.solver.board_files import assert_one_sentence
+from tests.solver.board.board_files import assert_one_sentence
 
 BOARDS = Path(__file__).parents[3] / "boards" / "skunk"
 SEED, TINY = BOARDS / "seed.toml", BOARDS / "tiny.toml"

@@ -1,0 +1,1 @@
+"""Running a solve: the plan, the schedule, the driver, its workers."""

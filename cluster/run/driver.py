@@ -1,0 +1,304 @@
+"""The driver: walks the plan with workers, commits what they finish, says how far it is.
+
+A thin shell around `schedule`. Each finished shard is committed in this order: kept payoffs
+renamed, Parquet file put in its place, a line added to the ledger. Killed anywhere between, the
+same call goes on from the last line.
+
+What an earlier run committed stays as it is. Where a shard still to do reads it, it is read back if
+the stored payoffs are the kernel's own numbers (float64), else solved again and not written again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from luckbase.cluster.run.opening import (
+    check_room,
+    complete_ledger,
+    free_memory,
+    is_new,
+    lock,
+    make_goal,
+    open_ledger,
+)
+from luckbase.cluster.run.plan import Plan, make_plan
+from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Solve
+from luckbase.cluster.run.scratch import tier_file
+from luckbase.cluster.run.session import Workers, check_address, ray_session, threads
+from luckbase.cluster.run.worker import Receipt, Task, peak_memory
+from luckbase.cluster.table.health import drop_files
+from luckbase.cluster.table.ledger import Ledger, commit, compact, solver_version, table_directory
+from luckbase.cluster.table.lines import TIERS, Done, FileEntry
+from luckbase.cluster.table.storage import Folder, attempt
+from luckbase.cluster.table.write import FileReceipt, entry_seconds, key_range
+from luckbase.solver import load_tiered_game
+from luckbase.solver.board.model import Board
+from luckbase.solver.game.tiered import TieredGame
+
+MEMORY_SHARE = 0.7
+"""Of the machine's free memory, what shards in flight may use unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a solve is: shards and rows of this run, seconds since it started. compiling: it has
+    not, all else is 0."""
+
+    shards: int
+    shards_total: int
+    rows: int
+    rows_total: int
+    seconds: float
+    compiling: bool = False
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What a solve did, in rows: kept: were there; again: solved again for those that read them, in
+    `again_seconds` of the kernel; read: read back for them; rows: new. 0 where all was there.
+
+    shards: handed out. seconds: from the first shard handed out to the last commit, starting Ray
+    included. solve_seconds: in the kernel, added up over workers. compile_seconds: before the first
+    shard. peak_memory: bytes, of this process and of the workers' together. tally: what the game
+    counted. damaged: the files that were not as they should be and were made again, a sentence
+    each.
+    """
+
+    table: Path
+    ledger: Ledger
+    kept: int = 0
+    again: int = 0
+    read: int = 0
+    rows: int = 0
+    shards: int = 0
+    seconds: float = 0.0
+    solve_seconds: float = 0.0
+    again_seconds: float = 0.0
+    compile_seconds: float = 0.0
+    peak_memory: int = 0
+    workers: int = 1
+    ray: bool = False
+    tally: dict[str, float] = field(default_factory=dict)
+    damaged: tuple[str, ...] = ()
+
+
+def solve(
+    board: Board,
+    *,
+    results: str | os.PathLike[str] = "results",
+    workers: int | None = None,
+    address: str | None = None,
+    memory: int | None = None,
+    margin: bool = False,
+    force: bool = False,
+    check: bool = False,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Solved:
+    """Solve what is missing of the board's full table; a table that is complete is left alone.
+
+    workers: how many shards at once (all cores). address: a Ray cluster to use. memory: bytes that
+    shards in flight may need (a share of what is free). margin: with a column `margin`. force:
+    solve all of it again. check: read every byte first, and solve again what has changed.
+
+    Raises RequestError for what can not be done (too little memory or disk, another solve of the
+    same table running), CorruptTableError for a file that a solve reads back and that has changed.
+    """
+    game = load_tiered_game(board)
+    if address:
+        check_address(address)
+    count = workers or os.cpu_count() or 1
+    plan = make_plan(game, count)
+    table = table_directory(Path(results).absolute(), game)
+    budget = memory if memory is not None else int(free_memory() * MEMORY_SHARE)
+    if not (force or check):
+        ledger = complete_ledger(game, table, TIERS, margin=margin)
+        if ledger is not None and ledger.files.keys() >= set(plan.files):
+            kept = sum(ledger.files[name].rows for name in plan.files)
+            return Solved(table, ledger, kept=kept, workers=count)
+    there = set(Folder(table).list(f"{TIERS}/"))
+    if force or not there.issuperset(plan.files):
+        todo = [i for i, name in enumerate(plan.files) if force or name not in there]
+        check_room(plan, budget, table, game.smaller, todo)  # before anything is made, or unmade
+    with lock(table):
+        ledger, damaged = open_ledger(game, table, TIERS, check=check)
+        if force:  # all of the part where its files get another column, else what was asked for
+            anew = margin and not ledger.margin
+            every = [entry.name for entry in ledger.of_part(TIERS)]
+            drop_files(Folder(table), ledger, [n for n in every if anew or n in plan.files])
+        goal = make_goal(game, ledger, TIERS, len(plan.files), margin=margin)
+        if is_new(goal, ledger):
+            commit(Folder(table), ledger, goal)
+        kept = sum(ledger.files[name].rows for name in plan.files if name in ledger.files)
+        report = Solved(table, ledger, kept=kept, workers=count, damaged=tuple(damaged))
+        if any(name not in ledger.files for name in plan.files):
+            started = time.perf_counter()
+            on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
+            game.compile()  # once, not in every worker at the same time
+            compiled = time.perf_counter() - started
+            use_ray = address is not None or not plan.in_process(count)
+            run = _Run(game, plan, table, ledger, count, budget, on_progress)
+            session = ray_session(count, run.folder, address) if use_ray else threads(count)
+            with session as pool:
+                run.walk(pool)
+            shutil.rmtree(table / "scratch", ignore_errors=True)
+            report = replace(run.report(report), compile_seconds=compiled, ray=use_ray)
+        if goal.ask not in ledger.done:
+            commit(Folder(table), ledger, Done(goal.ask, len(plan.files), plan.rows))
+            _note_others(table, ledger)
+            compact(Folder(table), ledger)
+        return report
+
+
+def _note_others(table: Path, ledger: Ledger) -> None:
+    """Say of other goals of the full table, which a lost file or --force undid, that all is there
+    again."""
+    for goal in ledger.goals:
+        if goal.part == TIERS and goal.ask not in ledger.done:
+            plan = make_plan(load_tiered_game(ledger.board(goal.reach)))
+            if ledger.files.keys() >= set(plan.files):
+                commit(Folder(table), ledger, Done(goal.ask, len(plan.files), plan.rows))
+
+
+class _Run:
+    """One run of the driver: the schedule, the ledger, the counts."""
+
+    def __init__(
+        self,
+        game: TieredGame[Any],
+        plan: Plan,
+        table: Path,
+        ledger: Ledger,
+        workers: int,
+        memory: int,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self.game, self.plan, self.ledger = game, plan, ledger
+        self.storage, self.table, self.on_progress = Folder(table), table, on_progress
+        self.folder = table / "scratch" / attempt()
+        committed = {i for i, name in enumerate(plan.files) if name in ledger.files}
+        exact = game.payoff_type is np.float64
+        self.schedule = Schedule(
+            plan.shards, workers=workers, memory=memory, committed=committed,
+            stored=committed if exact else (),
+        )  # fmt: skip
+        self.todo = len(self.schedule.waiting)
+        self.rows_todo = sum(plan.shards[i].rows for i in self.schedule.waiting)
+        self.shards = self.rows = self.again = self.read = 0
+        self.solve_seconds = self.again_seconds = 0.0
+        self.processes: dict[int, int] = {}
+        self.tally: dict[str, float] = {}
+        self.started = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.started
+
+    def report(self, before: Solved) -> Solved:
+        """What was done, beside what is known already."""
+        peak = sum((self.processes | {os.getpid(): peak_memory()}).values())
+        return replace(
+            before, again=self.again, read=self.read, rows=self.rows,
+            shards=self.shards, seconds=self.seconds, solve_seconds=self.solve_seconds,
+            again_seconds=self.again_seconds, peak_memory=peak, tally=self.tally,
+        )  # fmt: skip
+
+    def walk(self, workers: Workers) -> None:
+        """Until nothing is left to do."""
+        self._follow(self.schedule.start(), workers, None)
+        while not self.schedule.finished:
+            receipt = workers.wait_one(0.5)
+            if receipt is not None:
+                self._follow(self.schedule.solved(receipt.shard), workers, receipt)
+                self._count(receipt)
+            done = self.rows + self.again + self.read
+            self.on_progress(Progress(self.shards, self.todo, done, self.rows_todo, self.seconds))
+
+    def _count(self, receipt: Receipt) -> None:
+        rows = self.plan.shards[receipt.shard].rows
+        self.shards += 1
+        self.processes[receipt.process] = receipt.peak_memory
+        if receipt.shard in self.schedule.stored:
+            self.read += rows
+        elif receipt.file is None:
+            self.again += rows
+            self.again_seconds += receipt.solve_seconds
+        else:
+            self.rows += rows
+            self.solve_seconds += receipt.solve_seconds
+            self.tally = add_tally(self.tally, receipt.tally)
+
+    def _follow(self, steps: list[Instruction], workers: Workers, receipt: Receipt | None) -> None:
+        # New work first: workers go on while this process flushes and renames.
+        for step in steps:
+            if isinstance(step, Commit) and receipt is not None and receipt.kept is not None:
+                os.replace(receipt.kept, self._scratch(step.shard))
+        for step in steps:
+            if isinstance(step, Solve):
+                workers.submit(self._task(step))
+        for step in steps:
+            if isinstance(step, Commit) and step.commit:
+                assert receipt is not None
+                self._commit(receipt)
+        for step in steps:
+            if isinstance(step, Drop):
+                self._drop(step.shard)
+
+    def _task(self, step: Solve) -> Task:
+        tier, part = self.plan.parts[step.shard]
+        stored = None
+        if step.shard in self.schedule.stored:
+            stored = self.ledger.files[self.plan.files[step.shard]]
+        return Task(
+            self.game.board, self.table, self.folder, step.shard, tier, part, step.commit,
+            step.keep, self.ledger.margin, stored,
+        )  # fmt: skip
+
+    def _scratch(self, shard: int) -> Path:
+        return tier_file(self.folder, self.game, self.game.tiers()[self.plan.parts[shard][0]])
+
+    def _drop(self, shard: int) -> None:
+        """Nobody reads the shard any more; of a tier in parts the file goes with the last one."""
+        tier = self.plan.parts[shard][0]
+        others = (i for i, (other, _) in enumerate(self.plan.parts) if other == tier)
+        if not any(i in self.schedule.kept for i in others):
+            self._scratch(shard).unlink(missing_ok=True)
+
+    def _commit(self, receipt: Receipt) -> None:
+        assert receipt.file is not None
+        index, part = self.plan.parts[receipt.shard]
+        tier = self.game.tiers()[index]
+        start, _ = self.game.parts(tier)[part]
+        keys = key_range(self.game.tier_number(tier), receipt.file.rows, start)
+        entry = file_entry(
+            self.plan.files[receipt.shard], TIERS, self.game.tier_number(tier), keys, receipt.file,
+            receipt.solve_seconds,
+        )  # fmt: skip
+        self.storage.put(entry.name, receipt.file.path)
+        commit(self.storage, self.ledger, entry)
+
+
+def file_entry(
+    name: str, part: str, tier: int, keys: tuple[int, int], file: FileReceipt, seconds: float
+) -> FileEntry:
+    """A file as the ledger names it; seconds: spent solving it."""
+    return FileEntry(
+        name, part, tier, file.rows, file.row_group_rows, *keys, file.bytes, file.footer,
+        file.checks, float(file.error), entry_seconds(seconds, file.seconds), solver_version(),
+    )  # fmt: skip
+
+
+def add_tally(total: dict[str, float], more: dict[str, float]) -> dict[str, float]:
+    """Two tallies together: names that begin with "worst" are maxima, the others sums."""
+    found = dict(total)
+    for name, number in more.items():
+        before = found.get(name, 0.0)
+        found[name] = max(before, number) if name.startswith("worst") else before + number
+    return found

@@ -1,0 +1,210 @@
+"""Before a solve: is there room, is nobody else at it, and what of the table is there and sound."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from luckbase.cluster.run.plan import Plan
+from luckbase.cluster.table.health import (
+    check_bytes,
+    damaged_files,
+    drop_files,
+    sweep,
+)
+from luckbase.cluster.table.ledger import (
+    Ledger,
+    check_identity,
+    compact,
+    new_head,
+    reach_of,
+    read_ledger,
+    write_head,
+)
+from luckbase.cluster.table.lines import TIERS, Goal, Roots
+from luckbase.cluster.table.storage import Folder
+from luckbase.solver.board.identity import rules_form, rules_identity
+from luckbase.solver.board.model import read_board
+from luckbase.solver.errors import (
+    CorruptTableError,
+    DiskLimitError,
+    ForeignTableError,
+    LuckbaseError,
+    MemoryLimitError,
+    MissingTableError,
+    OptionError,
+    RequestError,
+    TableError,
+)
+from luckbase.solver.game.rules import Game
+
+DISK_RESERVE = 1 << 30
+"""Bytes that are left free on the disk."""
+
+
+def open_ledger(game: Game, table: Path, part: str, *, check: bool) -> tuple[Ledger, list[str]]:
+    """The ledger to go on from, and what of the part was damaged and is forgotten, a sentence each.
+    Whatever the ledger does not name is swept away.
+
+    check: every byte of the part is read, not the sizes only. Raises CorruptTableError where the
+    folder holds a table of other rules.
+    """
+    storage, head = Folder(table), new_head(game)
+    damaged = []
+    try:
+        check_identity(storage, table, head.identity)
+    except MissingTableError:
+        write_head(storage, head)
+    except ForeignTableError:
+        raise
+    except CorruptTableError as error:
+        damaged.append(str(error))
+        write_head(storage, head)
+    ledger = read_ledger(storage, table, head=head, lenient=True)
+    if ledger.damage:
+        damaged += ledger.damage
+        ledger.done.clear()
+        compact(storage, ledger)
+    mine = replace(ledger, files={e.name: e for e in ledger.of_part(part)})
+    bad = check_bytes(storage, table, mine) if check else damaged_files(storage, table, mine)
+    if bad:
+        drop_files(storage, ledger, list(bad))
+    damaged += sweep(storage, table, ledger)
+    shutil.rmtree(table / "scratch", ignore_errors=True)
+    return ledger, [*damaged, *bad.values()]
+
+
+def complete_ledger(
+    game: Game, table: Path, part: str, roots: Roots | None = None, margin: bool = False
+) -> Ledger | None:
+    """The ledger of a table in which all that is asked for is there and no file is missing or
+    short; None otherwise. Nothing is written, and nobody's solve is waited for."""
+    storage = Folder(table)
+    try:
+        ledger = read_ledger(storage, table)
+    except TableError:
+        return None
+    goal = make_goal(game, ledger, part, 0, roots=roots, margin=margin)
+    there = goal.ask in ledger.done and not is_new(goal, ledger)
+    there &= ledger.head.identity == rules_identity(game)
+    there &= all(shard.ask not in ledger.done for shard in ledger.shards.values())
+    return ledger if there and not damaged_files(storage, table, ledger) else None
+
+
+def make_goal(
+    game: Game, ledger: Ledger, part: str, files: int, *, roots: Roots | None = None,
+    margin: bool = False,
+) -> Goal:  # fmt: skip
+    """What this solve is asked for. Raises OptionError for a margin that the table can not get."""
+    if margin and part == TIERS and ledger.of_part(part) and not ledger.margin:
+        raise OptionError(
+            "--margin: the files of this table have none, and all or none have it; --force solves "
+            "the table anew"
+        )
+    board_file, settings = where_from(game)
+    reach = reach_of(game.board) if roots is None else {}
+    number = max((goal.number for goal in ledger.goals), default=0) + 1
+    wanted = margin or (roots is None and ledger.margin)
+    return Goal(part, reach, roots, files, board_file, settings, wanted, number)
+
+
+def where_from(game: Game) -> tuple[str, dict[str, str]]:
+    """The file and the settings that the game's board was read from; "" where it is not what
+    stands there."""
+    source = game.board.source
+    if source is None:
+        return "", {}
+    try:
+        read = read_board(Path(source.file), source.settings)
+    except LuckbaseError:
+        return "", {}
+    same = rules_form(read) == rules_form(game.board) and reach_of(read) == reach_of(game.board)
+    return (source.file, dict(sorted(source.settings.items()))) if same else ("", {})
+
+
+def is_new(goal: Goal, ledger: Ledger) -> bool:
+    """Whether a goal says what no goal of the ledger says: how far, from which roots, or where the
+    board stands."""
+    mine = goal.board_file, goal.settings
+    known = [(other.board_file, other.settings) for other in ledger.goals]
+    same = [other for other in ledger.goals if other.ask == goal.ask]
+    return goal.margin not in {other.margin for other in same} or (
+        bool(goal.board_file) and mine not in known
+    )
+
+
+def free_memory() -> int:
+    """Bytes that programs may still use: the system's estimate, or half of all there is."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+    except OSError:
+        pass
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+
+
+def check_room(
+    plan: Plan, memory: int, table: Path, smaller: str, todo: Sequence[int] | None = None
+) -> None:
+    """Refuse what will not fit, in the memory or on the disk beside what is already there.
+
+    smaller: what would (`TieredGame.smaller`). todo: the shards that are still to do (all).
+    Raises MemoryLimitError, DiskLimitError.
+    """
+    if plan.shard_memory > memory:
+        raise MemoryLimitError(
+            f"memory: the largest tier needs {plan.shard_memory / 1e9:.1f} GB and "
+            f"{memory / 1e9:.1f} GB may be used; {smaller} would take less"
+        )
+    rows = plan.rows if todo is None else sum(plan.shards[i].rows for i in todo)
+    needed = plan.table_bytes * rows // max(plan.rows, 1) + plan.scratch_bytes
+    probe = table
+    while not probe.exists():
+        probe = probe.parent
+    free = shutil.disk_usage(probe).free - DISK_RESERVE
+    if needed > free:
+        raise DiskLimitError(
+            f"disk: the solve needs about {needed / 1e9:.1f} GB under {probe} and "
+            f"{max(free, 0) / 1e9:.1f} GB are free; {smaller} would take less"
+        )
+
+
+@contextmanager
+def lock(table: Path) -> Iterator[None]:
+    """One solve of a table at a time. Raises RequestError where another is running, with who."""
+    import fcntl
+
+    table.mkdir(parents=True, exist_ok=True)
+    with (table / ".lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RequestError(
+                f"{table}: another solve of this table is running{_holder(table)}"
+            ) from None
+        file.truncate(0)
+        now = datetime.now().astimezone().isoformat(timespec="seconds")
+        said = {"host": socket.gethostname(), "process": os.getpid(), "since": now}
+        file.write(json.dumps(said))
+        file.flush()
+        try:
+            yield
+        finally:
+            file.truncate(0)
+
+
+def _holder(table: Path) -> str:
+    """Who says to hold the lock: ``: process 12 on host since …``."""
+    try:
+        said = json.loads((table / ".lock").read_text())
+        return f": process {said['process']} on {said['host']} since {said['since']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""

@@ -1,0 +1,145 @@
+"""The plan of a solve: shards, rows, bytes, memory, seconds, before any of it is spent.
+
+Pure: no Ray, no disk. Rows and memory are exact; bytes and seconds are predictions from the
+constants below and the game's own (`tier_seconds`), which `luckbase bench` measures on any machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from luckbase.cluster.run.schedule import Commit, Drop, Schedule, Shard
+from luckbase.cluster.table.write import part_name, row_group_rows
+from luckbase.solver.game.tiered import TieredGame
+
+WRITE_NS = 82.0
+"""Nanoseconds a state to encode, compress, flush and read back, one core."""
+SHARD_SECONDS = 0.03
+"""What a shard costs beside its states: files, flushes, a manifest line."""
+BYTES_A_ROW = {np.dtype(np.float32): 5.4, np.dtype(np.float64): 14.0}
+"""Bytes a state of a table on disk, by how its payoffs are stored."""
+IN_PROCESS_SECONDS = 30.0
+"""Below this much work everything runs in this process: starting Ray takes 3 to 5 s."""
+PROCESS_BYTES = 300 << 20
+"""Bytes of a process before it solves anything: Python, numba, pyarrow, Ray."""
+TOUCHED_SHARE = 1 / 3
+"""Of the children read for their faces only, the pages touched (an upper bound seen in runs)."""
+BUFFER_BYTES_A_ROW = 400
+"""Bytes a row of the row group that is being written: columns, encoded pages."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a solve will do.
+
+    shards: one a part of a tier, children first. files: their names in the table. parts: (index
+    of the tier, part) of each. rows: states.
+    table_bytes: of the files. scratch_bytes: about the most that is kept for other shards at once.
+    shard_memory: the most that one shard needs. seconds: of one core.
+    """
+
+    shards: tuple[Shard, ...]
+    files: tuple[str, ...]
+    parts: tuple[tuple[int, int], ...]
+    rows: int
+    table_bytes: int
+    scratch_bytes: int
+    shard_memory: int
+    seconds: float
+
+    def wall_seconds(self, workers: int) -> float:
+        """Seconds with so many workers, none of them idle."""
+        return self.seconds / max(1, workers)
+
+    def in_process(self, workers: int) -> bool:
+        """Whether the work is too small for Ray, or for one worker anyway."""
+        return workers == 1 or self.wall_seconds(workers) < IN_PROCESS_SECONDS
+
+    def peak_memory(self, workers: int) -> int:
+        """Bytes in use with so many shards in flight: the largest ones at the same time.
+
+        Children's payoffs are mapped files; the system may let go of those pages when it must.
+        """
+        processes = 1 if self.in_process(workers) else workers + 1
+        largest = sorted((s.memory for s in self.shards), reverse=True)[:workers]
+        return sum(largest) + processes * PROCESS_BYTES
+
+
+def make_plan(game: TieredGame[Any], workers: int = 1) -> Plan:
+    """The plan of the game's full table."""
+    return _make_plan(game, workers)
+
+
+@lru_cache(maxsize=4)
+def _make_plan(game: TieredGame[Any], workers: int) -> Plan:
+    tiers = list(game.tiers())
+    index = {tier: i for i, tier in enumerate(tiers)}
+    shards: list[Shard] = []
+    files: list[str] = []
+    parts: list[tuple[int, int]] = []
+    of_tier: list[list[int]] = []
+    for i, tier in enumerate(tiers):
+        below = sorted(index[child] for child in game.children(tier))
+        read = sorted((payoff_bytes(game, tiers[c]) for c in below), reverse=True)
+        mapped = sum(read[:1]) + round(TOUCHED_SHARE * sum(read[1:]))
+        children = tuple(shard for c in below for shard in of_tier[c])
+        ranges = game.parts(tier)
+        of_tier.append(list(range(len(shards), len(shards) + len(ranges))))
+        for part, (start, stop) in enumerate(ranges):
+            own = payoff_bytes(game, tier) * (stop - start) // max(game.rows(tier), 1)
+            group = min(row_group_rows(game, tier), stop - start)
+            memory = own + mapped + BUFFER_BYTES_A_ROW * group
+            name = game.tier_name(tier)
+            name += f", part {part + 1} of {len(ranges)}" if len(ranges) > 1 else ""
+            shards.append(Shard(len(shards), name, children, stop - start, memory))
+            files.append(part_name(game, tier, part))
+            parts.append((i, part))
+    rows = sum(shard.rows for shard in shards)
+    kept = {s.index: payoff_bytes(game, tiers[parts[s.index][0]]) * s.rows
+            // max(game.rows(tiers[parts[s.index][0]]), 1) for s in shards}  # fmt: skip
+    return Plan(
+        tuple(shards),
+        tuple(files),
+        tuple(parts),
+        rows,
+        round(rows * BYTES_A_ROW[np.dtype(game.payoff_type)]),
+        # Shards that finish out of turn keep a few more than the walk in turn does.
+        peak_scratch(shards, kept, workers) + 2 * (workers - 1) * _largest_kept(shards, kept),
+        max(shard.memory for shard in shards),
+        sum(map(game.tier_seconds, tiers)) + rows * WRITE_NS * 1e-9 + SHARD_SECONDS * len(shards),
+    )
+
+
+def _largest_kept(shards: Collection[Shard], kept_bytes: dict[int, int]) -> int:
+    """Bytes of the largest payoffs that some shard reads."""
+    return max((kept_bytes[c] for shard in shards for c in shard.children), default=0)
+
+
+def payoff_bytes(game: TieredGame[Any], tier: Any) -> int:
+    """Bytes of a tier's payoffs as the kernel keeps them."""
+    size = 8
+    for length in game.shape(tier):
+        size *= length
+    return size
+
+
+def peak_scratch(shards: Collection[Shard], kept_bytes: dict[int, int], workers: int) -> int:
+    """The most bytes kept at once, by walking the schedule with shards finishing in turn."""
+    schedule = Schedule(tuple(shards), workers=workers, memory=1 << 62)
+    running = [i.shard for i in schedule.start() if not isinstance(i, Commit | Drop)]
+    now = peak = 0
+    while running:
+        for step in schedule.solved(running.pop(0)):
+            if isinstance(step, Commit):
+                now += kept_bytes[step.shard] if step.keep else 0
+                peak = max(peak, now)
+            elif isinstance(step, Drop):
+                now -= kept_bytes[step.shard]
+            else:
+                running.append(step.shard)
+    return peak

@@ -1,0 +1,1 @@
+"""The search below some roots, over workers."""

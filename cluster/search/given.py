@@ -1,0 +1,60 @@
+"""What a search need not solve: the states at which it ends, with their payoffs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luckbase.cluster.search.merge import PayoffTable
+from luckbase.cluster.table.above import Holder, known_below
+from luckbase.cluster.table.keyed import GIVEN, KeyPart
+from luckbase.cluster.table.table import open_table
+from luckbase.solver.game.rules import DECISION, Floats, Game, Ints
+from luckbase.solver.graph.bellman import expand
+from luckbase.solver.graph.depth_first import KNOWN
+from luckbase.solver.graph.keys import Keys, unpack_all
+
+
+def known_payoffs(
+    game: Game, roots: Ints, using: Path | None, held: KeyPart | None, max_states: int
+) -> tuple[PayoffTable, float]:
+    """What is known of the states at which a search from `roots` (m, fields) ends: from the table
+    `using`, else from the part `held`, else nothing; and the bound on its payoffs' error.
+
+    Raises SearchLimitError, TableError.
+    """
+    if using is not None:
+        with open_table(using) as table:
+            keys, values = _by_key(table, roots, max_states)
+            status = np.full(len(keys), GIVEN, np.uint8)
+            if not len(keys):
+                return PayoffTable(keys, values, np.empty(0, np.int64), status), table.error
+            states = unpack_all(game.bits, keys)
+            names, margin, _ = table.best_of(states)
+            best, actor = _acting(game, states, names)
+            none = np.zeros(len(keys))
+            return PayoffTable(keys, values, best, status, none, margin, actor), table.error
+    keys, values, error = np.empty(0, np.uint64), np.empty((0, game.players)), 0.0
+    if held is not None:
+        keys, values = _by_key(held, roots, max_states)
+        error = held.error
+    status = np.full(len(keys), GIVEN, np.uint8)
+    return PayoffTable(keys, values, np.full(len(keys), KNOWN), status), error
+
+
+def _by_key(holder: Holder, roots: Ints, max_states: int) -> tuple[Keys, Floats]:
+    """`known_below`, by ascending key."""
+    keys, values = known_below(holder, roots, max_states)
+    order = np.argsort(keys)
+    return keys[order], values[order]
+
+
+def _acting(game: Game, states: Ints, names: list[str | None]) -> tuple[Ints, NDArray[np.int8]]:
+    """The numbers of the named actions of states (n, fields), KNOWN without one; who acts."""
+    edges = expand(game, states)
+    numbers = {game.action_name(int(a)): int(a) for a in np.unique(edges.actions)}
+    found = [KNOWN if name is None else numbers[name] for name in names]
+    acts = np.where(edges.kinds == DECISION, edges.actors + 1, 0)
+    return np.array(found, np.int64), acts.astype(np.int8)

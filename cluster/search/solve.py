@@ -1,0 +1,387 @@
+"""The frontier search: a table of all that lies below some roots, for any game, from its rules.
+
+1. **Explore** level by level, merging by key, down to the frontier: level `depth`, or the first
+   that gives every worker enough shards.
+2. **Shard** the frontier's states by key (`Game.shard_keys`). A worker solves everything below its
+   share and writes a payoff table (`worker.solve_subtrees`); it stops at what finished shards, what
+   an earlier search of the same rules, or the table given with `using`, already hold.
+3. **Merge** the shards' tables by key. Two that solved one state must agree to the last bit.
+4. **Back up** from the frontier to the roots, and commit: one Parquet file of what is new.
+
+A finished shard is in the ledger, so the same call goes on from there after a stop, with any number
+of workers: its states are known to whatever shards come next. The rows of a table and their values
+depend on the board, the roots and `using` only; which file holds them on the order of the searches.
+
+With `max_depth` the first levels only are solved, with bounds (`cluster.search.cut`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from luckbase.cluster.run.driver import Progress, file_entry
+from luckbase.cluster.run.opening import complete_ledger, is_new, lock, make_goal, open_ledger
+from luckbase.cluster.run.plan import IN_PROCESS_SECONDS
+from luckbase.cluster.run.session import Workers, check_address, ray_session, threads
+from luckbase.cluster.run.worker import (
+    Known,
+    SubtreesReceipt,
+    SubtreesTask,
+    peak_memory,
+    solved_rows,
+)
+from luckbase.cluster.search.cut import solve_cut
+from luckbase.cluster.search.frontier import find_frontier, shares
+from luckbase.cluster.search.given import known_payoffs
+from luckbase.cluster.search.merge import PayoffTable, merge, read_shard, shard_name, write_shard
+from luckbase.cluster.search.roots import root_keys, using_table, warm_up
+from luckbase.cluster.table.health import drop_files
+from luckbase.cluster.table.keyed import SOLVED, KeyPart
+from luckbase.cluster.table.ledger import Ledger, commit, compact, table_directory
+from luckbase.cluster.table.lines import SEARCH, Done, Goal, Roots, ShardEntry
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.write import made_by, search_name, search_part, write_states
+from luckbase.solver import load_game
+from luckbase.solver.board.model import Board
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.rules import Game, Ints
+from luckbase.solver.graph.graph import Graph
+from luckbase.solver.graph.keys import Keys, unpack_all
+
+SHARDS_A_WORKER = 4
+FLOAT64_ERROR = 1e-12
+"""What float64 sums lose, with room to spare."""
+GIVEN_NAME = "given"
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What a search did; 0 or empty where the table was there.
+
+    states: solved, distinct. solved: over all shards, so that solved / states is the overlap.
+    edges: expanded. depth: of the frontier. seconds: of the whole, Ray included. solve_seconds:
+    added up over workers. bytes_a_state: of a worker's arrays. peak_memory: bytes, all processes'.
+    kept: states that were there. goal: what was asked for. damaged: the files that were not as they
+    should be and were made again, a sentence each.
+    """
+
+    table: Path
+    ledger: Ledger
+    goal: Goal
+    kept: int = 0
+    damaged: tuple[str, ...] = ()
+    states: int = 0
+    solved: int = 0
+    edges: int = 0
+    depth: int = 0
+    shards: int = 0
+    seconds: float = 0.0
+    solve_seconds: float = 0.0
+    bytes_a_state: float = 0.0
+    peak_memory: int = 0
+    workers: int = 0
+    ray: bool = False
+
+    @property
+    def overlap(self) -> float:
+        """States solved over distinct states: 1 where no two shards solved the same one."""
+        return self.solved / self.states if self.states else 1.0
+
+
+def solve_below(
+    board: Board,
+    roots: Ints | None = None,
+    *,
+    depth: int | None = None,
+    max_depth: int | None = None,
+    using: str | os.PathLike[str] | None = None,
+    results: str | os.PathLike[str] = "results",
+    workers: int | None = None,
+    address: str | None = None,
+    max_states: int = 200_000_000,
+    force: bool = False,
+    check: bool = False,
+    in_process_seconds: float = IN_PROCESS_SECONDS,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Searched:
+    """Solve all that lies below canonical `roots` (m, fields), or below the game's start.
+
+    depth: of the frontier, or picked. max_depth: cut the search there, with bounds. using: a
+    table's directory; the search ends at what it holds. max_states: that one worker may meet.
+    Other arguments as in `driver.solve`; in the first `in_process_seconds` workers are threads.
+
+    Raises OptionError where a start is missing, RequestError as `Graph.solve`, DisagreementError.
+    """
+    game = load_game(board)
+    if address:
+        check_address(address)
+    keys = root_keys(game, roots)
+    table_used = None if using is None else Path(using)
+    asked = Roots(
+        [game.describe(state) for state in unpack_all(game.bits, keys)],
+        max_depth,
+        None if table_used is None else using_table(game, table_used),
+    )
+    if max_depth is not None and table_used is not None:
+        raise OptionError("--max-depth and --using: a search is cut or ends at a table; give one")
+    table = table_directory(Path(results).absolute(), game)
+    alone = max_depth is not None or table_used is not None
+    part = search_part(Goal("", {}, asked, 1, "", {}).ask if alone else None)
+    if not (force or check):
+        ledger = complete_ledger(game, table, part, asked)
+        if ledger is not None:
+            goal = make_goal(game, ledger, part, 1, roots=asked)
+            kept = sum(entry.rows for entry in ledger.of_part(part))
+            return Searched(table, ledger, goal, kept=kept)
+    with lock(table):
+        ledger, damaged = open_ledger(game, table, part, check=check)
+        goal = make_goal(game, ledger, part, 1, roots=asked)
+        others = dict(ledger.done)
+        if force:
+            mine = [e.name for e in ledger.of_part(part) if made_by(e.name, goal.ask)]
+            drop_files(Folder(table), ledger, mine, goal)
+        report = Searched(table, ledger, goal, damaged=tuple(damaged), workers=1)
+        if goal.ask not in ledger.done:
+            on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
+            warm_up(game)
+            run = _Search(
+                game, table, ledger, goal, keys, workers or os.cpu_count() or 1, max_states,
+                on_progress,
+            )  # fmt: skip
+            if max_depth is not None:
+                run.cut(max_depth)
+            else:
+                run.walk(depth, table_used, address, in_process_seconds)
+            report = replace(run.report, damaged=tuple(damaged))
+            if force:  # what this goal's files held is there again, and what others need of it
+                for ask, done in others.items():
+                    if ask not in ledger.done:
+                        commit(Folder(table), ledger, done)
+        elif is_new(goal, ledger):
+            commit(Folder(table), ledger, goal)
+        return report
+
+
+class _Search:
+    """One run: the frontier, the shards, the ledger, the counts."""
+
+    def __init__(
+        self,
+        game: Game,
+        table: Path,
+        ledger: Ledger,
+        goal: Goal,
+        roots: Keys,
+        workers: int,
+        max_states: int,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self.game, self.table, self.ledger, self.goal, self.roots = game, table, ledger, goal, roots
+        self.workers, self.max_states, self.on_progress = workers, max_states, on_progress
+        self.storage, self.tolerance = Folder(table), game.tie_tolerance
+        self.held = KeyPart(self.storage, table, ledger, goal.part, game)
+        # What lies below a goal's files is all there once the goal is done, and not before.
+        self.trusted = KeyPart(self.storage, table, ledger, goal.part, game)
+        self.trusted.entries = [
+            entry for entry in self.held.entries
+            if any(made_by(entry.name, ask) for ask in ledger.done)
+        ]  # fmt: skip
+        self.started = time.perf_counter()
+        self.error = FLOAT64_ERROR
+        self.processes: dict[int, int] = {}
+        self.report = Searched(table, ledger, goal, kept=self.held.rows, workers=workers)
+
+    @property
+    def root_states(self) -> Ints:
+        return np.asarray(unpack_all(self.game.bits, self.roots))
+
+    # --- to the end --------------------------------------------------------------------------
+
+    def walk(
+        self, depth: int | None, using: Path | None, address: str | None, in_process: float
+    ) -> None:
+        """Explore, shard, solve, merge, back up, commit."""
+        given = self._given(using)
+        wanted = SHARDS_A_WORKER * self.workers
+        if depth is None and self.game.cyclic:
+            depth = 0
+        frontier = find_frontier(
+            self.game, self.root_states, depth, wanted, given.keys, self.max_states
+        )
+        shards = shares(self.game, frontier.keys, wanted)
+        self.report = replace(self.report, depth=frontier.depth, shards=len(shards))
+        self._solve_shards(shards, given, address, in_process)
+        tables = [self._read(one) for one in self._finished()]
+        merged, _ = merge(self.game, [*tables, given])
+        top = Graph(self.game, tolerance=self.tolerance, max_states=self.max_states)
+        at = np.flatnonzero(np.isin(merged.keys, frontier.met))
+        top.know(
+            merged.keys[at], merged.values[at], merged.best[at], merged.margin[at], merged.actor[at]
+        )
+        known = top.count
+        top.solve(self.root_states)
+        mine = solved_rows(top, known)
+        solved, _ = merge(self.game, [merged, mine])
+        distinct = int((solved.status == SOLVED).sum())
+        here = sum(len(t) for t in tables) + len(mine)
+        self.report = replace(
+            self.report, states=distinct, solved=here, edges=self.report.edges + top.edges
+        )
+        if self.goal.part == SEARCH:  # what was given stands in the part's other files
+            solved = solved.only(solved.status == SOLVED)
+        if len(self.trusted.entries) < len(self.held.entries):
+            states = unpack_all(self.game.bits, solved.keys)
+            solved = solved.only(~self.held.holds(states))
+        self._commit(solved)
+
+    def _given(self, using: Path | None) -> PayoffTable:
+        """What is known of the states at which the search ends: from the part's other files, or
+        the table `using`."""
+        held = self.trusted if self.trusted.entries else None
+        given, error = known_payoffs(self.game, self.root_states, using, held, self.max_states)
+        if using is not None:
+            self.error += error
+            self.tolerance += 2 * error  # rounded payoffs must not decide ties
+        else:  # FLOAT64_ERROR is for all sums of a play, whichever search makes them
+            self.error += max(0.0, error - FLOAT64_ERROR)
+        self.given: tuple[Known, ...] = ()
+        self.given_sha = ""
+        if len(given):
+            path, _, sha256 = write_shard(self.storage, GIVEN_NAME, given)
+            self.storage.put(shard_name(GIVEN_NAME), path)
+            self.given, self.given_sha = (Known(GIVEN_NAME, sha256),), sha256
+        return given
+
+    def _solve_shards(
+        self,
+        shards: Sequence[tuple[str, Keys]],
+        given: PayoffTable,
+        address: str | None,
+        in_process: float,
+    ) -> None:
+        done = {one.name for one in self._finished()}
+        todo = [i for i, (name, _) in enumerate(shards) if name not in done]
+        self.todo, self.done = len(todo), 0
+        began = time.perf_counter()
+        if address is None:
+            with threads(self.workers) as pool:
+                todo = self._hand_out(
+                    pool, shards, todo, given,
+                    lambda: self.workers > 1 and time.perf_counter() - began > in_process,
+                )  # fmt: skip
+        if todo:
+            self.report = replace(self.report, ray=True)
+            with ray_session(self.workers, self.table / "scratch" / "ray", address) as pool:
+                self._hand_out(pool, shards, todo, given, lambda: False)
+
+    def _hand_out(
+        self,
+        pool: Workers,
+        shards: Sequence[tuple[str, Keys]],
+        todo: list[int],
+        given: PayoffTable,
+        enough: Callable[[], bool],
+    ) -> list[int]:
+        """Solve shards until none is left or it is `enough`; returns those not begun."""
+        todo, running = list(todo), 0
+        search = f"{self.goal.ask} {time.time_ns()}"
+        while running or (todo and not enough()):
+            while todo and running < self.workers and not enough():
+                shard = todo.pop(0)
+                name, keys = shards[shard]
+                known = self.given + tuple(self._finished())
+                pool.submit(
+                    SubtreesTask(
+                        self.game.board, self.table, search, shard, name, keys, known,
+                        self.max_states, self.tolerance,
+                    )
+                )  # fmt: skip
+                running += 1
+            receipt: SubtreesReceipt | None = pool.wait_one(0.5)
+            if receipt is not None:
+                running -= 1
+                self._keep(shards[receipt.shard][0], receipt)
+            now = time.perf_counter() - self.started
+            states = sum(entry.rows for entry in self.ledger.shards.values())
+            self.on_progress(Progress(self.done, self.todo, states, 0, now))
+        return todo
+
+    def _finished(self) -> list[Known]:
+        """The shards of this search that are there, solved from what is given now."""
+        mine = (s for s in self.ledger.shards.values() if s.ask == self.goal.ask)
+        return [Known(entry.name, entry.sha256) for entry in mine if entry.given == self.given_sha]
+
+    def _note_goal(self) -> None:
+        """Say in the ledger what is being solved; not before something of it is there."""
+        if is_new(self.goal, self.ledger):
+            commit(self.storage, self.ledger, self.goal)
+
+    def _keep(self, name: str, receipt: SubtreesReceipt) -> None:
+        self._note_goal()
+        self.storage.put(shard_name(name), receipt.path)
+        seconds = round(receipt.solve_seconds, 3)
+        entry = ShardEntry(
+            name, self.goal.ask, receipt.states, receipt.bytes, receipt.sha256, seconds,
+            self.given_sha,
+        )  # fmt: skip
+        self.ledger.shards.pop(name, None)  # one that was solved from something else
+        commit(self.storage, self.ledger, entry)
+        self.done += 1
+        self.processes[receipt.process] = receipt.peak_memory
+        self.report = replace(
+            self.report,
+            edges=self.report.edges + receipt.edges,
+            solve_seconds=self.report.solve_seconds + receipt.solve_seconds,
+            bytes_a_state=max(self.report.bytes_a_state, receipt.bytes_a_state),
+        )
+
+    def _read(self, one: Known) -> PayoffTable:
+        return read_shard(self.storage, one.name, one.sha256)
+
+    def cut(self, max_depth: int) -> None:
+        """The first levels with bounds, deeper until the roots' decisions are called."""
+
+        def on_level(depth: int, states: int) -> None:
+            now = time.perf_counter() - self.started
+            self.on_progress(Progress(depth, max_depth, states, 0, now))
+
+        found = solve_cut(self.game, self.root_states, max_depth, self.max_states, on_level)
+        self.report = replace(
+            self.report, states=found.states, solved=found.states, edges=found.edges,
+            depth=found.depth, shards=1, bytes_a_state=found.bytes_a_state,
+            solve_seconds=time.perf_counter() - self.started,
+        )  # fmt: skip
+        self._commit(found.table)
+
+    # --- the ledger --------------------------------------------------------------------------
+
+    def _commit(self, solved: PayoffTable) -> None:
+        self._note_goal()
+        self.error += float(solved.gap.sum()) / 2
+        if len(solved):
+            name = search_name(self.goal.part, self.goal.ask, self.ledger.files)
+            file = write_states(self.storage, name, self.game, solved, self.error)
+            keys = int(solved.keys[0]), int(solved.keys[-1])
+            self.storage.put(name, file.path)
+            entry = file_entry(name, self.goal.part, 0, keys, file, self.report.solve_seconds)
+            commit(self.storage, self.ledger, entry)
+        commit(self.storage, self.ledger, Done(self.goal.ask, int(len(solved) > 0), len(solved)))
+        mine = [s.name for s in self.ledger.shards.values() if s.ask == self.goal.ask]
+        finished = [GIVEN_NAME, *mine]
+        for name in finished:
+            self.ledger.shards.pop(name, None)
+        compact(self.storage, self.ledger)
+        for name in finished:
+            self.storage.delete(shard_name(name))
+        shutil.rmtree(self.table / "scratch", ignore_errors=True)
+        peak = sum((self.processes | {os.getpid(): peak_memory()}).values())
+        self.report = replace(
+            self.report, peak_memory=peak, seconds=time.perf_counter() - self.started
+        )

@@ -1,0 +1,148 @@
+"""Is the table what it says it is? Files first, then values against the rules.
+
+**Files.** Every file that the ledger names is there, byte for byte as it was written, with its rows
+and its keys; nothing lies beside them; the ledger itself is as luckbase wrote it and names the
+tiers, rows and keys that the rules and the board ask for.
+
+**Values.** The Bellman residual of rows: the payoff recomputed from the rules (not the kernel) over
+the stored payoffs of the children, minus the stored payoff, largest over players. Of tied actions
+any one that the stored payoffs agree with will do. Exact arithmetic would leave at most what
+float32 rounds off, twice the table's error bound; anything above `TOLERANCE` is a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from luckbase.cluster.table.health import check_bytes, files_there
+from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.part import Part
+from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.table import Table
+from luckbase.cluster.table.tiers import TierPart
+from luckbase.cluster.table.write import key_range, part_name, row_group_rows
+from luckbase.solver import load_tiered_game
+from luckbase.solver.game.rules import Ints
+
+TOLERANCE = 1e-6
+"""A residual above this is a fault; stored payoffs are good to 3e-8."""
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What the rows checked gave. worst: the largest residual; state: where, as fields."""
+
+    rows: int
+    worst: float
+    mean: float
+    state: dict[str, Any]
+    faults: int
+
+
+def check_files(table: Table, on_file: Callable[[int, int], None] = lambda i, n: None) -> list[str]:
+    """What is wrong with the table's files, a sentence each; empty if nothing is."""
+    ledger, storage = table.ledger, Folder(table.path)
+    bad = check_bytes(storage, table.path, ledger, on_file)
+    faults = list(bad.values())
+    for part in table.parts:
+        for entry in part.entries:
+            if entry.name not in bad:
+                faults += _check_entry(table, part, entry)
+        if isinstance(part, TierPart):
+            faults += _missing(table, part)
+    beside = files_there(storage)
+    now = read_ledger(storage, table.path).files  # a solve may have gone on since it was opened
+    for name in beside:
+        if name not in now and not name.endswith(".part"):
+            faults.append(f"{table.path / name}: is not in the ledger")
+    return faults
+
+
+def _missing(table: Table, part: TierPart) -> list[str]:
+    """The tiers that should be there: those of every goal that is done."""
+    done = [goal for goal in table.ledger.goals if goal.part == part.name
+            and table.ledger.is_done(goal)]  # fmt: skip
+    wanted: set[str] = set()
+    for goal in done:
+        game = load_tiered_game(table.ledger.board(goal.reach))
+        wanted |= {
+            part_name(game, tier, k) for tier in game.tiers() for k in range(len(game.parts(tier)))
+        }
+    there = {entry.name for entry in part.entries}
+    return [f"{table.path / name}: is not in the ledger, which says complete"
+            for name in sorted(wanted - there)]  # fmt: skip
+
+
+def _check_entry(table: Table, part: Part, entry: FileEntry) -> list[str]:
+    """Whether a file's rows and keys are those that its tier, or its own keys, ask for."""
+    file = SealedFile(Folder(table.path), table.path, entry)
+    rows = int(file.about.num_rows)
+    wrong = [] if rows == entry.rows else [f"has {rows} rows, the ledger says {entry.rows}"]
+    if isinstance(part, TierPart):
+        wrong += _check_tier(part, entry)
+    else:
+        keys = [file.read(i, ["key"]).column(0).to_numpy() for i in range(file.groups)]
+        every = np.concatenate(keys)
+        ends = (int(every[0]), int(every[-1])) if len(every) else (0, 0)
+        if ends != (entry.first_key, entry.last_key):
+            wrong.append("its first or last key is not what the ledger says")
+        if (every[1:] <= every[:-1]).any():
+            wrong.append("its keys do not ascend")
+    file.close()
+    return [f"{file.path}: {why}" for why in wrong]
+
+
+def _check_tier(part: TierPart, entry: FileEntry) -> list[str]:
+    tier = part.game.tier_of_number().get(entry.tier)
+    if tier is None:
+        return ["is of a tier that this board does not have"]
+    for k, (start, stop) in enumerate(part.game.parts(tier)):
+        if part_name(part.game, tier, k) == entry.name:
+            said = (entry.rows, entry.row_group_rows, (entry.first_key, entry.last_key))
+            right = (stop - start, row_group_rows(part.game, tier),
+                     key_range(entry.tier, stop - start, start))  # fmt: skip
+            return [] if said == right else ["its rows or keys are not those of its tier"]
+    return ["is of a part that its tier does not have"]
+
+
+def check_residuals(
+    table: Table,
+    sample: int | None,
+    seed: int = 0,
+    on_rows: Callable[[int, int], None] = lambda done, total: None,
+) -> Residuals:
+    """Bellman residuals of `sample` rows drawn evenly from the whole table, or of all (None).
+
+    Raises CorruptTableError where a file can not be read, MissingTableError where a child of a row
+    is not there.
+    """
+    total = table.rows if sample is None else min(sample, table.rows)
+    done = faults = 0
+    worst, summed = -1.0, 0.0
+    where: dict[str, Any] = {}
+    for part, states in _pieces(table, sample, seed):
+        residuals = part.residuals(states)
+        at = int(np.argmax(residuals))
+        if not residuals[at] <= worst:
+            worst, where = float(residuals[at]), table.game.describe(states[at])
+        faults += int((~(residuals <= TOLERANCE)).sum())
+        summed += float(residuals.sum())
+        done += len(states)
+        on_rows(done, total)
+    return Residuals(done, max(worst, 0.0), summed / max(done, 1), where, faults)
+
+
+def _pieces(table: Table, sample: int | None, seed: int) -> Iterator[tuple[Part, Ints]]:
+    """States of each part, all or drawn evenly."""
+    for part in table.parts:
+        if not part.rows:
+            continue
+        share = None if sample is None else round(sample * part.rows / table.rows)
+        pieces = part.all_states() if share is None else part.draw(share, seed)
+        yield from ((part, states) for states in pieces)

@@ -1,0 +1,269 @@
+"""``luckbase bench``: how fast, how large, on this machine; each suite a table with its own peers.
+
+* ``kernel``: states a second of the dense kernel on one core, against the same states through the
+  game's successor function (`solver.graph.bellman`).
+* ``solve``: full tables end to end, each in a process of its own: compute, end to end, bytes,
+  memory.
+* ``store``: encodings of one tier's payoffs and state columns: nanoseconds and bytes a row.
+* ``probe``: one state and a million of them, against pyarrow's own dataset filter.
+* ``search``: states of the seed and of the games page from the root, with no table, one worker;
+  then one of them with 1 and 2 workers and several depths: overlap and time.
+
+* ``ledger``: 10,000 commits, opening, and looking at the sizes of 10,000 files.
+
+Numbers of one run stand beside each other; compare ratios, not runs.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from luckbase.jobs.bench.ledger import ledger_suite
+from luckbase.jobs.bench.search import search_suite
+from luckbase.jobs.bench.timing import best_of
+from luckbase.jobs.folder import read_results
+from luckbase.jobs.terminal import render
+
+if TYPE_CHECKING:
+    from luckbase.solver.game.rules import Floats, Ints
+    from luckbase.solver.game.tiered import TieredGame
+
+SUITES = ("kernel", "solve", "store", "probe", "search", "ledger")
+
+
+def bench(
+    board: Annotated[Path, typer.Argument(metavar="BOARD", help="A Press Your Luck board.")],
+    suites: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SUITE...", help=f"Of {', '.join(SUITES)}; all if not given."),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where to solve; a temporary folder if not given.",
+            parser=read_results,
+        ),
+    ] = None,
+) -> None:
+    """Time the kernel, whole solves, the store and the probe, side by side with peers."""
+    from luckbase.solver.board.model import nearest
+    from luckbase.solver.errors import OptionError
+
+    for suite in suites or ():
+        if suite not in SUITES:
+            raise OptionError(f"bench: no suite '{suite}'; {nearest(suite, SUITES)}")
+    run: dict[str, Callable[[Path, Path], None]] = {
+        "kernel": _kernel, "solve": _solve, "store": _store, "probe": _probe,
+        "search": search_suite, "ledger": ledger_suite,
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
+        for suite in suites or SUITES:
+            run[suite](board, results or Path(folder))
+
+
+def _game(board: Path, **settings: object) -> TieredGame[Any]:
+    from luckbase import solver
+
+    return solver.load_tiered_game(solver.load_board(board, **settings))
+
+
+def _largest(game: TieredGame[Any]) -> Any:
+    return max(game.tiers(), key=lambda tier: (game.rows(tier), game.tier_number(tier)))
+
+
+def _kernel(board: Path, results: Path) -> None:
+    """Children are random: the kernel's time does not depend on payoffs."""
+    import numpy as np
+
+    rows = []
+    for unit, frontier in ((500, 3), (500, 5), (250, 3), (250, 4)):
+        game = _game(board, score_unit=unit, frontier=frontier)
+        game.compile()
+        tier = _largest(game)
+        rng = np.random.default_rng(0)
+        shapes = {child: game.shape(child) for child in game.children(tier)}
+        random = {shape: rng.random(shape, np.float64) / 2 for shape in set(shapes.values())}
+        out = np.zeros(game.shape(tier))
+
+        fetch = partial(_child_of, random, shapes)
+        work = partial(game.solve_tier, tier, out, fetch, lambda: False)
+        seconds = best_of(3, work) / game.rows(tier)
+        rules = _rules_seconds(game, tier)
+        rows.append(
+            (
+                f"${unit}, {frontier} spins",
+                render.count(game.rows(tier)),
+                f"{seconds * 1e9:.1f}",
+                f"{1e-6 / seconds:.0f}",
+                f"{1e-6 / rules:.2f}",
+                f"{rules / seconds:.0f}",
+            )
+        )
+    heads = ("largest tier", "states", "ns a state", "kernel M states/s", "rules M states/s", "x")
+    render.print_table("Compute only, one core", heads, rows, sys.stdout)
+
+
+def _child_of(random: dict[Any, Floats], shapes: dict[Any, Any], child: Any) -> Floats:
+    return random[shapes[child]]
+
+
+def _rules_seconds(game: TieredGame[Any], tier: Any) -> float:
+    """Seconds a state of one step of the rules over random children (compiled, any game)."""
+    import numpy as np
+
+    from luckbase.solver.graph.bellman import evaluate, expand
+
+    rows = np.random.default_rng(0).integers(0, game.rows(tier), 100_000)
+    states = game.states_at(tier, rows)
+    payoffs = np.zeros((len(expand(game, states).children), game.players))
+    return best_of(2, lambda: evaluate(expand(game, states), payoffs)) / len(states)
+
+
+def _solve(board: Path, results: Path) -> None:
+    rows = []
+    for unit, frontier in ((500, 2), (500, 3), (250, 2)):
+        command = [
+            sys.executable, "-m", "luckbase", "solve", str(board), "--json", "--force",
+            "--results", str(results), "--set", f"score_unit={unit}",
+            "--set", f"frontier={frontier}",
+        ]  # fmt: skip
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        said = json.loads(done.stdout)
+        rows.append(
+            (
+                f"${unit}, frontier {frontier}",
+                render.count(said["states"]),
+                f"{said['solved_now'] / said['kernel_seconds'] / 1e6:.0f}",
+                f"{said['states_per_second'] / 1e6:.1f}",
+                f"{said['bytes'] / said['states']:.2f}",
+                render.size(said["bytes"]),
+                render.size(said["peak_memory"]),
+                render.duration(said["seconds"]),
+            )
+        )
+    heads = (
+        "table", "states", "kernel, M/s a core", f"end to end, M/s with {said['workers']}",
+        "bytes a state", "on disk", "peak memory", "time",
+    )  # fmt: skip
+    render.print_table("Whole tables, disk included", heads, rows, sys.stdout)
+
+
+def solve_in_memory(game: TieredGame[Any], tier: Any, solved: dict[Any, Floats]) -> Floats:
+    """The payoffs of one tier, its descendants solved first, nothing on disk."""
+    import numpy as np
+
+    if tier not in solved:
+        for child in game.children(tier):
+            solve_in_memory(game, child, solved)
+        out = np.empty(game.shape(tier))
+        game.solve_tier(tier, out, solved.__getitem__, lambda: False)
+        solved[tier] = out
+    return solved[tier]
+
+
+def _store(board: Path, results: Path) -> None:
+    import pyarrow as pa
+
+    game = _game(board, score_unit=500, frontier=3)
+    game.compile()
+    tier = _largest(game)
+    payoffs = solve_in_memory(game, tier, {})
+    count = game.rows(tier)
+    columns = game.payoff_rows(tier, payoffs, 0, count)
+    values = pa.table({f"payoff_{i + 1}": column for i, column in enumerate(columns)})
+    states = pa.table(game.state_rows(tier, 0, count))
+    split: dict[str, Any] = {"use_byte_stream_split": True}
+    variants: list[tuple[str, Any, dict[str, Any]]] = [
+        ("payoffs, pyarrow's defaults", values, {"compression": "snappy", "use_dictionary": True}),
+        ("payoffs, plain lz4", values, {"compression": "lz4"}),
+        ("payoffs, plain zstd 1", values, {"compression": "zstd", "compression_level": 1}),
+        ("payoffs, split lz4", values, {"compression": "lz4", **split}),
+        ("payoffs, split zstd 1 *", values, {"compression": "zstd", "compression_level": 1,
+                                             **split}),
+        ("states, pyarrow's defaults", states, {"compression": "snappy", "use_dictionary": True}),
+        ("states, dictionary zstd 1", states, {"compression": "zstd", "compression_level": 1,
+                                               "use_dictionary": True}),
+        ("states, plain zstd 1", states, {"compression": "zstd", "compression_level": 1}),
+        ("states, plain lz4 *", states, {"compression": "lz4"}),
+    ]  # fmt: skip
+    rows = [_encoded(name, table, how, results) for name, table, how in variants]
+    heads = ("encoding (* ours)", "write ns a row", "read ns a row", "bytes a row")
+    title = f"One tier of {render.count(count)} states at $500, one thread"
+    render.print_table(title, heads, rows, sys.stdout)
+
+
+def _encoded(name: str, table: Any, how: dict[str, Any], folder: Path) -> tuple[str, ...]:
+    import pyarrow.parquet as pq
+
+    from luckbase.cluster.table.write import ROW_GROUP
+
+    path = folder / "bench.parquet"
+    folder.mkdir(parents=True, exist_ok=True)
+    how = {"use_dictionary": False, "write_statistics": False, "row_group_size": ROW_GROUP} | how
+    write = best_of(2, lambda: pq.write_table(table, path, data_page_size=1 << 24, **how))
+    read = best_of(2, lambda: pq.ParquetFile(path).read(use_threads=False))
+    size = path.stat().st_size / len(table)
+    path.unlink()
+    return name, f"{write / len(table) * 1e9:.1f}", f"{read / len(table) * 1e9:.1f}", f"{size:.2f}"
+
+
+def _probe(board: Path, results: Path) -> None:
+    import numpy as np
+
+    from luckbase import cluster, solver
+    from luckbase.solver.game.tiered import TieredGame
+
+    solved = cluster.solve(solver.load_board(board, score_unit=500, frontier=2), results=results)
+    rng = np.random.default_rng(0)
+    with cluster.open_table(solved.table) as table:
+        assert isinstance(table.game, TieredGame)
+        states = _random_states(table, rng, 1_000_000)
+        ordered = states[np.lexsort(table.game.locate(states)[::-1])]
+        one = states[:200]
+        cold = best_of(1, lambda: [table.probe(s[None]) for s in one]) / len(one)
+        warm = best_of(3, lambda: [table.probe(s[None]) for s in one]) / len(one)
+        asked = best_of(3, lambda: [table.answers(s[None]) for s in one[:50]]) / 50
+        unsorted = best_of(2, lambda: table.probe(states))
+        in_order = best_of(2, lambda: table.probe(ordered))
+        peer = _dataset_filter_seconds(table, one[0])
+    rows = [
+        ("one state, its row group not yet decoded", f"{cold * 1e3:.2f} ms", f"{peer / cold:.0f}"),
+        ("one state, warm", f"{warm * 1e3:.2f} ms", f"{peer / warm:.0f}"),
+        ("one question with every action, warm", f"{asked * 1e3:.2f} ms", ""),
+        ("a million states, sorted by key", f"{in_order:.2f} s", ""),
+        ("a million states, in any order", f"{unsorted:.2f} s", ""),
+        ("pyarrow's dataset filter, one state", f"{peer * 1e3:.0f} ms", "1"),
+    ]
+    title = f"Probing a table of {render.count(solved.ledger.rows)} states"
+    render.print_table(title, ("", "time", "x"), rows, sys.stdout)
+
+
+def _random_states(table: Any, rng: Any, count: int) -> Ints:
+    """States drawn evenly from the whole table, in any order."""
+    import numpy as np
+
+    states = np.concatenate(list(table.draw(count, 0)))
+    return np.asarray(states[rng.permutation(len(states))])
+
+
+def _dataset_filter_seconds(table: Any, state: Ints) -> float:
+    """The peer: pyarrow's dataset over the same files, filtered by the state's columns."""
+    import pyarrow.dataset as ds
+
+    files = ds.dataset(table.path / "tiers")
+    said = table.game.describe(state)
+    flat = [x for name, _ in table.game.fields for x in said[name]]
+    wanted = ds.field("spins") == int(sum(flat[3:9]))
+    for name, value in zip(table.game.columns, flat, strict=True):
+        wanted &= ds.field(name) == value
+    return best_of(2, lambda: files.to_table(filter=wanted))

@@ -1,0 +1,227 @@
+"""People's text: numbers, progress, tables. On stderr, so that stdout stays data."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from luckbase.jobs.terminal import fitting
+
+if TYPE_CHECKING:
+    from luckbase.cluster.run.driver import Progress
+
+LINE_SECONDS = 5.0
+"""Off a terminal, a line of progress as often as this."""
+LEAST_SHARE = 0.01
+"""Of the work, after which there is a pace to go by: the first shards are the smallest."""
+
+
+def say(text: str = "") -> None:
+    """A line for people."""
+    print(text, file=sys.stderr)
+
+
+def program() -> str:
+    """How this command was called, so that what we print can be typed again."""
+    import shutil
+
+    called = Path(sys.argv[0])
+    found = shutil.which("luckbase")
+    if called.name != "luckbase":
+        return "luckbase"
+    return "luckbase" if found and Path(found).resolve() == called.resolve() else str(called)
+
+
+def shown(path: Path) -> str:
+    """A path as short as it can be typed here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def fields(state: Mapping[str, Any], between: str = " ") -> str:
+    """A state as it can be typed: ``scores=0,500,0 earned=1,0,0``."""
+    return between.join(f"{name}={listed(value)}" for name, value in state.items())
+
+
+def listed(value: Any) -> str:
+    """A field's value as it can be typed."""
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def count(number: float) -> str:
+    """``42.9 million``; every digit below a million."""
+    if abs(number) < 999_999.5:
+        return f"{number:,.0f}"
+    if abs(number) < 999.5e6:
+        return f"{_three(number / 1e6)} million"
+    return f"{_three(number / 1e9)} billion"
+
+
+def many(number: int, thing: str) -> str:
+    """``1 tier``, ``74 tiers``."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
+def size(number: float) -> str:
+    """``1.2 GB``."""
+    for unit, word in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if abs(number) >= 0.9995 * unit:
+            return f"{_three(number / unit)} {word}"
+    return f"{number:.0f} bytes"
+
+
+def _three(number: float) -> str:
+    """Three digits, or all of those before the point."""
+    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
+
+
+def duration(seconds: float) -> str:
+    """``1 h 12 min``, ``3 min 05 s``, ``2.4 s``: to the nearest minute, second, tenth."""
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, rest = divmod(round(seconds / 60), 60)
+    return f"{hours} h {rest:02d} min"
+
+
+OFF_A_TERMINAL = 160
+"""Columns of a table in a file or a pipe; one that needs more takes more."""
+
+
+def width(out: Any) -> int | None:
+    """The columns of a terminal; None where `out` is none."""
+    from rich.console import Console
+
+    return Console(file=out).width if out.isatty() else None
+
+
+def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], out: Any) -> None:
+    """A table for people; the first column to the left, the others to the right.
+
+    No number is ever cut: on a narrow terminal text gets line breaks, or each row is a block.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    wide = width(out)
+    fitted = fitting.fit(heads, rows, wide) if wide else (heads, rows)
+    if title:
+        print(title, file=out)
+    if fitted is None:
+        print("", *fitting.blocks(heads, rows, wide or OFF_A_TERMINAL), "", sep="\n", file=out)
+        return
+    table = Table(box=box.SIMPLE_HEAD)
+    for i, head in enumerate(fitted[0]):
+        table.add_column(head, justify="left" if i == 0 else "right", no_wrap=True)
+    for row in fitted[1]:
+        table.add_row(*row)
+    needed = Console(width=10_000).measure(table).maximum
+    Console(file=out, width=max(needed, wide or OFF_A_TERMINAL), highlight=False).print(table)
+
+
+def to_fit(text: str, out: Any) -> str:
+    """Lines of text with breaks where a terminal would put them into a number; as they are where
+    `out` is none."""
+    wide = width(out)
+    if wide is None:
+        return text
+    return "\n".join(fitting.fold(text.split("\n"), wide))
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[Progress], None]]:
+    """Shows a solve's progress: a bar on a terminal, a line every few seconds elsewhere."""
+    if sys.stderr.isatty():
+        with _bar(label) as show:
+            yield show
+    else:
+        yield _lines(label)
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from luckbase.jobs.terminal import compiling
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %  {task.fields[said]}"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None, said="")
+
+        def show(now: Any) -> None:
+            if now.compiling:  # most often it was compiled before, and this is not seen
+                bar.update(task, said=compiling.TEXT)
+                return
+            done, total = _parts(now)
+            bar.update(task, total=total, completed=done, said=_said(now))
+
+        yield show
+
+
+def _lines(label: str) -> Callable[[Progress], None]:
+    from luckbase.jobs.terminal import compiling
+
+    last, compiled = [time.monotonic()], [compiling.seconds()]
+
+    def show(now: Progress) -> None:
+        if time.monotonic() - last[0] < LINE_SECONDS:
+            return
+        last[0] = time.monotonic()
+        if now.compiling:  # `compiling` says so where it takes long
+            return
+        said = f"{label}: {100 * _share(now):.0f} %  {_said(now)}"
+        left = left_seconds(now, compiling.seconds() - compiled[0])
+        say(said if left is None else f"{said}, about {duration(left)} left")
+
+    return show
+
+
+def rows_progress(show: Callable[[Any], None]) -> Callable[[int, int], None]:
+    """`show`, told of rows alone: (done, in all)."""
+    from luckbase.cluster.run.driver import Progress
+
+    began = time.monotonic()
+    return lambda done, total: show(Progress(0, 0, done, total, time.monotonic() - began))
+
+
+def left_seconds(now: Progress, compiled: float) -> float | None:
+    """Seconds that are left at the pace so far, those that it `compiled` left out; None before
+    there is a pace."""
+    share = _share(now)
+    working = now.seconds - compiled
+    if share < LEAST_SHARE or working <= 0:
+        return None
+    return working * (1 - share) / share
+
+
+def _share(now: Progress) -> float:
+    done, total = _parts(now)
+    return done / total if total else 0.0
+
+
+def _parts(now: Progress) -> tuple[int, int]:
+    """Done and in all: states, or shards where nobody knows how many states there are."""
+    return (now.rows, now.rows_total) if now.rows_total else (now.shards, now.shards_total)
+
+
+def _said(now: Progress) -> str:
+    rate = now.rows / now.seconds / 1e6 if now.seconds else 0.0
+    what = "tiers" if now.rows_total else "shards"
+    shards = f", {now.shards} of {now.shards_total} {what}" if now.shards_total else ""
+    return f"{rate:.1f} M states/s{shards}"

@@ -1,0 +1,1 @@
+"""Boards: the model of a file, reading one, and which rules it asks for."""

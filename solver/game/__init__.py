@@ -1,0 +1,1 @@
+"""A game: what it gives (`rules`, `tiered`), and what its tables hold."""

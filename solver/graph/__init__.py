@@ -1,0 +1,1 @@
+"""The states below some roots: found, ordered, solved by backward induction."""

@@ -1,0 +1,190 @@
+"""Backward induction over expanded states: one step of the Bellman equation, for any game.
+
+For a state x with actions a, each a lottery over edges with weight w, reward r and child y::
+
+    q(x, a) = sum over the edges of a  w (r + V(y))
+    V(x)    = q(x, a*),  a* the acting player's best action; of tied ones the earliest
+
+`expand` turns states into flat arrays of edges by the game's own successor function; `evaluate`
+takes the payoffs of the children and gives q. Nothing here knows which game it is.
+
+Source: Puterman, Markov Decision Processes, 4.3 (the equations); DESIGN 5.6 (ties).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba as nb
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from luckbase.solver.game.rules import (
+    JOINT,
+    SIMULTANEOUS,
+    SUCCESSORS_TYPE,
+    TERMINAL,
+    Floats,
+    Game,
+    Ints,
+)
+
+_i1, _i2 = types.int64[::1], types.int64[:, ::1]
+_f1, _f2 = types.float64[::1], types.float64[:, ::1]
+
+
+@nb.njit(
+    types.int64(
+        types.FunctionType(SUCCESSORS_TYPE), _i1, _f1, _i2, types.int64,
+        _i2, _f1, _i1, _f2, _i1, _i1, _i1,
+    ),
+    cache=True,
+    nogil=True,
+)  # fmt: skip
+def _expand(  # type: ignore[no-untyped-def]
+    successors, ints, reals, states, max_edges,
+    children, weights, actions, rewards, first, kinds, actors,
+):  # fmt: skip
+    """Write the edges of states (n, fields) behind one another; returns how many."""
+    about = np.zeros(2, np.int64)
+    edge = 0
+    for x in range(states.shape[0]):
+        first[x] = edge
+        count = successors(
+            ints, reals, states[x], children[edge : edge + max_edges],
+            weights[edge : edge + max_edges], actions[edge : edge + max_edges],
+            rewards[edge : edge + max_edges], about,
+        )  # fmt: skip
+        kinds[x], actors[x] = about[0], about[1]
+        if about[0] == TERMINAL:  # one edge to itself that pays the payoff
+            children[edge] = states[x]
+            weights[edge], actions[edge], count = 1.0, -1, 1
+        edge += count
+    first[states.shape[0]] = edge
+    return edge
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The expanded states: n states, m edges, p players.
+
+    kinds, actors: int64 (n,). first: int64 (n + 1,), state x has edges first[x] .. first[x + 1].
+    children: int64 (m, fields). weights: float64 (m,). actions: int64 (m,), -1 at a terminal state,
+    whose one edge leads to itself and pays its payoff. rewards: float64 (m, p).
+    """
+
+    kinds: Ints
+    actors: Ints
+    first: Ints
+    children: Ints
+    weights: Floats
+    actions: Ints
+    rewards: Floats
+
+    @property
+    def terminal(self) -> NDArray[np.bool_]:
+        """(n,) whether each state is over."""
+        return np.equal(self.kinds, TERMINAL)
+
+
+def expand(game: Game, states: Ints) -> Edges:
+    """All edges of canonical states (n, fields), by the game's successor function."""
+    n = len(states)
+    room = (n + 1) * game.max_edges
+    children = np.empty((room, game.field_count), np.int64)
+    weights, actions = np.empty(room), np.empty(room, np.int64)
+    rewards = np.zeros((room, game.players))
+    first, kinds, actors = (np.empty(n + extra, np.int64) for extra in (1, 0, 0))
+    m = _expand(
+        game.successors, game.numbers.ints, game.numbers.reals, np.ascontiguousarray(states),
+        game.max_edges, children, weights, actions, rewards, first, kinds, actors,
+    )  # fmt: skip
+    return Edges(kinds, actors, first, children[:m], weights[:m], actions[:m], rewards[:m])
+
+
+@dataclass(frozen=True)
+class ActionValues:
+    """q of every action of expanded states: k actions in all, p players.
+
+    states: int64 (k,), the state's index, ascending. actions: int64 (k,). values: float64 (k, p).
+    first: int64 (n + 1,), state x has actions first[x] .. first[x + 1].
+    """
+
+    states: Ints
+    actions: Ints
+    values: Floats
+    first: Ints
+
+
+def action_starts(edges: Edges) -> tuple[Ints, Ints]:
+    """(the state of each edge (m,), the first edge of each action (k,))."""
+    owner = np.repeat(np.arange(len(edges.kinds)), np.diff(edges.first))
+    starts = np.ones(len(owner), bool)
+    starts[1:] = (owner[1:] != owner[:-1]) | (edges.actions[1:] != edges.actions[:-1])
+    return owner, np.flatnonzero(starts)
+
+
+def evaluate(edges: Edges, payoffs: Floats) -> ActionValues:
+    """q of every action, from the payoffs (m, players) of the children in the edges' order.
+
+    The payoff given for the child of a terminal edge is not looked at.
+    """
+    owner, at = action_starts(edges)
+    over = edges.terminal[owner]
+    worth = edges.rewards + np.where(over[:, None], 0.0, payoffs)
+    values = np.add.reduceat(edges.weights[:, None] * worth, at, axis=0)
+    first = np.searchsorted(owner[at], np.arange(len(edges.kinds) + 1))
+    return ActionValues(owner[at], edges.actions[at], values, first)
+
+
+def choose(values: Floats, actor: int, tolerance: float) -> int:
+    """The row of `values` (actions, players) that `actor` takes: a later one if better by more."""
+    best = 0
+    for k in range(1, len(values)):
+        if values[k, actor] > values[best, actor] + tolerance:
+            best = k
+    return best
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A simultaneous state's matrix game: rows, columns: the actions of players 0 and 1, ascending.
+    games: float64 (rows, columns), player 0's payoffs. total: what both players' payoffs sum to."""
+
+    rows: Ints
+    columns: Ints
+    games: Floats
+    total: float
+
+
+def joint(actions: Ints, values: Floats) -> Joint:
+    """The matrix game of joint actions (k,), rows slowest, and their payoffs (k, 2)."""
+    rows, columns = np.unique(actions // JOINT), np.unique(actions % JOINT)
+    games = np.ascontiguousarray(values[:, 0].reshape(len(rows), len(columns)))
+    return Joint(rows, columns, games, float(values[0].sum()))
+
+
+def payoffs_of(kinds: Ints, actors: Ints, q: ActionValues, tolerance: float) -> Floats:
+    """The payoffs (n, players) of n expanded states of any kind, from those of their actions."""
+    from luckbase.solver.matrix_game import certified as matrix_game
+
+    found = np.empty((len(kinds), q.values.shape[1]))
+    for x in range(len(kinds)):
+        here = slice(int(q.first[x]), int(q.first[x + 1]))
+        if kinds[x] == SIMULTANEOUS:
+            one = joint(q.actions[here], q.values[here])
+            value = float(matrix_game.solve(one.games[None]).values[0])
+            found[x] = value, one.total - value
+        else:
+            best = choose(q.values[here], max(int(actors[x]), 0), tolerance)
+            found[x] = q.values[here][best]
+    return found
+
+
+def final_payoffs(game: Game, states: Ints) -> Floats:
+    """The payoffs (n, players) of states that are over; ValueError if one is not."""
+    edges = expand(game, states)
+    if not edges.terminal.all():
+        raise ValueError(f"not over: {game.describe(states[np.flatnonzero(~edges.terminal)[0]])}")
+    return edges.rewards

@@ -1,0 +1,1 @@
+"""What agents get: Markov chains of profiles, exact values, Monte Carlo."""

@@ -1,0 +1,211 @@
+"""Limits to the byte and the state: refused just over, allowed just under; and what a plan counts
+as needed."""
+
+from __future__ import annotations
+
+import shutil
+from collections import namedtuple
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luckbase import cluster, solver
+from luckbase.cluster.run.driver import add_tally
+from luckbase.cluster.run.opening import DISK_RESERVE, check_room
+from luckbase.cluster.run.plan import IN_PROCESS_SECONDS, PROCESS_BYTES, Plan
+from luckbase.cluster.run.schedule import Shard
+from luckbase.cluster.table.above import answer_by_search
+from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
+from luckbase.solver.graph.explore import explore
+from luckbase.solver.graph.graph import Graph
+from luckbase.solver.policy.evaluate import evaluate_profile
+from tests.cluster.table.test_tie_slack import Held
+from tests.solver.graph.written_out import board_of, decides, over, written
+
+GB = 10**9
+Usage = namedtuple("Usage", "total used free")
+Disk = Callable[[int], None]
+
+
+def plan_of(
+    memory: tuple[int, ...] = (1,), table: int = 0, scratch: int = 0, seconds: float = 1.0
+) -> Plan:
+    shards = tuple(Shard(i, f"shard {i}", (), 1, size) for i, size in enumerate(memory))
+    n = len(shards)
+    return Plan(shards, ("",) * n, ((0, 0),) * n, n, table, scratch, max(memory), seconds)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    """Says how many bytes of the disk are free."""
+
+    def say(free: int) -> None:
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(free, 0, free))
+
+    say(100 * GB)
+    return say
+
+
+# Memory
+
+
+def test_a_shard_that_needs_all_the_memory_is_allowed_and_a_byte_more_is_refused(
+    disk: Disk, tmp_path: Path
+) -> None:
+    check_room(plan_of(memory=(GB, 2 * GB)), 2 * GB, tmp_path, "less")
+    with pytest.raises(MemoryLimitError, match=r"the largest tier needs 2\.0 GB and 2\.0 GB may"):
+        check_room(plan_of(memory=(GB, 2 * GB + 1)), 2 * GB, tmp_path, "less")
+
+
+def test_threads_need_the_largest_shards_at_once_and_one_process() -> None:
+    plan = plan_of(memory=(1 * GB, 7 * GB, 2 * GB, 5 * GB))
+    assert plan.peak_memory(1) == 7 * GB + PROCESS_BYTES
+    assert plan.peak_memory(2) == 12 * GB + PROCESS_BYTES
+    assert plan.peak_memory(3) == 14 * GB + PROCESS_BYTES
+
+
+def test_ray_workers_are_a_process_each_beside_the_driver() -> None:
+    plan = plan_of(memory=(1 * GB, 7 * GB, 2 * GB, 5 * GB), seconds=1e6)
+    assert plan.peak_memory(1) == 7 * GB + PROCESS_BYTES
+    assert plan.peak_memory(2) == 12 * GB + 3 * PROCESS_BYTES
+
+
+def test_a_process_is_counted_with_what_python_numba_and_pyarrow_take() -> None:
+    assert 200 << 20 <= PROCESS_BYTES <= 500 << 20
+
+
+def test_half_a_minute_of_work_a_worker_and_more_is_rays() -> None:
+    for workers in (2, 3):
+        edge = IN_PROCESS_SECONDS * workers
+        assert plan_of(seconds=edge - 1e-6).in_process(workers)
+        assert not plan_of(seconds=edge).in_process(workers)
+    assert IN_PROCESS_SECONDS == 30.0
+
+
+def test_one_worker_needs_no_ray_however_long_it_takes() -> None:
+    assert plan_of(seconds=1e9).in_process(1)
+
+
+# Disk
+
+
+def test_table_and_scratch_may_fill_the_disk_but_for_its_reserve_and_no_byte_more(
+    disk: Disk, tmp_path: Path
+) -> None:
+    disk(5 * GB + DISK_RESERVE)
+    check_room(plan_of(table=3 * GB, scratch=2 * GB), GB, tmp_path, "less")
+    for more in (
+        plan_of(table=3 * GB + 1, scratch=2 * GB),
+        plan_of(table=3 * GB, scratch=2 * GB + 1),
+    ):
+        with pytest.raises(DiskLimitError, match=r"disk: the solve needs about 5\.0 GB"):
+            check_room(more, GB, tmp_path, "less")
+
+
+def test_a_gigabyte_of_the_disk_is_left_free() -> None:
+    assert DISK_RESERVE == 1 << 30
+
+
+def test_what_is_already_there_is_not_needed_again(disk: Disk, tmp_path: Path) -> None:
+    plan = plan_of(memory=(1, 1, 1, 1), table=4000)
+    disk(1000 + DISK_RESERVE)
+    check_room(plan, GB, tmp_path, "less", [2])
+    for todo in ([2, 3], None):
+        with pytest.raises(DiskLimitError, match="less would take less"):
+            check_room(plan, GB, tmp_path, "less", todo)
+
+
+def test_the_disk_is_that_of_the_nearest_folder_that_is_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = []
+
+    def usage(path: Path) -> Usage:
+        asked.append(Path(path))
+        return Usage(0, 0, 100 * GB)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    check_room(plan_of(), GB, tmp_path / "results" / "game" / "board", "less")
+    assert asked == [tmp_path]
+
+
+# States of a search
+
+LINE = [decides(0, [(1.0, x + 1)]) for x in range(99)] + [over(1.0)]
+"""A hundred states."""
+
+
+def test_a_graph_may_have_as_many_states_as_it_is_allowed_and_not_one_more() -> None:
+    game = written(*LINE, players=1)
+    Graph(game, max_states=100).solve(np.array([[0]]))
+    with pytest.raises(SearchLimitError, match="the limit is 99"):
+        Graph(game, max_states=99).solve(np.array([[0]]))
+
+
+def test_an_exploration_may_meet_as_many_states_as_it_is_allowed_and_not_one_more() -> None:
+    game = written(*LINE, players=1)
+    assert len(explore(game, np.array([[0]]), max_states=100).keys) == 100
+    with pytest.raises(SearchLimitError, match="the limit is 99"):
+        explore(game, np.array([[0]]), max_states=99)
+
+
+def test_agents_may_come_to_as_many_states_as_are_allowed_and_not_one_more() -> None:
+    game = written(*LINE, players=1)
+    assert evaluate_profile(game, np.array([0]), ["random"], max_states=100).value == [1.0]
+    with pytest.raises(SearchLimitError, match="more than 99 states"):
+        evaluate_profile(game, np.array([0]), ["random"], max_states=99)
+
+
+@pytest.mark.parametrize("how", [{"depth": 0}, {"depth": 5}, {"max_depth": 200}])
+def test_a_search_may_meet_as_many_states_as_it_is_allowed_and_not_one_more(
+    how: dict[str, int], tmp_path: Path
+) -> None:
+    board = board_of(*LINE, players=1)
+    with pytest.raises(SearchLimitError, match="the limit is 94"):
+        cluster.solve_below(board, results=tmp_path, workers=1, max_states=94, **how)  # type: ignore[arg-type]
+    cluster.solve_below(board, results=tmp_path, workers=1, max_states=100, **how)  # type: ignore[arg-type]
+
+
+def test_a_question_above_the_frontier_may_meet_as_many_states_as_it_is_allowed() -> None:
+    """Five: the question's, two on the way, and the two that the table holds."""
+    answer_by_search(Held(0.1), np.array([0]), 5)
+    with pytest.raises(SearchLimitError, match="the limit is 4"):
+        answer_by_search(Held(0.1), np.array([0]), 4)
+
+
+# Tallies
+
+COUNTS = st.dictionaries(
+    st.sampled_from(["games", "fallbacks", "worst gap", "worst"]), st.integers(0, 99).map(float)
+)
+
+
+@given(st.lists(COUNTS))
+def test_of_tallies_the_worst_are_maxima_and_the_others_sums(
+    tallies: list[dict[str, float]],
+) -> None:
+    total: dict[str, float] = {}
+    for tally in tallies:
+        total = add_tally(total, tally)
+    for name in {name for tally in tallies for name in tally}:
+        numbers = [tally[name] for tally in tallies if name in tally]
+        assert total.pop(name) == (max(numbers) if name.startswith("worst") else sum(numbers))
+    assert total == {}
+
+
+def test_a_solves_tally_is_of_all_its_shards(tmp_path: Path) -> None:
+    """Goofspiel counts its matrix games and says its worst gap."""
+    board = solver.load_board(Path(__file__).parents[3] / "boards/goofspiel/points.toml", cards=4)
+    solved = cluster.solve(board, results=tmp_path, workers=1)
+    game = solver.load_tiered_game(board)
+    below: dict[int, np.ndarray] = {}
+    total: dict[str, float] = {}
+    for tier in game.tiers():
+        below[tier] = np.empty(game.shape(tier))
+        game.solve_tier(tier, below[tier], below.__getitem__, lambda: False)
+        total = add_tally(total, game.take_tally(tier, 0))
+    assert solved.tally == total and any(name.startswith("worst") for name in total)

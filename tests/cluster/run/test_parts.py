@@ -1,0 +1,153 @@
+"""Tiers in parts, by Goofspiel: the same rows however a layer is split, asked, resumed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from luckbase import cluster, solver
+from luckbase.cluster.run import driver
+from luckbase.cluster.table.tiers import TierPart
+from luckbase.cluster.table.verify import check_files, check_residuals
+from luckbase.solver.errors import StateError
+from luckbase.solver.games.goofspiel import tiers
+
+POINTS = Path(__file__).parents[3] / "boards/goofspiel/points.toml"
+WIN = Path(__file__).parents[3] / "boards/goofspiel/win.toml"
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    tiers.layer.cache_clear()
+    monkeypatch.setattr(tiers, "GAMES_A_PART", 3000)
+    yield
+    tiers.layer.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    board = solver.load_board(POINTS, cards=7)
+    return cluster.solve(board, results=tmp_path_factory.mktemp("whole")).table
+
+
+def payoffs(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    with cluster.open_table(path) as table:
+        states = np.concatenate(list(table.all_states()))
+        return states, table.probe(states)
+
+
+def digests(path: Path) -> list[str]:
+    files = sorted((path / "tiers").rglob("*.parquet"))
+    return [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_parts_give_the_same_rows_as_whole_tiers(
+    whole: Path, tmp_path: Path, small_parts: None, workers: int
+) -> None:
+    board = solver.load_board(POINTS, cards=7)
+    table = cluster.solve(board, results=tmp_path, workers=workers).table
+    assert len(list(table.rglob("*.parquet"))) > 12
+    states, values = payoffs(table)
+    wanted, exact = payoffs(whole)
+    assert (states == wanted).all()
+    assert values.tobytes() == exact.tobytes()
+    with cluster.open_table(table) as opened:
+        assert isinstance(opened.full, TierPart)
+        assert check_files(opened) == []
+        assert check_residuals(opened, 500).worst < 1e-12
+    assert not (table / "scratch").exists()
+
+
+def test_a_stopped_solve_in_parts_goes_on_to_the_same_bytes(
+    tmp_path: Path, small_parts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = solver.load_board(POINTS, cards=7)
+    once = cluster.solve(board, results=tmp_path / "once").table
+    commit, done = driver._Run._commit, [0]
+
+    def stop_after(self: driver._Run, receipt: object) -> None:
+        commit(self, receipt)  # type: ignore[arg-type]
+        done[0] += 1
+        if done[0] % 5 == 0:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(driver._Run, "_commit", stop_after)
+    runs = 0
+    while True:
+        runs += 1
+        try:
+            table = cluster.solve(board, results=tmp_path / "again", workers=1).table
+            break
+        except KeyboardInterrupt:
+            continue
+    assert runs > 2
+    assert digests(table) == digests(once)
+
+
+def test_a_state_and_its_swap_are_one_row_with_the_payoffs_exchanged(whole: Path) -> None:
+    with cluster.open_table(whole) as table:
+        one = table.ask({"mine": "1,4,5", "theirs": "2,3,6", "deck": "1,2,7"}).value
+        other = table.ask({"mine": "2,3,6", "theirs": "1,4,5", "deck": "1,2,7"}).value
+        assert one == other[::-1] and one[0] == -one[1] != 0
+
+
+@pytest.mark.parametrize("board", [POINTS, WIN])
+def test_a_turned_card_is_answered_with_both_sides_bids(board: Path, tmp_path: Path) -> None:
+    """The seed, N = 5 (goofspiel.md): on the 5, points .8636 on the 5; win 1: .1444, 2: .0154,
+    5: .8402."""
+    table = cluster.solve(solver.load_board(board, cards=5), results=tmp_path).table
+    every = dict.fromkeys(("mine", "theirs", "deck"), "1,2,3,4,5")
+    with cluster.open_table(table) as opened:
+        answer = opened.ask(every | {"upcard": "5"})
+        assert answer.strategies is not None and answer.to_act is None
+        chances = {bid.name: bid.chance for bid in answer.strategies[0]}
+        if board == POINTS:
+            assert chances["bid 5"] == pytest.approx(0.8636, abs=5e-5)
+        else:
+            assert chances["bid 1"] == pytest.approx(0.1444, abs=5e-5)
+            assert chances["bid 2"] == pytest.approx(0.0154, abs=5e-5)
+            assert chances["bid 5"] == pytest.approx(0.8402, abs=5e-5)
+        assert sum(chances.values()) == pytest.approx(1)
+        assert answer.as_json()["strategies"][0][0]["action"] == "bid 1"
+        assert check_residuals(opened, None).worst < 1e-12
+
+
+def test_bids_are_named_by_the_persons_own_cards(whole: Path) -> None:
+    """The seed: {2,4} against {1,3}, queen (2) and king (4) left: high on the king with ..."""
+    with cluster.open_table(whole) as table:
+        answer = table.ask({"mine": "2,7", "theirs": "1,5", "deck": "3,6", "upcard": "6"})
+        assert answer.strategies is not None
+        assert [bid.name for bid in answer.strategies[0]] == ["bid 2", "bid 7"]
+        assert [bid.name for bid in answer.strategies[1]] == ["bid 1", "bid 5"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"mine": "1,2", "theirs": "1", "deck": "1,2"}, "theirs: 1 cards, and mine has 2"),
+        ({"mine": "1,1", "theirs": "1,2", "deck": "1,2"}, "mine: card 1 stands there twice"),
+        ({"mine": "1,2", "theirs": "1,2", "deck": "1,2", "upcard": "3"}, "3 is not in the deck"),
+        ({"mine": "1,8", "theirs": "1,2", "deck": "1,2"}, "8 is not a card of this board"),
+    ],
+)
+def test_what_is_no_state_is_one_sentence(whole: Path, words: dict[str, str], said: str) -> None:
+    with cluster.open_table(whole) as table, pytest.raises(StateError, match=said):
+        table.ask(words)
+
+
+def test_a_table_plays_both_sides_of_a_turned_card(whole: Path) -> None:
+    from luckbase.cluster.table.table import policy_of
+    from luckbase.solver.policy.evaluate import evaluate_profile
+
+    with cluster.open_table(whole) as table:
+        agent = policy_of(table)
+        start = table.game.start()
+        assert start is not None
+        assert evaluate_profile(table.game, start, [agent, agent]).value[0] == pytest.approx(0)
+        won = evaluate_profile(table.game, start, [agent, "random"]).value[0]
+        assert won == pytest.approx(3.88, abs=0.05)

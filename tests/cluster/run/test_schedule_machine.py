@@ -1,0 +1,96 @@
+"""The schedule as a machine: random plans, random orders of completion, every invariant."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Shard, Solve
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> list[Shard]:
+    """Up to 14 shards; each reads some of those before it."""
+    count = draw(st.integers(1, 14))
+    return [
+        Shard(
+            i,
+            f"shard {i}",
+            tuple(sorted(draw(st.sets(st.integers(0, i - 1), max_size=3)))) if i else (),
+            rows=1,
+            memory=draw(st.integers(1, 10)),
+        )
+        for i in range(count)
+    ]
+
+
+@given(st.data())
+def test_every_shard_is_committed_once_after_its_children_within_the_bounds(data: st.DataObject):
+    shards = data.draw(plans())
+    everyone = [shard.index for shard in shards]
+    committed = data.draw(st.sets(st.sampled_from(everyone)))
+    kept = {i for i in committed if data.draw(st.booleans())}
+    stored = {i for i in committed if data.draw(st.booleans())}
+    workers, memory = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 25))
+    schedule = Schedule(
+        shards, workers=workers, memory=memory, committed=committed, kept=kept, stored=stored
+    )
+    reads = {i: () if i in stored else shards[i].children for i in everyone}
+    available, commits, solves = set(kept), [], []
+    running: set[int] = set()
+
+    def follow(steps: list[Instruction]) -> None:
+        for step in steps:
+            if isinstance(step, Commit):
+                running.discard(step.shard)
+                if step.commit:
+                    commits.append(step.shard)
+                if step.keep:
+                    available.add(step.shard)
+            elif isinstance(step, Drop):
+                assert step.shard in available
+                available.discard(step.shard)
+        for step in steps:
+            if isinstance(step, Solve):
+                assert set(reads[step.shard]) <= available
+                assert step.commit == (step.shard not in committed)
+                running.add(step.shard)
+                solves.append(step.shard)
+        assert len(running) <= workers
+        assert sum(shards[i].memory for i in running) <= memory or len(running) == 1
+        schedule.validate()
+
+    follow(schedule.start())
+    while not schedule.finished:
+        follow(schedule.solved(data.draw(st.sampled_from(sorted(running)))))
+    assert sorted(commits) == sorted(set(everyone) - committed)
+    assert len(set(solves)) == len(solves)
+    assert not available, "everything kept is dropped in the end"
+    # A committed shard is solved again only where a shard that was solved reads it.
+    for again in set(solves) & committed:
+        assert again not in kept
+        assert any(again in reads[i] for i in solves)
+
+
+def test_the_earliest_ready_shard_goes_first_and_memory_bounds_the_rest() -> None:
+    shards = [Shard(i, str(i), (), 1, 4) for i in range(4)]
+    schedule = Schedule(shards, workers=3, memory=9)
+    first = schedule.start()
+    assert [s.shard for s in first if isinstance(s, Solve)] == [0, 1]
+    after = schedule.solved(1)
+    assert [s.shard for s in after if isinstance(s, Solve)] == [2]
+
+
+def test_a_shard_larger_than_the_memory_runs_alone() -> None:
+    shards = [Shard(0, "0", (), 1, 100), Shard(1, "1", (), 1, 1)]
+    schedule = Schedule(shards, workers=2, memory=10)
+    assert [s.shard for s in schedule.start() if isinstance(s, Solve)] == [0]
+
+
+def test_payoffs_nobody_reads_are_not_kept() -> None:
+    shards = [Shard(0, "0", (), 1, 1), Shard(1, "1", (0,), 1, 1)]
+    schedule = Schedule(shards, workers=1, memory=10)
+    assert schedule.start() == [Solve(0, commit=True, keep=True)]
+    assert schedule.solved(0) == [Commit(0, True, True), Solve(1, commit=True, keep=False)]
+    assert schedule.solved(1) == [Commit(1, True, False), Drop(0)]
+    assert schedule.finished

@@ -1,0 +1,120 @@
+"""Games with cycles by the frontier search, through its own components: the fractions of the games
+pages on small goals, with a gap that is stored, and the same bits for any shards."""
+
+from __future__ import annotations
+
+import hashlib
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from luckbase import cluster, solver
+from luckbase.cluster.table.keyed import KeyPart
+from luckbase.cluster.table.verify import check_files, check_residuals
+from luckbase.solver.errors import StateError
+from luckbase.solver.graph.graph import Graph
+from luckbase.solver.policy.evaluate import evaluate_profile
+from tests.games import climb  # noqa: F401  (registers the game)
+
+BOARDS = Path(__file__).parents[3] / "boards"
+
+
+@pytest.mark.parametrize(
+    ("board", "goal", "exact"),
+    [
+        ("skunk/seed", 10, Fraction(46656, 68491)),
+        ("skunk/seed", 20, Fraction(20155392, 33433085)),
+        ("pig/race", 20, Fraction(15116544, 24557443)),
+    ],
+)
+def test_search_gives_the_fractions_of_small_goals(
+    board: str, goal: int, exact: Fraction, tmp_path: Path
+) -> None:
+    """The games pages, "Values to reproduce", and issue 4's."""
+    read = solver.load_board(BOARDS / f"{board}.toml", goal=goal)
+    digests = set()
+    for workers, depth in ((1, 0), (2, 2), (3, None)):
+        results = tmp_path / f"{workers}"
+        solved = cluster.solve_below(read, results=results, workers=workers, depth=depth)
+        (file,) = solved.table.rglob("*.parquet")
+        digests.add(hashlib.sha256(file.read_bytes()).hexdigest())
+    assert len(digests) == 1
+    with cluster.open_table(solved.table) as table:
+        assert [type(part) for part in table.parts] == [KeyPart]
+        start = table.game.start()
+        assert start is not None
+        value = table.probe(start[None])[0]
+        assert abs(value[0] - float(exact)) <= table.error < 1e-10
+        assert check_files(table) == []
+        assert check_residuals(table, None).worst < 1e-11
+
+
+def test_bounds_of_a_cycle_enclose_the_kernels_values_at_every_state(tmp_path: Path) -> None:
+    game = solver.load_tiered_game(solver.load_board(BOARDS / "skunk/seed.toml", goal=15))
+    payoffs = np.empty(game.shape(0))
+    bound = game.solve_tier(0, payoffs, lambda tier: np.empty(0), lambda: False)
+    graph = Graph(game, bounds=True)
+    start = game.start()
+    assert start is not None
+    graph.solve(start[None])
+    states = graph.states(np.arange(graph.count))
+    numbers, rows = game.locate(states)
+    inner = numbers >= 0
+    assert inner.sum() > 1000
+    value = payoffs[rows[inner]]
+    lower, upper = graph.values[inner, 0], graph.values[inner, 2]
+    assert (lower - bound <= value).all() and (value <= upper + bound).all()
+    assert (upper - lower).max() < 1e-12
+
+
+def test_cycles_under_fixed_agents_are_solved_too() -> None:
+    game = solver.load_game(solver.load_board(BOARDS / "pig/race.toml", goal=20))
+    start = game.start()
+    assert start is not None
+    both = evaluate_profile(game, start, ["hold-at-8", "hold-at-8"]).value
+    best = evaluate_profile(game, start, ["best-response", "hold-at-8"]).value
+    optimal = evaluate_profile(game, start, ["optimal", "optimal"]).value
+    assert both[0] < best[0] and optimal[0] == pytest.approx(15116544 / 24557443, abs=1e-10)
+    assert both.sum() == pytest.approx(1, abs=1e-10)
+
+
+def test_a_cycle_that_may_never_end_is_refused_naming_a_state() -> None:
+    game = solver.load_game(solver.load_board(BOARDS / "pig/race.toml", goal=10))
+    start = game.start()
+    assert start is not None
+    passing = solver.load_game(
+        solver.load_board(BOARDS / "skunk/seed.toml", goal=10, must_roll=False)
+    )
+    with pytest.raises(
+        StateError, match=r"'mine': .* lies on a cycle that the players can keep up"
+    ):
+        Graph(passing).solve(start[None])
+
+
+def test_a_choice_on_a_cycle_of_three_players_is_refused() -> None:
+    """Press Your Luck has no such cycle: players at the cap choose nothing. A made-up one has."""
+    from tests.solver.graph.three_in_a_ring import Ring
+
+    ring = Ring()
+    with pytest.raises(StateError, match="in a game of 3 players"):
+        Graph(ring).solve(np.array([[0]]))
+
+
+def test_a_game_whose_states_all_come_back_is_one_shard_unless_a_depth_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    """Else every worker would solve all of it."""
+    board = solver.load_board(BOARDS / "skunk/seed.toml", goal=12, count_rolls=True)
+    alone = cluster.solve_below(board, results=tmp_path / "a", workers=2)
+    assert (alone.shards, alone.overlap) == (1, 1.0)
+    shared = cluster.solve_below(board, results=tmp_path / "b", workers=2, depth=1)
+    assert shared.shards > 1
+    plain = solver.load_board(BOARDS / "skunk/seed.toml", goal=12)
+    kernel = cluster.solve(plain, results=tmp_path / "c")
+    with cluster.open_table(alone.table) as one, cluster.open_table(kernel.table) as two:
+        start = one.game.start()
+        assert start is not None
+        exact = two.probe(one.game.plain().simplify(start[None]))
+        assert one.probe(start[None])[0] == pytest.approx(exact[0], abs=1e-10)

@@ -1,0 +1,113 @@
+"""What a stored error is made of: each test is of a part without which the error that is stored, or
+said in an answer, is smaller than the one that was made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from luckbase import cluster, solver
+from luckbase.cluster.search.solve import FLOAT64_ERROR
+from luckbase.solver.game.rules import Floats
+from luckbase.solver.games.goofspiel.game import Goofspiel
+from luckbase.solver.graph.graph import Graph
+from luckbase.solver.matrix_game import certified as matrix_game
+from tests.solver.graph.written_out import board_of, decides, over, written
+
+BOARDS = Path(__file__).parents[3] / "boards"
+RUNGS = 20
+LADDER = [
+    decides(0, [(0.75, rung), (0.25, rung + 1)], [(0.875, rung), (0.125, rung + 1)])
+    for rung in range(RUNGS)
+]  # every rung is a cycle of its own, and whoever climbs for ever is at the top: 1
+LADDER.append(over(1.0))
+
+
+@pytest.fixture
+def rough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cycles are solved to a gap of a thousandth."""
+    monkeypatch.setattr("luckbase.solver.graph.components.TOLERANCES", (1e-3,))
+
+
+def test_the_gaps_of_all_cycles_below_a_state_are_in_a_graphs_error(rough: None) -> None:
+    graph = Graph(written(*LADDER, players=1))
+    graph.solve(np.array([[0]]))
+    made = 1.0 - graph.values[0, 0]
+    assert len(graph.gaps) == RUNGS and made > 5 * max(graph.gaps.values())
+    assert made <= graph.error < 1.5 * made
+
+
+def test_the_gaps_of_all_cycles_below_a_state_are_in_a_search_tables_error(
+    rough: None, tmp_path: Path
+) -> None:
+    found = cluster.solve_below(board_of(*LADDER, players=1), results=tmp_path, workers=1)
+    with cluster.open_table(found.table) as table:
+        made = 1.0 - table.probe(np.array([[0]]))[0, 0]
+        assert made > 0.002
+        assert made <= table.error < 1.5 * made + FLOAT64_ERROR
+
+
+def test_what_float64_sums_lose_is_in_a_search_tables_error(tmp_path: Path) -> None:
+    board = board_of(decides(0, [(0.5, 1), (0.5, 2)]), over(1.0), over(0.0), players=1)
+    found = cluster.solve_below(board, results=tmp_path, workers=1)
+    assert found.ledger.error() == FLOAT64_ERROR > 0
+
+
+def test_the_error_of_the_table_that_a_search_ends_at_is_in_its_own(tmp_path: Path) -> None:
+    """A float32 table: what is stored below it is off by what it is."""
+    board = solver.load_board(BOARDS / "press-your-luck/tiny.toml", frontier=1)
+    below = cluster.solve(board, results=tmp_path)
+    root = solver.load_game(board).parse({"scores": "0,500,0", "earned": "1,1,0"})
+    found = cluster.solve_below(
+        board, root[None], using=below.table, results=tmp_path, workers=1
+    )  # fmt: skip
+    assert found.ledger.error(found.goal.part) == below.ledger.error("tiers") + FLOAT64_ERROR
+
+
+# Goofspiel
+
+
+def layers(board: str) -> tuple[Goofspiel, dict[int, Floats]]:
+    """A board of five cards in memory: the payoffs of each layer."""
+    game = solver.load_tiered_game(solver.load_board(BOARDS / f"goofspiel/{board}.toml", cards=5))
+    assert isinstance(game, Goofspiel)
+    payoffs: dict[int, Floats] = {}
+    for tier in game.tiers():
+        payoffs[tier] = np.empty(game.shape(tier))
+        game.solve_tier(tier, payoffs[tier], payoffs.__getitem__, lambda: False)
+    return game, payoffs
+
+
+@pytest.mark.parametrize(
+    ("board", "tier"), [("points", 2), ("points", 3), ("points", 4), ("win", 2), ("win", 3)]
+)
+def test_a_layers_error_holds_what_the_layers_below_may_be_off_by(board: str, tier: int) -> None:
+    """Those below are moved by all that they may be off by, a gap a layer: so is this one, where
+    one hand beats the other whatever is bid."""
+    game, payoffs = layers(board)
+    out, off = np.empty(game.shape(tier)), (tier - 1) * game.layer_error
+    below = payoffs[tier - 1] + off
+    error = game.solve_tier(tier, out, lambda _: below, lambda: False)
+    moved = np.abs(out - payoffs[tier]).max()
+    assert moved == pytest.approx(off, rel=0.01)
+    assert moved <= error
+
+
+def test_a_matrix_games_gap_is_in_an_answers_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = solver.load_board(BOARDS / "goofspiel/points.toml", cards=3)
+    table = cluster.solve(board, results=tmp_path).table
+    solve = matrix_game.solve
+
+    def with_a_gap(games: Floats) -> matrix_game.Solutions:
+        found = solve(games)
+        found.gaps[:] = 0.25
+        return found
+
+    monkeypatch.setattr(matrix_game, "solve", with_a_gap)
+    with cluster.open_table(table) as opened:
+        words = {"mine": "1,2,3", "theirs": "1,2,3", "deck": "1,2,3", "upcard": "2"}
+        assert opened.ask(words).error == opened.error + 0.25

@@ -1,0 +1,303 @@
+"""A table on disk: what it answers, what it stores, and whether damage is found."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from luckbase import cluster, solver
+from luckbase.cluster.run.plan import make_plan
+from luckbase.cluster.table import lines
+from luckbase.cluster.table.find import why_stale
+from luckbase.cluster.table.ledger import Ledger, compact, read_ledger
+from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.sealed import seal_file
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.table import Table
+from luckbase.cluster.table.verify import check_files, check_residuals
+from luckbase.cluster.table.write import part_name
+from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
+from luckbase.solver.graph.bellman import choose, evaluate, expand
+from tests.solver.games.press_your_luck import InMemory
+
+ROOT = Path(__file__).parents[3]
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    board = solver.load_board(TINY, frontier=2)
+    return cluster.solve(board, results=tmp_path_factory.mktemp("results")).table
+
+
+@pytest.fixture
+def copy(path: Path, tmp_path: Path) -> Path:
+    """A copy of the table, to damage."""
+    return Path(shutil.copytree(path, tmp_path / "table"))
+
+
+def all_states(table: Table) -> np.ndarray:
+    tiers = table.game.tiers()
+    return np.concatenate([table.game.states_at(t, np.arange(table.game.rows(t))) for t in tiers])
+
+
+def test_every_stored_payoff_and_every_best_action_is_that_of_the_float64_solve(path: Path) -> None:
+    with cluster.open_table(path) as table:
+        exact = InMemory(table.game)
+        states = all_states(table)
+        stored, wanted = table.probe(states), exact.look_up(states)
+        assert np.abs(stored - wanted).max() <= table.error
+        assert np.abs(stored.sum(axis=1) - 1).max() < 2e-7
+        edges = expand(table.game, states)
+        best = table.best_of(states)[0]
+        q = evaluate(edges, exact.look_up(edges.children))
+        for x in range(len(states)):
+            first, last = q.first[x], q.first[x + 1]
+            taken = choose(q.values[first:last], int(edges.actors[x]), table.game.tie_tolerance)
+            assert best[x] == table.game.action_name(int(q.actions[first + taken]))
+
+
+def test_a_batch_in_any_order_gives_what_single_questions_give(path: Path) -> None:
+    with cluster.open_table(path) as table:
+        states = np.concatenate(list(table.draw(300, 1)))
+        mixed = states[np.random.default_rng(0).permutation(len(states))]
+        singles = np.array([table.probe(state[None])[0] for state in mixed])
+        assert (table.probe(mixed) == singles).all()
+
+
+def test_many_states_read_through_threads_give_the_same(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cluster.open_table(path) as table:
+        states = all_states(table)
+        few = table.probe(states)
+    monkeypatch.setattr("luckbase.cluster.table.part.CACHED_GROUPS", 0)
+    monkeypatch.setattr("luckbase.cluster.table.tiers.GROUPS_A_JOB", 3)
+    with cluster.open_table(path) as table:
+        mixed = np.random.default_rng(1).permutation(len(states))
+        assert (table.probe(states[mixed]) == few[mixed]).all()
+
+
+def test_probe_and_get_of_what_is_not_there(path: Path) -> None:
+    with cluster.open_table(path) as table:
+        above = table.game.parse({"scores": "0,0,0", "earned": "3,0,0"})
+        with pytest.raises(MissingTableError, match="frontier"):
+            table.probe(above[None])
+        assert table.get(above, None) is None
+        with pytest.raises(StateError, match="3 spins in all and the table covers 2"):
+            table.ask({"scores": "0,0,0", "earned": "3,0,0"})
+
+
+def test_a_toss_up_is_said_where_and_only_where_float64_finds_no_difference(path: Path) -> None:
+    with cluster.open_table(path) as table:
+        exact = InMemory(table.game)
+        states = all_states(table)[::3]
+        edges = expand(table.game, states)
+        q = evaluate(edges, exact.look_up(edges.children))
+        ties = table.best_of(states)[2]
+        choices = 0
+        for x in range(len(states)):
+            own = np.sort(q.values[q.first[x] : q.first[x + 1], edges.actors[x]])
+            gap = own[-1] - own[-2] if len(own) > 1 else np.inf
+            choices += np.isfinite(gap)
+            assert ties[x] == (gap < 1e-7) or 5e-8 < gap < 2e-7
+        assert 0 < ties.sum() < choices
+
+
+def test_a_game_that_is_over_needs_no_table(path: Path) -> None:
+    with cluster.open_table(path) as table:
+        over = table.ask({"scores": "500,500,0"})
+        assert (over.to_act, over.actions, over.value) == (None, (), (0.5, 0.5, 0.0))
+
+
+def test_a_file_is_plain_parquet_with_the_documented_columns(path: Path) -> None:
+    with cluster.open_table(path) as table:
+        game = table.game
+        tier = game.tiers()[-1]
+        name = part_name(game, tier, 0)
+        file = pq.ParquetFile(path / name)
+        names = file.schema_arrow.names
+        constant = ["spins", "whammies_1", "whammies_2", "whammies_3"]
+        assert names == [*constant, *game.columns[:9], "payoff_1", "payoff_2", "payoff_3",
+                         "best", "to_act"]  # fmt: skip
+        assert [f.name for f in file.schema_arrow if f.nullable] == ["best"]
+        entry = table.ledger.files[name]
+        sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+        assert set(sizes[:-1]) <= {entry.row_group_rows}
+        assert entry.row_group_rows % game.block_rows(tier) == 0
+        assert float(file.metadata.metadata[b"luckbase.payoff_error"]) == entry.error
+        pq.ParquetFile(path / name, page_checksum_verification=True).read()
+
+
+@pytest.mark.parametrize(
+    ("unit", "counts"),
+    [
+        (250, {1: 2.58e7, 2: 3.03e8, 3: 1.91e9, 4: 4.30e9, 5: 8.59e9}),
+        (500, {1: 3.39e6, 2: 3.95e7, 3: 2.49e8, 4: 5.59e8, 5: 1.12e9}),
+    ],
+)
+def test_the_plan_has_the_games_pages_numbers_of_states(
+    unit: int, counts: dict[int, float]
+) -> None:
+    """games page: states of the full table (three in, plus two in), February 1985."""
+    game = solver.load_tiered_game(solver.load_board(FEBRUARY, score_unit=unit, frontier=5))
+    plan = make_plan(game)
+    for spins, wanted in counts.items():
+        rows = [s.rows for s, t in zip(plan.shards, game.tiers(), strict=True) if t.spins == spins]
+        assert sum(rows) == pytest.approx(wanted, rel=5e-3)  # three digits printed
+
+
+def test_a_sound_table_is_found_sound(path: Path) -> None:
+    with cluster.open_table(path) as table:
+        assert check_files(table) == []
+        found = check_residuals(table, None)
+        assert (found.rows, found.faults) == (table.rows, 0)
+        assert 0 < found.worst < 1e-7
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_a_flipped_byte_anywhere_is_found_and_the_file_named(copy: Path, data: st.DataObject):
+    file = data.draw(st.sampled_from(sorted(copy.rglob("*.parquet"))))
+    whole = file.read_bytes()
+    at, bit = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.integers(0, 7))
+    file.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
+    try:
+        with cluster.open_table(copy) as table:
+            faults = check_files(table)
+        assert [str(file) in fault for fault in faults] == [True]
+    finally:
+        file.write_bytes(whole)
+
+
+def test_a_missing_a_truncated_and_an_extra_file_are_each_named(copy: Path) -> None:
+    missing, short = sorted(copy.rglob("*.parquet"))[:2]
+    missing.unlink()
+    short.write_bytes(short.read_bytes()[:-100])
+    extra = copy / "tiers" / "extra.parquet"
+    extra.write_bytes(b"x")
+    with cluster.open_table(copy) as table:
+        faults = "\n".join(check_files(table))
+    assert f"{missing}: is missing" in faults
+    assert f"{short}: has {short.stat().st_size} bytes, not " in faults
+    assert f"{extra}: is not in the ledger" in faults
+    assert faults.count("\n") == 2
+
+
+def read(table: Path) -> Ledger:
+    return read_ledger(Folder(table), table)
+
+
+def lines_file(table: Path) -> Path:
+    """The one object that holds all lines of a complete table."""
+    (found,) = (table / "ledger").iterdir()
+    return found
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_no_damage_to_a_ledger_is_more_than_a_sentence(copy: Path, data: st.DataObject) -> None:
+    file = data.draw(st.sampled_from([copy / "table.json", lines_file(copy)]))
+    whole = file.read_bytes()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    wrong = data.draw(st.binary(min_size=1, max_size=3))
+    changed = whole[:at] + wrong + whole[at + len(wrong) :]
+    if changed.split() == whole.split():
+        return
+    file.write_bytes(changed)
+    try:
+        with pytest.raises(CorruptTableError) as found:
+            read(copy)
+        assert str(file) in str(found.value)
+        assert "\n" not in str(found.value)
+    finally:
+        file.write_bytes(whole)
+
+
+def reseal(table: Path, old: FileEntry, **change: object) -> None:
+    """Change a line by hand and seal the ledger again."""
+    ledger = read(table)
+    ledger.files[old.name] = FileEntry(**{**vars(old), **change})  # type: ignore[arg-type]
+    compact(Folder(table), ledger)
+
+
+def rewrite(table: Path, entry: FileEntry, whole: pa.Table, name: str, column: object) -> None:
+    """Another column in a file whose rows are `whole`, and the ledger as if it had been so."""
+    i = whole.schema.get_field_index(name)
+    changed = whole.set_column(i, whole.schema.field(i), [column])
+    pq.write_table(changed, table / entry.name, row_group_size=entry.row_group_rows)
+    size, footer, checks = seal_file(table / entry.name)
+    reseal(table, entry, bytes=size, footer=footer, checks=checks)
+
+
+def test_a_ledger_edited_and_sealed_again_is_found_by_its_tiers(copy: Path) -> None:
+    entry = min(read(copy).files.values(), key=lambda entry: entry.name)
+    reseal(copy, entry, first_key=entry.first_key + 1)
+    with cluster.open_table(copy) as table:
+        assert any(entry.name in fault and "keys" in fault for fault in check_files(table))
+
+
+def test_a_wrong_payoff_in_a_file_that_is_as_the_ledger_says_is_found_by_its_row(
+    copy: Path,
+) -> None:
+    entries = sorted(read(copy).files.values(), key=lambda entry: entry.name)
+    entry = next(entry for entry in entries if "spins-2" in entry.name)
+    file = copy / entry.name
+    whole = pq.read_table(file, partitioning=None)
+    wrong = whole["payoff_1"].to_numpy().copy()
+    wrong[17] += 1e-3
+    rewrite(copy, entry, whole, "payoff_1", wrong)
+    with cluster.open_table(copy) as table:
+        assert check_files(table) == []
+        found = check_residuals(table, None)
+        assert found.faults >= 1
+        tier = table.game.tier_of_number()[entry.tier]
+        assert found.state == table.game.describe(table.game.states_at(tier, np.array([17]))[0])
+
+
+def test_a_wrong_best_action_in_such_a_file_is_found_too(copy: Path) -> None:
+    with cluster.open_table(copy) as table:
+        states = all_states(table)
+        margin = table.best_of(states)[1]
+        x = int(np.nanargmax(margin))
+        keys, files, _ = table.full._place(states[x : x + 1])
+        entry = table.full.entries[int(files[0])]
+        row = int(keys[0]) - entry.first_key
+    file = copy / entry.name
+    whole = pq.read_table(file, partitioning=None)
+    best = whole["best"].to_pylist()
+    best[row] = "play" if best[row] != "play" else "pass to 3"
+    rewrite(copy, entry, whole, "best", best)
+    with cluster.open_table(copy) as table:
+        try:
+            found = check_residuals(table, None)
+            assert found.faults >= 1
+            assert found.worst >= float(margin[x]) - 1e-6
+        except CorruptTableError as error:  # the action is none of that state
+            assert "that is none there" in str(error)
+
+
+def test_why_a_table_is_stale_is_said_in_sentences(path: Path, tmp_path: Path) -> None:
+    said = read(path)
+    assert why_stale(said) == []
+    board = tmp_path / "tiny.toml"
+    board.write_text(TINY.read_text().replace("score_cap = 3000", "score_cap = 2500"))
+
+    def moved(file: Path) -> Ledger:
+        goal = lines.Goal(**{**vars(said.goals[0]), "board_file": str(file)})
+        return Ledger(said.head, [goal])
+
+    assert why_stale(moved(board)) == ["score_cap: was 3000, now 2500"]
+    older = lines.Head(**{**vars(said.head), "rules_version": 0})
+    assert why_stale(Ledger(older, said.goals)) == ["the rules are version 1, were 0"]
+    assert "can not be read any more" in why_stale(moved(tmp_path / "gone.toml"))[0]
+    assert why_stale(moved(tmp_path / "gone.toml"), absent_is_stale=False) == []
+    assert why_stale(Ledger(said.head)) == []

@@ -1,0 +1,123 @@
+"""Two actions that a table's precision can not tell apart are tied: everywhere within twice its
+error and the game's tolerance, and nowhere beyond."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from luckbase import cluster
+from luckbase.cluster.table.above import answer_by_search as search_down
+from luckbase.cluster.table.answer import Answer, Origin, look_ahead
+from luckbase.cluster.table.part import worth
+from luckbase.cluster.table.table import Table
+from luckbase.solver.game.rules import Floats, Game, Ints
+from luckbase.solver.graph.bellman import evaluate, expand
+from tests.solver.graph.written_out import board_of, decides, over, written
+
+ERROR, TOLERANCE = 1e-3, 1e-4
+WITHIN, BEYOND = 2 * ERROR + 0.9 * TOLERANCE, 2 * ERROR + 1.1 * TOLERANCE
+A, B = 3, 4
+"""The states that actions a and b lead to; what the other gets tells which was taken."""
+
+
+def game_of() -> Game:
+    """From 0 there is one way, to 1; from there one, to 2, where player 1 takes a or b."""
+    return written(
+        decides(0, [(1.0, 1)]),
+        decides(1, [(1.0, 2)]),
+        decides(0, [(1.0, A)], [(1.0, B)]),
+        decides(0, [(1.0, 5)]),
+        decides(0, [(1.0, 5)]),
+        over(0.0, 0.0),
+        tolerance=TOLERANCE,
+    )
+
+
+class Held:
+    """A table that holds what actions a and b lead to, to within ERROR; b is better by `apart`."""
+
+    error, origin = ERROR, Origin("held")
+
+    def __init__(self, apart: float) -> None:
+        self.game = game_of()
+        self.payoffs = {A: (0.5, 0.25), B: (0.5 + apart, 0.75)}
+
+    def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        found = [self.payoffs.get(int(x), (0.0, 0.0)) for x in states[:, 0]]
+        return np.array(found).reshape(-1, 2), self.holds(states)
+
+    def holds(self, states: Ints) -> NDArray[np.bool_]:
+        return np.isin(states[:, 0], (A, B))
+
+
+def answer_by_search(table: Held, state: Ints, max_states: int) -> Answer:
+    return search_down(table, state, max_states)  # type: ignore[arg-type]
+
+
+def test_above_the_frontier_actions_within_the_slack_are_a_toss_up_and_the_earlier_is_best() -> (
+    None
+):
+    said = answer_by_search(Held(WITHIN), np.array([2]), 100)
+    assert (said.toss_up, said.best, said.value) == (True, "a", (0.5, 0.25))
+
+
+def test_above_the_frontier_an_action_better_by_more_than_the_slack_is_best() -> None:
+    said = answer_by_search(Held(BEYOND), np.array([2]), 100)
+    assert (said.toss_up, said.best, said.value) == (False, "b", (0.5 + BEYOND, 0.75))
+
+
+@pytest.mark.parametrize(("apart", "other_gets"), [(WITHIN, 0.25), (BEYOND, 0.75)])
+def test_states_on_the_way_to_the_frontier_are_decided_with_the_same_slack(
+    apart: float, other_gets: float
+) -> None:
+    said = answer_by_search(Held(apart), np.array([0]), 100)
+    assert said.value[1] == other_gets
+
+
+@pytest.mark.parametrize(("apart", "other_gets"), [(WITHIN, 0.25), (BEYOND, 0.75)])
+def test_one_step_above_what_is_held_is_decided_with_the_same_slack(
+    apart: float, other_gets: float
+) -> None:
+    held = Held(apart)
+    payoffs, found = worth(held.game, held.look, np.array([[2]]), 2 * ERROR + TOLERANCE)
+    assert found[0] and payoffs[0, 1] == other_gets
+
+
+def test_an_answer_above_the_frontier_is_as_exact_as_the_table() -> None:
+    assert answer_by_search(Held(WITHIN), np.array([0]), 100).error == ERROR
+
+
+@pytest.mark.parametrize(("apart", "tied"), [(WITHIN, True), (BEYOND, False)])
+@pytest.mark.parametrize("stored", [0, 1])
+def test_a_full_table_says_the_action_that_it_stores_and_a_toss_up_within_the_slack(
+    apart: float, tied: bool, stored: int
+) -> None:
+    """The solve decided in float64; as stored another one may be a little better."""
+    table = Held(apart)
+    edges = expand(table.game, np.array([[2]]))
+    q = evaluate(edges, table.look(edges.children)[0])
+    best = q.actions[[stored]]
+    look = look_ahead(q, edges.actors, 2 * ERROR + TOLERANCE, best)
+    assert look.best[0] == stored
+    assert bool(look.ties[0]) == tied
+    assert look.margins[0] == pytest.approx(apart if stored else 0.0)
+
+
+@pytest.mark.parametrize(("apart", "tied"), [(WITHIN, True), (BEYOND, False)])
+def test_a_search_table_says_toss_up_within_its_slack_and_not_beyond(
+    apart: float, tied: bool, tmp_path: Path
+) -> None:
+    board = board_of(
+        decides(0, [(1.0, 1)], [(1.0, 2)]), over(0.5, 0.0), over(0.5 + apart, 0.0),
+        tolerance=TOLERANCE,
+    )  # fmt: skip
+    found = cluster.solve_below(board, results=tmp_path, workers=1)
+    rough = {name: replace(entry, error=ERROR) for name, entry in found.ledger.files.items()}
+    found.ledger.files = rough
+    with Table(found.table, found.ledger) as table:
+        assert table.ask({"at": "0"}).toss_up == tied

@@ -1,0 +1,403 @@
+"""Board files: what they give, what the solver refuses, their canonical form and their hash."""
+
+import hashlib
+import json
+import pickle
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from luckbase.solver.board.model import (
+    board_from_canonical,
+    board_hash,
+    canonical,
+    differences,
+    read_board,
+)
+from luckbase.solver.errors import BoardError, OptionError
+from luckbase.solver.games.press_your_luck.board import (
+    outcome_distribution,
+    require_solvable,
+    round_half_up,
+)
+from tests.solver.board.board_files import (
+    ALL,
+    BOARDS,
+    FEBRUARY,
+    JUNE,
+    SMALL,
+    TINY,
+    assert_one_sentence,
+    board_text,
+    edited,
+    press_your_luck,
+    read,
+)
+
+# The list of the game's page (shared/games/press-your-luck.md), as it stands there.
+PAGE = """
+1: 1400 · 1750 · 2250 — 2: 500 · 1250 · prize — 3: 500 · 2000 · whammy —
+4: 3000+spin · 4000+spin · 5000+spin — 5: 750 · prize · whammy —
+6: 700+spin · pick a corner · go back 2 — 7: 750 · prize · whammy —
+8: 500+spin · 750+spin · 1000+spin — 9: 800 · whammy · move one — 10: prize · prize · prize —
+11: 1500 · whammy · advance 2 — 12: 500 · whammy · big bucks — 13: 1500 · 2500 · prize —
+14: 2000 · whammy · move one — 15: 1000+spin · 2000 · prize — 16: 750+spin · 1500+spin · whammy —
+17: 600 · 700+spin · prize — 18: 750+spin · 1000+spin · whammy
+"""
+
+# What the boards give
+
+
+def test_february_1985_is_the_list_of_the_games_page() -> None:
+    """Square by square, slide by slide."""
+    board = press_your_luck(FEBRUARY)
+    assert board.squares is not None
+    listed = [entry.split(":") for entry in " ".join(PAGE.split()).split(" — ")]
+    assert [int(number) for number, _ in listed] == list(range(1, 19))
+    for (_, slides), square in zip(listed, board.squares, strict=True):
+        page = [slide.strip().replace("+spin", " + spin") for slide in slides.split("·")]
+        assert [str(slide) for slide in square] == page
+
+
+@pytest.mark.parametrize(("unit", "distinct"), [("250", 16), ("500", 12), ("1000", 9)])
+def test_february_1985_has_the_chances_and_counts_of_the_games_page(
+    unit: str, distinct: int
+) -> None:
+    """Page: "exactly, whammy 1/6, money plus a spin 71/243", 16, 12, 9 distinct outcomes."""
+    outcomes = outcome_distribution(press_your_luck(FEBRUARY, score_unit=unit))
+    assert outcomes.whammy == Fraction(1, 6)
+    assert outcomes.spin_again == Fraction(71, 243)
+    assert outcomes.distinct == distinct
+
+
+def test_june_1984_has_the_chances_of_the_games_page() -> None:
+    """Page: whammy .1687, plus a spin .2973.
+
+    By hand, in slides of 54: whammies 9 and, by pick a corner (1 of 3) to square 1 (1 of 3), 1/9:
+    82/9/54 = 41/243. Plus a spin 13, pick a corner to 15 (2 of 3) 2/9, go back 2 and big bucks to
+    4 one each, move one from 9 to 8 1/2, from 14 to 15 1/3: 289/18/54 = 289/972.
+    """
+    outcomes = outcome_distribution(press_your_luck(JUNE))
+    assert outcomes.whammy == Fraction(41, 243)
+    assert outcomes.spin_again == Fraction(289, 972)
+    assert round(float(outcomes.whammy), 4) == 0.1687
+    assert round(float(outcomes.spin_again), 4) == 0.2973
+
+
+def test_big_money_of_february_1985_by_hand() -> None:
+    """5000 + spin is a third of square 4, lit 3 times in 54, and led to by 6 and 12 once each."""
+    outcomes = outcome_distribution(press_your_luck(FEBRUARY))
+    assert dict(outcomes.spin)[20] == Fraction(5, 3 * 54)
+
+
+def test_tiny_is_its_three_outcomes() -> None:
+    """As the file lists them, in units of 500."""
+    outcomes = outcome_distribution(press_your_luck(TINY))
+    assert outcomes.whammy == Fraction(1, 6)
+    assert outcomes.money == ((1, Fraction(1, 2)),)
+    assert outcomes.spin == ((1, Fraction(1, 3)),)
+    assert (outcomes.distinct, press_your_luck(TINY).cap_units) == (3, 6)
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+@pytest.mark.parametrize("three", ["all", "three"])
+def test_outcomes_are_ascending_and_sum_to_one(path: Path, three: str) -> None:
+    """Of every board that is here and solved."""
+    board = press_your_luck(path, outcomes=three)
+    if path.stem.endswith("-double"):
+        return
+    outcomes = outcome_distribution(board)
+    total = outcomes.whammy + outcomes.spin_again + sum(chance for _, chance in outcomes.money)
+    assert total == 1
+    for part in (outcomes.money, outcomes.spin):
+        units = [unit for unit, _ in part]
+        assert units == sorted(set(units))
+        assert all(chance > 0 for _, chance in part)
+
+
+def test_three_outcomes_are_exact_means_rounded_half_up() -> None:
+    """(500 + 1000) / 2 = 750 is 1.5 units of 500; (500 + 2000) / 2 = 1250 is 2.5."""
+    outcomes = outcome_distribution(read(SMALL, outcomes="three"))
+    assert outcomes.whammy == Fraction(1, 6)
+    assert outcomes.money == ((2, Fraction(1, 2)),)
+    assert outcomes.spin == ((3, Fraction(1, 3)),)
+
+
+def test_february_1985_in_three_outcomes_keeps_the_chances() -> None:
+    """1 - 1/6 - 71/243 = 263/486 for money."""
+    outcomes = outcome_distribution(press_your_luck(FEBRUARY, outcomes="three"))
+    assert outcomes.distinct == 3
+    assert outcomes.spin_again == Fraction(71, 243)
+    assert [chance for _, chance in outcomes.money] == [Fraction(263, 486)]
+
+
+@pytest.mark.parametrize(
+    ("dollars", "unit", "units"),
+    [(124, 250, 0), (125, 250, 1), (750, 500, 2), (1250, 500, 3), (500, 1000, 1), (2500, 1000, 3)],
+)
+def test_amounts_round_half_up(dollars: int, unit: int, units: int) -> None:
+    """Not half to even: 1250 is 3 units of 500, and 2500 is 3 of 1000."""
+    assert round_half_up(dollars, unit) == units
+    assert round_half_up(Fraction(dollars), unit) == units
+
+
+def test_an_amount_above_the_cap_counts_as_the_cap() -> None:
+    """Scores saturate there, so the outcomes are one."""
+    text = SMALL.replace("10000", "1000").replace('"1000" =', '"9000" =')
+    outcomes = outcome_distribution(read(text))
+    assert outcomes.money == ((1, Fraction(1, 4)), (2, Fraction(1, 4)))
+
+
+def test_slides_lead_on_over_several_squares_and_round_the_board() -> None:
+    """17: advance 2 -> 1 (past 18), 1: go back 1 -> 18. Whammies then are 17/54, by hand.
+
+    All other slides are whammies or 1000. Square 18 is visited with 1/18 * (1 + 1/3 + 1/9), and
+    has the only three 1000 slides, so money is 13/9/18 = 13/162.
+    """
+    rows: dict[int, list[Any]] = {n: ["whammy"] * 3 for n in range(1, 18)}
+    rows[18] = [1000, 1000, 1000]
+    rows[17][0], rows[1][2] = "advance 2", "go back 1"
+    outcomes = outcome_distribution(read(board_text(rows)))
+    assert outcomes.money == ((4, Fraction(13, 162)),)
+    assert outcomes.whammy == Fraction(149, 162)
+
+
+def test_a_corner_is_never_offered_to_itself() -> None:
+    """From square 6 one of the corners 1, 10, 15 (page), from 2 one of all four: by hand.
+
+    Money only on 6: visited with 1/18 * (1 + 1/3 * 1/4), two thirds of it money: 13/12/18 * 2/3.
+    """
+    rows: dict[int, list[Any]] = {n: ["whammy"] * 3 for n in range(1, 19)}
+    rows[6] = [1000, 1000, "pick a corner"]
+    places = "[places]\ncorners = [1, 6, 10, 15]"
+    outcomes = outcome_distribution(read(board_text(rows, places)))
+    assert outcomes.money == ((4, Fraction(2, 54)),)
+    rows[2][0], rows[6] = "pick a corner", [1000, 1000, "whammy"]
+    outcomes = outcome_distribution(read(board_text(rows, places)))
+    assert outcomes.money == ((4, Fraction(13, 12 * 18) * Fraction(2, 3)),)
+
+
+def test_across_leads_to_its_place() -> None:
+    """17 to 8, as on the show from mid-1985: 8 holds all the money, visited with 1/18 * 4/3."""
+    rows: dict[int, list[Any]] = {n: ["whammy"] * 3 for n in range(1, 19)}
+    rows[17][1], rows[8] = "across", [250, 250, 250]
+    outcomes = outcome_distribution(read(board_text(rows, "[places]\nacross = 8")))
+    assert outcomes.money == ((1, Fraction(4, 54)),)
+
+
+def test_spaces_and_capitals_in_a_slide_do_not_matter() -> None:
+    """One slide, one canonical form."""
+    loose = edited(FEBRUARY, '8 = ["500 + spin",', '8 = [" 500+SPIN",')
+    assert board_hash(read(loose)) == board_hash(read_board(FEBRUARY))
+
+
+# What the format holds and the solver refuses
+
+
+def test_every_slide_of_the_games_page_is_held() -> None:
+    """Written in any order, they come back as they were written."""
+    written = [
+        "prize",
+        "prize + spin",
+        "whammy",
+        "move one",
+        "pick a corner",
+        "big bucks",
+        "across",
+    ]
+    written += ["go back 1", "advance 17", "double", "double + spin", "2000 or lose a whammy", "0"]
+    for slide in written:
+        rows: dict[int, list[Any]] = {n: [1000] * 3 for n in range(1, 19)}
+        rows[7][1] = slide
+        places = "[places]\nbig_bucks = 4\ncorners = [1, 6, 10, 15]\nacross = 8"
+        board = read("prize_value = 2500\n" + board_text(rows, places))
+        assert board.squares is not None
+        assert str(board.squares[6][1]) == slide
+
+
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [
+        ("1984-06-double", ["'double + spin' (squares 5, slide 2)"]),
+        (
+            "1985-02-double",
+            [
+                "'double + spin' (squares 5, slide 2)",
+                "'2000 or lose a whammy' (squares 15, slide 2)",
+            ],
+        ),
+    ],
+)
+def test_a_slide_not_solved_yet_is_read_and_solving_it_refused(
+    name: str, refused: list[str]
+) -> None:
+    """In one sentence that names the slide, the square and the board."""
+    board = press_your_luck(BOARDS / f"{name}.toml")
+    for refuse in (require_solvable, outcome_distribution):
+        with pytest.raises(BoardError) as caught:
+            refuse(board)
+        assert_one_sentence(caught.value)
+        assert all(part in str(caught.value) for part in [name, *refused])
+
+
+def test_choices_best_is_read_and_solving_it_refused() -> None:
+    """Not ignored."""
+    board = press_your_luck(FEBRUARY, choices="best")
+    with pytest.raises(OptionError, match="1985-02: choices: the solver does not take 'best' yet"):
+        require_solvable(board)
+
+
+# Canonical form, hash and differences
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_the_canonical_form_reads_back_through_json(path: Path) -> None:
+    """As it does through a table's manifest; only the title is lost."""
+    board = read_board(path)
+    form = json.loads(json.dumps(canonical(board)))
+    again = board_from_canonical(board.name, form)
+    assert again == board.model_copy(update={"title": ""})
+    assert canonical(again) == canonical(board)
+    assert board_hash(again) == board_hash(board)
+
+
+def test_the_canonical_form_of_tiny_by_hand() -> None:
+    """Every default written out, no title, no name, sorted."""
+    form = {
+        "game": "press-your-luck",
+        "outcomes": {"500": "1/2", "500 + spin": "1/3", "whammy": "1/6"},
+        "rules": {
+            "choices": "random",
+            "max_whammies": 4,
+            "third_place_spins": True,
+            "tied_pass": "passer",
+        },
+        "solve": {"frontier": 3, "outcomes": "all", "score_cap": 3000, "score_unit": 500},
+    }
+    assert json.dumps(canonical(read_board(TINY))) == json.dumps(form)
+
+
+def test_a_manifest_edited_by_hand_is_one_sentence() -> None:
+    """It goes through the same checks."""
+    form = canonical(read_board(FEBRUARY))
+    form["squares"]["4"][1] = None
+    with pytest.raises(BoardError, match="board 1985-02: squares 4, slide 2: nothing is not a sli"):
+        board_from_canonical("1985-02", form)
+
+
+def test_the_hash_ignores_comments_title_name_and_order(tmp_path: Path) -> None:
+    """And defaults left out, and fractions not in lowest terms."""
+    path = tmp_path / "other name.toml"
+    path.write_text(
+        """
+[solve]
+frontier = 3
+score_cap = 3_000
+score_unit = 500
+[outcomes]
+500 = "2/4"    # a comment
+"500+spin" = "3/9"
+whammy = "1/6"
+""".replace("[solve]", 'title = "Other"\ngame = "press-your-luck"\n[solve]'),
+        encoding="utf-8",
+    )
+    assert board_hash(read_board(path)) == board_hash(read_board(TINY))
+
+
+def test_the_hash_changes_with_every_value() -> None:
+    """Each line of February 1985 edited in turn, and no two give one hash."""
+    edits = [(f"{n} = [", f"{n} = [999, 1000, 1001] #") for n in range(1, 19)]
+    edits += [
+        ("prize_value =", "prize_value = 2400 #"),
+        ("big_bucks =", "big_bucks = 8 #"),
+        ("corners =", "corners = [1, 10, 15] #"),
+        ("corners =", "across = 8\ncorners ="),
+        ("third_place_spins =", "third_place_spins = false #"),
+        ("tied_pass =", "tied_pass = 'next' #"),
+        ("choices =", "choices = 'best' #"),
+        ("max_whammies =", "max_whammies = 3 #"),
+        ("score_unit =", "score_unit = 500 #"),
+        ("score_cap =", "score_cap = 30000 #"),
+        ("frontier =", "frontier = 3 #"),
+        ("outcomes =", "outcomes = 'three' #"),
+    ]
+    hashes = {board_hash(read(edited(FEBRUARY, old, new))) for old, new in edits}
+    assert len(hashes | {board_hash(read_board(FEBRUARY))}) == len(edits) + 1
+
+
+def test_the_hash_of_tiny_stays_what_tables_on_disk_have() -> None:
+    """A change here makes every table stale: it must be meant. SHA-256 of the form above."""
+    form = (
+        '{"game":"press-your-luck","outcomes":{"500":"1/2","500 + spin":"1/3","whammy":"1/6"},'
+        '"rules":{"choices":"random","max_whammies":4,"third_place_spins":true,'
+        '"tied_pass":"passer"},"solve":{"frontier":3,"outcomes":"all","score_cap":3000,'
+        '"score_unit":500}}'
+    )
+    assert len(form) == 251
+    assert hashlib.sha256(form.encode()).hexdigest() == HASH_OF_TINY
+    assert board_hash(read_board(TINY)) == HASH_OF_TINY
+
+
+# printf '%s' '{"game":…}' | sha256sum, of the text above
+HASH_OF_TINY = "704a3c5bdd07946b5e0472c3c7f29d1523171fb012d7c5aa1d9e3decf48e635a"
+
+
+def test_differences_are_sentences_in_the_order_of_the_board() -> None:
+    """Every kind of change at once."""
+    text = edited(FEBRUARY, '4 = ["3000 + spin"', '4 = ["3500 + spin"')
+    text = text.replace("10 = [", "10 = [100, 'prize', 'prize'] #").replace(
+        "2 = [500,", "2 = [510,"
+    )
+    text = text.replace("big_bucks =", "across = 8\nbig_bucks =").replace(
+        "[1, 6, 10, 15]", "[1, 6]"
+    )
+    board = read(text, score_unit="500")
+    assert differences(canonical(read_board(FEBRUARY)), canonical(board)) == [
+        "across: was not there, now 8",
+        "corners: was [1, 6, 10, 15], now [1, 6]",
+        "score_unit: was 250, now 500",
+        "squares 2, slide 1: was 500, now 510",
+        "squares 4, slide 1: was '3000 + spin', now '3500 + spin'",
+        "squares 10, slide 1: was 'prize', now 100",
+        "squares 12, slide 1: was 500, now 510",
+    ]
+
+
+def test_equal_boards_have_no_differences() -> None:
+    """And a title is no difference."""
+    form = canonical(read_board(FEBRUARY))
+    assert differences(form, canonical(read_board(FEBRUARY))) == []
+
+
+def test_a_section_that_came_or_went_is_one_sentence() -> None:
+    """From squares to outcomes, and outcomes that came, went or changed."""
+    february, tiny = canonical(read_board(FEBRUARY)), canonical(read_board(TINY))
+    said = differences(february, tiny)
+    assert "squares: is no longer in the board" in said
+    assert "outcomes: is new in the board" in said
+    other = json.loads(json.dumps(tiny))
+    other["outcomes"] = {"500": "1/3", "1000": "1/3", "whammy": "1/3"}
+    assert differences(tiny, other) == [
+        "outcomes, '500': was '1/2', now '1/3'",
+        "outcomes, '1000': was not there, now '1/3'",
+        "outcomes, '500 + spin': was '1/3', now not there",
+        "outcomes, 'whammy': was '1/6', now '1/3'",
+    ]
+
+
+def test_a_board_is_a_value() -> None:
+    """Frozen, hashable, picklable, and named after its file."""
+    board = read_board(FEBRUARY)
+    assert (board.name, board.game) == ("1985-02", "press-your-luck")
+    assert pickle.loads(pickle.dumps(board)) == board
+    assert {board: 1}[read_board(FEBRUARY)] == 1
+    with pytest.raises(ValueError, match="frozen"):
+        board.name = "other"
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_every_board_of_the_repository_is_read_and_has_a_title(path: Path) -> None:
+    """None is left behind by a change of the format."""
+    assert read_board(path).title

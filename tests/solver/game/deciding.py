@@ -1,0 +1,94 @@
+"""What to do, worked out a second time from the rules over values that are known in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luckbase.solver.game.decisions import Decisions
+from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL, Floats, Game, Ints
+from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.graph.bellman import ActionValues, choose, evaluate, expand, final_payoffs
+from tests.solver.games.press_your_luck import InMemory
+
+Look = Callable[[Ints], Floats]
+"""The payoffs (n, players) of canonical states (n, fields)."""
+Said = tuple[Ints, NDArray[np.int8], Floats]
+"""Of n states: the best action (-1 where nobody acts), who acts, and the margin."""
+
+
+def what_the_rules_say(
+    game: Game, states: Ints, look: Look, tolerance: float | None = None
+) -> Said:
+    """By one step of the rules, every state on its own, and `solver.graph.bellman.choose`;
+    tolerance: the game's if not said."""
+    tolerance = game.tie_tolerance if tolerance is None else tolerance
+    edges = expand(game, states)
+    q: ActionValues = evaluate(edges, look(edges.children))
+    best, margin = np.full(len(states), -1), np.full(len(states), np.nan)
+    acts = (edges.actors >= 0) & (edges.kinds != TERMINAL) & (edges.kinds != SIMULTANEOUS)
+    for x in np.flatnonzero(acts):
+        actions = q.values[q.first[x] : q.first[x + 1]]
+        actor = int(edges.actors[x])
+        taken = choose(actions, actor, tolerance)
+        best[x] = q.actions[q.first[x] + taken]
+        if len(actions) > 1:
+            others = np.delete(actions[:, actor], taken)
+            margin[x] = max(actions[taken, actor] - others.max(), 0.0)
+    return best, np.where(acts, edges.actors + 1, 0).astype(np.int8), margin
+
+
+class Decided:
+    """The full table of a game in memory, and what to do in every row of it."""
+
+    def __init__(self, game: TieredGame[Any]) -> None:
+        self.game = game
+        self.payoffs: dict[Any, Floats] = {}
+        self.decisions: dict[Any, Decisions] = {}
+        for tier in game.tiers():
+            plain, out, short = (np.full(game.shape(tier), np.nan) for _ in range(3))
+            noted = Decisions.blank(game.rows(tier), margins=True)
+            best_only = Decisions.blank(game.rows(tier))
+            fetch, never = self.payoffs.__getitem__, lambda: False
+            game.solve_tier(tier, plain, fetch, never)
+            game.solve_tier(tier, out, fetch, never, 0, noted)
+            game.solve_tier(tier, short, fetch, never, decisions=best_only)
+            assert plain.tobytes() == out.tobytes() == short.tobytes()
+            assert (noted.best == best_only.best).all()
+            self.payoffs[tier], self.decisions[tier] = plain, noted
+
+    def look_up(self, states: Ints) -> Floats:
+        """The exact payoffs (n, players) of canonical states."""
+        if isinstance(self.game, PressYourLuck):
+            return InMemory(self.game, self.payoffs).look_up(states)
+        numbers, rows = self.game.locate(states)
+        found = np.empty((len(states), self.game.players))
+        if (numbers < 0).any():
+            found[numbers < 0] = final_payoffs(self.game, states[numbers < 0])
+        for tier, out in self.payoffs.items():
+            at = np.flatnonzero(numbers == self.game.tier_number(tier))
+            columns = self.game.payoff_rows(tier, out, 0, len(out)) if len(at) else []
+            for player, column in enumerate(columns):
+                found[at, player] = column[rows[at]]
+        return found
+
+    def check(self, tier: Any, rows: Ints) -> NDArray[np.bool_]:
+        """Hold rows of a tier to the rules; returns where there is a choice and its best two
+        actions are tied."""
+        game, decisions = self.game, self.decisions[tier]
+        assert decisions.margin is not None
+        best, actors, margin = what_the_rules_say(game, game.states_at(tier, rows), self.look_up)
+        assert_same(best, decisions.best[rows])
+        assert_same(actors, game.acting_rows(tier, 0, game.rows(tier))[rows])
+        np.testing.assert_allclose(decisions.margin[rows], margin, rtol=0, atol=1e-13)
+        tied: NDArray[np.bool_] = margin <= game.tie_tolerance
+        return tied
+
+
+def assert_same(one: NDArray[Any], other: NDArray[Any]) -> None:
+    """Equal whole numbers (n,)."""
+    assert one.tolist() == other.tolist()

@@ -1,0 +1,141 @@
+"""A game that is written out, state by state, for tests that know every number of it.
+
+    game = written(decides(0, [(1.0, 1)], [(0.5, 1), (0.5, 2)]), over(1, 0), over(0, 1))
+
+A state is `over`, or somebody `decides` between actions, or `chance` does; an action is a list of
+edges (weight, child) or (weight, child, rewards). The first state is the start.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+import numba as nb
+import numpy as np
+
+from luckbase.solver.board.model import Board, Section
+from luckbase.solver.game.rules import (
+    CHANCE,
+    DECISION,
+    SUCCESSORS_TYPE,
+    TERMINAL,
+    Agent,
+    Game,
+    Ints,
+    Numbers,
+)
+from luckbase.solver.games import register
+
+Edge = tuple[Any, ...]
+State = dict[str, Any]
+
+
+class Rules(Section):
+    text: str
+    players: int = 2
+    low: float = 0.0
+    high: float = 1.0
+    tolerance: float = 1e-12
+
+
+class WrittenBoard(Board):
+    game: Literal["written"]
+    rules: Rules
+
+
+def over(*pays: float) -> State:
+    """The game is over and pays this."""
+    return {"kind": TERMINAL, "who": -1, "actions": [[(1.0, 0, list(pays))]]}
+
+
+def decides(who: int, *actions: Sequence[Edge]) -> State:
+    """Player `who` (from 0) takes one of these actions: `a`, `b`, …"""
+    return {"kind": DECISION, "who": who, "actions": [list(action) for action in actions]}
+
+
+def chance(*edges: Edge) -> State:
+    """Nobody decides."""
+    return {"kind": CHANCE, "who": -1, "actions": [list(edges)]}
+
+
+def board_of(*states: State, name: str = "written", **rules: Any) -> WrittenBoard:
+    """The board of these states."""
+    return WrittenBoard(game="written", name=name, rules=Rules(text=json.dumps(states), **rules))
+
+
+def written(*states: State, **rules: Any) -> WrittenOut:
+    """The game of these states."""
+    return WrittenOut(board_of(*states, **rules))
+
+
+@nb.njit(SUCCESSORS_TYPE, cache=True)
+def _successors(ints, reals, state, children, weights, actions, rewards, about):  # type: ignore
+    """Board: states, players; of each state its kind, who acts, its first edge, how many; of each
+    edge the child and the action, and in `reals` the weight and the rewards."""
+    n, players, x = ints[0], ints[1], state[0]
+    about[0], about[1], first, count = ints[2 + 4 * x : 6 + 4 * x]
+    for k in range(count):
+        children[k, 0], actions[k] = ints[2 + 4 * n + 2 * (first + k) :][:2]
+        weights[k] = reals[(first + k) * (1 + players)]
+        for i in range(players):
+            rewards[k, i] = reals[(first + k) * (1 + players) + 1 + i]
+    return 0 if about[0] == 0 else count
+
+
+class WrittenOut(Game):
+    rules_version: ClassVar[int] = 1
+    fields: ClassVar[tuple[tuple[str, int], ...]] = (("at", 1),)
+    pays: ClassVar[bool] = True
+
+    def __init__(self, board: Board) -> None:
+        assert isinstance(board, WrittenBoard)
+        super().__init__(board)
+        rules = board.rules
+        self.players, self.tie_tolerance = rules.players, rules.tolerance  # type: ignore[misc]
+        self.payoff_range, self.bits = (rules.low, rules.high), np.array([30])
+        states, about, edges, reals = json.loads(rules.text), [], [], []
+        for state in states:
+            flat = [(a, *edge) for a, action in enumerate(state["actions"]) for edge in action]
+            about += [state["kind"], state["who"], len(edges) // 2, len(flat)]
+            for action, weight, child, *paid in flat:
+                edges += [child, action]
+                reals += [weight, *(paid[0] if paid else [0.0] * rules.players)]
+        self.max_edges = max(about[3::4])
+        self._numbers = Numbers(
+            np.array([len(states), rules.players, *about, *edges]), np.array(reals, np.float64)
+        )
+
+    @property
+    def successors(self) -> Callable[..., int]:
+        found: Callable[..., int] = _successors
+        return found
+
+    @property
+    def numbers(self) -> Numbers:
+        return self._numbers
+
+    def start(self) -> Ints:
+        return np.array([0])
+
+    def parse(self, words: Mapping[str, str]) -> Ints:
+        return np.array([int(words["at"])])
+
+    def canonical_states(self, values: Ints) -> Ints:
+        return np.asarray(values, np.int64).reshape(-1, 1)
+
+    def describe(self, state: Ints) -> dict[str, Any]:
+        return {"at": int(state[0])}
+
+    def action_name(self, action: int) -> str:
+        return chr(ord("a") + action)
+
+    def agents(self) -> Mapping[str, Agent]:
+        return {
+            "the-first": lambda game, player, state, actions: 0,
+            "the-last": lambda game, player, state, actions: len(actions) - 1,
+        }
+
+
+register("written", WrittenBoard, WrittenOut)

@@ -1,0 +1,81 @@
+"""Eight games at once against the same games one at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from luckbase.solver.games.goofspiel.batches import new_workspace
+from luckbase.solver.matrix_game import certified as matrix_game
+from luckbase.solver.matrix_game import eight_games
+from tests.solver.matrix_game.test_matrix_game import KINDS, SHAPES, of_kind
+
+TOLERANCE = 1e-12
+
+
+def in_lanes(games: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """A workspace that holds the eight games (8, rows, columns) at GAMES."""
+    f, z = new_workspace(1)
+    flat = np.ascontiguousarray(games.transpose(1, 2, 0)).ravel()
+    f[eight_games.GAMES : eight_games.GAMES + flat.size] = flat
+    return f, z
+
+
+def solved(bits: int) -> NDArray[np.bool_]:
+    return np.array([bits >> lane & 1 for lane in range(8)], bool)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_simplex_in_lanes_finds_the_value_or_says_that_it_did_not(
+    kind: str, shape: tuple[int, int]
+) -> None:
+    games = of_kind(kind, 160, *shape, seed=7)
+    values = matrix_game.solve(games).values
+    rows, columns = games.shape[1:]
+    done = 0
+    for first in range(0, len(games), 8):
+        f, z = in_lanes(games[first : first + 8])
+        fine = solved(eight_games.simplex_eight(f, z, 0, rows, columns, TOLERANCE))
+        found = f[eight_games.VALUE : eight_games.VALUE + 8]
+        assert np.abs(found - values[first : first + 8])[fine].max(initial=0) < 2 * TOLERANCE
+        done += int(fine.sum())
+    assert done > (0.5 if kind == "near-degenerate" else 0.97) * len(games)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (7, 7), (16, 16)])
+def test_a_support_is_taken_by_the_games_that_have_it_and_refused_by_the_others(
+    shape: tuple[int, int],
+) -> None:
+    rng = np.random.default_rng(3)
+    for seed in range(20):
+        game = of_kind("random", 1, *shape, seed=seed)
+        near = game + 1e-7 * rng.standard_normal((8, *shape))
+        other = of_kind("random", 8, *shape, seed=seed + 1000)
+        games = np.where(np.arange(8)[:, None, None] % 2 == 0, near, other)
+        f, z = in_lanes(near)
+        assert eight_games.simplex_eight(f, z, 0, *shape, TOLERANCE) & 1
+        at = z.size - eight_games.SUPPORT
+        eight_games.read_support(f, z, 0, *shape, 0, at)
+        support = z[at:].copy()
+        f, z = in_lanes(games)
+        z[at:] = support
+        fine = solved(eight_games.try_support(f, z, 0, *shape, at, 255, TOLERANCE))
+        assert fine[::2].all()
+        values = matrix_game.solve(games).values
+        found = f[eight_games.VALUE : eight_games.VALUE + 8]
+        assert np.abs(found - values)[fine].max() < 2 * TOLERANCE
+        masked = eight_games.try_support(f, z, 0, *shape, at, 0b101, TOLERANCE)
+        assert masked == 0b101
+
+
+def test_a_game_without_numbers_is_never_believed() -> None:
+    games = np.full((8, 3, 3), np.nan)
+    f, z = in_lanes(games)
+    assert eight_games.simplex_eight(f, z, 0, 3, 3, TOLERANCE) == 0
+    at = z.size - eight_games.SUPPORT
+    for size in (1, 2, 3):
+        z[at] = size
+        z[at + 1 : at + 4] = z[at + 17 : at + 20] = [0, 1, 2]
+        assert eight_games.try_support(f, z, 0, 3, 3, at, 255, TOLERANCE) == 0

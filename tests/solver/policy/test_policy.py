@@ -1,0 +1,238 @@
+"""Agents: exact payoffs, best responses, regrets, reach; and the same by Monte Carlo."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from luckbase import solver
+from luckbase.solver.errors import OptionError, SearchLimitError
+from luckbase.solver.game.rules import Ints
+from luckbase.solver.games.jackpot.agents import AGENTS
+from luckbase.solver.games.jackpot.exact import Exact
+from luckbase.solver.games.jackpot.game import Jackpot
+from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.graph.bellman import expand
+from luckbase.solver.graph.graph import Graph
+from luckbase.solver.policy.chain import explore_profile
+from luckbase.solver.policy.evaluate import costly_moves, deciders_of, evaluate_profile
+from luckbase.solver.policy.simulate import simulate
+
+BOARDS = Path(__file__).parents[3] / "boards"
+PERCENT = {  # jackpot-mike-french.txt, "CALCULATED" and "MONTE CARLO (100000)"
+    "min": (1.3306, 1.355), "max": (4.7706, 4.704), "first": (1.3105, 1.317),
+    "last": (5.2248, 5.232), "hilo": (7.9855, 7.965), "hilo2": (7.9855, 8.031),
+}  # fmt: skip
+
+
+@cache
+def jackpot(name: str = "seed") -> Jackpot:
+    game = solver.load_game(solver.load_board(BOARDS / "jackpot" / f"{name}.toml"))
+    assert isinstance(game, Jackpot)
+    return game
+
+
+@cache
+def tiny() -> PressYourLuck:
+    game = solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
+    assert isinstance(game, PressYourLuck)
+    return game
+
+
+def start(**words: str) -> Ints:
+    return tiny().parse({"scores": "0,1000,500", "earned": "0,2,0"} | words)
+
+
+@pytest.mark.parametrize("name", PERCENT)
+def test_the_seeds_agents_to_four_decimals(name: str) -> None:
+    value = evaluate_profile(jackpot(), jackpot().start(), [name]).value[0]
+    assert round(100 * value, 4) == PERCENT[name][0]
+    assert value == pytest.approx(float(Exact(jackpot()).play(AGENTS[name]).value), abs=1e-15)  # type: ignore
+
+
+@pytest.mark.parametrize("name", PERCENT)
+def test_the_seeds_monte_carlo_is_within_three_standard_errors(name: str) -> None:
+    found = evaluate_profile(jackpot(), jackpot().start(), [name])
+    played = simulate(found.chain, 100_000, seed=1)
+    assert abs(played.mean[0] - found.value[0]) < 3 * played.error[0]
+    assert abs(100 * played.mean[0] - PERCENT[name][1]) < 3 * 100 * np.sqrt(2) * played.error[0]
+
+
+@pytest.mark.parametrize("name", ["optimal", "best-response"])
+def test_the_best_play_is_the_seeds_optimum(name: str) -> None:
+    value = evaluate_profile(jackpot(), jackpot().start(), [name]).value[0]
+    assert value == pytest.approx(float(Fraction(14103327415, 176319369216)), abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("board", "value"),
+    [("shut-the-box", 0.071431622306), ("shut-the-box-sum", -11.157508444203)],
+)
+def test_shut_the_box(board: str, value: float) -> None:
+    """The games page."""
+    game = jackpot(board)
+    graph = Graph(game)
+    at = graph.solve(game.start()[None])
+    assert graph.values[at[0], 0] == pytest.approx(value, abs=1e-12)
+
+
+def test_hilo_errs_in_67_positions_and_its_regrets_are_what_it_loses() -> None:
+    game = jackpot()
+    found = evaluate_profile(game, game.start(), ["hilo"])
+    best = Graph(game)
+    at = best.solve(game.start()[None])
+    moves = costly_moves(found, best)
+    assert len(set(moves.states[:, 0].tolist())) == 67
+    lost = best.values[at[0], 0] - found.value[0]
+    assert (moves.reach * moves.regret).sum() == pytest.approx(lost, abs=1e-15)
+    assert (np.diff(moves.reach * moves.regret) <= 1e-18).all()
+
+
+def test_reach_of_a_layer_and_of_those_that_lost_before_it_is_1() -> None:
+    game = jackpot()
+    chain = evaluate_profile(game, game.start(), ["hilo"]).chain
+    reach = chain.reach()
+    assert reach[chain.over].sum() == pytest.approx(1, abs=1e-14)
+    assert reach @ chain.payoffs[:, 0] == pytest.approx(0.0798552796, abs=1e-10)
+
+
+# --- three players --------------------------------------------------------------------------
+
+
+def test_all_optimal_is_the_solved_game() -> None:
+    graph = Graph(tiny())
+    at = graph.solve(start()[None])
+    found = evaluate_profile(tiny(), start(), ["optimal"] * 3)
+    assert found.value == pytest.approx(graph.values[at[0]], abs=1e-13)
+
+
+@pytest.mark.parametrize("name", ["always-pass-ahead", "never-pass", "play-until-ahead", "random"])
+def test_no_agent_beats_the_best_response_to_the_others(name: str) -> None:
+    for player in range(3):
+        agents = ["never-pass"] * 3
+        agents[player] = name
+        mine = evaluate_profile(tiny(), start(), agents).value[player]
+        agents[player] = "best-response"
+        best = evaluate_profile(tiny(), start(), agents)
+        assert best.value[player] >= mine - 1e-13
+        assert best.value.sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_the_best_response_to_optimal_players_gains_nothing_in_two_player_states() -> None:
+    state = tiny().parse({"scores": "0,1000,500", "earned": "0,2,1", "whammies": "4,0,0"})
+    optimal = evaluate_profile(tiny(), state, ["optimal"] * 3).value
+    for player in (1, 2):
+        agents = ["optimal"] * 3
+        agents[player] = "best-response"
+        assert evaluate_profile(tiny(), state, agents).value == pytest.approx(optimal, abs=1e-12)
+
+
+def test_a_profiles_payoff_is_its_bellman_equation_at_every_state() -> None:
+    """Recomputed without the walk: V = P V + r over the chain."""
+    found = evaluate_profile(tiny(), start(), ["random", "never-pass", "always-pass-ahead"])
+    chain = found.chain
+    values = found.graph.values[found.graph.look_up(chain.keys)]
+    summed = np.zeros_like(values)
+    np.add.at(summed, chain.owners, chain.chances[:, None] * values[chain.children])
+    summed[chain.over] = chain.payoffs[chain.over]
+    assert np.abs(summed - values).max() < 1e-12
+
+
+def test_play_by_hand_gives_the_same_mean() -> None:
+    """A slow, obvious simulation by the rules alone, against the exact value."""
+    game, rng = tiny(), np.random.default_rng(3)
+    agent = game.agents()["always-pass-ahead"]
+    exact = evaluate_profile(game, start(), ["always-pass-ahead"] * 3).value
+    total, games = np.zeros(3), 1500
+    for _ in range(games):
+        state = start()
+        while True:
+            edges = expand(game, state[None])
+            if edges.terminal[0]:
+                total += edges.rewards[0]
+                break
+            actions = list(dict.fromkeys(edges.actions.tolist()))
+            pick = 0
+            if len(actions) > 1:
+                answer = agent(game, int(edges.actors[0]), state, actions)
+                assert isinstance(answer, int)
+                pick = answer
+            mine = np.flatnonzero(edges.actions == actions[pick])
+            state = edges.children[rng.choice(mine, p=edges.weights[mine])]
+    assert np.abs(total / games - exact).max() < 4 * 0.5 / np.sqrt(games)
+
+
+# --- simulation -----------------------------------------------------------------------------
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 2**32), threads=st.integers(1, 4))
+def test_a_seed_gives_the_same_plays_with_any_number_of_threads(seed: int, threads: int) -> None:
+    chain = evaluate_profile(jackpot("tiny"), jackpot("tiny").start(), ["max"]).chain
+    one = simulate(chain, 200_001, seed, threads=1)
+    other = simulate(chain, 200_001, seed, threads)
+    assert one.mean.tobytes() == other.mean.tobytes() and one.error[0] == other.error[0]
+
+
+@pytest.mark.parametrize("most_edges", [50_000_000, 200])
+def test_expanding_on_the_way_gives_the_same_plays(
+    most_edges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where what was expanded is forgotten again and again."""
+    from luckbase.solver.policy import simulate as module
+
+    monkeypatch.setattr(module, "MOST_EDGES", most_edges)
+    monkeypatch.setattr(module, "BATCH", 700)
+    game = jackpot("tiny")
+    chain = evaluate_profile(game, game.start(), ["random"]).chain
+    eager = simulate(chain, 3000, seed=4)
+    deciders = [d for d in deciders_of(game, ["random"], game.start()[None]) if d is not None]
+    lazy = module.simulate_on_the_way(game, game.start(), deciders, 3000, seed=4)
+    assert lazy.mean == pytest.approx(eager.mean, abs=1e-12)
+    assert lazy.error == pytest.approx(eager.error, abs=1e-12)
+
+
+def test_standard_errors_are_calibrated() -> None:
+    """Of 60 seeds about two thirds lie within one standard error, nearly all within two."""
+    game = jackpot("tiny")
+    found = evaluate_profile(game, game.start(), ["optimal"])
+    played = [simulate(found.chain, 20_000, seed) for seed in range(60)]
+    off = np.array([abs(p.mean[0] - found.value[0]) / p.error[0] for p in played])
+    assert 0.5 < (off < 1).mean() < 0.85 and (off < 2).mean() > 0.88 and off.max() < 4.5
+
+
+# --- agents ---------------------------------------------------------------------------------
+
+
+def test_a_new_agent_is_one_short_function_and_may_be_mixed() -> None:
+    game = jackpot()
+    first = evaluate_profile(game, game.start(), [lambda game, player, state, actions: 0]).value
+    assert first[0] == pytest.approx(0.0131053359, abs=1e-10)
+    mixed = evaluate_profile(
+        game, game.start(), [lambda game, player, state, actions: [1 / len(actions)] * len(actions)]
+    )
+    random = evaluate_profile(game, game.start(), ["random"])
+    assert mixed.value == random.value
+
+
+@pytest.mark.parametrize("answer", [7, -1, [0.5, 0.6], [1.0], [1.5, -0.5]])
+def test_an_answer_that_is_no_choice_is_a_sentence(answer: object) -> None:
+    game = jackpot("tiny")
+    with pytest.raises(OptionError, match=r"an agent answered .* where right is an index below"):
+        evaluate_profile(game, game.start(), [lambda *_: answer])  # type: ignore[list-item, return-value]
+
+
+def test_an_unknown_agent_is_a_sentence() -> None:
+    with pytest.raises(OptionError, match="no agent 'hillo'; did you mean 'hilo'"):
+        evaluate_profile(jackpot(), jackpot().start(), ["hillo"])
+
+
+def test_too_many_states_are_a_sentence() -> None:
+    with pytest.raises(SearchLimitError, match="more than 500 states"):
+        explore_profile(jackpot(), jackpot().start(), [None], 500)
