@@ -19,7 +19,8 @@ from luckbase.cluster.table.part import Part, Rows, labelled
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.write import STATUS, payoff_columns
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL, Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
 from luckbase.solver.graph import keys as hashing
 from luckbase.solver.graph.bellman import ActionValues, Edges, evaluate, expand, payoffs_of
 from luckbase.solver.graph.depth_first import choose_by_bounds

@@ -20,15 +20,9 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from luckbase.solver.game.rules import (
-    JOINT,
-    SIMULTANEOUS,
-    SUCCESSORS_TYPE,
-    TERMINAL,
-    Floats,
-    Game,
-    Ints,
-)
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, SUCCESSORS_TYPE, TERMINAL
 
 _i1, _i2 = types.int64[::1], types.int64[:, ::1]
 _f1, _f2 = types.float64[::1], types.float64[:, ::1]

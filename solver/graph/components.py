@@ -25,7 +25,8 @@ from numba import types
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.rules import SIMULTANEOUS, Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.graph import interval_iteration as fixed_point
 from luckbase.solver.graph.bellman import Edges, choose, expand
 from luckbase.solver.graph.depth_first import MIXED, UNDECIDED, choose_by_bounds, margin_of

@@ -16,7 +16,9 @@ from numba import types
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import SearchLimitError, StateError
-from luckbase.solver.game.rules import SUCCESSORS_TYPE, TERMINAL, Game, Ints
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.rules import SUCCESSORS_TYPE, TERMINAL
 from luckbase.solver.graph import keys as hashing
 from luckbase.solver.graph.keys import Keys, find_from, fits, home, pack, unpack, unpack_all
 

@@ -42,7 +42,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import SearchLimitError, StateError
-from luckbase.solver.game.rules import Floats, Game, Ints, Stopped
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.graph import keys as hashing
 from luckbase.solver.graph.depth_first import (
     COMPONENT,

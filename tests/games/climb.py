@@ -14,15 +14,9 @@ from pydantic import Field, StrictInt
 
 from luckbase.solver.board.model import Board, Section
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.rules import (
-    DECISION,
-    SUCCESSORS_TYPE,
-    TERMINAL,
-    Agent,
-    Game,
-    Ints,
-    Numbers,
-)
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.game.rules import DECISION, SUCCESSORS_TYPE, TERMINAL, Numbers
 from luckbase.solver.games import register
 
 REST, ROLL = 0, 1

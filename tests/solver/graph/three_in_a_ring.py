@@ -9,7 +9,9 @@ import numba as nb
 import numpy as np
 
 from luckbase.solver.board.model import Board
-from luckbase.solver.game.rules import DECISION, SUCCESSORS_TYPE, TERMINAL, Game, Ints, Numbers
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.rules import DECISION, SUCCESSORS_TYPE, TERMINAL, Numbers
 
 
 @nb.njit(SUCCESSORS_TYPE)

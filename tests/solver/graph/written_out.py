@@ -16,16 +16,9 @@ import numba as nb
 import numpy as np
 
 from luckbase.solver.board.model import Board, Section
-from luckbase.solver.game.rules import (
-    CHANCE,
-    DECISION,
-    SUCCESSORS_TYPE,
-    TERMINAL,
-    Agent,
-    Game,
-    Ints,
-    Numbers,
-)
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.game.rules import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL, Numbers
 from luckbase.solver.games import register
 
 Edge = tuple[Any, ...]
