@@ -10,6 +10,7 @@ action and answers with an index into `actions`, or with a chance for each of th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -203,4 +204,8 @@ def load_game(board: Board) -> Game:
     Raises BoardError or OptionError for a board that the file format holds and the solver does
     not take.
     """
-    return Game(board, registry.find(board.game).rules(board))
+    entry = registry.find(board.game)
+    rules = entry.rules(board)
+    if entry.stamp:
+        rules = replace(rules, version=(rules.version << 32) + entry.stamp)
+    return Game(board, rules)
