@@ -14,7 +14,7 @@ import numpy as np
 from luckbase.jobs.terminal import render
 from luckbase.jobs.worth import Worth
 from luckbase.solver.game.rules import Floats, Game, Ints
-from luckbase.solver.graph.bellman import Edges, joint
+from luckbase.solver.graph.bellman import Expanded, joint
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Meeting:
         ]
 
 
-def meeting(game: Game, state: Ints, edges: Edges, worth: Worth) -> Meeting:
+def meeting(game: Game, state: Ints, edges: Expanded, worth: Worth) -> Meeting:
     """The matrix game of a state (fields,) in which both choose at once, and of its edges."""
     from luckbase.solver.matrix_game import certified as matrix_game
 

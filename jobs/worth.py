@@ -24,7 +24,7 @@ from luckbase.solver.game.rules import Floats, Game, Ints
 from luckbase.solver.game.tiered import TieredGame
 from luckbase.solver.graph.bellman import (
     ActionValues,
-    Edges,
+    Expanded,
     evaluate,
     expand,
     final_payoffs,
@@ -52,7 +52,7 @@ class Worth:
     game: Game
     source: str
 
-    def of(self, edges: Edges) -> ActionValues:
+    def of(self, edges: Expanded) -> ActionValues:
         """The payoffs of every action of expanded states."""
         return evaluate(edges, self.look(self.game.simplify(edges.children)))
 

@@ -24,10 +24,11 @@ from luckbase.cluster.table.answer import (
     look_ahead,
     words_of,
 )
-from luckbase.solver.game.rules import SIMULTANEOUS, Floats, Game, Ints
+from luckbase.solver.game.rules import Floats, Game, Ints
+from luckbase.solver.game.transition import SIMULTANEOUS
 from luckbase.solver.graph.bellman import (
     ActionValues,
-    Edges,
+    Expanded,
     choose,
     evaluate,
     expand,
@@ -93,7 +94,7 @@ def answer_by_search(
 
 
 def answer_step(
-    table: Answering, state: Ints, edges: Edges, payoffs: Floats,
+    table: Answering, state: Ints, edges: Expanded, payoffs: Floats,
     words: Mapping[str, str] | None = None, source: str = "table",
 ) -> Answer:  # fmt: skip
     """The answer to an expanded state (fields,) that is not stored, from the payoffs (m, players)

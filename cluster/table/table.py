@@ -34,9 +34,10 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.solver import load_game
 from luckbase.solver.errors import MissingTableError, StateError
-from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL, Floats, Game, Ints
+from luckbase.solver.game.rules import Floats, Game, Ints
 from luckbase.solver.game.tiered import TieredGame
-from luckbase.solver.graph.bellman import Edges, evaluate, expand, joint
+from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
+from luckbase.solver.graph.bellman import Expanded, evaluate, expand, joint
 
 if TYPE_CHECKING:
     from luckbase.solver.policy.evaluate import Policy
@@ -251,7 +252,7 @@ class Table:
                 names[x] = name
         return names
 
-    def _reaches(self, edges: Edges) -> bool:
+    def _reaches(self, edges: Expanded) -> bool:
         """Whether all children are held, or theirs, of a state in which both choose at once."""
         if not len(edges.children):
             return False
@@ -319,7 +320,7 @@ def policy_of(table: Table) -> Policy:
     return Policy(decide)
 
 
-def _strategies(table: Table, player: int, edges: Edges) -> list[Floats]:
+def _strategies(table: Table, player: int, edges: Expanded) -> list[Floats]:
     """A player's optimal strategies at expanded states in which both choose at once."""
     from luckbase.solver.matrix_game import certified as matrix_game
 

@@ -6,29 +6,8 @@ tables) goes through the members of `Game`; no other room knows a game by name.
 
 A **state** is a row of int64 numbers, one a field column (`Game.columns`), always canonical.
 
-**Successors.** One compiled function a game, all of one signature, so that every engine is compiled
-once and serves every game (a first-class function of type `SUCCESSORS_TYPE`)::
-
-    n = successors(ints, reals, state, children, weights, actions, rewards, about)
-
-    ints, reals   the board as numbers (`Game.numbers`)
-    state         int64 (fields,)
-    children      int64 (max_edges, fields), written: the canonical state that each edge leads to
-    weights       float64 (max_edges,), written: the chance of the edge given its action
-    actions       int64 (max_edges,), written: the action that the edge belongs to; edges of one
-                  action stand together, and the actions stand in the order in which ties fall
-    rewards       float64 (max_edges, players): what the edge pays, written where the game `pays` at
-                  all, else 0 on entry; at a terminal state row 0 is written: its payoff
-    about         int64 (2,), written: kind (`TERMINAL`, `CHANCE`, `DECISION`, `SIMULTANEOUS`) and
-                  who acts (player from 0; -1 where nobody does)
-    n             how many edges; 0 at a terminal state
-
-An action is a lottery over children: the weights of each action sum to 1. Actions that have to wait
-for chance need no state in between.
-
-At a `SIMULTANEOUS` state two players choose at once: player 0 a row, player 1 a column, and the
-edge's action is ``row * JOINT + column``; rows ascend, in each row the columns, and every pair is
-there. Such a game is zero-sum: the two payoffs of any state have the same sum everywhere.
+**Transition.** One compiled function a game gives the edges of a state, with their weights and
+rewards: the rules, written once (`solver.game.transition`).
 
 **Agents.** An agent is asked ``choose(game, player, state, actions)`` at a state with more than one
 action and answers with an index into `actions`, or with a chance for each of them.
@@ -38,50 +17,26 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
 from luckbase.solver.board.model import Board
 from luckbase.solver.charts.model import Heatmap, Kind, Listing, Look, Wanted
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.coded import Coded, coded_sets
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-TERMINAL, CHANCE, DECISION, SIMULTANEOUS = 0, 1, 2, 3
-JOINT = 1 << 20
-"""At a simultaneous state the action is row * JOINT + column."""
-
-SUCCESSORS_TYPE = types.int64(
-    types.int64[::1],
-    types.float64[::1],
-    types.int64[::1],
-    types.int64[:, ::1],
-    types.float64[::1],
-    types.int64[::1],
-    types.float64[:, ::1],
-    types.int64[::1],
-)
+from luckbase.solver.game.transition import Numbers, Transition
 
 
 class Stopped(Exception):
     """A solve was asked to stop; what it had done of its shard is thrown away."""
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """The board as the compiled successor function reads it."""
-
-    ints: Ints
-    reals: Floats
-
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 Agent = Callable[["Game", int, Ints, list[int]], int | Sequence[float]]
 """choose(game, player from 0, state (fields,), actions) -> index into actions, or their chances."""
@@ -123,13 +78,13 @@ class Game(ABC):
 
     @property
     @abstractmethod
-    def successors(self) -> Callable[..., int]:
-        """The compiled successor function (module docstring)."""
+    def transition(self) -> Transition:
+        """The compiled transition (`solver.game.transition`)."""
 
     @property
     @abstractmethod
     def numbers(self) -> Numbers:
-        """The board as numbers, for `successors`."""
+        """The board as numbers, for `transition`."""
 
     @abstractmethod
     def parse(self, words: Mapping[str, str]) -> Ints:

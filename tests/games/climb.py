@@ -5,24 +5,16 @@ else takes him up so many steps, to the summit at most; then the other is up. Af
 or when somebody stands on the summit, the higher one wins; level is half a win each.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-import numba as nb
 import numpy as np
 from pydantic import Field, StrictInt
 
 from luckbase.solver.board.model import Board, Section
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.rules import (
-    DECISION,
-    SUCCESSORS_TYPE,
-    TERMINAL,
-    Agent,
-    Game,
-    Ints,
-    Numbers,
-)
+from luckbase.solver.game.rules import Agent, Game, Ints
+from luckbase.solver.game.transition import Numbers, Transition, decision, lead, over, transition
 from luckbase.solver.games import register
 
 REST, ROLL = 0, 1
@@ -39,22 +31,21 @@ class ClimbBoard(Board):
     rules: Rules = Rules()
 
 
-@nb.njit(SUCCESSORS_TYPE, cache=True)
-def successors(ints, reals, state, children, weights, actions, rewards, about):  # type: ignore
+@transition
+def climb(board, state, edges):  # type: ignore
     """State: the two steps, then the turns left. Board: summit, sides."""
-    summit, sides, turns = ints[0], ints[1], state[2]
+    summit, sides = board.ints
+    one, two, turns = state
     up = turns % 2  # an even number of turns is left when the first player is up
-    if turns == 0 or max(state[0], state[1]) == summit:
-        about[0], about[1] = TERMINAL, -1
-        rewards[0, 0] = 0.5 * (1 + (state[0] > state[1]) - (state[0] < state[1]))
-        rewards[0, 1] = 1.0 - rewards[0, 0]
-        return 0
-    for k in range(sides + 1):  # 0 is resting
-        children[k], children[k, 2] = state, turns - 1
-        children[k, up] = min(state[up] + k, summit) * (k != 1)
-        weights[k], actions[k] = (1.0 / sides, ROLL) if k else (1.0, REST)
-    about[0], about[1] = DECISION, up
-    return sides + 1
+    if turns == 0 or max(one, two) == summit:
+        first = 0.5 * (1 + (one > two) - (one < two))
+        return over(edges, first, 1 - first)
+    lead(edges, state, REST, 1.0)[2] = turns - 1
+    for k in range(1, sides + 1):
+        child = lead(edges, state, ROLL, 1 / sides)
+        child[2] = turns - 1
+        child[up] = min(state[up] + k, summit) if k > 1 else 0
+    return decision(edges, up)
 
 
 class Climb(Game):
@@ -71,8 +62,8 @@ class Climb(Game):
         self.bits = np.array([7, 7, 6])
 
     @property
-    def successors(self) -> Callable[..., int]:
-        return successors
+    def transition(self) -> Transition:
+        return climb
 
     @property
     def numbers(self) -> Numbers:

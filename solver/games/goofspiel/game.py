@@ -24,8 +24,9 @@ from luckbase.solver.charts.model import Heatmap, Kind, Listing, Look, Wanted
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.coded import Coded, coded_sets, set_text
 from luckbase.solver.game.decisions import Decisions
-from luckbase.solver.game.rules import JOINT, Floats, Ints, Numbers, Stopped
+from luckbase.solver.game.rules import Floats, Ints, Stopped
 from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.game.transition import JOINT, Numbers, Transition
 from luckbase.solver.games.goofspiel import patterns, rules, tiers
 from luckbase.solver.games.goofspiel.batches import COUNTS, GAP, tally_of
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
@@ -85,8 +86,8 @@ class Goofspiel(TieredGame[int]):
     # --- rules -------------------------------------------------------------------------------
 
     @property
-    def successors(self) -> Callable[..., int]:
-        return rules.successors
+    def transition(self) -> Transition:
+        return rules.transition
 
     @cached_property
     def numbers(self) -> Numbers:

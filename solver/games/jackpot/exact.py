@@ -12,7 +12,7 @@ For states x with actions a, each a lottery over edges with chance w and child y
 Every edge leads to fewer open tiles, or from before a roll to after it with the same ones. So with
 the sets of tiles in the order of their bits, and the states after a roll before the one it comes
 from, children stand before their parents: one pass up gives V, one pass down R. The edges are the
-rules' own (`rules.successors`); a chance is made exact by the denominator that all rolls share,
+rules' own (`rules.transition`); a chance is made exact by the denominator that all rolls share,
 sides ** dice.
 
     >>> exact = Exact(game)
@@ -30,7 +30,8 @@ from functools import cached_property
 import numpy as np
 
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.rules import DECISION, TERMINAL, Ints
+from luckbase.solver.game.rules import Ints
+from luckbase.solver.game.transition import DECISION, TERMINAL, room_for
 from luckbase.solver.games.jackpot.agents import Choice
 from luckbase.solver.games.jackpot.game import Jackpot
 
@@ -64,21 +65,17 @@ class _Found:
     payoff: float
 
 
-def _successors(game: Jackpot) -> Callable[[State], _Found]:
-    """The game's compiled successor function for one state at a time, as Python numbers."""
-    most, ints, reals = game.max_edges, game.numbers.ints, game.numbers.reals
-    children, actions = np.empty((most, game.field_count), np.int64), np.empty(most, np.int64)
-    weights, rewards, about = np.empty(most), np.empty((most, 1)), np.empty(2, np.int64)
+def _asking(game: Jackpot) -> Callable[[State], _Found]:
+    """The game's transition for one state at a time, as Python numbers."""
+    edges = room_for(game.max_edges, game.field_count, 1)
 
-    def successors(state: State) -> _Found:
-        n = game.successors(
-            ints, reals, np.array(state), children, weights, actions, rewards, about
-        )
-        below = map(tuple, children[:n].tolist())
-        edges = list(zip(actions[:n].tolist(), weights[:n].tolist(), below, strict=True))
-        return _Found(int(about[0]), edges, float(rewards[0, 0]))
+    def ask(state: State) -> _Found:
+        n = game.transition(game.numbers, np.array(state), edges)
+        below = map(tuple, edges.children[:n].tolist())
+        found = zip(edges.actions[:n].tolist(), edges.weights[:n].tolist(), below, strict=True)
+        return _Found(int(edges.about[0]), list(found), float(edges.rewards[0, 0]))
 
-    return successors
+    return ask
 
 
 class Exact:
@@ -104,12 +101,12 @@ class Exact:
         self.lotteries: list[dict[int, Lottery]] = []
         self.payoffs: dict[int, Fraction] = {}
         self.deciding: list[int] = []
-        successors = _successors(game)
+        ask = _asking(game)
         for open_tiles in range(1 << board.tiles):
             before = _tuple(game.state(open_tiles))
-            rolling = successors(before)
+            rolling = ask(before)
             for after in sorted({child for _, _, child in rolling.edges}):
-                self._add(after, successors(after))
+                self._add(after, ask(after))
             self._add(before, rolling)
 
     def _add(self, state: State, found: _Found) -> None:

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from luckbase.solver.board.model import Board, nearest
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.rules import Agent, Game, Ints, Numbers
+from luckbase.solver.game.rules import Agent, Game, Ints
+from luckbase.solver.game.transition import Numbers, Transition
 from luckbase.solver.games.jackpot import rules
 from luckbase.solver.games.jackpot.board import JackpotBoard
 from luckbase.solver.graph.bellman import expand
@@ -58,8 +59,8 @@ class Jackpot(Game):
         self.bits = np.array([self.tiles] + [self.sides.bit_length()] * self.dice)
 
     @property
-    def successors(self) -> Callable[..., int]:
-        return rules.successors
+    def transition(self) -> Transition:
+        return rules.transition
 
     @cached_property
     def numbers(self) -> Numbers:
@@ -92,7 +93,7 @@ class Jackpot(Game):
         """What an agent is asked to choose from: the actions of a state in the order of the page.
 
         After a roll of Jackpot that is first die, second die, their sum, as far as those tiles are
-        open, doubles twice; the successors hold the same tiles in the same order, each once. Empty
+        open, doubles twice; the edges hold the same tiles in the same order, each once. Empty
         where the game is over.
         """
         if not state[rules.FACES :].any():

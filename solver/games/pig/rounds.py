@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from luckbase.solver.board.model import Board, nearest
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.decisions import Decisions, kernel_arrays
-from luckbase.solver.game.rules import Agent, Floats, Ints, Numbers, Stopped
+from luckbase.solver.game.rules import Agent, Floats, Ints, Stopped
 from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.game.transition import Numbers, Transition
 from luckbase.solver.games.pig import rounds_kernel as kernel
 from luckbase.solver.games.pig.board import PigRoundsBoard
 from luckbase.solver.games.skunk.agents import TurnAgents
@@ -69,8 +70,8 @@ class PigRounds(TieredGame[Tier]):
             self.payoff_range, self.payoff_name = (-1.0, 1.0), "win minus loss"
 
     @property
-    def successors(self) -> Callable[..., int]:
-        return kernel.successors
+    def transition(self) -> Transition:
+        return kernel.transition
 
     @cached_property
     def numbers(self) -> Numbers:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from luckbase.solver.board.model import Board, nearest
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.decisions import Decisions, kernel_arrays
-from luckbase.solver.game.rules import Agent, Floats, Ints, Numbers, Stopped
+from luckbase.solver.game.rules import Agent, Floats, Ints, Stopped
 from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.game.transition import Numbers, Transition
 from luckbase.solver.games.press_your_luck import rules, tables, tiers
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from luckbase.solver.games.press_your_luck.choosing import TIE_TOLERANCE
@@ -76,8 +77,8 @@ class PressYourLuck(TieredGame[Tier]):
     # --- rules -------------------------------------------------------------------------------
 
     @property
-    def successors(self) -> Callable[..., int]:
-        return rules.successors
+    def transition(self) -> Transition:
+        return rules.transition
 
     @cached_property
     def numbers(self) -> Numbers:

@@ -27,8 +27,9 @@ from luckbase.solver.board.model import Board, nearest
 from luckbase.solver.charts.model import Heatmap, Kind, Listing, Look, Wanted
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.decisions import Decisions, kernel_arrays
-from luckbase.solver.game.rules import Agent, Floats, Ints, Numbers
+from luckbase.solver.game.rules import Agent, Floats, Ints
 from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.game.transition import Numbers, Transition
 from luckbase.solver.games.skunk import kernel, rules
 from luckbase.solver.games.skunk.agents import TurnAgents
 from luckbase.solver.games.skunk.board import Rules, SkunkBoard
@@ -70,8 +71,8 @@ class Skunk(TieredGame[int]):
         return board.rules
 
     @property
-    def successors(self) -> Callable[..., int]:
-        return rules.successors
+    def transition(self) -> Transition:
+        return rules.transition
 
     @cached_property
     def numbers(self) -> Numbers:

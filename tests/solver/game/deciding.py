@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.game.decisions import Decisions
-from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL, Floats, Game, Ints
+from luckbase.solver.game.rules import Floats, Game, Ints
 from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.press_your_luck.game import PressYourLuck
 from luckbase.solver.graph.bellman import ActionValues, choose, evaluate, expand, final_payoffs
 from tests.solver.games.press_your_luck import InMemory

@@ -7,7 +7,8 @@ import pytest
 
 from luckbase.solver.board.model import board_hash, read_board
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL, Floats, Ints
+from luckbase.solver.game.rules import Floats, Ints
+from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.goofspiel import in_memory
 from luckbase.solver.games.goofspiel.agents import match, strategies_at
 from luckbase.solver.games.goofspiel.game import Goofspiel

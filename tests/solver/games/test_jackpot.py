@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.errors import BoardError, OptionError, StateError
-from luckbase.solver.game.rules import CHANCE, DECISION, TERMINAL, Ints
+from luckbase.solver.game.rules import Ints
+from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL
 from luckbase.solver.games.jackpot.agents import AGENTS
 from luckbase.solver.games.jackpot.exact import Exact, Play
 from luckbase.solver.games.jackpot.game import Jackpot
