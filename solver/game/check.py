@@ -19,9 +19,9 @@ from luckbase.solver.errors import GameError, LuckbaseError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
+from luckbase.solver.game.transition import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.graph import keys
-from luckbase.solver.graph.bellman import Edges, evaluate, expand, payoffs_of
+from luckbase.solver.graph.bellman import Expanded, evaluate, expand, payoffs_of
 
 WEIGHT = 1e-12
 """How far the weights of an action may be from 1."""
@@ -105,7 +105,7 @@ def _levels(
         level = np.unique(below[keys.fits(game.bits, below)], axis=0)
 
 
-def _check_state(game: Game, state: Ints, edges: Edges, x: int) -> None:
+def _check_state(game: Game, state: Ints, edges: Expanded, x: int) -> None:
     here = slice(int(edges.first[x]), int(edges.first[x + 1]))
     kind, actor, count = int(edges.kinds[x]), int(edges.actors[x]), here.stop - here.start
     if kind not in (TERMINAL, CHANCE, DECISION, SIMULTANEOUS):
@@ -131,7 +131,7 @@ def _check_payoff(game: Game, state: Ints, payoff: Floats) -> None:
 
 
 def _check_actions(
-    game: Game, state: Ints, edges: Edges, here: slice, kind: int, actor: int
+    game: Game, state: Ints, edges: Expanded, here: slice, kind: int, actor: int
 ) -> None:
     weights, actions = edges.weights[here], edges.actions[here]
     starts = np.flatnonzero(np.diff(actions, prepend=actions[0] - 1))
@@ -171,7 +171,7 @@ def _name(game: Game, state: Ints, action: int, kind: int) -> str:
         raise _wrong(game, state, f"action {action} has no name: {error!r}") from None
 
 
-def _check_children(game: Game, states: Ints, edges: Edges) -> None:
+def _check_children(game: Game, states: Ints, edges: Expanded) -> None:
     owner = np.repeat(np.arange(len(states)), np.diff(edges.first))
     fits = keys.fits(game.bits, edges.children)
     if not fits.all():

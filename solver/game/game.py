@@ -23,7 +23,8 @@ from luckbase.solver.game import registry
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.coded import Coded
 from luckbase.solver.game.fields import Fields, Refuse
-from luckbase.solver.game.rules import Capability, Numbers, Rules, Unavailable
+from luckbase.solver.game.rules import Capability, Rules, Unavailable
+from luckbase.solver.game.transition import Numbers, Transition
 
 C = TypeVar("C", bound=Capability)
 
@@ -73,8 +74,8 @@ class Game:
     # --- rules -------------------------------------------------------------------------------
 
     @property
-    def successors(self) -> Callable[..., int]:
-        """The compiled transition (`solver.game.rules`)."""
+    def transition(self) -> Transition:
+        """What can happen at a state, compiled (`solver.game.transition`)."""
         return self.rules.transition
 
     @cached_property

@@ -9,7 +9,7 @@ from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import board_hash
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
+from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.goofspiel import in_memory
 from luckbase.solver.games.goofspiel.agents import match, strategies_at
 from luckbase.solver.games.goofspiel.game import Goofspiel

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from luckbase import solver
 from luckbase.solver.errors import BoardError, OptionError, StateError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.rules import CHANCE, DECISION, TERMINAL
+from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL
 from luckbase.solver.games.jackpot.agents import AGENTS
 from luckbase.solver.games.jackpot.exact import Exact, Play
 from luckbase.solver.games.jackpot.game import Jackpot
