@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from luckbase import solver
 from luckbase.solver.errors import BoardError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.capabilities import Layout, agents_of
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.pig import profiles as rounds_profiles
 from luckbase.solver.games.pig import rounds_kernel
-from luckbase.solver.games.pig.race import Pig
-from luckbase.solver.games.pig.rounds import PigRounds
 from luckbase.solver.games.skunk import profiles as race_profiles
 from luckbase.solver.games.skunk.agents import Computer, HoldAt, chance_to_stick, turn_points
 from luckbase.solver.graph.bellman import evaluate, expand, final_payoffs
@@ -42,8 +41,13 @@ SMALL: Settings = (("cut", 30), ("rounds", 2))
 
 
 @cache
-def pig(path: Path, options: Settings = ()) -> Any:
+def pig(path: Path, options: Settings = ()) -> Game:
     return solver.load_game(solver.load_board(path, **dict(options)))
+
+
+@cache
+def laid_out(path: Path, options: Settings = ()) -> Layout[Any]:
+    return pig(path, options).need(Layout)
 
 
 @cache
@@ -52,25 +56,25 @@ def solved(path: Path, options: Settings = ()) -> tuple[dict[Any, Floats], float
     game: TieredGame[Any] = pig(path, options)
     held: dict[Any, Floats] = {}
     bound = 0.0
-    for tier in game.tiers():
-        out = np.full(game.shape(tier), np.nan)
-        bound = max(bound, game.solve_tier(tier, out, held.__getitem__, lambda: False))
+    for tier in layout.tiers():
+        out = np.full(layout.shape(tier), np.nan)
+        bound = max(bound, layout.solve_tier(tier, out, held.__getitem__, lambda: False))
         held[tier] = out
     return held, bound
 
 
 def look_up(path: Path, options: Settings, states: np.ndarray) -> Floats:
     """Both players' payoffs (n, 2) of canonical states."""
-    game, held = pig(path, options), solved(path, options)[0]
-    numbers, rows = game.locate(states)
+    layout, held = laid_out(path, options), solved(path, options)[0]
+    numbers, rows = layout.locate(states)
     found = np.empty((len(states), 2))
     over = numbers < 0
     if over.any():
-        found[over] = final_payoffs(game, states[over])
+        found[over] = final_payoffs(layout.game, states[over])
     for tier, out in held.items():
-        at = np.flatnonzero(numbers == game.tier_number(tier))
+        at = np.flatnonzero(numbers == layout.tier_number(tier))
         if len(at):
-            columns = game.payoff_rows(tier, out, 0, len(out))
+            columns = layout.payoff_rows(tier, out, 0, len(out))
             found[at] = np.column_stack([column[rows[at]] for column in columns])
     return found
 
@@ -156,25 +160,25 @@ ROUNDS_VARIANTS: list[Settings] = [
 
 @pytest.mark.parametrize("options", ROUNDS_VARIANTS, ids=str)
 def test_every_row_of_the_rounds_satisfies_the_bellman_equation(options: Settings) -> None:
-    game: PigRounds = pig(ROUNDS, options)
-    for tier in game.tiers():
-        rows = np.arange(game.rows(tier))
-        states = game.states_at(tier, rows)
-        numbers, found = game.locate(states)
-        assert set(numbers) == {game.tier_number(tier)} and np.array_equal(found, rows)
-        assert np.array_equal(game.canonical_states(states), states)
-        edges = expand(game, states)
-        assert np.array_equal(game.canonical_states(edges.children), edges.children)
+    layout = laid_out(ROUNDS, options)
+    for tier in layout.tiers():
+        rows = np.arange(layout.rows(tier))
+        states = layout.states_at(tier, rows)
+        numbers, found = layout.locate(states)
+        assert set(numbers) == {layout.tier_number(tier)} and np.array_equal(found, rows)
+        assert np.array_equal(layout.game.canonical_states(states), states)
+        edges = expand(layout.game, states)
+        assert np.array_equal(layout.game.canonical_states(edges.children), edges.children)
         assert (
-            fits(game.bits, edges.children).all() and np.diff(edges.first).max() <= game.max_edges
+            fits(layout.game.bits, edges.children).all() and np.diff(edges.first).max() <= layout.game.max_edges
         )
-        below = {game.tier_number(child) for child in (tier, *game.children(tier))}
-        assert set(game.locate(edges.children)[0]) <= below | {-1}
+        below = {layout.tier_number(child) for child in (tier, *layout.children(tier))}
+        assert set(layout.locate(edges.children)[0]) <= below | {-1}
         q = evaluate(edges, look_up(ROUNDS, options, edges.children))
         player = tier[1] - 1
         best = np.maximum.reduceat(q.values[:, player], q.first[:-1])
         assert best == pytest.approx(look_up(ROUNDS, options, states)[:, player], abs=1e-13)
-        columns = game.state_rows(tier, 5, 50)
+        columns = layout.state_rows(tier, 5, 50)
         assert np.array_equal(np.column_stack([*columns.values()]), states[5:50, :3])
 
 
@@ -231,7 +235,7 @@ def by_the_rules(game: Game, one: str, two: str) -> float:
     """Player 1's payoff at the start, by walking the game's own successors and asking the agents:
     no choices are left, and what comes back is one component."""
     states, at, frontier = [], {}, [tuple(game.start().tolist())]
-    agents = [game.agents()[name] for name in (one, two)]
+    agents = [agents_of(game)[name] for name in (one, two)]
     while frontier:
         state = frontier.pop()
         if state not in at:
@@ -347,7 +351,7 @@ def test_what_a_turn_brings_is_the_references(agent: HoldAt | Computer, safe: bo
 
 
 def test_the_agents_by_name() -> None:
-    agents = pig(RACE).agents()
+    agents = agents_of(pig(RACE))
     assert agents["hold-at-20"] == HoldAt(20) and "hold-at-12345" in agents
     assert "hold-at-0" not in agents and "hold" not in agents and "optimal" not in agents
     assert "hold-at-25" in list(agents) and len(list(agents)) == len(agents)
