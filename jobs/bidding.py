@@ -16,7 +16,7 @@ from luckbase.jobs.worth import Worth
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import choice_names
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.bellman import Edges, joint
+from luckbase.solver.graph.bellman import Expanded, joint
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Meeting:
         ]
 
 
-def meeting(game: Game, state: Ints, edges: Edges, worth: Worth) -> Meeting:
+def meeting(game: Game, state: Ints, edges: Expanded, worth: Worth) -> Meeting:
     """The matrix game of a state (fields,) in which both choose at once, and of its edges."""
     from luckbase.solver.matrix_game import certified as matrix_game
 

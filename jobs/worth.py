@@ -25,7 +25,7 @@ from luckbase.solver.game.capabilities import Layout, hints, plain, simplify
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import (
     ActionValues,
-    Edges,
+    Expanded,
     evaluate,
     expand,
     final_payoffs,
@@ -53,7 +53,7 @@ class Worth:
     game: Game
     source: str
 
-    def of(self, edges: Edges) -> ActionValues:
+    def of(self, edges: Expanded) -> ActionValues:
         """The payoffs of every action of expanded states."""
         return evaluate(edges, self.look(simplify(self.game, edges.children)))
 

@@ -27,10 +27,10 @@ from luckbase.cluster.table.answer import (
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import choice_names
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import SIMULTANEOUS
+from luckbase.solver.game.transition import SIMULTANEOUS
 from luckbase.solver.graph.bellman import (
     ActionValues,
-    Edges,
+    Expanded,
     choose,
     evaluate,
     expand,
@@ -96,7 +96,7 @@ def answer_by_search(
 
 
 def answer_step(
-    table: Answering, state: Ints, edges: Edges, payoffs: Floats,
+    table: Answering, state: Ints, edges: Expanded, payoffs: Floats,
     words: Mapping[str, object] | None = None, source: str = "table",
 ) -> Answer:  # fmt: skip
     """The answer to an expanded state (fields,) that is not stored, from the payoffs (m, players)

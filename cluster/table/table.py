@@ -37,8 +37,8 @@ from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
-from luckbase.solver.graph.bellman import Edges, evaluate, expand, joint
+from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
+from luckbase.solver.graph.bellman import Expanded, evaluate, expand, joint
 
 if TYPE_CHECKING:
     from luckbase.solver.policy.evaluate import Policy
@@ -252,7 +252,7 @@ class Table:
                 names[x] = name
         return names
 
-    def _reaches(self, edges: Edges) -> bool:
+    def _reaches(self, edges: Expanded) -> bool:
         """Whether all children are held, or theirs, of a state in which both choose at once."""
         if not len(edges.children):
             return False
@@ -320,7 +320,7 @@ def policy_of(table: Table) -> Policy:
     return Policy(decide)
 
 
-def _strategies(table: Table, player: int, edges: Edges) -> list[Floats]:
+def _strategies(table: Table, player: int, edges: Expanded) -> list[Floats]:
     """A player's optimal strategies at expanded states in which both choose at once."""
     from luckbase.solver.matrix_game import certified as matrix_game
 

@@ -25,8 +25,8 @@ from luckbase.solver.errors import CorruptTableError, MissingTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout, layout_of
 from luckbase.solver.game.coded import Coded
-from luckbase.solver.game.rules import TERMINAL
-from luckbase.solver.graph.bellman import Edges, evaluate, expand, final_payoffs
+from luckbase.solver.game.transition import TERMINAL
+from luckbase.solver.graph.bellman import Expanded, evaluate, expand, final_payoffs
 
 GROUPS_A_JOB, GROUPS_A_READ = 256, 8
 """Row groups that a thread takes of a file, and that it decodes at once."""
@@ -168,7 +168,7 @@ class TierPart(Part):
                     found[k] = labels[code] if code >= 0 else None
         return found
 
-    def _best_numbers(self, states: Ints, edges: Edges) -> Ints:
+    def _best_numbers(self, states: Ints, edges: Expanded) -> Ints:
         """(n,) the best actions of expanded states as the solve took them; -1 where nobody decides,
         -2 for one that is none of this game."""
         there = set(edges.actions.tolist())
@@ -176,7 +176,7 @@ class TierPart(Part):
         return np.array([-1 if name is None else named.get(name, -2)
                          for name in self.stored_best(states)], np.int64)  # fmt: skip
 
-    def look_ahead(self, states: Ints, edges: Edges) -> Lookahead:
+    def look_ahead(self, states: Ints, edges: Expanded) -> Lookahead:
         """Every action of expanded states, and the stored best ones."""
         below, there = worth(self.game, self.look, edges.children, self.tolerance)
         if not there.all():

@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from pydantic_core import PydanticCustomError
 
 Location = tuple[str | int, ...]  # the keys (text) and list positions (from 0) that lead to a value
@@ -26,6 +26,12 @@ class Section(BaseModel):
     """One table of a board file: frozen, and a key that it does not know is a mistake."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def option(default: Any, low: float | None = None, high: float | None = None) -> Any:
+    """An option of a section: a whole number from `low` to `high`, or a truth value, a text, one of
+    several (by its annotation); nothing else is taken for one."""
+    return Field(default, ge=low, le=high, strict=True)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ action and answers with an index into `actions`, or with a chance for each of th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -22,7 +23,8 @@ from luckbase.solver.game import registry
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.coded import Coded
 from luckbase.solver.game.fields import Fields, Refuse
-from luckbase.solver.game.rules import Capability, Numbers, Rules, Unavailable
+from luckbase.solver.game.rules import Capability, Rules, Unavailable
+from luckbase.solver.game.transition import Numbers, Transition
 
 C = TypeVar("C", bound=Capability)
 
@@ -72,8 +74,8 @@ class Game:
     # --- rules -------------------------------------------------------------------------------
 
     @property
-    def successors(self) -> Callable[..., int]:
-        """The compiled transition (`solver.game.rules`)."""
+    def transition(self) -> Transition:
+        """What can happen at a state, compiled (`solver.game.transition`)."""
         return self.rules.transition
 
     @cached_property
@@ -203,4 +205,8 @@ def load_game(board: Board) -> Game:
     Raises BoardError or OptionError for a board that the file format holds and the solver does
     not take.
     """
-    return Game(board, registry.find(board.game).rules(board))
+    entry = registry.find(board.game)
+    rules = entry.rules(board)
+    if entry.stamp:
+        rules = replace(rules, version=(rules.version << 32) + entry.stamp)
+    return Game(board, rules)

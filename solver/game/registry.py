@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -32,11 +33,13 @@ HOME = "luckbase.solver.games"
 @dataclass(frozen=True)
 class Entry:
     """A game. board: the model of its board files; make: board -> `Rules`; either may be
-    ``module:name``, which is imported when it is asked for."""
+    ``module:name``, which is imported when it is asked for. stamp: of the code that it comes from,
+    where that may change under its version; 0 elsewhere."""
 
     name: str
     board: type[Board] | str
     make: Callable[[Any], Rules] | str
+    stamp: int = 0
 
     def model(self) -> type[Board]:
         """The model of its board files."""
@@ -52,10 +55,29 @@ class Entry:
 _entered: dict[str, Entry] = {}
 
 
+def enter(entry: Entry) -> None:
+    """Enter a game, in the place of one that was entered by this name before.
+
+    Raises OptionError for the name of a game of this package.
+    """
+    if entry.name in _here():
+        raise OptionError(f"game '{entry.name}' is one of luckbase's own; take another name")
+    _entered[entry.name] = entry
+
+
+@contextmanager
+def entering() -> Iterator[dict[str, Entry]]:
+    """What is entered meanwhile."""
+    before = dict(_entered)
+    found: dict[str, Entry] = {}
+    yield found
+    found |= {name: each for name, each in _entered.items() if before.get(name) is not each}
+
+
 def register(name: str, board: type[Board], rules: Callable[[Any], Rules]) -> None:
     """Enter a game: its name as a board file says it, the model of its board files, and the
-    function that makes its rules of a board."""
-    _entered[name] = Entry(name, board, rules)
+    function that makes its rules of a board. Raises OptionError for a name that is taken."""
+    enter(Entry(name, board, rules))
 
 
 def names() -> tuple[str, ...]:

@@ -8,29 +8,7 @@ from these alone. What only some games have, and only on some boards, are capabi
 A **state** is a row of int64 numbers, one a column of its fields, always canonical: two positions
 with no difference left between them are one state.
 
-**Transition.** One compiled function a game, all of one signature, so that every engine is compiled
-once and serves every game (a first-class function of type `SUCCESSORS_TYPE`)::
-
-    n = successors(ints, reals, state, children, weights, actions, rewards, about)
-
-    ints, reals   the board as numbers (`Rules.numbers`)
-    state         int64 (fields,)
-    children      int64 (max_edges, fields), written: the canonical state that each edge leads to
-    weights       float64 (max_edges,), written: the chance of the edge given its action
-    actions       int64 (max_edges,), written: the action that the edge belongs to; edges of one
-                  action stand together, and the actions stand in the order in which ties fall
-    rewards       float64 (max_edges, players): what the edge pays, written where the game `pays` at
-                  all, else 0 on entry; at a terminal state row 0 is written: its payoff
-    about         int64 (2,), written: kind (`TERMINAL`, `CHANCE`, `DECISION`, `SIMULTANEOUS`) and
-                  who acts (player from 0; -1 where nobody does)
-    n             how many edges; 0 at a terminal state
-
-An action is a lottery over children: the weights of each action sum to 1. Actions that have to wait
-for chance need no state in between.
-
-At a `SIMULTANEOUS` state two players choose at once: player 0 a row, player 1 a column, and the
-edge's action is ``row * JOINT + column``; rows ascend, in each row the columns, and every pair is
-there. Such a game is zero-sum: the two payoffs of any state have the same sum everywhere.
+What can happen at a state is the compiled transition (`solver.game.transition`).
 """
 
 from __future__ import annotations
@@ -39,33 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from numba import types
-
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.fields import Field, Refuse
-
-TERMINAL, CHANCE, DECISION, SIMULTANEOUS = 0, 1, 2, 3
-JOINT = 1 << 20
-"""At a simultaneous state the action is row * JOINT + column."""
-
-SUCCESSORS_TYPE = types.int64(
-    types.int64[::1],
-    types.float64[::1],
-    types.int64[::1],
-    types.int64[:, ::1],
-    types.float64[::1],
-    types.int64[::1],
-    types.float64[:, ::1],
-    types.int64[::1],
-)
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """The board as the compiled transition reads it."""
-
-    ints: Ints
-    reals: Floats
+from luckbase.solver.game.transition import Numbers, Transition
 
 
 class Capability:
@@ -88,7 +42,7 @@ class Unavailable:
 class Rules:
     """The rules of a game on one board.
 
-    fields: of a state, in its order. players: how many. transition: compiled (module docstring).
+    fields: of a state, in its order. players: how many. transition: compiled.
     numbers: the board as `transition` reads it; whole numbers alone may be a sequence. max_edges:
     the most that a state can have. actions: what a person calls an action: names by number, or a
     function. start: the state in which a play begins, in words; None if a person must say.
@@ -103,7 +57,7 @@ class Rules:
 
     fields: Sequence[Field]
     players: int
-    transition: Callable[..., int]
+    transition: Transition
     numbers: Numbers | Sequence[int]
     max_edges: int
     actions: Sequence[str] | Callable[[int], str]

@@ -28,7 +28,8 @@ from luckbase.solver.game.capabilities import (
 )
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.game.rules import JOINT, Numbers, Rules, Unavailable
+from luckbase.solver.game.rules import Rules, Unavailable
+from luckbase.solver.game.transition import JOINT, Numbers
 from luckbase.solver.games.goofspiel import patterns, rules, tiers
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
 from luckbase.solver.games.goofspiel.board import Rules as Options
@@ -52,7 +53,7 @@ def goofspiel(board: GoofspielBoard) -> Rules:
     return Rules(
         fields=fields,
         players=2,
-        transition=rules.successors,
+        transition=rules.transition,
         numbers=numbers,
         max_edges=cards**2,
         actions=action_name,

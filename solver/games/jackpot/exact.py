@@ -12,7 +12,7 @@ For states x with actions a, each a lottery over edges with chance w and child y
 Every edge leads to fewer open tiles, or from before a roll to after it with the same ones. So with
 the sets of tiles in the order of their bits, and the states after a roll before the one it comes
 from, children stand before their parents: one pass up gives V, one pass down R. The edges are the
-rules' own (`rules.successors`); a chance is made exact by the denominator that all rolls share,
+rules' own (`rules.transition`); a chance is made exact by the denominator that all rolls share,
 sides ** dice.
 
     >>> exact = Exact(game)
@@ -32,7 +32,7 @@ import numpy as np
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import choices
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.game.rules import DECISION, TERMINAL
+from luckbase.solver.game.transition import DECISION, TERMINAL, room_for
 from luckbase.solver.games.jackpot.board import JackpotBoard, Rules
 
 MOST_STATES = 200_000
@@ -65,21 +65,17 @@ class _Found:
     payoff: float
 
 
-def _successors(game: Game) -> Callable[[State], _Found]:
-    """The game's compiled successor function for one state at a time, as Python numbers."""
-    most, ints, reals = game.max_edges, game.numbers.ints, game.numbers.reals
-    children, actions = np.empty((most, game.field_count), np.int64), np.empty(most, np.int64)
-    weights, rewards, about = np.empty(most), np.empty((most, 1)), np.empty(2, np.int64)
+def _asking(game: Game) -> Callable[[State], _Found]:
+    """The game's transition for one state at a time, as Python numbers."""
+    edges = room_for(game.max_edges, game.field_count, 1)
 
-    def successors(state: State) -> _Found:
-        n = game.successors(
-            ints, reals, np.array(state), children, weights, actions, rewards, about
-        )
-        below = map(tuple, children[:n].tolist())
-        edges = list(zip(actions[:n].tolist(), weights[:n].tolist(), below, strict=True))
-        return _Found(int(about[0]), edges, float(rewards[0, 0]))
+    def ask(state: State) -> _Found:
+        n = game.transition(game.numbers, np.array(state), edges)
+        below = map(tuple, edges.children[:n].tolist())
+        found = zip(edges.actions[:n].tolist(), edges.weights[:n].tolist(), below, strict=True)
+        return _Found(int(edges.about[0]), list(found), float(edges.rewards[0, 0]))
 
-    return successors
+    return ask
 
 
 class Exact:
@@ -106,12 +102,12 @@ class Exact:
         self.lotteries: list[dict[int, Lottery]] = []
         self.payoffs: dict[int, Fraction] = {}
         self.deciding: list[int] = []
-        successors = _successors(game)
+        ask = _asking(game)
         for open_tiles in range(1 << board.tiles):
             before = (open_tiles, *[0] * board.dice)
-            rolling = successors(before)
+            rolling = ask(before)
             for after in sorted({child for _, _, child in rolling.edges}):
-                self._add(after, successors(after))
+                self._add(after, ask(after))
             self._add(before, rolling)
 
     def _add(self, state: State, found: _Found) -> None:

@@ -20,7 +20,8 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, Drawing, ExactValues
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.game.rules import Numbers, Rules
+from luckbase.solver.game.rules import Rules
+from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.jackpot import rules
 from luckbase.solver.games.jackpot.board import JackpotBoard
 from luckbase.solver.games.jackpot.board import Rules as Options
@@ -38,7 +39,7 @@ def jackpot(board: JackpotBoard) -> Rules:
             Field("dice", length=options.dice, low=1, high=options.sides, default=0, blank=0),
         ],
         players=1,
-        transition=rules.successors,
+        transition=rules.transition,
         numbers=numbers,
         max_edges=rules.most_edges(options, numbers.ints),
         actions=action_name,

@@ -20,7 +20,8 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, ClosedForms, Detail, Layout, plain
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import Numbers, Rules
+from luckbase.solver.game.rules import Rules
+from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.pig import rounds_kernel as kernel
 from luckbase.solver.games.pig.board import PigRoundsBoard
 from luckbase.solver.games.pig.rounds_tiers import Rounds
@@ -43,7 +44,7 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
     return Rules(
         fields=[*fields, Field("rolls", bits=points)] if options.count_rolls else fields,
         players=2,
-        transition=kernel.successors,
+        transition=kernel.transition,
         numbers=Numbers(*kernel.numbers(board)),
         max_edges=options.dice * options.sides + 3,
         actions=("stick", "roll"),

@@ -12,7 +12,8 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, Layout, SearchHints
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import Numbers, Rules
+from luckbase.solver.game.rules import Rules
+from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from luckbase.solver.games.press_your_luck.choosing import TIE_TOLERANCE
@@ -34,7 +35,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             Field("whammies", 3, high=most, bits=3),
         ],
         players=3,
-        transition=rules.successors,
+        transition=rules.transition,
         numbers=Numbers(*rules.numbers(chosen, outcomes)),
         max_edges=outcomes.distinct + 3,
         actions=action_name,

@@ -30,8 +30,9 @@ from luckbase.solver.game.capabilities import (
 )
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.game.rules import Numbers, Unavailable
 from luckbase.solver.game.rules import Rules as GameRules
+from luckbase.solver.game.rules import Unavailable
+from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.skunk import rules
 from luckbase.solver.games.skunk.agents import TurnAgents
 from luckbase.solver.games.skunk.board import Rules, SkunkBoard
@@ -63,7 +64,7 @@ def race(board: Board, options: Rules, questions: Sequence[Question]) -> GameRul
     return GameRules(
         fields=[*fields, Field("rolls", high=goal)] if counted else fields,
         players=2,
-        transition=rules.successors,
+        transition=rules.transition,
         numbers=Numbers(*rules.numbers(options)),
         max_edges=options.dice * options.sides + 4,
         actions=("hold", "roll"),

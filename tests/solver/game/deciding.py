@@ -12,7 +12,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.decisions import Decisions
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
+from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.graph.bellman import ActionValues, choose, evaluate, expand, final_payoffs
 from tests.solver.games.press_your_luck import InMemory

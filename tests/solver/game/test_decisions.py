@@ -171,7 +171,9 @@ def test_nobody_decides_before_the_upcard(objective: str) -> None:
 @pytest.mark.parametrize("path", ["press-your-luck/tiny", "skunk/tiny", "pig/tiny", "pig/rounds"])
 def test_best_names_are_the_names_of_the_actions(path: str) -> None:
     layout = load(path)
-    assert list(layout.best_names) == [layout.game.action_name(i) for i in range(len(layout.best_names))]
+    assert list(layout.best_names) == [
+        layout.game.action_name(i) for i in range(len(layout.best_names))
+    ]
 
 
 @settings(max_examples=20)

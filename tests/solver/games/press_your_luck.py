@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier, slots_of
 from luckbase.solver.graph.bellman import final_payoffs
@@ -38,8 +40,10 @@ class InMemory:
         return found
 
 
-def reference_of(planes: Planes) -> Reference:
+def reference_of(game: Game) -> Reference:
     """The independent solver of the same board."""
+    planes = game.need(Layout)
+    assert isinstance(planes, Planes)
     out, rules = planes.outcomes, planes.board.rules
     money, spin = ([(m, float(p)) for m, p in kind] for kind in (out.money, out.spin))
     return Reference(

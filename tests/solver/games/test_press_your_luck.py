@@ -64,7 +64,7 @@ def boards(draw: st.DrawFn) -> Planes:
 
 
 def compare(planes: Planes, table: InMemory, states: Ints) -> None:
-    reference = reference_of(planes)
+    reference = reference_of(planes.game)
     values = table.look_up(states)
     for state, value in zip(states, values, strict=True):
         scores, earned, passed, whammies = (tuple(map(int, p)) for p in state.reshape(4, 3))

@@ -75,7 +75,7 @@ def value(path: Path, *state: int) -> float:
     return float(solved(path)[0][race.locate(np.array([[*state, 1]]))[1][0]])
 
 
-def bellman(race: Skunk, out: Floats) -> float:
+def bellman(race: Race, out: Floats) -> float:
     """The largest |V - T V| over all rows, by the game's rules and the general back-up."""
     states = race.states_at(0, np.arange(race.rows(0)))
     edges = expand(race.game, states)
@@ -118,7 +118,7 @@ def test_the_tables_bounds_are_less_than_1e_12_apart() -> None:
 )
 def test_the_chart_has_the_seeds_lines(mine: int, yours: int, toggles: str) -> None:
     """The five lines that the seed prints, skunk-gottahack.txt."""
-    line = entry(skunk(SEED), solved(SEED)[0], mine, yours)
+    line = entry(race_of(SEED), solved(SEED)[0], mine, yours)
     assert str(line) == f"({mine},{yours}) {value(SEED, mine, yours, 0):.7f} - {toggles}".replace(
         " 0.", " ."
     )
@@ -141,7 +141,7 @@ def test_small_goals_have_the_issues_fractions(goal: int, exact: Fraction) -> No
 @pytest.mark.parametrize("options", VARIANTS[:5], ids=str)
 def test_every_row_is_the_references_fraction_within_the_bound(options: Settings) -> None:
     race, (out, bound) = race_of(TINY, options), solved(TINY, options)
-    rules = race.game.rules
+    rules = race.options
     exact = Reference(rules.goal, rules.dice, rules.sides, rules.all_ones).value
     states = race.states_at(0, np.arange(race.rows(0)))
     for state, payoff in zip(states.tolist(), out.tolist(), strict=True):
@@ -152,12 +152,12 @@ def test_every_row_is_the_references_fraction_within_the_bound(options: Settings
 
 @every_variant
 def test_every_row_satisfies_the_bellman_equation_of_the_rules(options: Settings) -> None:
-    assert bellman(skunk(TINY, options), solved(TINY, options)[0]) < 1e-14
+    assert bellman(race_of(TINY, options), solved(TINY, options)[0]) < 1e-14
 
 
 @pytest.mark.slow
 def test_every_row_of_the_seeds_board_satisfies_the_bellman_equation() -> None:
-    assert bellman(skunk(SEED), solved(SEED)[0]) < 1e-14
+    assert bellman(race_of(SEED), solved(SEED)[0]) < 1e-14
 
 
 @every_variant
@@ -194,10 +194,10 @@ def test_any_board_is_solved_and_certified(
         ("goal", goal), ("dice", dice), ("sides", sides), ("some_ones", some),
         ("all_ones", every), ("first_roll_safe", safe), ("count", count),
     )  # fmt: skip
-    rolls = skunk(TINY, options).rules.rolls(False)
+    rolls = race_of(TINY, options).options.rolls(False)
     assume(3 * sum(rolls.points) >= rolls.total)  # or see the next test
     out, bound = solved(TINY, options)
-    assert bellman(skunk(TINY, options), out) < 1e-14 and bound < 1e-9
+    assert bellman(race_of(TINY, options), out) < 1e-14 and bound < 1e-9
     assert ((out > -1e-14) & (out < 1 + 1e-14)).all()
 
 
@@ -225,12 +225,12 @@ def test_columns_of_rows_are_the_states() -> None:
 # The certificate is real
 
 
-def fresh(race: Skunk, sweeps: int) -> Floats:
+def fresh(race: Race, sweeps: int) -> Floats:
     """A table after so many sweeps."""
     V = np.full((race.goal, race.goal), 0.5)
-    kernel.solve(race.game.numbers.ints, V, sweeps)
+    kernel.solve(race.ints, V, sweeps)
     out = np.empty(race.shape(0))
-    kernel.fill(race.game.numbers.ints, V, out, 0.0, *kernel_arrays(None))
+    kernel.fill(race.ints, V, out, 0.0, *kernel_arrays(None))
     return out
 
 
@@ -239,30 +239,30 @@ def test_a_wrong_stopping_rule_is_in_the_bound(sweeps: int) -> None:
     """Stopped too early, the bound says how far off the table can be, and it is not below that."""
     race, (right, _) = race_of(TINY, (("goal", 40),)), solved(TINY, (("goal", 40),))
     out = fresh(race, sweeps)
-    bound = kernel.certify(race.game.numbers.ints, out)
+    bound = kernel.certify(race.ints, out)
     assert np.abs(out - right).max() <= bound + 1e-12
     assert bound > 1e-9
 
 
 def test_a_wrong_order_of_updates_is_in_the_bound() -> None:
-    """With Pig's dice one sweep solves the race.game, by descending sum of the scores. By ascending sum
+    """With Pig's dice one sweep solves the game, by descending sum of the scores. By ascending sum
     it does not, and the bound says so; more sweeps mend it, for no order is unsound."""
     race = race_of(TINY, (("goal", 40), ("dice", 1), ("all_ones", "turn")))
     out, bounds = np.empty(race.shape(0)), []
     for ascending, sweeps in ((False, 1), (True, 1), (True, 5)):
         V = np.full((40, 40), 0.5)
         for _ in range(sweeps):
-            kernel.sweep(race.game.numbers.ints, V, ascending)
-        kernel.fill(race.game.numbers.ints, V, out, 0.0, *kernel_arrays(None))
-        bounds.append(kernel.certify(race.game.numbers.ints, out))
+            kernel.sweep(race.ints, V, ascending)
+        kernel.fill(race.ints, V, out, 0.0, *kernel_arrays(None))
+        bounds.append(kernel.certify(race.ints, out))
     assert bounds[0] < 1e-12 and bounds[1] > 1 and bounds[2] < 1e-12
 
 
 def test_a_wrong_transition_is_seen_by_the_rules() -> None:
-    """The kernel solves another race.game (one roll in 36 that should lose the score loses the turn):
+    """The kernel solves another game (one roll in 36 that should lose the score loses the turn):
     its own certificate is content, the Bellman check by the rules is not."""
     race = race_of()
-    ints = race.game.numbers.ints.copy()
+    ints = race.ints.copy()
     most = int(ints[3])
     ints[4 + most + 3] += 1
     ints[4 + most + 4] -= 1
@@ -272,7 +272,7 @@ def test_a_wrong_transition_is_seen_by_the_rules() -> None:
     kernel.fill(ints, V, out, 0.0, *kernel_arrays(None))
     assert kernel.certify(ints, out) < 1e-12
     assert bellman(race, out) > 1e-4
-    assert kernel.certify(race.game.numbers.ints, out) > 1e-3
+    assert kernel.certify(race.ints, out) > 1e-3
 
 
 @given(st.integers(0, 8399), st.sampled_from([1e-12, -1e-9, 1e-6, -0.1, 0.5, np.nan]))
@@ -298,7 +298,7 @@ def test_the_bound_on_the_length_of_a_game_is_one() -> None:
             before = w
             means = np.add.reduceat(weights * w[rows], action)
             w = 1 + np.maximum.reduceat(means, begins)
-        assert w.max() <= kernel.most_actions(race.game.numbers.ints) <= 2.5 * w.max()
+        assert w.max() <= kernel.most_actions(race.ints) <= 2.5 * w.max()
 
 
 # The chart
@@ -320,7 +320,7 @@ def test_the_chart_and_the_rules_agree_on_rolling_and_holding() -> None:
 
 def test_unreachable_toggles_can_be_hidden() -> None:
     """The seed: 53 to 100 is unreachable at (0,86); at (0,87) one can hop from 32 to 44."""
-    lines = [str(entry(skunk(SEED), solved(SEED)[0], 0, y, reachable=True)) for y in (67, 86, 87)]
+    lines = [str(entry(race_of(SEED), solved(SEED)[0], 0, y, reachable=True)) for y in (67, 86, 87)]
     assert [line.partition(" - ")[2] for line in lines] == ["28", "33", "33 44 100"]
 
 
@@ -414,4 +414,4 @@ def test_a_solve_stops_when_it_is_told_to() -> None:
 def test_a_game_can_be_sent_to_another_process() -> None:
     for options in ((), (("count_rolls", True),)):
         game = pickle.loads(pickle.dumps(skunk(TINY, options)))
-        assert game.fields == skunk(TINY, options).fields
+        assert list(game.fields) == list(skunk(TINY, options).fields)

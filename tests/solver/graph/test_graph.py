@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from luckbase import solver
 from luckbase.solver.errors import SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.games.press_your_luck.layout import Planes
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph import keys
 from luckbase.solver.graph.graph import solve_graph
 from tests.reference.press_your_luck import Reference
@@ -21,10 +21,8 @@ from tests.solver.games.press_your_luck import reference_of
 TINY = Path(__file__).parents[3] / "boards/press-your-luck/tiny.toml"
 
 
-def tiny(**settings: object) -> Planes:
-    found = solver.load_layout(solver.load_board(TINY, **settings))
-    assert isinstance(found, Planes)
-    return found
+def tiny(**settings: object) -> Game:
+    return solver.load_game(solver.load_board(TINY, **settings))
 
 
 def by_reference(reference: Reference, state: Ints) -> Floats:
@@ -34,8 +32,8 @@ def by_reference(reference: Reference, state: Ints) -> Floats:
 
 @pytest.mark.parametrize("tied_pass", ["passer", "next"])
 def test_search_and_reference_agree_from_roots_with_loops_at_the_cap_below(tied_pass: str) -> None:
-    planes = tiny(tied_pass=tied_pass)
-    game, reference = planes.game, reference_of(planes)
+    game = tiny(tied_pass=tied_pass)
+    reference = reference_of(game)
     words = [
         {"scores": "0,1000,500", "earned": "1,2,0"},
         {"scores": "3000,3000,3000", "earned": "2,0,0"},
@@ -51,8 +49,8 @@ def test_search_and_reference_agree_from_roots_with_loops_at_the_cap_below(tied_
 
 
 def test_every_state_below_the_roots_is_right_not_only_the_roots() -> None:
-    planes = tiny()
-    game, reference = planes.game, reference_of(planes)
+    game = tiny()
+    reference = reference_of(game)
     solved = solve_graph(game, game.parse({"scores": "0,0,500", "earned": "2,0,1"})[None])
     states = keys.unpack_all(game.bits, solved.keys)
     assert len(np.unique(solved.keys)) == len(solved.keys)
@@ -61,7 +59,7 @@ def test_every_state_below_the_roots_is_right_not_only_the_roots() -> None:
 
 
 def test_known_states_are_not_expanded_and_change_nothing() -> None:
-    game = tiny().game
+    game = tiny()
     root = game.parse({"scores": "0,500,0", "earned": "1,1,1"})[None]
     whole = solve_graph(game, root)
     value = dict(zip(whole.keys.tolist(), whole.values, strict=True))
@@ -76,14 +74,14 @@ def test_known_states_are_not_expanded_and_change_nothing() -> None:
 
 
 def test_the_limit_on_states_is_a_sentence_that_says_how_far_it_got() -> None:
-    game = tiny().game
+    game = tiny()
     with pytest.raises(SearchLimitError, match=r"has met \d+ states .* the limit is 100") as found:
         solve_graph(game, game.parse({"scores": "0,0,0", "earned": "3,3,3"})[None], max_states=100)
     assert found.value.exit_code == 2
 
 
 def test_a_root_too_large_for_a_key_is_refused() -> None:
-    game = tiny().game
+    game = tiny()
     with pytest.raises(StateError, match="too large to search"):
         solve_graph(game, game.parse({"scores": "0,0,0", "earned": "40,0,0"})[None])
 

@@ -12,7 +12,6 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import numba as nb
 import numpy as np
 
 from luckbase.solver.board.model import Board, Section
@@ -20,8 +19,8 @@ from luckbase.solver.game.capabilities import Agents
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.registry import register
-from luckbase.solver.game.rules import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL, Numbers
 from luckbase.solver.game.rules import Rules as GameRules
+from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL, Numbers, transition
 
 Edge = tuple[Any, ...]
 State = dict[str, Any]
@@ -65,10 +64,12 @@ def written(*states: State, **rules: Any) -> Game:
     return load_game(board_of(*states, **rules))
 
 
-@nb.njit(SUCCESSORS_TYPE, cache=True)
-def _successors(ints, reals, state, children, weights, actions, rewards, about):  # type: ignore
+@transition
+def _written(board, state, edges):  # type: ignore
     """Board: states, players; of each state its kind, who acts, its first edge, how many; of each
     edge the child and the action, and in `reals` the weight and the rewards."""
+    ints, reals = board
+    children, weights, actions, rewards, about = edges
     n, players, x = ints[0], ints[1], state[0]
     about[0], about[1], first, count = ints[2 + 4 * x : 6 + 4 * x]
     for k in range(count):
@@ -92,7 +93,7 @@ def written_out(board: WrittenBoard) -> GameRules:
     return GameRules(
         fields=[Field("at", high=2**30 - 1)],
         players=options.players,
-        transition=_successors,
+        transition=_written,
         numbers=Numbers(
             np.array([len(states), options.players, *about, *edges]), np.array(reals, np.float64)
         ),
