@@ -399,11 +399,11 @@ def test_states_in_words() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ({"mine": "1"}, "yours is missing; write both totals as mine=0 yours=0"),
+        ({"mine": "1"}, "yours is missing; write mine=0 yours=0"),
         ({"mine": "1", "yours": "2", "rounds": "3"}, "unknown field 'rounds'; did you mean"),
-        ({"mine": "1", "yours": "-2"}, "yours: -2 is negative; the least is 0"),
-        ({"mine": "1", "yours": "2", "round": "12"}, "round: 12 is not played; this board has"),
-        ({"mine": "1", "yours": "2", "player": "0"}, "player: 0 does not play; write 1 or 2"),
+        ({"mine": "1", "yours": "-2"}, "yours: -2 is too small; the least is 0"),
+        ({"mine": "1", "yours": "2", "round": "12"}, "round: 12 is too large; the most is 11"),
+        ({"mine": "1", "yours": "2", "player": "0"}, "player: 0 is too small; the least is 1"),
         ({"mine": "1", "yours": "2", "round": "11", "turn": "3"}, "round: 11 is after the last"),
     ],
 )  # fmt: skip

@@ -365,11 +365,11 @@ def test_states_in_words() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ({"mine": "1"}, "yours is missing; write both scores as mine=0 yours=0"),
+        ({"mine": "1"}, "yours is missing; write mine=0 yours=0"),
         ({"mine": "1", "yours": "2", "trun": "3"}, "unknown field 'trun'; did you mean 'turn'?"),
-        ({"mine": "-1", "yours": "2"}, "mine: -1 is negative; the least is 0"),
+        ({"mine": "-1", "yours": "2"}, "mine: -1 is too small; the least is 0"),
         ({"mine": "x", "yours": "2"}, "mine: 'x' is not a whole number"),
-        ({"mine": "1", "yours": "2", "player": "3"}, "player: 3 does not play; write 1 or 2"),
+        ({"mine": "1", "yours": "2", "player": "3"}, "player: 3 is too large; the most is 2"),
         ({"mine": "20", "yours": "20"}, "mine and yours: 20 and 20, and 20 wins at once"),
         ({"mine": "1", "yours": "20", "turn": "3"}, "turn: 3, and with yours=20 the game is over"),
     ],
@@ -391,9 +391,10 @@ def test_a_state_that_is_none_is_refused_in_a_sentence(
     ],
 )
 def test_a_board_without_a_table_is_refused_in_a_sentence(options: Settings, sentence: str) -> None:
-    race = race_of(TINY, options)
+    game = skunk(TINY, options)
+    assert not game.has(Layout)
     with pytest.raises(OptionError) as caught:
-        race.solve_tier(0, np.empty(race.shape(0)), lambda child: np.empty(0), lambda: False)
+        game.need(Layout)
     assert_one_sentence(caught.value)
     assert sentence in str(caught.value)
 
