@@ -25,7 +25,6 @@ import pyarrow.json
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.answer import words_of
 from luckbase.cluster.table.part import worth
 from luckbase.cluster.table.storage import attempt
 from luckbase.cluster.table.table import Table
@@ -48,7 +47,8 @@ def answer_batch(table: Table, source: str, out: str, best: bool) -> None:
     """
     kind, read = read_rows(source)
     target = kind if out == "-" else _format(out)
-    states = table.game.canonical_states(state_columns(table.game, read))
+    said = state_columns(table.game, read)
+    states = table.game.canonical_states(said)
     values = _probe(table, states)
     names = payoff_columns(table.game)
     ours = [*names, "best", "toss_up", "solve_id"]
@@ -56,7 +56,7 @@ def answer_batch(table: Table, source: str, out: str, best: bool) -> None:
     for i, name in enumerate(names):
         answers = answers.append_column(name, pa.array(values[:, i]))
     if best:
-        actions, ties = _best(table, states)
+        actions, ties = _best(table, states, said)
         answers = answers.append_column("best", pa.array(actions, pa.string()))
         answers = answers.append_column("toss_up", pa.array(ties))
     solved_by = pa.array([table.origin.solve_id] * len(answers), pa.string())
@@ -77,8 +77,9 @@ def _probe(table: Table, states: Ints) -> Floats:
     return values
 
 
-def _best(table: Table, states: Ints) -> tuple[list[str | None], NDArray[np.bool_]]:
-    """The best actions of states that `_probe` answers, and which are toss-ups (n,)."""
+def _best(table: Table, states: Ints, said: Ints) -> tuple[list[str | None], NDArray[np.bool_]]:
+    """The best actions of states that `_probe` answers, and which are toss-ups (n,); said: the same
+    as they were given, for the names of bids."""
     held = table.look(states)[1]
     names: list[str | None] = [None] * len(states)
     ties = np.zeros(len(states), bool)
@@ -86,7 +87,8 @@ def _best(table: Table, states: Ints) -> tuple[list[str | None], NDArray[np.bool
     for x, name in zip(np.flatnonzero(held).tolist(), stored, strict=True):
         names[x] = name
     for x in np.flatnonzero(~held).tolist():
-        answer = table.ask(words_of(table.game, states[x]))
+        words = table.game.fields.describe(table.game.fields.numbers(said[x])[0])
+        answer = table.ask(words)
         names[x], ties[x] = answer.best, answer.toss_up
     return names, ties
 
