@@ -58,7 +58,8 @@ def _expand(  # type: ignore[no-untyped-def]
         )  # fmt: skip
         kinds[x], actors[x] = about[0], about[1]
         if about[0] == TERMINAL:  # one edge to itself that pays the payoff
-            children[edge] = states[x]
+            for f in range(states.shape[1]):  # to assign a row would compile what it may raise
+                children[edge, f] = states[x, f]
             weights[edge], actions[edge], count = 1.0, -1, 1
         edge += count
     first[states.shape[0]] = edge

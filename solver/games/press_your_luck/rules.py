@@ -96,7 +96,8 @@ def share_the_win(state, max_whammies, payoff):
 def spin(ints, state, up, outcome, children, edge):
     """Write the state after `up` spins: outcome -1 is a whammy, else the board's (money first)."""
     child = children[edge]
-    child[:] = state
+    for i in range(state.size):  # to assign a slice would compile what it may raise
+        child[i] = state[i]
     if state[PASSED + up] > 0:
         child[PASSED + up] -= 1
     else:
@@ -123,7 +124,8 @@ def spin(ints, state, up, outcome, children, edge):
 def pass_spins(state, up, to, children, actions, edge):
     """Write the state after `up` passes all his earned spins to `to`."""
     child = children[edge]
-    child[:] = state
+    for i in range(state.size):
+        child[i] = state[i]
     child[PASSED + to] += child[EARNED + up]
     child[EARNED + up] = 0
     actions[edge] = to + 1
