@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba as nb
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
@@ -29,12 +28,13 @@ from luckbase.solver.game.rules import (
     Game,
     Ints,
 )
+from luckbase.solver.njit import njit
 
 _i1, _i2 = types.int64[::1], types.int64[:, ::1]
 _f1, _f2 = types.float64[::1], types.float64[:, ::1]
 
 
-@nb.njit(
+@njit(
     types.int64(
         types.FunctionType(SUCCESSORS_TYPE), _i1, _f1, _i2, types.int64,
         _i2, _f1, _i1, _f2, _i1, _i1, _i1,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numba as nb
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from luckbase.solver.errors import SearchLimitError, StateError
 from luckbase.solver.game.rules import SUCCESSORS_TYPE, TERMINAL, Game, Ints
 from luckbase.solver.graph import keys as hashing
 from luckbase.solver.graph.keys import Keys, find_from, fits, home, pack, unpack, unpack_all
+from luckbase.solver.njit import njit
 
 _i1, _f1, _n1, _u2 = types.int64[::1], types.float64[::1], types.int32[::1], types.uint64[:, ::1]
 
@@ -28,7 +28,7 @@ PIECE = 1 << 16
 """States that `held` is asked of at once."""
 
 
-@nb.njit(
+@njit(
     types.UniTuple(types.int64, 2)(
         types.FunctionType(SUCCESSORS_TYPE), _i1, _f1, _i1, types.int64, types.int64, types.int64,
         types.int64, types.int64, _n1, _u2, types.uint8[::1],

@@ -8,7 +8,6 @@ or when somebody stands on the summit, the higher one wins; level is half a win 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-import numba as nb
 import numpy as np
 from pydantic import Field, StrictInt
 
@@ -24,6 +23,7 @@ from luckbase.solver.game.rules import (
     Numbers,
 )
 from luckbase.solver.games import register
+from luckbase.solver.njit import njit
 
 REST, ROLL = 0, 1
 
@@ -39,7 +39,7 @@ class ClimbBoard(Board):
     rules: Rules = Rules()
 
 
-@nb.njit(SUCCESSORS_TYPE, cache=True)
+@njit(SUCCESSORS_TYPE, cache=True)
 def successors(ints, reals, state, children, weights, actions, rewards, about):  # type: ignore
     """State: the two steps, then the turns left. Board: summit, sides."""
     summit, sides, turns = ints[0], ints[1], state[2]

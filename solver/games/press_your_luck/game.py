@@ -22,6 +22,7 @@ from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outc
 from luckbase.solver.games.press_your_luck.choosing import TIE_TOLERANCE
 from luckbase.solver.games.press_your_luck.kernel import solve_plane
 from luckbase.solver.games.press_your_luck.tiers import Tier
+from luckbase.solver.njit import njit
 
 FLOAT64_ERROR = 1e-12
 """What float64 sums lose, with room to spare."""
@@ -31,7 +32,7 @@ MOST_SPINS = 1000
 """Spins that a state may hold; beyond any game, and small enough to count with."""
 
 
-@nb.njit(
+@njit(
     nb.void(
         nb.float64[::1], nb.float64[::1], nb.float32[::1], nb.float32[::1], nb.float32[::1]
     ),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import numba as nb
 import numpy as np
 
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.rules import DECISION, SUCCESSORS_TYPE, TERMINAL, Game, Ints, Numbers
+from luckbase.solver.njit import njit
 
 
-@nb.njit(SUCCESSORS_TYPE)
+@njit(SUCCESSORS_TYPE)
 def _ring(ints, reals, state, children, weights, actions, rewards, about):  # type: ignore
     if state[0] == 3:
         about[0], about[1] = TERMINAL, -1

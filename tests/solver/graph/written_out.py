@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-import numba as nb
 import numpy as np
 
 from luckbase.solver.board.model import Board, Section
@@ -27,6 +26,7 @@ from luckbase.solver.game.rules import (
     Numbers,
 )
 from luckbase.solver.games import register
+from luckbase.solver.njit import njit
 
 Edge = tuple[Any, ...]
 State = dict[str, Any]
@@ -70,7 +70,7 @@ def written(*states: State, **rules: Any) -> WrittenOut:
     return WrittenOut(board_of(*states, **rules))
 
 
-@nb.njit(SUCCESSORS_TYPE, cache=True)
+@njit(SUCCESSORS_TYPE, cache=True)
 def _successors(ints, reals, state, children, weights, actions, rewards, about):  # type: ignore
     """Board: states, players; of each state its kind, who acts, its first edge, how many; of each
     edge the child and the action, and in `reals` the weight and the rewards."""
