@@ -4,35 +4,23 @@
     >>> board = solver.load_board("boards/press-your-luck/1985-02.toml", score_unit=500)
     >>> game = solver.load_game(board)
 
-numba keeps compiled functions on disk and does not notice when a function in *another* file
-changes, so its cache goes to a folder named by the hash of this package's sources: new sources,
-new folder, before anything is compiled.
+Compiled functions are kept on disk, each module's in a folder of its own: `solver.compiled`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from luckbase.solver.compiled import keep_compiled_code_here
 
 if TYPE_CHECKING:
     from luckbase.solver.board.model import Board
     from luckbase.solver.game.capabilities import Layout
     from luckbase.solver.game.game import Game
 
-__all__ = ["load_board", "load_game", "load_layout", "source_hash"]
-
-
-def source_hash() -> str:
-    """SHA-256 of this package's sources, in hexadecimal: names and contents, sorted by name."""
-    root = Path(__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
+__all__ = ["load_board", "load_game", "load_layout"]
 
 
 def load_board(path: str | os.PathLike[str], **settings: object) -> Board:
@@ -67,23 +55,4 @@ def load_layout(board: Board) -> Layout[Any]:
     return layout_of(load_game(board))
 
 
-def _point_numba_at_our_cache() -> None:
-    if "LUCKBASE_NUMBA" not in os.environ:  # once; worker processes inherit both
-        name = f"numba-{source_hash()[:16]}"
-        homes = [os.environ.get("NUMBA_CACHE_DIR"), os.path.expanduser("~/.cache/luckbase")]
-        for home in [*filter(None, homes), tempfile.gettempdir()]:
-            folder = Path(home) / name
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except OSError:
-                continue
-            if os.access(folder, os.W_OK):
-                os.environ["NUMBA_CACHE_DIR"] = os.environ["LUCKBASE_NUMBA"] = str(folder)
-                break
-        else:
-            return
-    if "numba" in sys.modules:
-        sys.modules["numba"].config.CACHE_DIR = os.environ["LUCKBASE_NUMBA"]
-
-
-_point_numba_at_our_cache()
+keep_compiled_code_here()

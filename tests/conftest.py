@@ -1,11 +1,56 @@
 """Settings of the test run: no deadlines, which only say how busy the machine is, and no word of
-compiling."""
+compiling; and what all tests of a run share."""
+
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests import shared
+
 settings.register_profile("luckbase", deadline=None)
 settings.load_profile("luckbase")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The run's own process, and a token without which nobody can use its Ray; pytest's workers
+    inherit both."""
+    if not hasattr(config, "workerinput"):
+        os.environ["LUCKBASE_TEST_RUN"] = str(os.getpid())
+        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
+
+
+def _run_folder(factory: pytest.TempPathFactory, worker: bool) -> Path:
+    base = factory.getbasetemp()
+    return base.parent if worker else base
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Nothing is left running, however the run ends."""
+    if not hasattr(session.config, "workerinput"):
+        factory = session.config._tmp_path_factory  # type: ignore[attr-defined]
+        shared.end_cluster(_run_folder(factory, worker=False))
+
+
+@pytest.fixture(scope="session")
+def run_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that all of pytest's workers see."""
+    return _run_folder(tmp_path_factory, hasattr(request.config, "workerinput"))
+
+
+@pytest.fixture(scope="session")
+def table_of(run_folder: Path) -> Callable[..., Path]:
+    """The full table of a board with settings, solved once a run: to be looked at only."""
+    return lambda board, **settings: shared.table_of(run_folder, board, **settings)
+
+
+@pytest.fixture(scope="session")
+def ray_cluster(run_folder: Path) -> str:
+    """The address of the run's one Ray cluster."""
+    return shared.cluster_of(run_folder, int(os.environ["LUCKBASE_TEST_RUN"]))
 
 
 @pytest.fixture(autouse=True)

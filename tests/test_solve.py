@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -52,8 +54,11 @@ def table_in(results: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return cluster.solve(BOARD, results=tmp_path_factory.mktemp("plain"), workers=1).table
+def undisturbed(table_of: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the run's own, in results of its own."""
+    there = table_of(TINY, frontier=2)
+    copy = tmp_path_factory.mktemp("plain") / there.relative_to(there.parents[2])
+    return Path(shutil.copytree(there, copy))
 
 
 @pytest.mark.parametrize("workers", [2, 3, 5])
@@ -233,6 +238,7 @@ def test_a_second_solve_of_the_same_table_is_refused_while_one_runs(tmp_path: Pa
 
 
 def _solve_with_ray(results: Path, monkeypatch: pytest.MonkeyPatch) -> Solved:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setattr(Plan, "in_process", lambda self, workers: False)
     return cluster.solve(BOARD, results=results, workers=2)
 
@@ -258,10 +264,10 @@ def test_without_an_address_no_running_ray_cluster_is_joined(
 
 
 def test_ray_workers_give_the_same_bytes_and_are_gone_afterwards(
-    undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    undisturbed: Path, tmp_path: Path, ray_cluster: str
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    solved = _solve_with_ray(tmp_path, monkeypatch)
+    """Of the run's cluster, joined by its address."""
+    solved = cluster.solve(BOARD, results=tmp_path, workers=2, address=ray_cluster)
     assert solved.ray
     assert files(solved.table) == files(undisturbed)
     import ray
@@ -272,8 +278,8 @@ def test_ray_workers_give_the_same_bytes_and_are_gone_afterwards(
 def test_a_killed_ray_worker_costs_a_retry_and_no_state(
     undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first receipt names its worker's process, which is killed there and then."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    """The first receipt names its worker's process, which is killed there and then; of a cluster
+    that the solve itself starts and ends."""
     killed: list[int] = []
     real = driver._Run._commit
 
@@ -285,5 +291,8 @@ def test_a_killed_ray_worker_costs_a_retry_and_no_state(
 
     monkeypatch.setattr(driver._Run, "_commit", commit)
     solved = _solve_with_ray(tmp_path, monkeypatch)
-    assert killed
+    assert killed and solved.ray
     assert files(solved.table) == files(undisturbed)
+    import ray
+
+    assert not ray.is_initialized()

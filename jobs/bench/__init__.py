@@ -10,6 +10,7 @@
   then one of them with 1 and 2 workers and several depths: overlap and time.
 
 * ``ledger``: 10,000 commits, opening, and looking at the sizes of 10,000 files.
+* ``compile``: the first solve of each game with nothing compiled, and the one after it.
 
 Numbers of one run stand beside each other; compare ratios, not runs.
 """
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from luckbase.jobs.bench.compiling import compiling_suite
 from luckbase.jobs.bench.ledger import ledger_suite
 from luckbase.jobs.bench.search import search_suite
 from luckbase.jobs.bench.timing import best_of
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from luckbase.solver.game.arrays import Floats, Ints
     from luckbase.solver.game.capabilities import Layout
 
-SUITES = ("kernel", "solve", "store", "probe", "search", "ledger")
+SUITES = ("kernel", "solve", "store", "probe", "search", "ledger", "compile")
 
 
 def bench(
@@ -65,7 +67,7 @@ def bench(
             raise OptionError(f"bench: no suite '{suite}'; {nearest(suite, SUITES)}")
     run: dict[str, Callable[[Path, Path], None]] = {
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": _probe,
-        "search": search_suite, "ledger": ledger_suite,
+        "search": search_suite, "ledger": ledger_suite, "compile": compiling_suite,
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         for suite in suites or SUITES:

@@ -17,12 +17,12 @@ import hashlib
 import importlib.util
 import os
 import sys
-import tempfile
 import traceback
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from luckbase.solver import compiled
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import Board, Source, canonical
 from luckbase.solver.errors import OptionError
@@ -109,7 +109,7 @@ def revive(file: GameFile, name: str, form: dict[str, Any], source: Source | Non
 
 def _written(file: GameFile) -> Path:
     """The text in a file of this machine, in a folder of its own."""
-    home = Path(os.environ.get("LUCKBASE_NUMBA") or tempfile.gettempdir()) / "games"
+    home = next(compiled.homes()) / "games"
     folder = home / hashlib.sha256(file.text.encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / Path(file.path).name

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba as nb
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
@@ -33,13 +32,12 @@ from luckbase.solver.game.transition import (
     Edges,
     room_for,
 )
+from luckbase.solver.njit import njit
 
 _i1, _i2 = types.int64[::1], types.int64[:, ::1]
 
 
-@nb.njit(
-    types.int64(TRANSITION, NUMBERS_TYPE, _i2, EDGES_TYPE, _i1, _i1, _i1), cache=True, nogil=True
-)
+@njit(types.int64(TRANSITION, NUMBERS_TYPE, _i2, EDGES_TYPE, _i1, _i1, _i1), cache=True, nogil=True)
 def _expand(transition, board, states, edges, first, kinds, actors):  # type: ignore[no-untyped-def]
     """Write the edges of states (n, fields) behind one another; returns how many, or minus 1 and
     the state that has more than there is room for."""
@@ -57,7 +55,8 @@ def _expand(transition, board, states, edges, first, kinds, actors):  # type: ig
             return -1 - x
         kinds[x], actors[x] = about[0], about[1]
         if about[0] == TERMINAL:  # one edge to itself that pays the payoff
-            children[edge] = states[x]
+            for f in range(states.shape[1]):  # to assign a row would compile what it may raise
+                children[edge, f] = states[x, f]
             weights[edge], actions[edge], count = 1.0, -1, 1
         edge += count
     first[states.shape[0]] = edge

@@ -19,7 +19,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numba as nb
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
@@ -32,6 +31,7 @@ from luckbase.solver.graph.bellman import Expanded, choose, expand
 from luckbase.solver.graph.depth_first import MIXED, UNDECIDED, choose_by_bounds, margin_of
 from luckbase.solver.graph.interval_iteration import FixedPoint
 from luckbase.solver.graph.keys import pack_all
+from luckbase.solver.njit import njit
 
 if TYPE_CHECKING:
     from luckbase.solver.graph.graph import Graph
@@ -44,7 +44,7 @@ TOLERANCES = (1e-13, 1e-11, 1e-9)
 _f2 = types.float64[:, ::1]
 
 
-@nb.njit(types.boolean(_f2, _f2), cache=True, nogil=True)
+@njit(types.boolean(_f2, _f2), cache=True, nogil=True)
 def eliminate(matrix, right):
     """Solve matrix (n, n) times x = right (n, c); x is left in `right`, both modified in place.
 

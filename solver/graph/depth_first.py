@@ -13,7 +13,6 @@ their own children in common (1.1).
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 from numba import types
 
@@ -28,6 +27,7 @@ from luckbase.solver.game.transition import (
 )
 from luckbase.solver.graph.keys import find_from, home, pack, unpack
 from luckbase.solver.matrix_game.types import SOLVE_GAME, WORK
+from luckbase.solver.njit import njit
 
 _matrix = types.FunctionType(SOLVE_GAME)
 _i1, _f1, _f2, _u1 = types.int64[::1], types.float64[::1], types.float64[:, ::1], types.uint64[::1]
@@ -52,7 +52,7 @@ NODE, POSITION, SIZE, LOW, ACTOR, LOOP, START = 0, 1, 2, 3, 4, 5, 6
 """The columns of a frame's numbers."""
 
 
-@nb.njit(
+@njit(
     types.int64(types.int64, types.int64, types.int64, types.float64, _f2, _f1),
     cache=True, nogil=True,
 )  # fmt: skip
@@ -79,7 +79,7 @@ def choose_by_bounds(groups, sure, actor, tolerance, q, out):
     return -1
 
 
-@nb.njit(
+@njit(
     types.float64(types.int64, types.int64, types.int64, types.int64, _f2), cache=True, nogil=True
 )
 def margin_of(groups, best, lower, upper, q):
@@ -92,13 +92,13 @@ def margin_of(groups, best, lower, upper, q):
     return max(q[best, lower] - second, 0.0)
 
 
-@nb.njit(SOLVE_GAME, cache=True, nogil=True)
+@njit(SOLVE_GAME, cache=True, nogil=True)
 def no_matrix_games(a, rows, columns, dominance, x, y, work):
     """In the place of `simplex.solve_game` for games whose players never choose at once."""
     return np.nan, np.nan, 0, 0
 
 
-@nb.njit(types.void(_matrix, types.int64, types.int64, _i1, _f2, _f1), cache=True, nogil=True)
+@njit(types.void(_matrix, types.int64, types.int64, _i1, _f2, _f1), cache=True, nogil=True)
 def meet(solve_game, groups, base, actions, q, out):
     """The payoffs of a state in which both choose at once: the value of the matrix game of its
     joint actions, q (groups, 2), rows slowest; or both bounds of it, q (groups, 4)."""
@@ -123,7 +123,7 @@ def meet(solve_game, groups, base, actions, q, out):
         out[out.size - 1 - 2 * side] = total - out[2 * side]
 
 
-@nb.njit(
+@njit(
     types.int64(
         _matrix, types.int64, types.int64, types.int64, types.int64, types.boolean, types.float64,
         _n1, _f1, _i1, _f2, _f2, _f2, _f1, types.int64, _f1,
@@ -193,9 +193,7 @@ def back_up(
     return actions[k]
 
 
-@nb.njit(
-    types.int64(types.int64, types.int64, _f1, _i1, _i2, _f1, _i1, _f2), cache=True, nogil=True
-)
+@njit(types.int64(types.int64, types.int64, _f1, _i1, _i2, _f1, _i1, _f2), cache=True, nogil=True)
 def fold(n, first, policy, acts, below, chances, chosen, paid):
     """Make lotteries of a state's n edges by the chances of its actions, policy[first] on, in
     place; returns how many edges are left, those of actions that are never taken being gone.
@@ -231,7 +229,7 @@ def fold(n, first, policy, acts, below, chances, chosen, paid):
                 kept += 1
 
 
-@nb.njit(
+@njit(
     types.int64(
         TRANSITION, _matrix, NUMBERS_TYPE, _i1, types.boolean, types.float64, types.int64, _i1, _n1,
         _n1, _u2, _f2, _i1, _f1, _c1, _n1, _n1, _n2, _n1, _f1, _i1, _f2, EDGES_TYPE, _i1,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numba as nb
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from luckbase.solver.game.transition import EDGES_TYPE, NUMBERS_TYPE, TERMINAL, 
 from luckbase.solver.graph import keys as hashing
 from luckbase.solver.graph.bellman import expand, too_many_edges
 from luckbase.solver.graph.keys import Keys, find_from, fits, home, pack, unpack, unpack_all
+from luckbase.solver.njit import njit
 
 _i1, _n1, _u2 = types.int64[::1], types.int32[::1], types.uint64[:, ::1]
 _pair, _span = types.UniTuple(types.int64, 2), types.UniTuple(types.int64, 3)
@@ -32,7 +32,7 @@ PIECE = 1 << 16
 """States that `held` is asked of at once."""
 
 
-@nb.njit(
+@njit(
     _pair(TRANSITION, NUMBERS_TYPE, EDGES_TYPE, _i1, _span, _n1, _u2, types.uint8[::1]),
     cache=True, nogil=True,
 )  # fmt: skip

@@ -39,12 +39,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numba as nb
 import numpy as np
 from numba import types
 
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.njit import njit
 
 MOST_SWEEPS = 1_000_000
 _U = 2.0**-53
@@ -96,7 +96,7 @@ class FixedPoint:
         return float((self.upper - self.lower).max(initial=0.0))
 
 
-@nb.njit(types.int64(_i1, _i1, _i1, _i1), cache=True, nogil=True)
+@njit(types.int64(_i1, _i1, _i1, _i1), cache=True, nogil=True)
 def _peel(first, actions, children, held):  # type: ignore[no-untyped-def]
     """Take away from `held` (n,) what leaves it whatever is chosen; returns how many stay."""
     n = held.size
@@ -120,7 +120,7 @@ def _peel(first, actions, children, held):  # type: ignore[no-untyped-def]
     return left
 
 
-@nb.njit(
+@njit(
     _backed_up(
         _i1, _i1, _f1, _f1, _i1, types.int64, types.int64, _f1
     ),
@@ -144,7 +144,7 @@ def _back_up(first, actions, weights, rewards, children, actor, x, values):  # t
     return best, chosen, margin
 
 
-@nb.njit(types.float64(_i1, _i1, _f1, _f1, _i1, _i1, _f1, types.boolean), cache=True, nogil=True)
+@njit(types.float64(_i1, _i1, _f1, _f1, _i1, _i1, _f1, types.boolean), cache=True, nogil=True)
 def _sweep(first, actions, weights, rewards, children, actors, values, backwards):  # type: ignore[no-untyped-def]
     """One Gauss-Seidel sweep over the first n of `values`, in place; returns the largest change."""
     n, change = actors.size, 0.0
@@ -156,7 +156,7 @@ def _sweep(first, actions, weights, rewards, children, actors, values, backwards
     return change
 
 
-@nb.njit(types.float64(_i1, _i1, _f1, _f1, _i1, _i1, _f1, types.float64, _i1), cache=True)
+@njit(types.float64(_i1, _i1, _f1, _f1, _i1, _i1, _f1, types.float64, _i1), cache=True)
 def _residual(first, actions, weights, rewards, children, actors, values, sign, chosen):  # type: ignore[no-untyped-def]
     """The largest sign (v - T v), rounding included, at least 0; writes the chosen actions."""
     worst = 0.0
@@ -168,7 +168,7 @@ def _residual(first, actions, weights, rewards, children, actors, values, sign, 
     return worst
 
 
-@nb.njit(
+@njit(
     types.float64(_i1, _i1, _f1, _i1, _i1, types.int64, _i1, _f1, types.boolean),
     cache=True,
     nogil=True,

@@ -22,13 +22,14 @@ from numba import types
 from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Ints
+from luckbase.solver.njit import njit
 
 Keys = NDArray[np.uint64]
 
 n1, u1, u2 = types.int32[::1], types.uint64[::1], types.uint64[:, ::1]
 
 
-@nb.njit(nb.uint64(nb.int64[::1], nb.int64[::1]), cache=True, nogil=True)
+@njit(nb.uint64(nb.int64[::1], nb.int64[::1]), cache=True, nogil=True)
 def pack(bits, state):
     """The key of a state (fields,); number i must be below 2 ** bits[i]."""
     key = np.uint64(0)
@@ -37,7 +38,7 @@ def pack(bits, state):
     return key
 
 
-@nb.njit(nb.void(nb.int64[::1], nb.uint64, nb.int64[::1]), cache=True, nogil=True)
+@njit(nb.void(nb.int64[::1], nb.uint64, nb.int64[::1]), cache=True, nogil=True)
 def unpack(bits, key, state):
     """Write the numbers of a key into `state` (fields,)."""
     for i in range(state.size - 1, -1, -1):
@@ -46,7 +47,7 @@ def unpack(bits, key, state):
         key = key >> width
 
 
-@nb.njit(nb.int64[:, ::1](nb.int64[::1], nb.uint64[::1]), cache=True, nogil=True)
+@njit(nb.int64[:, ::1](nb.int64[::1], nb.uint64[::1]), cache=True, nogil=True)
 def unpack_all(bits, keys):
     """The states (n, fields) of keys (n,)."""
     states = np.empty((keys.size, bits.size), np.int64)
@@ -55,7 +56,7 @@ def unpack_all(bits, keys):
     return states
 
 
-@nb.njit(nb.uint64[::1](nb.int64[::1], nb.int64[:, ::1]), cache=True, nogil=True)
+@njit(nb.uint64[::1](nb.int64[::1], nb.int64[:, ::1]), cache=True, nogil=True)
 def pack_all(bits, states):
     """The keys (n,) of states (n, fields)."""
     keys = np.empty(states.shape[0], np.uint64)
@@ -70,14 +71,14 @@ def fits(bits: Ints, states: Ints) -> NDArray[np.bool_]:
     return inside
 
 
-@nb.njit(types.int64(types.uint64, types.int64), cache=True, nogil=True, inline="always")
+@njit(types.int64(types.uint64, types.int64), cache=True, nogil=True, inline="always")
 def home(key, mask):
     """The slot where the search for a key begins."""
     mixed = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)  # scores are on top
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
 
 
-@nb.njit(types.int64(n1, u2, types.uint64, types.int64), cache=True, nogil=True)
+@njit(types.int64(n1, u2, types.uint64, types.int64), cache=True, nogil=True)
 def find_from(slots, rows, key, slot):
     """The slot of `key` at or after `slot`, or the empty one where it belongs."""
     mask = slots.size - 1
@@ -86,7 +87,7 @@ def find_from(slots, rows, key, slot):
     return slot
 
 
-@nb.njit(types.void(n1, u2, types.int64), cache=True, nogil=True)
+@njit(types.void(n1, u2, types.int64), cache=True, nogil=True)
 def rehash(slots, rows, count):
     """Enter the keys of rows 0 .. count - 1 into empty `slots`."""
     mask = slots.size - 1
@@ -94,7 +95,7 @@ def rehash(slots, rows, count):
         slots[find_from(slots, rows, rows[i, 0], home(rows[i, 0], mask))] = i
 
 
-@nb.njit(types.int64(n1, u2, types.int64, u1, n1), cache=True, nogil=True)
+@njit(types.int64(n1, u2, types.int64, u1, n1), cache=True, nogil=True)
 def enter(slots, rows, count, wanted, numbers):
     """Give every wanted key (m,) its number, new ones the next; returns how many there are then.
 
@@ -111,7 +112,7 @@ def enter(slots, rows, count, wanted, numbers):
     return count
 
 
-@nb.njit(types.void(n1, u2, u1, n1), cache=True, nogil=True)
+@njit(types.void(n1, u2, u1, n1), cache=True, nogil=True)
 def look_up(slots, rows, wanted, numbers):
     """Write the number of every wanted key (m,) into `numbers` int32 (m,); -1 if not entered."""
     mask = slots.size - 1

@@ -47,12 +47,13 @@ from numpy.typing import NDArray
 
 from luckbase.solver.matrix_game.simplex import solve_game
 from luckbase.solver.matrix_game.types import MOST, WORK
+from luckbase.solver.njit import njit
 
 LARGEST = 1e100
 """The largest entry: room for products."""
 
 
-@nb.njit(
+@njit(
     nb.void(
         nb.float64[:, :, ::1], nb.float64[::1], nb.float64[:, ::1], nb.float64[:, ::1],
         nb.float64[::1], nb.int64[::1], nb.boolean[::1],

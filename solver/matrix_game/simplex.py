@@ -7,11 +7,11 @@ side, the last row the reduced costs. In the condensed form a pivot exchanges th
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 from numba import types
 
 from luckbase.solver.matrix_game.types import SOLVE_GAME
+from luckbase.solver.njit import njit
 
 _f1, _f2, _f3 = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
 _i1, _n, _f, _b = types.int64[::1], types.int64, types.float64, types.boolean
@@ -20,7 +20,7 @@ _pair = types.UniTuple(types.float64, 2)
 
 def typed(signature):
     """How every function here is compiled."""
-    return nb.njit(signature, cache=True, nogil=True, error_model="numpy")
+    return njit(signature, cache=True, nogil=True, error_model="numpy")
 
 
 @typed(_pair(_f2, _n, _n, _f1, _f1))

@@ -21,7 +21,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numba import types
 
@@ -29,6 +28,7 @@ from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.keys import Keys, Numbering, pack_all
+from luckbase.solver.njit import njit
 from luckbase.solver.policy.chain import Chain, Decider, expand_profile
 
 BLOCK = 1 << 16
@@ -39,7 +39,7 @@ MOST_STEPS = 1_000_000
 _f1, _f2, _i1, _n1 = types.float64[::1], types.float64[:, ::1], types.int64[::1], types.int32[::1]
 
 
-@nb.njit(types.uint64(types.uint64), cache=True, nogil=True)
+@njit(types.uint64(types.uint64), cache=True, nogil=True)
 def mix(x):
     """SplitMix64's finaliser: 64 bits that look random for each x."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -47,9 +47,7 @@ def mix(x):
     return x ^ (x >> np.uint64(31))
 
 
-@nb.njit(
-    types.int64(_f1, types.int64, types.int64, types.uint64, types.int64), cache=True, nogil=True
-)
+@njit(types.int64(_f1, types.int64, types.int64, types.uint64, types.int64), cache=True, nogil=True)
 def pick(cumulated, low, high, stream, step):
     """The edge, of low .. high by their cumulated chances, that a game takes in this step."""
     draw = mix(stream + np.uint64(step) * np.uint64(0xD1342543DE82EF95))
@@ -63,7 +61,7 @@ def pick(cumulated, low, high, stream, step):
     return low
 
 
-@nb.njit(
+@njit(
     types.boolean(
         _i1, _n1, _f1, _f2, _f2, types.uint64, types.int64, types.int64, types.int64, _f2
     ),
@@ -147,7 +145,7 @@ BATCH = 1 << 14
 """Games that are played side by side on the way."""
 
 
-@nb.njit(
+@njit(
     types.void(
         _i1, _n1, _n1, _f1, _f2, types.uint64, types.int64, _i1, _i1, _f2, types.int64
     ),

@@ -25,13 +25,13 @@ Tarjan (1972) for the components; Haddad and Monmege (2018) for proofs by a tabl
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.njit import njit
 
 MOST_DENSE = 400
 """Members of a component that is eliminated: 20 ms."""
@@ -52,7 +52,7 @@ class NeverEnds(Exception):
         self.number = number
 
 
-@nb.njit(types.Tuple((_i1, _i1))(_i1, _i4), cache=True, nogil=True)
+@njit(types.Tuple((_i1, _i1))(_i1, _i4), cache=True, nogil=True)
 def components(first, children):
     """Strongly connected components: (the states (n,), those of one together and every one behind
     all that it leads to; where each component begins, and the end)."""
@@ -102,7 +102,7 @@ def components(first, children):
     return order, starts[: parts + 1]
 
 
-@nb.njit(types.int64(_i1, _i4, _f1, _i1, _i1, types.int64, _f1), cache=True, nogil=True)
+@njit(types.int64(_i1, _i4, _f1, _i1, _i1, types.int64, _f1), cache=True, nogil=True)
 def _flow(first, children, chances, order, starts, part, x):
     """From component `part` down to the last that is reached, add what flows on to `x`, which holds
     what flows in, and solve single states; stops at a component of several, or a state that leads
@@ -129,7 +129,7 @@ def _flow(first, children, chances, order, starts, part, x):
     return part
 
 
-@nb.njit(types.void(types.float64[:, ::1], _f1, _f1), cache=True, nogil=True)
+@njit(types.void(types.float64[:, ::1], _f1, _f1), cache=True, nogil=True)
 def _eliminate(weights, leaves, x):
     """Solve a component: weights (n, n) between its states, what leaves each, and in `x` (n,) what
     flows in, where the visits are left; all are modified. Its diagonal is not looked at."""
@@ -154,7 +154,7 @@ def _eliminate(weights, leaves, x):
         x[k] /= out[k]
 
 
-@nb.njit(types.void(_i1, _i1, _f1, _f1, _f1, _f1, _f1, types.int64), cache=True, nogil=True)
+@njit(types.void(_i1, _i1, _f1, _f1, _f1, _f1, _f1, types.int64), cache=True, nogil=True)
 def _sweeps(first, sources, weights, out, leaves, flow, x, count):
     """`count` sweeps over x (n,), in alternating directions; by state its sources, and the weights
     from there. What flows out of it all is made what flows in after each."""
@@ -173,7 +173,7 @@ def _sweeps(first, sources, weights, out, leaves, flow, x, count):
             x *= entering / leaving
 
 
-@nb.njit(types.float64(_i1, _i1, _f1, _f1, _f1, _f1, types.boolean), cache=True, nogil=True)
+@njit(types.float64(_i1, _i1, _f1, _f1, _f1, _f1, types.boolean), cache=True, nogil=True)
 def _residual(first, sources, weights, out, flow, x, lost):
     """The largest |flow + P' x - x| of the states with its rounding (`lost`), or the least of
     x - P' x less its rounding."""

@@ -54,10 +54,8 @@ def test_every_board_that_takes_a_batch_is_asked() -> None:
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("results")
-    cluster.solve(solver.load_board(TINY, frontier=1), results=folder)
-    return folder
+def results(table_of: Callable[..., Path]) -> Path:
+    return table_of(Path(TINY), frontier=1).parents[2]
 
 
 @pytest.fixture

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numba
@@ -37,21 +39,43 @@ def test_only_compiling_is_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(compiling, "A_MOMENT", 0.0)
+    looked = looks(monkeypatch)
     before = compiling.seconds()
     with compiling.watch():
-        time.sleep(0.3)
+        looked(3)
     assert compiling.seconds() == before and capsys.readouterr().err == ""
     with compiling.watch():
-        time.sleep(0.3)  # until it watches
+        looked(2)  # it listens
 
         @numba.njit
         def add(x: int) -> int:
             return x + 1
 
         add(1)
-        time.sleep(0.3)
+        looked(2)
     assert compiling.seconds() - before > 0
     assert capsys.readouterr().err == "compiling, the first time only …\n"
+
+
+def looks(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Waits until the thread that watches has looked so many times more, however busy the machine
+    is."""
+    turn = threading.Semaphore(0)
+
+    class Counted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            turn.release()
+            return super().wait(timeout)
+
+    monkeypatch.setattr(compiling.threading, "Event", Counted)
+
+    def wait(times: int) -> None:
+        while turn.acquire(blocking=False):
+            pass
+        for _ in range(times):
+            assert turn.acquire(timeout=60)
+
+    return wait
 
 
 def test_the_time_left_is_at_the_pace_of_work_alone() -> None:

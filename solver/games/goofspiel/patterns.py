@@ -29,6 +29,8 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from luckbase.solver.njit import njit
+
 MOST = 16
 """The most cards a side."""
 
@@ -36,7 +38,7 @@ _counts = nb.int64[:, :, ::1]
 _pair = nb.types.UniTuple(nb.int64, 2)
 
 
-@nb.njit(_counts(), cache=True)
+@njit(_counts(), cache=True)
 def path_counts():
     """D, int64 (a, b, r), each index 0 to 16 (module docstring)."""
     d = np.zeros((MOST + 1, MOST + 1, MOST + 1), np.int64)
@@ -53,7 +55,7 @@ def path_counts():
     return d
 
 
-@nb.njit(nb.int64(nb.int64), cache=True)
+@njit(nb.int64(nb.int64), cache=True)
 def size_of(mask):
     """How many bits are set."""
     count = 0
@@ -63,7 +65,7 @@ def size_of(mask):
     return count
 
 
-@nb.njit(nb.int64(_counts, nb.int64, nb.int64), cache=True)
+@njit(nb.int64(_counts, nb.int64, nb.int64), cache=True)
 def pattern_count(d, cards, size):
     """How many canonical patterns two hands of `size` cards out of `cards` have."""
     count = 1
@@ -72,7 +74,7 @@ def pattern_count(d, cards, size):
     return count
 
 
-@nb.njit(nb.int64(_counts, nb.int64, nb.int64, nb.int64, nb.int64), cache=True, nogil=True)
+@njit(nb.int64(_counts, nb.int64, nb.int64, nb.int64, nb.int64), cache=True, nogil=True)
 def rank_pattern(d, cards, size, mine, theirs):
     """The number of the pattern of two hands of `size` cards; ``~number`` if it is the swap."""
     a = b = size
@@ -111,7 +113,7 @@ def rank_pattern(d, cards, size, mine, theirs):
     return ~index if swapped else index
 
 
-@nb.njit(_pair(_counts, nb.int64, nb.int64, nb.int64), cache=True, nogil=True)
+@njit(_pair(_counts, nb.int64, nb.int64, nb.int64), cache=True, nogil=True)
 def unrank_pattern(d, cards, size, index):
     """(mine, theirs): the lowest ranks that have the canonical pattern `index`."""
     every = (1 << size) - 1
@@ -152,7 +154,7 @@ def unrank_pattern(d, cards, size, index):
     return mine, theirs
 
 
-@nb.njit(nb.int64(nb.int64, nb.int64, nb.int64[::1]), cache=True, nogil=True)
+@njit(nb.int64(nb.int64, nb.int64, nb.int64[::1]), cache=True, nogil=True)
 def classes(own, other, bits):
     """Write the lowest bit of each class of `own` cards into `bits`; returns how many."""
     count, joins = 0, False
@@ -171,7 +173,7 @@ def classes(own, other, bits):
     return count
 
 
-@nb.njit(
+@njit(
     _pair(_counts, nb.int64, nb.int64, nb.int64, nb.int64, nb.int64[:, ::1], nb.int64[:, ::1]),
     cache=True,
     nogil=True,
@@ -192,7 +194,7 @@ def bids(d, cards, size, mine, theirs, children, wins):
     return rows, columns
 
 
-@nb.njit(_pair(nb.int64, nb.int64), cache=True, nogil=True)
+@njit(_pair(nb.int64, nb.int64), cache=True, nogil=True)
 def lowest_ranks(mine, theirs):
     """The same pattern on the lowest ranks: without the ranks that nobody holds."""
     low_mine = low_theirs = 0
@@ -208,7 +210,7 @@ def lowest_ranks(mine, theirs):
     return low_mine, low_theirs
 
 
-@nb.njit(nb.int64[::1](nb.int64, nb.int64), cache=True)
+@njit(nb.int64[::1](nb.int64, nb.int64), cache=True)
 def decks(cards, size):
     """The masks of all decks of `size` cards, int64 (C(cards, size),), ascending."""
     count = 0
@@ -223,7 +225,7 @@ def decks(cards, size):
     return found
 
 
-@nb.njit(nb.int64[::1](nb.int64), cache=True)
+@njit(nb.int64[::1](nb.int64), cache=True)
 def deck_ranks(cards):
     """int64 (2 ** cards,): the number of each mask among the decks of its size."""
     ranks = np.empty(1 << cards, np.int64)

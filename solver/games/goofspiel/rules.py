@@ -26,6 +26,7 @@ import numpy as np
 from luckbase.solver.game.transition import CHANCE, JOINT, SIMULTANEOUS, TERMINAL, TRANSITION_TYPE
 from luckbase.solver.games.goofspiel.board import Rules
 from luckbase.solver.games.goofspiel.patterns import lowest_ranks, size_of
+from luckbase.solver.njit import njit
 
 MINE, THEIRS, DECK, UPCARD, LEAD = 0, 1, 2, 3, 4
 """Where the fields stand in a state; for points there is no LEAD."""
@@ -33,7 +34,7 @@ CARDS, WIN, ALL_POINTS, KEEP_CARDS = 0, 1, 2, 3
 """Where the board's whole numbers stand; ALL_POINTS is what stored leads are above the lead."""
 
 
-@nb.njit(nb.int64(nb.int64), cache=True)
+@njit(nb.int64(nb.int64), cache=True)
 def points_of(deck):
     """The points of all cards in a deck."""
     total, k = 0, 1
@@ -44,7 +45,7 @@ def points_of(deck):
     return total
 
 
-@nb.njit(nb.void(nb.int64[::1], nb.int64[::1]), cache=True)
+@njit(nb.void(nb.int64[::1], nb.int64[::1]), cache=True)
 def make_canonical(ints, state):
     """Hands on their lowest ranks, unless cards are kept; for winning, a decided game is the empty
     one. In place."""
@@ -57,7 +58,7 @@ def make_canonical(ints, state):
             state[LEAD] = ints[ALL_POINTS] + (1 if lead > 0 else -1)
 
 
-@nb.njit(TRANSITION_TYPE, cache=True)
+@njit(TRANSITION_TYPE, cache=True)
 def transition(board, state, edges):
     """The edges of a state, by the contract in `solver.game.transition`."""
     ints = board.ints
@@ -106,7 +107,7 @@ def transition(board, state, edges):
     return n
 
 
-@nb.njit(nb.void(nb.int64[::1], nb.int64[:, ::1]), cache=True)
+@njit(nb.void(nb.int64[::1], nb.int64[:, ::1]), cache=True)
 def make_all_canonical(ints, states):
     """`make_canonical` of states (n, fields). In place."""
     for i in range(states.shape[0]):

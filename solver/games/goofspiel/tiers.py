@@ -31,6 +31,7 @@ import numpy as np
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.games.goofspiel import patterns
 from luckbase.solver.games.goofspiel.rules import points_of
+from luckbase.solver.njit import njit
 
 GAMES_A_PART = 40_000_000
 """Matrix games that a part has at most: some seconds of work."""
@@ -119,7 +120,7 @@ def deck_ranks(cards: int) -> Ints:
     return ranks
 
 
-@nb.njit(nb.int64[::1](nb.int64[:, :, ::1], nb.int64, nb.int64[::1], nb.int64[::1]), cache=True)
+@njit(nb.int64[::1](nb.int64[:, :, ::1], nb.int64, nb.int64[::1], nb.int64[::1]), cache=True)
 def pattern_numbers(d, cards, mine, theirs):
     """int64 (n,): the pattern of each pair of hands (n,), with its sign bit."""
     found = np.empty(mine.size, np.int64)
@@ -128,7 +129,7 @@ def pattern_numbers(d, cards, mine, theirs):
     return found
 
 
-@nb.njit(nb.int64[:, ::1](nb.int64[:, :, ::1], nb.int64, nb.int64, nb.int64[::1]), cache=True)
+@njit(nb.int64[:, ::1](nb.int64[:, :, ::1], nb.int64, nb.int64, nb.int64[::1]), cache=True)
 def hands_of(d, cards, size, numbers):
     """int64 (n, 2): my hand and theirs of canonical patterns (n,)."""
     found = np.empty((numbers.size, 2), np.int64)
@@ -137,7 +138,7 @@ def hands_of(d, cards, size, numbers):
     return found
 
 
-@nb.njit(nb.int64[:, ::1](nb.int64[:, ::1]), cache=True)
+@njit(nb.int64[:, ::1](nb.int64[:, ::1]), cache=True)
 def sizes_of(masks):
     """How many cards each mask has, in the shape of `masks` (n, m)."""
     found = np.empty(masks.shape, np.int64)

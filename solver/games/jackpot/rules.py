@@ -32,6 +32,7 @@ import numpy as np
 
 from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
 from luckbase.solver.games.jackpot.board import Rules
+from luckbase.solver.njit import njit
 
 OPEN, FACES = 0, 1
 """Where the fields start in a state."""
@@ -46,7 +47,7 @@ NEVER, MAY, MUST = 0, 1, 2
 """The values of ONE_DIE."""
 
 
-@nb.njit(nb.int64(nb.int64[::1]), cache=True)
+@njit(nb.int64(nb.int64[::1]), cache=True)
 def roll_sum(state):
     """The sum of the roll; 0 before it."""
     total = 0
@@ -55,13 +56,13 @@ def roll_sum(state):
     return total
 
 
-@nb.njit(nb.boolean(nb.int64[::1], nb.int64), cache=True)
+@njit(nb.boolean(nb.int64[::1], nb.int64), cache=True)
 def one_die_here(ints, open_tiles):
     """Whether one die may or must be rolled with these tiles open."""
     return ints[ONE_DIE] != NEVER and open_tiles >> ints[SIDES] == 0
 
 
-@nb.njit(nb.void(nb.int64[::1], nb.int64, nb.int64[::1]), cache=True)
+@njit(nb.void(nb.int64[::1], nb.int64, nb.int64[::1]), cache=True)
 def show_sum(ints, total, state):
     """Write the faces that stand for all rolls of this sum (module docstring) into `state`."""
     dice = ints[DICE]
@@ -73,7 +74,7 @@ def show_sum(ints, total, state):
         state[FACES + i] = (total + i) // dice
 
 
-@nb.njit(nb.int64(nb.int64[::1], nb.int64[::1], nb.int64[::1]), cache=True)
+@njit(nb.int64(nb.int64[::1], nb.int64[::1], nb.int64[::1]), cache=True)
 def choices(ints, state, listed):
     """Write what may be flipped after the roll, as sets of tiles in the order of the page; a tile
     that two dice show stands there twice. Returns how many."""
@@ -92,7 +93,7 @@ def choices(ints, state, listed):
     return n
 
 
-@nb.njit(
+@njit(
     nb.int64(
         nb.int64[::1], nb.float64[::1], nb.int64[::1], nb.int64,
         nb.int64[:, ::1], nb.float64[::1], nb.int64[::1], nb.int64,
@@ -121,7 +122,7 @@ def roll(ints, reals, state, dice, children, weights, actions, edge):
     return edge
 
 
-@nb.njit(TRANSITION_TYPE, cache=True)
+@njit(TRANSITION_TYPE, cache=True)
 def transition(board, state, edges):
     """The edges of a state, by the contract in `solver.game.transition`.
 
@@ -163,7 +164,7 @@ def transition(board, state, edges):
     return n
 
 
-@nb.njit(nb.void(nb.int64[::1], nb.int64[:, ::1]), cache=True)
+@njit(nb.void(nb.int64[::1], nb.int64[:, ::1]), cache=True)
 def merge_sums(ints, states):
     """Make states canonical: for Shut the Box, faces that stand for the sum. In place."""
     for x in range(states.shape[0]):

@@ -34,12 +34,12 @@ Source: the games page; the seed, pig-blog.txt.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 from numba import types
 
 from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
 from luckbase.solver.games.pig.board import PigRoundsBoard
+from luckbase.solver.njit import njit
 
 MINE, YOURS, TURN, ROUND, PLAYER, ROLLED = 0, 1, 2, 3, 4, 5
 """Where the fields stand in a state."""
@@ -54,7 +54,7 @@ for the others: how many of the TOTAL rolls take the turn, and are worth 0, 1, â
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
 
 
-@nb.njit(types.void(_i1, _i, _i1), cache=True)
+@njit(types.void(_i1, _i, _i1), cache=True)
 def _over(ints, lead, child):
     """Write the state that is over, with this lead of player 1."""
     child[:] = 0
@@ -62,7 +62,7 @@ def _over(ints, lead, child):
     child[ROUND], child[PLAYER] = ints[ROUNDS] + 1, 1
 
 
-@nb.njit(types.void(_i1, _i, _i, _i, _i1), cache=True)
+@njit(types.void(_i1, _i, _i, _i, _i1), cache=True)
 def _pass_on(ints, lead, round_, player, child):
     """Write the state after a turn that leaves `player` this lead."""
     last = player == 2 and round_ == ints[ROUNDS]
@@ -74,7 +74,7 @@ def _pass_on(ints, lead, round_, player, child):
     child[ROUND], child[PLAYER] = round_ + (player == 2), 3 - player
 
 
-@nb.njit(TRANSITION_TYPE, cache=True)
+@njit(TRANSITION_TYPE, cache=True)
 def transition(board, state, edges):
     """The edges of a state, by the contract in `solver.game.transition`. `reals` holds the payoffs
     of player 1 and then of player 2 where player 1 has won, nobody, player 2."""
@@ -121,14 +121,14 @@ def transition(board, state, edges):
     return n
 
 
-@nb.njit(_i(_i, _i, _i), cache=True)
+@njit(_i(_i, _i, _i), cache=True)
 def row_of(cut, lead, turn):
     """The row of a state in its tier."""
     i = lead + cut - 1
     return i * (2 * cut - 1) - i * (i - 1) // 2 + turn
 
 
-@nb.njit(
+@njit(
     types.void(_i1, _f1, _i, _f, _f, _f1, _f, types.int8[::1], _f1), cache=True, nogil=True
 )  # fmt: skip
 def solve(ints, starts, player, won, lost, out, tolerance, best, margin):
@@ -169,9 +169,7 @@ def solve(ints, starts, player, won, lost, out, tolerance, best, margin):
             out[at + t] = q
 
 
-@nb.njit(
-    types.void(_i1, types.float64[:, ::1], _f, _f, types.float64[:, ::1]), cache=True, nogil=True
-)
+@njit(types.void(_i1, types.float64[:, ::1], _f, _f, types.float64[:, ::1]), cache=True, nogil=True)
 def follow(ints, starts, won, tolerance, out):
     """A turn of one who plays by a guide's values, and what comes of it, for all leads at once.
 
@@ -203,7 +201,7 @@ def follow(ints, starts, won, tolerance, out):
         out[:, lead + cut - 1] = v[:, 0]
 
 
-@nb.njit(_f1(_i1, _i, _i), cache=True, nogil=True)
+@njit(_f1(_i1, _i, _i), cache=True, nogil=True)
 def chance_to_gain(ints, turns, most_points):
     """q_turns(x) for x = 0 .. most_points: the largest chance to make x points in so many turns."""
     most, total = ints[MOST], ints[TOTAL]

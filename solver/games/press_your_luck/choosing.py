@@ -88,7 +88,7 @@ def decide_region(up, first, last, v0, v1, n_c, a, b, three, third, passer, pass
     best, margin, codes = notes
     own = v0 if up == 0 else v1
     cap = n_c - 1
-    s = 0
+    s = np.int64(0)  # not a literal: `pass_targets` would be compiled twice
     while s < n_c:
         one, two = pass_targets(up, a, b, s, three, third, passer, cap)
         e = s + 1

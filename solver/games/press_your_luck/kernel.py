@@ -81,6 +81,7 @@ def play_run(out, face, pw, d, d_start, v, v_start, stride_d, stride_v, rows, we
     `d`, `v` are flat; tap k of the `nt` (the first `nm` are money) starts `rows[k]` strides after
     `d_start` or `v_start`. Summed in chunks, so that `out` stays in the first-level cache.
     """
+    none = np.int64(0)  # not a literal, for each of which numba compiles the callee again
     x = 0
     while x < out.size:
         y = min(x + CHUNK, out.size)
@@ -88,7 +89,7 @@ def play_run(out, face, pw, d, d_start, v, v_start, stride_d, stride_v, rows, we
         w = face[x:y]
         for i in range(y - x):
             part[i] = pw * w[i]
-        add_taps(part, d, d_start + x, stride_d, rows, weights, 0, nm)
+        add_taps(part, d, d_start + x, stride_d, rows, weights, none, nm)
         add_taps(part, v, v_start + x, stride_v, rows, weights, nm, nt)
         x = y
 
@@ -271,6 +272,7 @@ def solve_plane(b, v, d, wa, wb, wc, pw, again, rules, lay, runs, taps, moves, c
     only_c = regions[5:6]
     nowhere = np.full(regions[6], -1)
     none = np.zeros((2, 1))
+    slot_a, slot_b, lowest = np.int64(0), np.int64(1), np.int64(0)  # not literals, as in `play_run`
     for a in range(v.shape[2] - 1, -1, -1):
         v0, v1 = v[0, b, a], v[1, b, a]
         start = (b * v.shape[2] + a) * v0.size
@@ -279,7 +281,7 @@ def solve_plane(b, v, d, wa, wb, wc, pw, again, rules, lay, runs, taps, moves, c
             best[i] = PLAY
         here = (best, notes[1][start : start + v0.size], notes[2])
         for r in range(runs.shape[0]):  # A and B must spin; with B at the cap he is walked
-            up = 0 if runs[r, 0] < regions[1] else 1
+            up = slot_a if runs[r, 0] < regions[1] else slot_b
             if a < cap and (up == 0 or b < cap):
                 first, last, spent, gained = runs[r]
                 play_streams(up, first, last, spent, gained, b, a, arrays, pw, regions, taps)
@@ -287,20 +289,25 @@ def solve_plane(b, v, d, wa, wb, wc, pw, again, rules, lay, runs, taps, moves, c
             walk_cap_row(b, a, arrays, pw, again, rules, lay, taps, caps, here)
         else:
             # C decides: one configuration, which leans on itself along s; then C must spin.
-            walk(only_c, nowhere, none, b, a, cap, 0, arrays, pw, rules, lay, taps, here)
+            walk(only_c, nowhere, none, b, a, cap, lowest, arrays, pw, rules, lay, taps, here)
             play_c(
                 v0, v1, d[0, b, a], d[1, b, a], n_c, pw * wc[0, b, a], pw * wc[1, b, a],
                 regions[4], regions[5], spend, gain, moves[0], moves[1], moves[2],
             )  # fmt: skip
             first, last = regions[3], regions[4]
             if last > first:  # B decides
-                play_streams(1, first, last, spend[first], first, b, a, arrays, pw, regions, taps)
+                play_streams(
+                    slot_b, first, last, spend[first], first, b, a, arrays, pw, regions, taps
+                )  # fmt: skip
                 decide_region(
-                    1, first, last, v0, v1, n_c, a, score_b, three, third, passer, passes, here
+                    slot_b, first, last, v0, v1, n_c, a, score_b, three, third, passer, passes,
+                    here,
                 )  # fmt: skip
         if a < cap:  # A decides
             first, last = regions[1], regions[2]
-            play_streams(0, first, last, spend[first], first, b, a, arrays, pw, regions, taps)
+            play_streams(
+                slot_a, first, last, spend[first], first, b, a, arrays, pw, regions, taps
+            )  # fmt: skip
             decide_region(
-                0, first, last, v0, v1, n_c, a, score_b, three, third, passer, passes, here
+                slot_a, first, last, v0, v1, n_c, a, score_b, three, third, passer, passes, here,
             )  # fmt: skip

@@ -21,12 +21,13 @@ from luckbase.solver.games.press_your_luck import rules, tables, tiers
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from luckbase.solver.games.press_your_luck.kernel import solve_plane
 from luckbase.solver.games.press_your_luck.tiers import Tier
+from luckbase.solver.njit import njit
 
 FLOAT64_ERROR = 1e-12
 """What float64 sums lose, with room to spare."""
 
 
-@nb.njit(
+@njit(
     nb.void(
         nb.float64[::1], nb.float64[::1], nb.float32[::1], nb.float32[::1], nb.float32[::1]
     ),

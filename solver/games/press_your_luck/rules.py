@@ -31,6 +31,7 @@ import numba as nb
 import numpy as np
 
 from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
+from luckbase.solver.njit import njit
 
 PLAYERS = 3
 SCORE, EARNED, PASSED, WHAMMIES = 0, 3, 6, 9
@@ -44,7 +45,7 @@ CAP, MAX_WHAMMIES, THIRD_PLACE_SPINS, PASSER_PICKS, MONEY, OUTCOMES, UNITS = 0, 
 """Where the board's whole numbers start: the outcomes' units come last, money first."""
 
 
-@nb.njit(nb.int64(nb.int64[::1]), cache=True)
+@njit(nb.int64(nb.int64[::1]), cache=True)
 def player_up(state):
     """The first in turn order who has a spin; -1 if nobody has."""
     for i in range(PLAYERS):
@@ -53,7 +54,7 @@ def player_up(state):
     return -1
 
 
-@nb.njit(nb.void(nb.int64[::1], nb.int64), cache=True)
+@njit(nb.void(nb.int64[::1], nb.int64), cache=True)
 def merge(state, max_whammies):
     """Make a state canonical: forget whammies that no longer matter. In place."""
     spins = 0
@@ -64,7 +65,7 @@ def merge(state, max_whammies):
             state[WHAMMIES + i] = 0
 
 
-@nb.njit(nb.int64(nb.int64[::1], nb.int64), cache=True)
+@njit(nb.int64(nb.int64[::1], nb.int64), cache=True)
 def players_in(state, max_whammies):
     """How many players are still in."""
     count = 0
@@ -74,7 +75,7 @@ def players_in(state, max_whammies):
     return count
 
 
-@nb.njit(nb.void(nb.int64[::1], nb.int64, nb.float64[::1]), cache=True)
+@njit(nb.void(nb.int64[::1], nb.int64, nb.float64[::1]), cache=True)
 def share_the_win(state, max_whammies, payoff):
     """The payoff of a game that is over: the highest score among the players in, ties share."""
     best, winners = -1, 0
@@ -89,14 +90,15 @@ def share_the_win(state, max_whammies, payoff):
         payoff[i] = 1.0 / winners if wins else 0.0
 
 
-@nb.njit(
+@njit(
     nb.int64(nb.int64[::1], nb.int64[::1], nb.int64, nb.int64, nb.int64[:, ::1], nb.int64),
     cache=True,
 )
 def spin(ints, state, up, outcome, children, edge):
     """Write the state after `up` spins: outcome -1 is a whammy, else the board's (money first)."""
     child = children[edge]
-    child[:] = state
+    for i in range(state.size):  # to assign a slice would compile what it may raise
+        child[i] = state[i]
     if state[PASSED + up] > 0:
         child[PASSED + up] -= 1
     else:
@@ -116,21 +118,22 @@ def spin(ints, state, up, outcome, children, edge):
     return edge + 1
 
 
-@nb.njit(
+@njit(
     nb.int64(nb.int64[::1], nb.int64, nb.int64, nb.int64[:, ::1], nb.int64[::1], nb.int64),
     cache=True,
 )
 def pass_spins(state, up, to, children, actions, edge):
     """Write the state after `up` passes all his earned spins to `to`."""
     child = children[edge]
-    child[:] = state
+    for i in range(state.size):
+        child[i] = state[i]
     child[PASSED + to] += child[EARNED + up]
     child[EARNED + up] = 0
     actions[edge] = to + 1
     return edge + 1
 
 
-@nb.njit(TRANSITION_TYPE, cache=True)
+@njit(TRANSITION_TYPE, cache=True)
 def transition(board, state, edges):
     """The edges of a state, by the contract in `solver.game.transition`.
 

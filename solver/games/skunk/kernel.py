@@ -33,12 +33,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numba as nb
 import numpy as np
 from numba import types
 
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.games.skunk.rules import GOAL, HOLD, MOST, ROLL, TABLES, TOTAL
+from luckbase.solver.njit import njit
 
 MOST_SWEEPS = 1000
 _NEWTON_STEPS = 4
@@ -50,13 +50,13 @@ _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[:
 _f2 = types.float64[:, ::1]
 
 
-@nb.njit(types.int64(_i, _i, _i, types.int64), cache=True, inline="always")
+@njit(types.int64(_i, _i, _i, types.int64), cache=True, inline="always")
 def row_of(goal, mine, yours, turn):
     """The row of a state in a player's half."""
     return goal * (mine * goal - mine * (mine - 1) // 2) + yours * (goal - mine) + turn
 
 
-@nb.njit(
+@njit(
     types.void(_i1, _f2, _i, _i, _f, _f1, _f1),
     cache=True,
     nogil=True,
@@ -84,7 +84,7 @@ def turn_values(ints, V, m, y, x, v, slope):
             v[t], slope[t] = 1.0 - V[y, m + t], 0.0
 
 
-@nb.njit(_f(_i1, _f2, types.boolean), cache=True, nogil=True)
+@njit(_f(_i1, _f2, types.boolean), cache=True, nogil=True)
 def sweep(ints, V, ascending):
     """One sweep over the blocks, V (goal, goal) in place; returns the largest change. `ascending`
     is the wrong order, which costs sweeps and nothing else."""
@@ -115,7 +115,7 @@ def sweep(ints, V, ascending):
     return change
 
 
-@nb.njit(
+@njit(
     _f(_i1, _f1, _i, _i, _i), cache=True, nogil=True
 )  # fmt: skip
 def roll_value(ints, out, m, y, t):
@@ -148,20 +148,20 @@ def roll_value(ints, out, m, y, t):
     return (q + lost) / ints[TOTAL]
 
 
-@nb.njit(_f(_i1, _f1, _i, _i, _i), cache=True, nogil=True)
+@njit(_f(_i1, _f1, _i, _i, _i), cache=True, nogil=True)
 def hold_value(ints, out, m, y, t):
     """The chance to win after holding at (m, y, t), by the table."""
     return 1.0 - out[row_of(ints[GOAL], y, m + t, 0)]
 
 
-@nb.njit(_f(_i1, _f1, _i, _i, _i), cache=True, nogil=True)
+@njit(_f(_i1, _f1, _i, _i, _i), cache=True, nogil=True)
 def back_up(ints, out, m, y, t):
     """(T out)(m, y, t), off by at most 2.5 u."""
     q = roll_value(ints, out, m, y, t)
     return max(q, hold_value(ints, out, m, y, t)) if t > 0 else q
 
 
-@nb.njit(
+@njit(
     types.void(_i1, _f2, _f1, _f, types.int8[::1], _f1), cache=True, nogil=True
 )  # fmt: skip
 def fill(ints, V, out, tolerance, best, margin):
@@ -195,7 +195,7 @@ def fill(ints, V, out, tolerance, best, margin):
     margin[margin.size // 2 :] = margin[: margin.size // 2]
 
 
-@nb.njit(_f(_i1, _f1), cache=True, nogil=True)
+@njit(_f(_i1, _f1), cache=True, nogil=True)
 def residual(ints, out):
     """max |out - T out| over the rows of player 1, the rounding of computing it included."""
     goal, worst = ints[GOAL], 0.0
@@ -208,7 +208,7 @@ def residual(ints, out):
     return worst + _ROUNDING
 
 
-@nb.njit(_f(_i1, _f2, types.int64, types.float64, types.float64, types.boolean), cache=True)
+@njit(_f(_i1, _f2, types.int64, types.float64, types.float64, types.boolean), cache=True)
 def _actions_alone(ints, s, m, x, z, write):
     """The longest way to play a turn from (m, 0) where s(m, 0) is x and s(0, 0) is z: Newton's next
     x, or, if asked to write, s[m, 0] after writing s[m]."""
@@ -231,7 +231,7 @@ def _actions_alone(ints, s, m, x, z, write):
     return x + (w[0] - x) / (1.0 - slope[0])  # Newton's next x
 
 
-@nb.njit(_f(_i1), cache=True)
+@njit(_f(_i1), cache=True)
 def most_actions(ints):
     """A checked bound on w over all states: the actions of both players, however they play; inf if
     none was found."""

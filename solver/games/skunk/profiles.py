@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numba as nb
 import numpy as np
 from numba import types
 
@@ -32,6 +31,7 @@ from luckbase.solver.games.skunk.agents import holds_by_turn, stationary
 from luckbase.solver.games.skunk.kernel import roll_value, row_of
 from luckbase.solver.games.skunk.rules import GOAL, MOST, TABLES, TOTAL
 from luckbase.solver.games.skunk.tiers import Race
+from luckbase.solver.njit import njit
 
 OPTIMAL, BEST_RESPONSE = "optimal", "best-response"
 MOST_SWEEPS = 1000
@@ -42,7 +42,7 @@ _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[:
 _f2 = types.float64[:, ::1]
 
 
-@nb.njit(types.UniTuple(_f, 2)(_i1, _f2, _f1, _i, _i, _f, _f1, _f1), cache=True, nogil=True)
+@njit(types.UniTuple(_f, 2)(_i1, _f2, _f1, _i, _i, _f, _f1, _f1), cache=True, nogil=True)
 def _turn(ints, other, holds, m, y, x, v, slope):
     """v(0) and its slope in x = 1 - other[y, m]; v and slope are room for goal + MOST + 1."""
     goal, most, total = ints[GOAL], ints[MOST], ints[TOTAL]
@@ -67,7 +67,7 @@ def _turn(ints, other, holds, m, y, x, v, slope):
     return v[0], slope[0]
 
 
-@nb.njit(types.float64(_i1, _f2, _f2, _f1, _f1), cache=True, nogil=True)
+@njit(types.float64(_i1, _f2, _f2, _f1, _f1), cache=True, nogil=True)
 def _sweep(ints, A, B, holds_a, holds_b):
     """One sweep over the blocks, A and B (goal, goal) in place; returns the largest change."""
     goal, most = ints[GOAL], ints[MOST]
@@ -91,7 +91,7 @@ def _sweep(ints, A, B, holds_a, holds_b):
     return change
 
 
-@nb.njit(types.void(_i1, _f1, _f, _f1), cache=True, nogil=True)
+@njit(types.void(_i1, _f1, _f, _f1), cache=True, nogil=True)
 def _best_holds(ints, out, tolerance, holds):
     """Where the table holds: 1, else 0; by player 1's rows. Holding comes first among ties."""
     goal = ints[GOAL]

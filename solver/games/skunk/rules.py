@@ -20,11 +20,11 @@ Source: the games pages; the seeds, skunk-gottahack.txt and pig-blog.txt.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
 from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
 from luckbase.solver.games.skunk.board import Rules
+from luckbase.solver.njit import njit
 
 MINE, YOURS, TURN, PLAYER, ROLLED = 0, 1, 2, 3, 4
 """Where the fields stand in a state."""
@@ -38,7 +38,7 @@ for the first roll of a turn and then for the others: how many of the TOTAL roll
 lose the score, and are worth 0, 1, …, MOST points."""
 
 
-@nb.njit(TRANSITION_TYPE, cache=True)
+@njit(TRANSITION_TYPE, cache=True)
 def transition(board, state, edges):
     """The edges of a state, by the contract in `solver.game.transition`."""
     ints = board.ints

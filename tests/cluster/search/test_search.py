@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -87,8 +88,9 @@ def test_the_same_bytes_for_any_workers_and_depth(
     assert workers > 1 or solved.overlap == 1.0
 
 
-def test_ray_workers_write_the_same_bytes(once: Searched, tmp_path: Path) -> None:
-    solved = search(tmp_path, workers=2, depth=3, in_process_seconds=-1.0)
+def test_ray_workers_write_the_same_bytes(once: Searched, tmp_path: Path, ray_cluster: str) -> None:
+    how = {"depth": 3, "in_process_seconds": -1.0}
+    solved = search(tmp_path, workers=2, address=ray_cluster, **how)
     assert solved.ray
     assert digest(solved) == digest(once)
     import ray
@@ -269,10 +271,8 @@ def test_a_shard_on_disk_reads_back_and_damage_is_a_sentence(tmp_path: Path) -> 
 
 
 @pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    board = solver.load_board(TINY, frontier=2)
-    results = tmp_path_factory.mktemp("full")
-    return cluster.solve(board, results=results).table
+def full(table_of: Callable[..., Path]) -> Path:
+    return table_of(TINY, frontier=2)
 
 
 def test_search_and_table_agree_on_every_state_they_share(once: Searched, full: Path) -> None:

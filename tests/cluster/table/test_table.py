@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -34,9 +35,8 @@ FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    board = solver.load_board(TINY, frontier=2)
-    return cluster.solve(board, results=tmp_path_factory.mktemp("results")).table
+def path(table_of: Callable[..., Path]) -> Path:
+    return table_of(TINY, frontier=2)
 
 
 @pytest.fixture

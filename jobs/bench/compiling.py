@@ -1,0 +1,61 @@
+"""The bench suite ``compile``: a newcomer's first solve of each game, and the one after it.
+
+Each solve is a process of its own; the first of a board has an empty folder of compiled code.
+Processor seconds, as compiling is all that tells the two apart.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from luckbase.jobs.terminal import render
+
+OTHERS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("skunk/tiny.toml", ()),
+    ("pig/tiny.toml", ()),
+    ("goofspiel/points.toml", ("cards=4",)),
+    ("jackpot/tiny.toml", ()),
+)
+"""(board beside the given one's folder, settings)."""
+
+
+def compiling_suite(board: Path, results: Path) -> None:
+    """Print the table."""
+    boards: list[tuple[Path, tuple[str, ...]]] = [(board, ("score_unit=500", "frontier=2"))]
+    boards += [(board.parents[1] / name, settings) for name, settings in OTHERS]
+    rows = []
+    for i, (path, settings) in enumerate(boards):
+        if not path.exists():
+            continue
+        code = results / f"compiled-{i}"
+        first, again = (_solve(path, settings, code, results / f"{i}-{k}") for k in range(2))
+        rows.append(
+            (
+                " ".join([f"{path.parent.name}/{path.stem}", *settings]),
+                *(f"{number:.1f} s" for number in (*first, *again)),
+                f"{first[0] - again[0]:.1f} s",
+            )
+        )
+    heads = ("board", "first, processor", "wall", "again, processor", "wall", "compiling")
+    render.print_table("A first solve, with nothing compiled", heads, rows, sys.stdout)
+
+
+def _solve(
+    board: Path, settings: tuple[str, ...], code: Path, results: Path
+) -> tuple[float, float]:
+    """Processor seconds and seconds of one solve in a process of its own."""
+    command = [sys.executable, "-m", "luckbase", "solve", str(board), "--results", str(results)]
+    for setting in settings:
+        command += ["--set", setting]
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(
+        command, check=True, capture_output=True, env={**os.environ, "NUMBA_CACHE_DIR": str(code)}
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return spent, time.perf_counter() - began

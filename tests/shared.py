@@ -1,0 +1,97 @@
+"""What all tests of a run share, whichever of pytest's workers they run in: tables that several
+modules look at, and one Ray cluster. Each is made by the first test that asks."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from luckbase import cluster, solver
+from tests.places import ROOT
+
+CLUSTER = "cluster"
+"""The file that says where the run's Ray cluster is; the cluster ends when it goes."""
+
+
+@contextmanager
+def only_one(path: Path) -> Iterator[None]:
+    """While this lasts, no other process of the run is here with the same path."""
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def table_of(folder: Path, board: Path, **settings: object) -> Path:
+    """The full table of a board, solved once a run into the run's folder. Not to be changed."""
+    name = hashlib.sha256(repr((str(board), sorted(settings.items()))).encode()).hexdigest()[:16]
+    results, done = folder / "tables" / name, folder / f"tables/{name}.done"
+    done.parent.mkdir(exist_ok=True)
+    with only_one(folder / f"tables/{name}.lock"):
+        if not done.exists():
+            made = cluster.solve(solver.load_board(board, **settings), results=results)
+            done.write_text(str(made.table))
+    return Path(done.read_text())
+
+
+def cluster_of(folder: Path, run: int) -> str:
+    """The address of the run's Ray cluster of two workers; `run` is the process that it ends with,
+    at the latest."""
+    said = folder / CLUSTER
+    with only_one(folder / f"{CLUSTER}.lock"):
+        if not said.exists():
+            with open(folder / f"{CLUSTER}.log", "w") as log:
+                process = subprocess.Popen(
+                    [sys.executable, "-m", "tests.shared", str(said), str(run)], cwd=ROOT,
+                    start_new_session=True, stdout=log, stderr=log,
+                    env={**os.environ, "PYTHONPATH": str(ROOT)},
+                )  # fmt: skip
+            deadline = time.monotonic() + 120
+            while not said.exists():
+                assert process.poll() is None and time.monotonic() < deadline, log.name
+                time.sleep(0.05)
+    return said.read_text().split()[0]
+
+
+def end_cluster(folder: Path) -> None:
+    """End the run's cluster, if there is one."""
+    said = folder / CLUSTER
+    if not said.exists():
+        return
+    process = int(said.read_text().split()[1])
+    said.unlink()
+    with suppress(ProcessLookupError):
+        for _ in range(300):
+            os.kill(process, 0)
+            time.sleep(0.1)
+        os.kill(process, signal.SIGKILL)  # Ray's processes end with the one that started them
+
+
+def _keep_cluster(said: Path, run: int) -> None:
+    """Ray's head, until its file or the run goes."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
+    import ray
+
+    started = ray.init(
+        address="local", num_cpus=2, include_dashboard=False, object_store_memory=100 << 20,
+        log_to_driver=False, _node_ip_address="127.0.0.1",
+    )  # fmt: skip
+    part = said.with_suffix(".part")
+    part.write_text(f"{started.address_info['gcs_address']} {os.getpid()}")
+    part.replace(said)
+    with suppress(ProcessLookupError):
+        while said.exists():
+            os.kill(run, 0)
+            time.sleep(0.2)
+    ray.shutdown()
+
+
+if __name__ == "__main__":
+    _keep_cluster(Path(sys.argv[1]), int(sys.argv[2]))

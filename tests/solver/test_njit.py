@@ -1,0 +1,124 @@
+"""A declared function is compiled when it is called, for what it declares and nothing else."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import types
+
+from luckbase.solver.games.press_your_luck import rules
+from luckbase.solver.njit import njit
+from tests.places import BOARDS, ROOT
+
+NUMBER = types.int64(types.int64)
+
+
+def made() -> tuple[Any, Any]:
+    @njit(NUMBER)
+    def add(x: int) -> int:
+        return x + 1
+
+    @njit(types.int64(types.FunctionType(NUMBER), types.int64[::1]), nogil=True)
+    def call(function, numbers):  # type: ignore[no-untyped-def]
+        return function(numbers[0]) + add(2)
+
+    return add, call
+
+
+def test_it_is_compiled_when_it_is_called_and_once() -> None:
+    add, call = made()
+    assert not add.overloads and not call.overloads
+    assert call(add, np.array([5, 6])) == 9
+    assert add(np.int32(7)) == 8 and add(True) == 2
+    assert add.signatures == [(types.int64,)]
+    assert add.nopython_signatures[0].return_type == types.int64
+
+
+def test_one_that_calls_itself_is_compiled_too() -> None:
+    @njit(NUMBER)
+    def factorial(n: int) -> int:
+        return 1 if n < 2 else n * factorial(n - 1)
+
+    assert factorial(10) == 3628800
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize(
+    "words",
+    [
+        (lambda add: add, np.array([1.0])),
+        (lambda add: add, np.arange(6)[::2]),
+        (lambda add: 3, np.array([1])),
+    ],
+)
+def test_what_does_not_fit_the_signature_is_refused(words: Any, before: bool) -> None:
+    add, call = made()
+    if before:
+        call(add, np.array([1]))
+    with pytest.raises(TypeError, match="No matching definition"):
+        call(words[0](add), words[1])
+
+
+def test_a_function_of_another_type_is_refused() -> None:
+    _, call = made()
+
+    @njit(types.float64(types.float64))
+    def other(x: float) -> float:
+        return x
+
+    with pytest.raises(TypeError, match="other is "):
+        call(other, np.array([1]))
+
+
+def test_threads_that_come_at_once_get_one_compiled_function() -> None:
+    add, call = made()
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(lambda k: call(add, np.array([k % 2])), range(64))) == {4, 5}
+    assert len(add.signatures) == len(call.signatures) == 1
+
+
+def test_it_goes_through_pickle() -> None:
+    state = np.array([1, 2, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0])
+    there = pickle.loads(pickle.dumps(rules.player_up))
+    assert there(state) == rules.player_up(state)
+
+
+def test_a_solve_compiles_nothing_of_the_search() -> None:
+    """The README's first command pays for its own kernel and the rules only, once each."""
+    script = f"""
+import tempfile
+import numba.core.event as event
+compiled = []
+class Listener(event.Listener):
+    def on_start(self, what):
+        function = what.data["dispatcher"].py_func
+        compiled.append(f"{{function.__module__}}.{{function.__name__}}")
+    def on_end(self, what):
+        pass
+event.register("numba:compile", Listener())
+from luckbase.jobs.app import run
+with tempfile.TemporaryDirectory() as folder:
+    import os
+    os.environ["NUMBA_CACHE_DIR"] = folder
+    assert run(["solve", {str(BOARDS / "press-your-luck/tiny.toml")!r}, "--set", "frontier=1",
+                "--results", folder]) == 0
+print(*compiled)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    compiled = done.stdout.split()[1:]
+    ours = [name for name in compiled if name.startswith("luckbase.")]
+    modules = {name.rpartition(".")[0].removeprefix("luckbase.solver.") for name in ours}
+    assert modules == {
+        "graph.bellman", *(f"games.press_your_luck.{name}" for name in
+                           ("choosing", "game", "kernel", "rules")),
+    }  # fmt: skip
+    assert len(set(ours)) == len(ours), "compiled for more than one type"
+    assert not [name for name in compiled if "unicode" in name], "compiles what it may raise"
