@@ -11,7 +11,6 @@ import typer
 from luckbase.jobs import agents as names_of
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
-from luckbase.solver.game.capabilities import Drawing
 
 if TYPE_CHECKING:
     import graphviz
@@ -58,6 +57,7 @@ def graph(
     from luckbase.solver.board.file import read_board
     from luckbase.solver.charts.diagram import draw
     from luckbase.solver.errors import OptionError
+    from luckbase.solver.game.capabilities import Drawing
     from luckbase.solver.policy.chain import explore_profile
     from luckbase.solver.policy.evaluate import chain_graph, deciders_of
 
@@ -94,6 +94,8 @@ def graph(
 def _dot(game: Game, diagram: Diagram, title: str, layers: bool, labels: str) -> graphviz.Digraph:
     import graphviz
 
+    from luckbase.solver.game.capabilities import Drawing
+
     picture = graphviz.Digraph("luckbase", comment=title)
     picture.attr(rankdir="TB", label=title, labelloc="t", fontname="Helvetica")
     picture.attr("node", shape="box", style="rounded", fontname="Helvetica", fontsize="10")
@@ -112,11 +114,12 @@ def _dot(game: Game, diagram: Diagram, title: str, layers: bool, labels: str) ->
                 shape = {"shape": "ellipse", "style": "bold"} if node.end else {}
                 box.node(str(i), graphviz.escape(_node_text(node)).replace("\n", "\\n"), **shape)
     drawing = game.get(Drawing)
+    outcomes = drawing.equally_likely if drawing else 0
     for edge in diagram.edges:
         text = {
             "none": "",
             "actions": edge.action,
-            "counts": f"{edge.action}\n{edge.chance * (drawing.equally_likely if drawing else 0):.0f}",
+            "counts": f"{edge.action}\n{edge.chance * outcomes:.0f}",
             "chances": f"{edge.action}\n{edge.chance:.4g}",
         }[labels]
         said = {"label": graphviz.escape(text).replace("\n", "\\n")} if text else {}

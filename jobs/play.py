@@ -14,7 +14,6 @@ import typer
 from luckbase.jobs import agents as names_of
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
-from luckbase.solver.game.capabilities import as_seen_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +65,7 @@ def play(
     from luckbase.solver import load_game
     from luckbase.solver.board.file import read_board
     from luckbase.solver.errors import OptionError, StateError
-    from luckbase.solver.game.capabilities import detailed
+    from luckbase.solver.game.capabilities import as_seen_by, detailed
 
     game = detailed(load_game(read_board(Path(board), options.read_settings(settings))))
     if seat > game.players:

@@ -70,7 +70,8 @@ def find_worth(
     bare = plain(game)
     root = simplify(bare, root.reshape(1, -1))[0]
     found = _table(bare, root, results, tables)
-    layout = bare.get(Layout)
+    # A board that its own rules keep from having tiers (plays that never end) is refused here.
+    layout = bare.need(Layout) if Layout in bare.rules.capabilities else None
     if found is None and layout is not None and _few(layout, root):
         found = _tiers(layout)
     if found is None:

@@ -34,7 +34,6 @@ from luckbase.jobs.bench.search import search_suite
 from luckbase.jobs.bench.timing import best_of
 from luckbase.jobs.folder import read_results
 from luckbase.jobs.terminal import render
-from luckbase.solver.game.capabilities import layout_of
 
 if TYPE_CHECKING:
     from luckbase.solver.game.arrays import Floats, Ints
@@ -224,6 +223,7 @@ def _probe(board: Path, results: Path) -> None:
     import numpy as np
 
     from luckbase import cluster, solver
+    from luckbase.solver.game.capabilities import layout_of
 
     solved = cluster.solve(solver.load_board(board, score_unit=500, frontier=2), results=results)
     rng = np.random.default_rng(0)

@@ -292,8 +292,9 @@ class Fields(Sequence[Field]):
             if field.name in cells:
                 parts.append(_cells(field, cells[field.name], refuse))
             elif len(there) == field.length:
-                single = Field(field.name, default=field.default, blank=field.blank)
-                parts += [_cells(single, cells[column], refuse) for column in field.columns]
+                for column in field.columns:
+                    single = Field(column, default=field.default, blank=field.blank)
+                    parts.append(_cells(single, cells[column], refuse))
             elif there or field.default is None:
                 missing = next(column for column in field.columns if column not in cells)
                 raise StateError(f"column {missing} is missing")

@@ -116,9 +116,9 @@ def test_query_answers_with_the_contracts_fields_in_their_order(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["scores=0,1010,500"], "scores: 1010 is not on this board's $500 grid; nearest are 1000"),
-        (["scores=0,-500,500"], "-500 is negative"),
-        (["scores=0,3500,500"], "3500 is above this board's cap of $3000; nearest is 3000"),
+        (["scores=0,1010,500"], "scores: 1010 is not a multiple of 500; nearest are 1000 and 1500"),
+        (["scores=0,-500,500"], "scores: -500 is too small; the least is 0"),
+        (["scores=0,3500,500"], "scores: 3500 is too large; the most is 3000"),
         (["scores=0,0,0", "earned=0,9,0", "--max-states", "100"], "the limit is 100"),
         (["scores=0,0,0", "whammies=4,0,0", "earned=1,0,0"], "player 1 is out"),
         (["scores=0,0,0", "score=1"], "unknown field 'score'; did you mean 'scores'?"),
@@ -128,8 +128,8 @@ def test_query_answers_with_the_contracts_fields_in_their_order(
         (["scores"], "not FIELD=VALUE"),
         (["scores=0,0,0", "scores=0,0,0"], "given twice"),
         (["scores=0,0,0", "whammies=4,4,4"], "somebody must be in"),
-        (["scores=0,0,0", "whammies=5,0,0"], "5 is too many"),
-        (["scores=0,0,0", "passed=0,-1,0"], "passed: -1 is negative"),
+        (["scores=0,0,0", "whammies=5,0,0"], "whammies: 5 is too large; the most is 4"),
+        (["scores=0,0,0", "passed=0,-1,0"], "passed: -1 is too small; the least is 0"),
     ],
 )
 def test_a_state_that_is_not_one_is_refused_in_one_sentence(
@@ -246,11 +246,19 @@ def test_a_batch_of_no_states_has_no_answers(
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("in.csv", STATES + "0,7,0,0,0,0\n", "row 3: scores: 7 is not on this board's $500 grid"),
+        (
+            "in.csv",
+            STATES + "0,7,0,0,0,0\n",
+            "row 3: scores: 7 is not a multiple of 500; nearest are 0 and 500",
+        ),
         ("in.csv", STATES + "0,0,0,0,7,0\n", "row 3: is beyond this table's frontier"),
         ("in.csv", "a,b\n1,2\n", "no column of a state"),
         ("in.csv", "scores_1,scores_2\n1,2\n", "column scores_3 is missing"),
-        ("in.csv", "scores_1,scores_2,scores_3\n0,0.5,0\n", "must hold whole numbers"),
+        (
+            "in.csv",
+            "scores_1,scores_2,scores_3\n0,0.5,0\n",
+            "row 1: scores_2: '0.5' is not a whole number",
+        ),
         ("in.csv", 'scores\n"0,0"\n', "has 2 values, not 3"),
         ("in.jsonl", "{", "in.jsonl"),
         ("in.parquet", "no", "in.parquet"),

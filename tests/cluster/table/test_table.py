@@ -52,7 +52,7 @@ def all_states(table: Table) -> np.ndarray:
 
 def test_every_stored_payoff_and_every_best_action_is_that_of_the_float64_solve(path: Path) -> None:
     with cluster.open_table(path) as table:
-        exact = InMemory(table.game)
+        exact = InMemory(layout_of(table.game))
         states = all_states(table)
         stored, wanted = table.probe(states), exact.look_up(states)
         assert np.abs(stored - wanted).max() <= table.error
@@ -99,7 +99,7 @@ def test_probe_and_get_of_what_is_not_there(path: Path) -> None:
 
 def test_a_toss_up_is_said_where_and_only_where_float64_finds_no_difference(path: Path) -> None:
     with cluster.open_table(path) as table:
-        exact = InMemory(table.game)
+        exact = InMemory(layout_of(table.game))
         states = all_states(table)[::3]
         edges = expand(table.game, states)
         q = evaluate(edges, exact.look_up(edges.children))
@@ -261,8 +261,9 @@ def test_a_wrong_payoff_in_a_file_that_is_as_the_ledger_says_is_found_by_its_row
         assert check_files(table) == []
         found = check_residuals(table, None)
         assert found.faults >= 1
-        tier = table.layout.tier_of_number()[entry.tier]
-        assert found.state == table.game.describe(table.layout.states_at(tier, np.array([17]))[0])
+        layout = layout_of(table.game)
+        tier = layout.tier_of_number()[entry.tier]
+        assert found.state == table.game.describe(layout.states_at(tier, np.array([17]))[0])
 
 
 def test_a_wrong_best_action_in_such_a_file_is_found_too(copy: Path) -> None:

@@ -352,6 +352,8 @@ def test_a_field_that_must_be_said_or_that_is_none_is_named(
         ({"scores": ["0,0,0", "0,0"], "open": [1, 1]}, "row 2: scores: '0,0' has 2 values, not 3"),
         ({"scores": ["0,0,0"] * 2, "open": ["1", "6"]}, "row 2: open: 6 is not one of 1 to 5"),
         ({"scores": ["0,x,0"] * 2, "open": [1, 1]}, "row 1: scores: 'x' is not a whole number"),
+        ({"scores_1": [0, 0], "scores_2": [0, 0.5], "scores_3": [0, 0], "open": [1, 1]},
+         "row 2: scores_2: '0.5' is not a whole number"),
         ({"scores": ["0,0,0"] * 2}, "column open is missing"),
         ({"scores_1": [0, 0], "scores_2": [0, 0]}, "column scores_3 is missing"),
         ({"a": [0, 0], "b": [0, 0]}, "no column of a state among a, b; write scores_1"),
