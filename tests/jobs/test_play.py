@@ -253,7 +253,7 @@ def test_the_same_seed_gives_the_same_game(played: Command, file: str) -> None:
 
 
 def test_mixed_agents_draw_from_the_same_seed(played: Command) -> None:
-    """The seed's computer of Pig sticks by chance, and looks at the rolls of the turn."""
+    """The blog's computer of Pig sticks by chance, and looks at the rolls of the turn."""
     words = [PIG, "--set", "count_rolls=true", "--against", "computer", "--hints"]
     answers = ["r", "r", "h"] * 30
     code, out, _ = played(*words, "--seed", "2", lines=answers)

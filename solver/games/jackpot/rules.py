@@ -20,7 +20,7 @@ Merging: Jackpot's dice keep their order, for `first` and `last` are agents. Shu
 the sum of a roll only, so all rolls of one sum are one state: shown as one die where one may be
 rolled and can show the sum, else as the most even dice, low ones first (7 is 3,4 and 12 is 6,6).
 
-Source: the games page; the seed, jackpot-mike-french.txt.
+Sources: docs/sources.md#french-2022, docs/sources.md#shut-the-box.
 """
 
 from __future__ import annotations

@@ -147,7 +147,8 @@ def test_a_file_is_plain_parquet_with_the_documented_columns(path: Path) -> None
 def test_the_plan_has_the_games_pages_numbers_of_states(
     unit: int, counts: dict[int, float]
 ) -> None:
-    """games page: states of the full table (three in, plus two in), February 1985."""
+    """docs/sources.md#numbers-of-this-project: states of the full
+    table (three in, plus two in), February 1985."""
     game = solver.load_tiered_game(solver.load_board(FEBRUARY, score_unit=unit, frontier=5))
     plan = make_plan(game)
     for spins, wanted in counts.items():

@@ -76,7 +76,7 @@ def exact(path: Path, settings: Settings = ()) -> Exact:
 
 @cache
 def played(name: str) -> Play:
-    """An agent's play of the seed's board."""
+    """An agent's play of the board of nine tiles."""
     return exact(SEED).play(AGENTS[name])
 
 
@@ -124,7 +124,7 @@ def test_the_best_play_wins_the_fraction_of_the_games_page() -> None:
     ],
 )
 def test_an_agent_wins_what_the_seed_calculated(name: str, percent: float) -> None:
-    """The seed's list CALCULATED, to its four decimals."""
+    """The list CALCULATED of docs/sources.md#french-2022, to its four decimals."""
     assert round(float(100 * played(name).value), 4) == percent
 
 

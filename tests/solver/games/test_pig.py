@@ -83,7 +83,8 @@ def start(path: Path, options: Settings = ()) -> float:
 
 
 def test_the_race_is_worth_what_neller_and_presser_print() -> None:
-    """.5306 in Optimal play of the dice game Pig (2004); all digits from the games page."""
+    """.5306 in Optimal play of the dice game Pig (2004); all digits:
+    docs/sources.md#numbers-of-this-project."""
     assert start(RACE) == pytest.approx(0.530592725274, abs=1e-12)
     assert 2 * solved(RACE)[1] < 2e-12
 
@@ -118,7 +119,8 @@ def test_the_rounds_are_worth_the_games_pages_numbers(rounds: int, value: float)
 
 
 def test_nobody_draws_under_the_best_play_of_ten_rounds() -> None:
-    """The games page: player two, level in his last turn, wins for sure."""
+    """docs/sources.md#numbers-of-this-project: player two, level in his last turn,
+    wins for sure."""
     chances = rounds_profiles.chances(pig(ROUNDS), "optimal", "optimal")
     assert chances.win == pytest.approx(start(ROUNDS), abs=1e-13)
     assert chances.draw == 0.0
@@ -133,7 +135,7 @@ def test_the_seeds_computer_makes_the_games_pages_points() -> None:
 
 
 def test_20_and_21_are_the_best_numbers_to_hold_at_by_points_a_turn() -> None:
-    """The games page: they tie exactly at 9.561337."""
+    """docs/sources.md#numbers-of-this-project: they tie exactly at 9.561337."""
     game = pig(ROUNDS)
     means = [rounds_profiles.turn_statistics(game, f"hold-at-{k}").mean for k in range(1, 41)]
     best = np.flatnonzero(np.array(means) > max(means) - 1e-12) + 1
