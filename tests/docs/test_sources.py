@@ -6,7 +6,10 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ELSEWHERE = re.compile(r"(?i:games pages?\b|\bthe[ _]seed('s|s)?\b(?!\.))|\bDESIGN\b|shared/")
+ELSEWHERE = re.compile(
+    r"(?i:games?'?s?'?[ _]pages?\b|\bthe[ _]seed('s|s)?\b(?!\.))|\bDESIGN\b"
+    r"|shared/(games|seeds|boards)"
+)
 """What only those who wrote this house have seen."""
 HERE = Path(__file__)
 

@@ -25,7 +25,6 @@ SOLVES: dict[str, tuple[list[str], ...]] = {
         ["--from", "scores=0,1000,500", "earned=0,1,2"],
         ["--from", "scores=500,0,1000", "earned=1,0,2", "--max-depth", "2"],
     ),
-    "press-your-luck/1985-02": (["--set", "score_unit=1000", "--set", "score_cap=8000"],),
     "goofspiel/points": (["--set", "cards=6"],),
     "goofspiel/win": (["--set", "cards=4"],),
     "skunk/tiny": ([],),

@@ -164,7 +164,7 @@ def test_in_one_round_to_stick_at_once_costs_the_whole_game(played: Command) -> 
 
 @pytest.mark.parametrize(("file", "value"), [(PIG, PIG_GOES_FIRST), (SKUNK, SKUNK_GOES_FIRST)])
 def test_the_chances_shown_are_exact(file: str, value: float) -> None:
-    """The exact fractions of the games' pages, at goal 20."""
+    """docs/sources.md#numbers-of-this-project, at goal 20."""
     game = solver.load_game(solver.load_board(file))
     root = game.start()
     assert root is not None

@@ -73,7 +73,7 @@ class Reference:
         return list(product(range(1, self.sides + 1), repeat=dice))
 
     def choices(self, open: Open, roll: Roll) -> list[Open]:
-        """What may be flipped, in the page's order."""
+        """What may be flipped: first die, second die, sum."""
         if self.allowed == "jackpot":
             numbers = [*roll, sum(roll)] if len(roll) > 1 else [*roll]
             return [frozenset({n}) for n in numbers if n in open]

@@ -89,7 +89,7 @@ class Jackpot(Game):
         return (exact.best if agent is None else exact.play(cast("Choice", agent))).value
 
     def choices(self, state: Ints, actions: list[int] | None = None) -> list[int]:
-        """What an agent is asked to choose from: the actions of a state in the order of the page.
+        """What an agent is asked to choose from: the actions of a state in the agents' order.
 
         After a roll of Jackpot that is first die, second die, their sum, as far as those tiles are
         open, doubles twice; the successors hold the same tiles in the same order, each once. Empty

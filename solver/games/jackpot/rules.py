@@ -75,7 +75,7 @@ def show_sum(ints, total, state):
 
 @nb.njit(nb.int64(nb.int64[::1], nb.int64[::1], nb.int64[::1]), cache=True)
 def choices(ints, state, listed):
-    """Write what may be flipped after the roll, as sets of tiles in the order of the page; a tile
+    """Write what may be flipped after the roll, as sets of tiles, first die, second, sum; a tile
     that two dice show stands there twice. Returns how many."""
     open_tiles, total, n = state[OPEN], roll_sum(state), 0
     if ints[ADD_UP]:

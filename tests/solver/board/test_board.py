@@ -36,7 +36,7 @@ from tests.solver.board.board_files import (
     read,
 )
 
-# The list of the game's page (shared/games/press-your-luck.md), as it stands there.
+# The slides of February 1985, typed once more.
 PAGE = """
 1: 1400 · 1750 · 2250 — 2: 500 · 1250 · prize — 3: 500 · 2000 · whammy —
 4: 3000+spin · 4000+spin · 5000+spin — 5: 750 · prize · whammy —
@@ -50,7 +50,7 @@ PAGE = """
 # What the boards give
 
 
-def test_february_1985_is_the_list_of_the_games_page() -> None:
+def test_february_1985_is_the_list_that_was_typed_once_more() -> None:
     """Square by square, slide by slide."""
     board = press_your_luck(FEBRUARY)
     assert board.squares is not None

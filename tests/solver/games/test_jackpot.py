@@ -193,7 +193,7 @@ def test_every_position_after_every_roll_has_the_reference_value(path: Path) -> 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_agent_reaches_every_position_as_often_as_in_the_reference(name: str) -> None:
-    """The reference gives agents the list of the page, doubles twice."""
+    """The reference gives agents the same list, doubles twice."""
     reached = exact(SEED).reach(played(name))
     expected = slow(SEED).reach(reference.AGENTS[name])
     assert all(reached[x] == expected[open_tiles] for x, open_tiles in positions(SEED))

@@ -121,8 +121,9 @@ def test_the_chart_has_the_seeds_lines(mine: int, yours: int, toggles: str) -> N
     ("goal", "exact"),
     [(10, Fraction(46656, 68491)), (20, Fraction(20155392, 33433085))],
 )
-def test_small_goals_have_the_issues_fractions(goal: int, exact: Fraction) -> None:
-    """Issue 4; found again by the reference solver, and by the kernel within its own bound."""
+def test_small_goals_have_their_exact_fractions(goal: int, exact: Fraction) -> None:
+    """docs/sources.md#numbers-of-this-project; found again by the reference
+    solver, and by the kernel within its own bound."""
     assert Reference(goal).value[0, 0, 0] == exact
     out, bound = solved(TINY, (("goal", goal),))
     assert abs(Fraction(float(out[0])) - exact) <= bound < 1e-13
