@@ -62,7 +62,7 @@ def test_february_1985_is_the_list_that_was_typed_once_more() -> None:
 
 
 @pytest.mark.parametrize(("unit", "distinct"), [("250", 16), ("500", 12), ("1000", 9)])
-def test_february_1985_has_the_chances_and_counts_of_the_games_page(
+def test_february_1985_has_the_chances_and_counts_worked_out_by_hand(
     unit: str, distinct: int
 ) -> None:
     """Page: "exactly, whammy 1/6, money plus a spin 71/243", 16, 12, 9 distinct outcomes."""
@@ -72,7 +72,7 @@ def test_february_1985_has_the_chances_and_counts_of_the_games_page(
     assert outcomes.distinct == distinct
 
 
-def test_june_1984_has_the_chances_of_the_games_page() -> None:
+def test_june_1984_has_the_chances_worked_out_by_hand() -> None:
     """Page: whammy .1687, plus a spin .2973.
 
     By hand, in slides of 54: whammies 9 and, by pick a corner (1 of 3) to square 1 (1 of 3), 1/9:
@@ -196,7 +196,7 @@ def test_spaces_and_capitals_in_a_slide_do_not_matter() -> None:
 # What the format holds and the solver refuses
 
 
-def test_every_slide_of_the_games_page_is_held() -> None:
+def test_every_slide_of_the_show_is_held() -> None:
     """Written in any order, they come back as they were written."""
     written = [
         "prize",

@@ -70,7 +70,7 @@ def test_every_pair_of_hands_has_one_of_the_patterns_counted() -> None:
 
 
 @pytest.mark.parametrize(("cards", "states"), [(10, 2273687), (12, 63214409), (13, 336525645)])
-def test_states_are_as_many_as_the_games_page_counts(cards: int, states: int) -> None:
+def test_states_are_as_many_as_were_counted(cards: int, states: int) -> None:
     game = goofspiel(cards)
     both = [2 * game.rows(tier) - game.layer(tier).width for tier in game.tiers()]
     assert sum(both) == states

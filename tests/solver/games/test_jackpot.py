@@ -108,7 +108,7 @@ def said(game: Jackpot, **words: str) -> list[str]:
 # Published numbers
 
 
-def test_the_best_play_wins_the_fraction_of_the_games_page() -> None:
+def test_the_best_play_wins_its_known_fraction() -> None:
     assert exact(SEED).best.value == OPTIMUM
 
 
@@ -143,11 +143,11 @@ def test_hilo_and_hilo2_flip_the_same_tile_everywhere() -> None:
     assert played("hilo").actions == played("hilo2").actions
 
 
-def test_shut_the_box_has_the_chance_of_the_games_page() -> None:
+def test_shut_the_box_has_its_known_chance() -> None:
     assert float(exact(SHUT_THE_BOX).best.value) == pytest.approx(0.071431622306, abs=1e-12)
 
 
-def test_shut_the_box_has_the_least_sum_of_the_games_page_as_a_negative_payoff() -> None:
+def test_shut_the_box_has_its_least_sum_as_a_negative_payoff() -> None:
     assert float(exact(LEAST_SUM).best.value) == pytest.approx(-11.157508444203, abs=1e-12)
 
 

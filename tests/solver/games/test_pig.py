@@ -89,12 +89,12 @@ def test_the_race_is_worth_what_neller_and_presser_print() -> None:
     assert 2 * solved(RACE)[1] < 2e-12
 
 
-def test_hold_at_20_against_itself_is_the_games_pages() -> None:
+def test_hold_at_20_against_itself_has_its_known_value() -> None:
     value = race_profiles.chance_to_win(pig(RACE), "hold-at-20", "hold-at-20")
     assert value == pytest.approx(0.534698326165, abs=1e-12)
 
 
-def test_a_race_to_20_is_the_issues_fraction() -> None:
+def test_a_race_to_20_is_its_exact_fraction() -> None:
     exact = Fraction(15116544, 24557443)
     assert RaceReference(20, dice=1, all_ones="turn").value[0, 0, 0] == exact
     assert abs(Fraction(start(TINY)) - exact) <= solved(TINY)[1]
@@ -111,7 +111,7 @@ def test_piglet_to_2_is_as_solved_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("rounds", "value"), [(10, 0.423189985509), (1, 0.281521160783)])
-def test_the_rounds_are_worth_the_games_pages_numbers(rounds: int, value: float) -> None:
+def test_the_rounds_are_worth_their_known_numbers(rounds: int, value: float) -> None:
     options = (("rounds", rounds),)
     assert start(ROUNDS, options) == pytest.approx(value, abs=1e-12)
     low, high = pig(ROUNDS, options).start_bounds()
@@ -126,7 +126,7 @@ def test_nobody_draws_under_the_best_play_of_ten_rounds() -> None:
     assert chances.draw == 0.0
 
 
-def test_the_seeds_computer_makes_the_games_pages_points() -> None:
+def test_the_blogs_computer_makes_its_known_points() -> None:
     found = rounds_profiles.turn_statistics(pig(ROUNDS), "computer")
     assert found.mean == pytest.approx(8.464091932, abs=1e-9)
     assert found.nothing == pytest.approx(0.369449561, abs=1e-9)

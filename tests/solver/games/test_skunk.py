@@ -89,7 +89,7 @@ def bellman(game: Skunk, out: Floats) -> float:
     ("state", "chance"),
     [((0, 0, 0), 0.519558893862), ((0, 5, 0), 0.497331818708), ((67, 0, 0), 0.858475698797)],
 )
-def test_the_chances_are_the_games_pages(state: tuple[int, int, int], chance: float) -> None:
+def test_the_chances_are_the_known_ones(state: tuple[int, int, int], chance: float) -> None:
     """docs/sources.md#numbers-of-this-project; the .5195594,
     .4973309, .858472 of 1998 are near."""
     assert value(SEED, *state) == pytest.approx(chance, abs=1e-11)
@@ -150,7 +150,7 @@ def test_every_row_satisfies_the_bellman_equation_of_the_rules(options: Settings
 
 
 @pytest.mark.slow
-def test_every_row_of_the_seeds_board_satisfies_the_bellman_equation() -> None:
+def test_every_row_of_the_board_to_100_satisfies_the_bellman_equation() -> None:
     assert bellman(skunk(SEED), solved(SEED)[0]) < 1e-14
 
 
