@@ -11,7 +11,7 @@ import typer
 from luckbase.solver.errors import OptionError
 
 if TYPE_CHECKING:
-    from luckbase.solver.game.rules import Agent, Game
+    from luckbase.solver.game.game import Agent, Game
     from luckbase.solver.policy.chain import Decider
     from luckbase.solver.policy.evaluate import Policy
 
@@ -99,9 +99,10 @@ def _found(game: Game, name: str, open_tables: ExitStack, option: str) -> str | 
     if "/" in name and Path(name).is_dir():
         from luckbase.cluster.table.table import open_table, policy_of
         from luckbase.solver.board.identity import rules_identity
+        from luckbase.solver.game.capabilities import plain
 
         table = open_tables.enter_context(open_table(name))
-        if table.ledger.head.identity not in map(rules_identity, (game, game.plain())):
+        if table.ledger.head.identity not in map(rules_identity, (game, plain(game))):
             raise OptionError(
                 f"{option}: {name} is a table of {table.origin}, not of this board with these "
                 "options"

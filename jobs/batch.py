@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
@@ -29,7 +27,8 @@ from luckbase.cluster.table.storage import attempt
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.write import payoff_columns
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game.rules import Floats, Game, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
 
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
            ".parquet": "parquet"}  # fmt: skip
@@ -106,76 +105,17 @@ def read_rows(source: str) -> tuple[str, pa.Table]:
 
 def state_columns(game: Game, read: pa.Table) -> Ints:
     """The state columns, int64 (n, fields). Raises StateError."""
-    known = {*game.columns, *(name for name, _ in game.fields)}
-    if not any(name in known for name in read.column_names):
-        raise StateError(
-            f"no column of a state among {', '.join(read.column_names[:6])}; write "
-            f"{', '.join(game.columns[:3])}, … or {', '.join(name for name, _ in game.fields)}"
-        )
-    parts = []
-    for number, (field, length) in enumerate(game.fields):
-        names = [field] if length == 1 else [f"{field}_{i + 1}" for i in range(length)]
-        there = [name for name in names if name in read.column_names]
-        if field in game.sets and field in read.column_names:
-            parts.append(_sets(read[field], field).reshape(-1, 1))
-        elif field in read.column_names and length > 1:
-            parts.append(_lists(read[field], field, length))
-        elif len(there) == len(names):
-            parts += [_whole(read[name], name) for name in names]
-        elif there or number == 0:
-            missing = next(name for name in names if name not in there)
-            raise StateError(f"column {missing} is missing")
-        else:
-            parts.append(np.zeros((len(read), length), np.int64))
-    return np.column_stack(parts)
+    known = {*game.columns, *game.fields.names}
+    cells = {name: _cells(read[name], name) if name in known else None
+             for name in read.column_names}  # fmt: skip
+    return game.fields.read_columns(cells, len(read))
 
 
-def _whole(column: Any, name: str) -> Ints:
-    if len(column) == 0:
-        return np.empty(0, np.int64)
-    if column.null_count or not pa.types.is_integer(column.type):
-        raise StateError(f"column {name}: must hold whole numbers, and no gaps")
-    return np.asarray(column.to_numpy(), np.int64)
-
-
-def _sets(column: Any, name: str) -> Ints:
-    """Sets of numbers from 1 as bits: ``1 2 5``, ``1,2,5`` or ``[1, 2, 5]``; nothing is the empty
-    set."""
-    masks = []
-    for row, said in enumerate(column.to_pylist(), start=1):
-        words = said if isinstance(said, list) else re.split(r"[ ,]+", str(said or "").strip())
-        mask = 0
-        for word in words:
-            if str(word) == "":
-                continue
-            if not re.fullmatch(r"[1-9][0-9]?", str(word)) or int(word) > 62:
-                raise StateError(f"row {row}: {name}: '{str(word)[:30]}' is not a number from 1")
-            if mask >> (int(word) - 1) & 1:
-                raise StateError(f"row {row}: {name}: {word} stands there twice")
-            mask |= 1 << (int(word) - 1)
-        masks.append(mask)
-    return np.array(masks, np.int64)
-
-
-def _lists(column: Any, name: str, length: int) -> Ints:
-    """``0,2000,3500`` or ``[0, 2000, 3500]`` in each row."""
-    if len(column) == 0:
-        return np.empty((0, length), np.int64)
-    if pa.types.is_string(column.type):
-        column = pc.split_pattern(column, ",")
-    if not pa.types.is_list(column.type) or column.null_count:
-        raise StateError(f"column {name}: must hold {length} whole numbers a row, as 0,2000,3500")
-    lengths = pc.list_value_length(column).to_numpy()
-    wrong = np.flatnonzero(lengths != length)
-    if len(wrong):
-        raise StateError(
-            f"row {wrong[0] + 1}: {name}: has {lengths[wrong[0]]} values, not {length}"
-        )
-    try:
-        flat = pc.cast(pc.list_flatten(column), pa.int64())
-    except pa.ArrowException:
-        raise StateError(f"column {name}: must hold whole numbers") from None
-    return _whole(flat, name).reshape(-1, length)
+def _cells(column: Any, name: str) -> Any:
+    """A column's cells: an array of whole numbers, or a list of texts, lists, numbers."""
+    if pa.types.is_integer(column.type) and not column.null_count:
+        return np.asarray(column.to_numpy(), np.int64)
+    return column.to_pylist()
 
 
 def _write(answers: pa.Table, out: str, kind: str) -> None:

@@ -13,8 +13,10 @@ import numpy as np
 
 from luckbase.jobs.terminal import render
 from luckbase.jobs.worth import Worth
-from luckbase.solver.game.rules import Floats, Game, Ints
-from luckbase.solver.graph.bellman import Edges, joint
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import choice_names
+from luckbase.solver.game.game import Game
+from luckbase.solver.graph.bellman import Expanded, joint
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Meeting:
         ]
 
 
-def meeting(game: Game, state: Ints, edges: Edges, worth: Worth) -> Meeting:
+def meeting(game: Game, state: Ints, edges: Expanded, worth: Worth) -> Meeting:
     """The matrix game of a state (fields,) in which both choose at once, and of its edges."""
     from luckbase.solver.matrix_game import certified as matrix_game
 
@@ -67,7 +69,7 @@ def meeting(game: Game, state: Ints, edges: Edges, worth: Worth) -> Meeting:
     value = float(solved.values[0])
     words = {name: render.listed(held) for name, held in game.describe(state).items()}
     return Meeting(
-        (game.choice_names(words, 0, len(x)), game.choice_names(words, 1, len(y))),
+        (choice_names(game, words, 0, len(x)), choice_names(game, words, 1, len(y))),
         (one.rows, one.columns),
         (x, y),
         (one.games @ y, one.total - x @ one.games),

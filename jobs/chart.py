@@ -51,14 +51,16 @@ def chart(
 
     A game has its charts by name, lists and pictures; a --what that is none of them says which."""
     from luckbase.solver.charts.model import Heatmap, Wanted
+    from luckbase.solver.game.capabilities import Charts
 
     _has_charts(table, settings)
     with options.open_found(table, results, settings, strict) as opened:
         _check_full(opened)
-        kind = _choose(opened.game.charts(), opened.game.board.game, what)
-        suffix = _suffix(kind, opened.game.charts(), as_csv, out)
+        charts = opened.game.need(Charts)
+        kind = _choose(charts.kinds, opened.game.board.game, what)
+        suffix = _suffix(kind, charts.kinds, as_csv, out)
         wanted = Wanted(options.read_fields(fields or []), reachable, opened.error)
-        made = opened.game.chart(kind.name, opened.probe, wanted)
+        made = charts.make(kind.name, opened.probe, wanted)
     if suffix == ".csv":
         content = _csv(made).encode()
     elif isinstance(made, Heatmap):
@@ -79,12 +81,11 @@ def _has_charts(name: str, settings: list[str] | None) -> None:
     """Raises OptionError for a board file of a game that has no charts, solved or not."""
     if Path(name).is_file():
         from luckbase.solver import load_game
-        from luckbase.solver.board.model import read_board
-        from luckbase.solver.errors import OptionError
+        from luckbase.solver.board.file import read_board
+        from luckbase.solver.game.capabilities import Charts
 
         game = load_game(read_board(Path(name), options.read_settings(settings)))
-        if not game.charts():
-            raise OptionError(f"{game.board.game} has no charts; luckbase query answers by state")
+        game.need(Charts)
 
 
 def _check_full(opened: Table) -> None:
@@ -93,10 +94,10 @@ def _check_full(opened: Table) -> None:
     from luckbase.cluster.table.find import command
     from luckbase.cluster.table.table import furthest
     from luckbase.solver.errors import MissingTableError, OptionError
+    from luckbase.solver.game.capabilities import Charts
 
-    game, ledger = opened.game.board.game, opened.ledger
-    if not opened.game.charts():
-        raise OptionError(f"{game} has no charts; luckbase query answers by state")
+    ledger = opened.ledger
+    opened.game.need(Charts)
     goal = furthest(ledger)
     latest = goal or ledger.latest
     said = ("BOARD", {}) if latest is None else (latest.board_file or "BOARD", latest.settings)

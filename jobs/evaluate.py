@@ -16,7 +16,8 @@ from luckbase.jobs import options
 from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
-    from luckbase.solver.game.rules import Floats, Game, Ints
+    from luckbase.solver.game.arrays import Floats, Ints
+    from luckbase.solver.game.game import Game
     from luckbase.solver.policy.evaluate import Moves
 
 
@@ -58,7 +59,7 @@ def evaluate(
     Starts from the game's start, or from --from."""
     from luckbase.cluster.table.answer import origin_of
     from luckbase.solver import load_game
-    from luckbase.solver.board.model import read_board
+    from luckbase.solver.board.file import read_board
     from luckbase.solver.graph.graph import Graph
     from luckbase.solver.policy.evaluate import BEST_RESPONSE, costly_moves, evaluate_profile
 
@@ -124,19 +125,21 @@ def gain_of(best: float, own: float, error: float) -> float:
 def _quick(game: Game, agents: str, facts: bool) -> dict[str, Any] | None:
     """The answer by the game's own way, where it has one."""
     from luckbase.solver.errors import OptionError
+    from luckbase.solver.game.capabilities import ClosedForms
 
     names = names_of.split(agents)
     names = names * game.players if len(names) == 1 else names
     if len(names) != game.players:
         return None  # refused further on
-    value = game.quick_value(names)
-    if value is None:
+    forms = game.get(ClosedForms)
+    value = None if forms is None else forms.value(names)
+    if forms is None or value is None:
         if facts:
             raise OptionError(f"--facts: {game.board.game} has none of these agents; leave it out")
         return None
     said: dict[str, Any] = {"agents": names, "value": list(value)}
     if facts:
-        listed = game.facts(names)
+        listed = forms.facts(names)
         said["facts"] = [{"agent": a, "what": what, "number": n} for a, what, n in listed]
     return said
 
@@ -145,17 +148,19 @@ def _matrix(game: Game, names: list[str], root: Ints | None, as_json: bool) -> N
     """Each agent as player 1 (rows) against each as player 2 (columns)."""
     from luckbase.cluster.table.answer import origin_of
     from luckbase.solver.errors import OptionError
+    from luckbase.solver.game.capabilities import ClosedForms
     from luckbase.solver.policy.evaluate import evaluate_profile
 
     if game.players != 2:
         raise OptionError(f"--matrix: for games of two, and {game.board.game} has {game.players}")
     start = root if root is not None else game.start()
     assert start is not None
+    forms = game.get(ClosedForms)
     values: list[list[float]] = []
     for one in names:
         values.append([])
         for two in names:
-            quick = game.quick_value([one, two]) if root is None else None
+            quick = forms.value([one, two]) if root is None and forms is not None else None
             found = quick if quick is not None else evaluate_profile(game, start, [one, two]).value
             values[-1].append(float(found[0]))
     if as_json:
@@ -169,13 +174,15 @@ def _matrix(game: Game, names: list[str], root: Ints | None, as_json: bool) -> N
 
 def _fraction(game: Game, name: str, root: Ints) -> dict[str, str]:
     from luckbase.solver.errors import OptionError
+    from luckbase.solver.game.capabilities import ExactValues
     from luckbase.solver.policy.evaluate import BEST_RESPONSE, OPTIMAL, Policy, named_agent
 
     own = game.start()
     if own is None or (own != root).any():
         raise OptionError("--exact: fractions are of the game's start; leave --from out")
+    exact = game.need(ExactValues)
     agent = None if name in (OPTIMAL, BEST_RESPONSE) else named_agent(game, name)
-    return {"exact": str(game.exact_value(None if isinstance(agent, Policy) else agent))}
+    return {"exact": str(exact.of(None if isinstance(agent, Policy) else agent))}
 
 
 def _print(

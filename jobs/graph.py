@@ -11,12 +11,13 @@ import typer
 from luckbase.jobs import agents as names_of
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
+from luckbase.solver.game.capabilities import Drawing
 
 if TYPE_CHECKING:
     import graphviz
 
     from luckbase.solver.charts.diagram import Diagram, Node
-    from luckbase.solver.game.rules import Game
+    from luckbase.solver.game.game import Game
 
 LABELS = ("none", "actions", "counts", "chances")
 PICTURES = (".svg", ".png", ".pdf")
@@ -54,7 +55,7 @@ def graph(
     import numpy as np
 
     from luckbase.solver import load_game
-    from luckbase.solver.board.model import read_board
+    from luckbase.solver.board.file import read_board
     from luckbase.solver.charts.diagram import draw
     from luckbase.solver.errors import OptionError
     from luckbase.solver.policy.chain import explore_profile
@@ -66,17 +67,15 @@ def graph(
     if out != "-" and suffix not in (".dot", *PICTURES):
         raise OptionError(f"--out: {out}: end it in .dot, {', '.join(PICTURES)}")
     game = load_game(read_board(Path(board), options.read_settings(settings)))
-    if labels == "counts" and not game.equally_likely:
+    drawing = game.get(Drawing)
+    if labels == "counts" and not (drawing and drawing.equally_likely):
         raise OptionError(f"--labels counts: chances of {game.board.game} are not counts; chances")
     root = options.read_start(game, [*(start or []), *(more or [])])
     with ExitStack() as tables:
         names, profile = names_of.for_players(game, agents, tables)
         roots = root.reshape(1, -1)
         if every:
-            others = game.positions()
-            if others is None:
-                raise OptionError(f"--all: {game.board.game} has no list of all positions")
-            roots = np.concatenate([roots, others])
+            roots = np.concatenate([roots, game.need(Drawing).positions()])
             roots = roots[np.sort(np.unique(roots, axis=0, return_index=True)[1])]
         deciders = deciders_of(game, profile, roots)
         if None in deciders:
@@ -112,11 +111,12 @@ def _dot(game: Game, diagram: Diagram, title: str, layers: bool, labels: str) ->
                 node = diagram.nodes[i]
                 shape = {"shape": "ellipse", "style": "bold"} if node.end else {}
                 box.node(str(i), graphviz.escape(_node_text(node)).replace("\n", "\\n"), **shape)
+    drawing = game.get(Drawing)
     for edge in diagram.edges:
         text = {
             "none": "",
             "actions": edge.action,
-            "counts": f"{edge.action}\n{edge.chance * game.equally_likely:.0f}",
+            "counts": f"{edge.action}\n{edge.chance * (drawing.equally_likely if drawing else 0):.0f}",
             "chances": f"{edge.action}\n{edge.chance:.4g}",
         }[labels]
         said = {"label": graphviz.escape(text).replace("\n", "\\n")} if text else {}

@@ -16,7 +16,8 @@ from luckbase.solver.errors import OptionError, StateError
 if TYPE_CHECKING:
     from luckbase.cluster.table.find import Found
     from luckbase.cluster.table.table import Table
-    from luckbase.solver.game.rules import Game, Ints
+    from luckbase.solver.game.arrays import Ints
+    from luckbase.solver.game.game import Game
 
 Settings = Annotated[
     list[str] | None,

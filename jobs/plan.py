@@ -30,26 +30,26 @@ def plan(
     from luckbase.cluster.run.plan import make_plan
     from luckbase.cluster.table.ledger import table_directory
     from luckbase.cluster.table.storage import Folder
-    from luckbase.solver import load_tiered_game
-    from luckbase.solver.board.model import read_board
+    from luckbase.solver import load_layout
+    from luckbase.solver.board.file import read_board
 
     allowed = options.read_memory(memory)
-    game = load_tiered_game(read_board(board, options.read_settings(settings)))
+    layout = load_layout(read_board(board, options.read_settings(settings)))
     count = workers or os.cpu_count() or 1
-    made = make_plan(game, count)
+    made = make_plan(layout, count)
     budget = allowed if allowed is not None else int(free_memory() * MEMORY_SHARE)
     levels: dict[Any, list[int]] = {}
-    tiers = game.tiers()
+    tiers = layout.tiers()
     for shard, (index, _) in zip(made.shards, made.parts, strict=True):
-        fields = game.tier_fields(tiers[index])
-        none = (game.tier_name(tiers[index]), "")
+        fields = layout.tier_fields(tiers[index])
+        none = (layout.tier_name(tiers[index]), "")
         level = levels.setdefault(next(iter(fields.items()), none), [0, 0, 0])
         level[0] += 1
         level[1] += shard.rows
         level[2] = max(level[2], shard.memory)
     if as_json:
         said = {
-            "board": game.board.name,
+            "board": layout.game.board.name,
             "tiers": len(tiers),
             "shards": len(made.shards),
             "states": made.rows,
@@ -68,8 +68,8 @@ def plan(
         ]
         rows.append(("all", str(len(made.shards)), render.count(made.rows), ""))
         render.print_table(
-            f"The plan for {game.board.name}", ("", "shards", "states", "memory a shard"), rows,
-            sys.stdout,
+            f"The plan for {layout.game.board.name}",
+            ("", "shards", "states", "memory a shard"), rows, sys.stdout,
         )  # fmt: skip
         how = "Ray workers" if not made.in_process(count) else "threads of this process"
         print(f"table on disk   about {render.size(made.table_bytes)}")
@@ -77,7 +77,7 @@ def plan(
         print(f"scratch on disk about {fullest} at its fullest, gone at the end")
         print(f"peak memory     {render.size(made.peak_memory(count))} with {count} {how}")
         print(f"time            about {render.duration(made.wall_seconds(count))}")
-    table = table_directory(results.absolute(), game)
+    table = table_directory(results.absolute(), layout.game)
     there = set(Folder(table).list("tiers"))
     todo = [i for i, name in enumerate(made.files) if name not in there]
-    check_room(made, budget, table, game.smaller, todo)
+    check_room(made, budget, table, layout.smaller, todo)

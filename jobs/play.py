@@ -14,12 +14,14 @@ import typer
 from luckbase.jobs import agents as names_of
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
+from luckbase.solver.game.capabilities import as_seen_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from luckbase.jobs.playing import Decision, Draw, Play, Seat
-    from luckbase.solver.game.rules import Floats, Game
+    from luckbase.solver.game.arrays import Floats
+    from luckbase.solver.game.game import Game
 
 
 def play(
@@ -62,16 +64,17 @@ def play(
     from luckbase.jobs.playing import Play, Seat
     from luckbase.jobs.worth import find_worth
     from luckbase.solver import load_game
-    from luckbase.solver.board.model import read_board
+    from luckbase.solver.board.file import read_board
     from luckbase.solver.errors import OptionError, StateError
+    from luckbase.solver.game.capabilities import detailed
 
-    game = load_game(read_board(Path(board), options.read_settings(settings))).detailed()
+    game = detailed(load_game(read_board(Path(board), options.read_settings(settings))))
     if seat > game.players:
         raise OptionError(f"--as: there is no player {seat}; write 1 to {game.players}")
     given = [*(start or []), *(more or [])]
     root = options.read_start(game, given)
     if given:
-        root = game.as_seen_by(seat - 1, root)
+        root = as_seen_by(game, seat - 1, root)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
     with ExitStack() as tables:
@@ -100,7 +103,9 @@ def play(
 
 def _settings_of(game: Game, settings: list[str] | None) -> Iterator[str]:
     """The words ``--set NAME=VALUE`` without those that a table's board does not take."""
-    plain = game.plain().board
+    from luckbase.solver.game.capabilities import plain as plain_form
+
+    plain = plain_form(game).board
     for name, value in options.read_settings(settings).items():
         held: tuple[object, object] = (game.board, plain)
         for part in plain.options()[name]:

@@ -21,8 +21,11 @@ import numpy as np
 from luckbase.jobs.bidding import meeting, small
 from luckbase.jobs.terminal import render
 from luckbase.jobs.worth import Worth
-from luckbase.solver.game.rules import DECISION, JOINT, SIMULTANEOUS, TERMINAL, Floats, Game, Ints
-from luckbase.solver.graph.bellman import ActionValues, Edges, choose, expand
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import as_seen_by
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.transition import DECISION, JOINT, SIMULTANEOUS, TERMINAL
+from luckbase.solver.graph.bellman import ActionValues, Expanded, choose, expand
 from luckbase.solver.policy.chain import Decider
 
 Draw = Callable[[Floats], int]
@@ -89,8 +92,8 @@ class Play:
 
     def _expand(self, state: Ints) -> None:
         self.state = np.ascontiguousarray(state)
-        self.edges: Edges = expand(self.game, self.state.reshape(1, -1))
-        seen = self.game.as_seen_by(self.person, self.state)
+        self.edges: Expanded = expand(self.game, self.state.reshape(1, -1))
+        seen = as_seen_by(self.game, self.person, self.state)
         self.shown: dict[str, Any] = self.game.describe(seen)
 
     # --- the talk ------------------------------------------------------------------------------

@@ -41,8 +41,9 @@ def simulate(
     Starts from the game's start, or from --from; the same seed gives the same plays."""
     from luckbase.cluster.table.answer import origin_of
     from luckbase.solver import load_game
-    from luckbase.solver.board.model import read_board
+    from luckbase.solver.board.file import read_board
     from luckbase.solver.errors import OptionError, SearchLimitError
+    from luckbase.solver.game.capabilities import ClosedForms
     from luckbase.solver.policy.evaluate import deciders_of, evaluate_profile
     from luckbase.solver.policy.simulate import simulate as play
     from luckbase.solver.policy.simulate import simulate_on_the_way
@@ -52,7 +53,8 @@ def simulate(
     with ExitStack() as tables:
         names, profile = names_of.for_players(game, agents, tables)
         started = time.perf_counter()
-        exact = game.quick_value(names) if not (more or start) else None
+        forms = game.get(ClosedForms)
+        exact = None if forms is None or more or start else forms.value(names)
         try:
             found = evaluate_profile(game, root, profile, max_states=max_states)
             exact = tuple(found.value.tolist())

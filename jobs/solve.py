@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.run.driver import Solved
     from luckbase.cluster.table.answer import Answer
     from luckbase.solver.board.model import Board
-    from luckbase.solver.game.rules import Game
+    from luckbase.solver.game.game import Game
 
 MOST_SEARCHED = 1e9
 """States that a search without a word is begun for, by the game's own rough guess."""
@@ -61,7 +62,7 @@ def solve(
     Prints the table's directory on stdout.
     """
     from luckbase.solver import load_game
-    from luckbase.solver.board.model import read_board
+    from luckbase.solver.board.file import read_board
     from luckbase.solver.errors import OptionError
 
     names, start = options.split_from(boards, start)
@@ -88,15 +89,15 @@ def _has_tiers(game: Game) -> bool:
     Raises OptionError, the game's, where there are too many.
     """
     from luckbase.solver.errors import OptionError
-    from luckbase.solver.game.tiered import TieredGame
+    from luckbase.solver.game.capabilities import Layout, hints
 
-    if not isinstance(game, TieredGame):
+    if Layout not in game.rules.capabilities:
         return False
     try:
-        game.tiers()
+        game.need(Layout)
     except OptionError as why:
-        root = game.start()
-        if root is None or (game.states_below(root) or 0) > MOST_SEARCHED:
+        root, below = game.start(), hints(game).states_below
+        if root is None or (below is not None and below(root) > MOST_SEARCHED):
             raise
         render.say(f"{why}; searching all that its rules lead to")
         return False
@@ -235,14 +236,21 @@ def _summary(solved: Solved, path: Path, before: list[str]) -> None:
     _opening_questions(solved, path)
 
 
+def _in_words(state: Mapping[str, object]) -> str:
+    """A state as a person would type it."""
+    return " ".join(f"{name}={render.listed(value)}" for name, value in state.items())
+
+
 def _opening_questions(solved: Solved, path: Path) -> None:
     import shlex
 
     from luckbase.cluster.table.table import open_table
+    from luckbase.solver.game.capabilities import layout_of
 
     with open_table(solved.table, named_by_board=True) as opened:
         asked = [
-            (title, words, opened.ask(words)) for title, words in opened.game.opening_questions()
+            (title, _in_words(words), opened.ask(words))
+            for title, words in layout_of(opened.game).opening_questions()
         ]
     if not asked:
         return
@@ -250,7 +258,7 @@ def _opening_questions(solved: Solved, path: Path) -> None:
     rows = [
         (
             title,
-            " ".join(f"{name}={value}" for name, value in words.items()),
+            words,
             *(_worth(answer, name) for name in names),
             _says(answer),
         )
@@ -260,7 +268,7 @@ def _opening_questions(solved: Solved, path: Path) -> None:
     heads = ("the player up is" if names else "", "state", *names, "best")
     what = f", and the {opened.game.payoff_name} of who acts" if names else ""
     render.print_table(f"A few questions{what}:", heads, rows, sys.stderr)
-    question = " ".join(f"{name}={value}" for name, value in asked[0][1].items())
+    question = asked[0][1]
     table = shlex.quote(render.shown(solved.table))
     render.say(f"Ask anything: {render.program()} query {table} {question}")
 

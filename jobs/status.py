@@ -12,6 +12,7 @@ from luckbase.jobs import options
 from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
+    from luckbase.cluster.table.ledger import Ledger
     from luckbase.cluster.table.lines import Goal
 
 
@@ -54,7 +55,7 @@ def _chosen(names: list[str], results: Path, settings: list[str] | None) -> list
     """The folders of what was named: of a board file all tables, with ``--set`` the one with
     these rules."""
     from luckbase.cluster.table.find import find_table, tables_in, tables_of
-    from luckbase.solver.board.model import read_board
+    from luckbase.solver.board.file import read_board
     from luckbase.solver.errors import MissingTableError, OptionError
 
     if not names:
@@ -102,10 +103,10 @@ def _status_of(path: Path) -> dict[str, Any]:
     state = "stale" if stale else "complete" if ledger.goals and not open_goals else "partial"
     why = list(stale)
     for each in open_goals if state == "partial" else []:
-        why.append(f"goes on with: {_again(each, ledger.head.game)}")
+        why.append(f"goes on with: {_again(each, ledger)}")
     if bad:
         parts = {ledger.files[name].part for name in bad}
-        again = [_again(goal, ledger.head.game) for goal in ledger.goals if goal.part in parts]
+        again = [_again(goal, ledger) for goal in ledger.goals if goal.part in parts]
         why = [*list(bad.values())[:5], *[f"and {len(bad) - 5} more"] * (len(bad) > 5),
                *(f"made again by: {each}" for each in dict.fromkeys(again))]  # fmt: skip
         state = "damaged"
@@ -123,16 +124,16 @@ def _status_of(path: Path) -> dict[str, Any]:
     }
 
 
-def _again(goal: Goal | None, game: str) -> str:
+def _again(goal: Goal | None, ledger: Ledger) -> str:
     """The command that solves what a goal asked for."""
     from luckbase.cluster.table.find import command
-    from luckbase.solver.games import game_class
+    from luckbase.solver import load_game
 
     board, settings = _board_of(goal)
     said = command(f"{render.program()} solve", board, settings)
     if goal is None or goal.roots is None:
         return said
-    start, order = goal.roots.start, [name for name, _ in game_class(game).fields]
+    start, order = goal.roots.start, load_game(ledger.board(goal.reach)).fields.names
     first = dict(sorted(start[0].items(), key=lambda item: order.index(item[0])))
     said += f" --from {render.fields(first)}"
     said += f" (and {len(start) - 1} more states)" if len(start) > 1 else ""

@@ -20,11 +20,12 @@ import numpy as np
 from luckbase.cluster.table.lines import SEARCH, TIERS
 from luckbase.jobs.terminal import render
 from luckbase.solver.errors import SearchLimitError, TableError
-from luckbase.solver.game.rules import Floats, Game, Ints
-from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import Layout, hints, plain, simplify
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import (
     ActionValues,
-    Edges,
+    Expanded,
     evaluate,
     expand,
     final_payoffs,
@@ -52,9 +53,9 @@ class Worth:
     game: Game
     source: str
 
-    def of(self, edges: Edges) -> ActionValues:
+    def of(self, edges: Expanded) -> ActionValues:
         """The payoffs of every action of expanded states."""
-        return evaluate(edges, self.look(self.game.simplify(edges.children)))
+        return evaluate(edges, self.look(simplify(self.game, edges.children)))
 
 
 def find_worth(
@@ -66,13 +67,14 @@ def find_worth(
     where the game knows that, and names the command that makes a table of the board, `file` and
     options.
     """
-    plain = game.plain()
-    root = plain.simplify(root.reshape(1, -1))[0]
-    found = _table(plain, root, results, tables)
-    if found is None and isinstance(plain, TieredGame) and _few(plain, root):
-        found = _tiers(plain)
+    bare = plain(game)
+    root = simplify(bare, root.reshape(1, -1))[0]
+    found = _table(bare, root, results, tables)
+    layout = bare.get(Layout)
+    if found is None and layout is not None and _few(layout, root):
+        found = _tiers(layout)
     if found is None:
-        found = _search(plain, file, root, max_states)
+        found = _search(bare, file, root, max_states)
     return found
 
 
@@ -99,72 +101,76 @@ def _table(game: Game, root: Ints, results: Path, tables: ExitStack) -> Worth | 
     return None
 
 
-def _few(game: TieredGame[Any], root: Ints) -> bool:
+def _few(layout: Layout[Any], root: Ints) -> bool:
     """Whether the tiers are few rows of float64 and hold all that the root leads to."""
-    if game.payoff_type is not np.float64 or sum(map(game.rows, game.tiers())) > MOST_ROWS:
+    if layout.payoff_type is not np.float64 or sum(map(layout.rows, layout.tiers())) > MOST_ROWS:
         return False
-    return _inside(game, root)
+    return _inside(layout, root)
 
 
-def _inside(game: TieredGame[Any], root: Ints) -> bool:
+def _inside(layout: Layout[Any], root: Ints) -> bool:
     """Whether the full table holds the root, or else all that it leads to."""
-    if game.why_outside(root) is None:
+    if layout.why_outside(root) is None:
         return True
-    children = expand(game, root.reshape(1, -1)).children
-    return all(game.why_outside(child) is None for child in children)
+    children = expand(layout.game, root.reshape(1, -1)).children
+    return all(layout.why_outside(child) is None for child in children)
 
 
-def _tiers(game: TieredGame[Any]) -> Worth:
+def _tiers(layout: Layout[Any]) -> Worth:
     """Every tier solved as `solve` does, kept in memory."""
     payoffs: dict[Any, Floats] = {}
     error = 0.0
-    seconds = sum(map(game.tier_seconds, game.tiers()))
+    seconds = sum(map(layout.tier_seconds, layout.tiers()))
     if seconds > A_WHILE:
-        render.say(f"{game.board.name}: solving it first, in memory: {render.duration(seconds)}")
-    for tier in game.tiers():
-        out, parts = np.empty(game.shape(tier)), game.parts(tier)
+        render.say(
+            f"{layout.game.board.name}: solving it first, in memory: {render.duration(seconds)}"
+        )
+    for tier in layout.tiers():
+        out, parts = np.empty(layout.shape(tier)), layout.parts(tier)
         for part, (start, stop) in enumerate(parts):
             rows = out if len(parts) == 1 else out[start:stop]
             error = max(
-                error, game.solve_tier(tier, rows, payoffs.__getitem__, lambda: False, part)
+                error, layout.solve_tier(tier, rows, payoffs.__getitem__, lambda: False, part)
             )
         payoffs[tier] = out
-    of_number = game.tier_of_number()
+    of_number = layout.tier_of_number()
 
     def look(states: Ints) -> Floats:
-        numbers, rows = game.locate(states)
-        found = np.zeros((len(states), game.players))
+        numbers, rows = layout.locate(states)
+        found = np.zeros((len(states), layout.game.players))
         over = numbers < 0
         if over.any():
-            found[over] = final_payoffs(game, states[over])
+            found[over] = final_payoffs(layout.game, states[over])
         held = np.isin(numbers, list(of_number))
         for x in np.flatnonzero(held):
             tier, row = of_number[int(numbers[x])], int(rows[x])
-            block = game.block_rows(tier)
+            block = layout.block_rows(tier)
             start = row // block * block
-            columns = game.payoff_rows(tier, payoffs[tier], start, start + block)
+            columns = layout.payoff_rows(tier, payoffs[tier], start, start + block)
             found[x] = [column[row - start] for column in columns]
-        swapped = held & game.swapped(states)
+        swapped = held & layout.swapped(states)
         found[swapped] = found[swapped][:, ::-1]
         between = ~(over | held)  # in no tier, one step above what is
         if between.any():
-            edges = expand(game, np.ascontiguousarray(states[between]))
+            edges = expand(layout.game, np.ascontiguousarray(states[between]))
             q = evaluate(edges, look(edges.children))
-            found[between] = payoffs_of(edges.kinds, edges.actors, q, game.tie_tolerance)
+            found[between] = payoffs_of(edges.kinds, edges.actors, q, layout.game.tie_tolerance)
         return found
 
-    return Worth(look, error, game, "all tiers, solved just now")
+    return Worth(look, error, layout.game, "all tiers, solved just now")
 
 
 def _search(game: Game, file: str, root: Ints, max_states: int) -> Worth:
     from luckbase.solver.graph.graph import Graph
     from luckbase.solver.graph.keys import pack_all
 
-    tiered = game if isinstance(game, TieredGame) and _inside(game, root) else None
+    layout = game.get(Layout)
+    tiered = layout if layout is not None and _inside(layout, root) else None
     below = "" if tiered else f" --from {render.fields(game.describe(root))}"
     table = f"solve a table first: luckbase solve {file}{below}"
-    guess = game.states_below(root)
-    if guess is not None and guess > ROUGHLY * max_states:
+    below_root = hints(game).states_below
+    guess = 0.0 if below_root is None else below_root(root)
+    if guess > ROUGHLY * max_states:
         smaller = f"; take {tiered.smaller} or " if tiered else "; give a state nearer the end, or "
         raise SearchLimitError(
             f"board {game.board.name}: some {render.count(guess)} states are too many to solve "

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from luckbase.solver.board.model import Board
-    from luckbase.solver.game.rules import Game
-    from luckbase.solver.game.tiered import TieredGame
+    from luckbase.solver.game.capabilities import Layout
+    from luckbase.solver.game.game import Game
 
-__all__ = ["load_board", "load_game", "load_tiered_game", "source_hash"]
+__all__ = ["load_board", "load_game", "load_layout", "source_hash"]
 
 
 def source_hash() -> str:
@@ -40,7 +40,7 @@ def load_board(path: str | os.PathLike[str], **settings: object) -> Board:
 
     Raises BoardError or OptionError, each one sentence.
     """
-    from luckbase.solver.board.model import read_board  # pydantic takes a while to import
+    from luckbase.solver.board.file import read_board
 
     words = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in settings.items()}
     return read_board(Path(path), words)
@@ -52,23 +52,19 @@ def load_game(board: Board) -> Game:
     Raises BoardError or OptionError for a board that the file format holds and the solver does
     not take.
     """
-    from luckbase.solver.games import game_class
+    from luckbase.solver.game import game  # brings numba
 
-    return game_class(board.game)(board)
+    return game.load_game(board)
 
 
-def load_tiered_game(board: Board) -> TieredGame[Any]:
-    """The same for a game that a full table can be solved of. Raises BoardError where it is not."""
-    from luckbase.solver.errors import BoardError
-    from luckbase.solver.game.tiered import TieredGame
+def load_layout(board: Board) -> Layout[Any]:
+    """The tiers and the kernel of the board's game, for a full table of it.
 
-    game = load_game(board)
-    if not isinstance(game, TieredGame):
-        raise BoardError(
-            f"board {board.name}: {board.game} has no tiers, so there is no full table to plan; "
-            "luckbase solve searches what lies below its start, or below --from"
-        )
-    return game
+    Raises OptionError where it has none; else as `load_game`.
+    """
+    from luckbase.solver.game.capabilities import layout_of
+
+    return layout_of(load_game(board))
 
 
 def _point_numba_at_our_cache() -> None:

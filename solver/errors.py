@@ -13,6 +13,7 @@
     │   ├── CorruptTableError      it is there, and its bytes are not what the ledger says
     │   │   └── ForeignTableError  it is a table of other rules than its folder's name says
     │   └── StaleTableError        its board has changed since, and only a fresh one will do
+    ├── GameError                  a game's own code breaks its contract (exit code 1)
     ├── WorkerError                workers died and died again (exit code 1)
     └── DisagreementError          two solutions of one state differ (exit code 1)
 
@@ -81,6 +82,10 @@ class StaleTableError(TableError):
 
 class WorkerError(LuckbaseError):
     """Workers died over one shard more often than it is tried again."""
+
+
+class GameError(LuckbaseError):
+    """A game's own code does not keep the contract of games (`solver.game.check`)."""
 
 
 class DisagreementError(LuckbaseError):

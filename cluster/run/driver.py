@@ -39,9 +39,9 @@ from luckbase.cluster.table.ledger import Ledger, commit, compact, solver_versio
 from luckbase.cluster.table.lines import TIERS, Done, FileEntry
 from luckbase.cluster.table.storage import Folder, attempt
 from luckbase.cluster.table.write import FileReceipt, entry_seconds, key_range
-from luckbase.solver import load_tiered_game
+from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
-from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.game.capabilities import Layout
 
 MEMORY_SHARE = 0.7
 """Of the machine's free memory, what shards in flight may use unless told otherwise."""
@@ -111,11 +111,12 @@ def solve(
     Raises RequestError for what can not be done (too little memory or disk, another solve of the
     same table running), CorruptTableError for a file that a solve reads back and that has changed.
     """
-    game = load_tiered_game(board)
+    layout = load_layout(board)
+    game = layout.game
     if address:
         check_address(address)
     count = workers or os.cpu_count() or 1
-    plan = make_plan(game, count)
+    plan = make_plan(layout, count)
     table = table_directory(Path(results).absolute(), game)
     budget = memory if memory is not None else int(free_memory() * MEMORY_SHARE)
     if not (force or check):
@@ -126,7 +127,7 @@ def solve(
     there = set(Folder(table).list(f"{TIERS}/"))
     if force or not there.issuperset(plan.files):
         todo = [i for i, name in enumerate(plan.files) if force or name not in there]
-        check_room(plan, budget, table, game.smaller, todo)  # before anything is made, or unmade
+        check_room(plan, budget, table, layout.smaller, todo)  # before anything is made, or unmade
     with lock(table):
         ledger, damaged = open_ledger(game, table, TIERS, check=check)
         if force:  # all of the part where its files get another column, else what was asked for
@@ -141,10 +142,10 @@ def solve(
         if any(name not in ledger.files for name in plan.files):
             started = time.perf_counter()
             on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
-            game.compile()  # once, not in every worker at the same time
+            layout.compile()  # once, not in every worker at the same time
             compiled = time.perf_counter() - started
             use_ray = address is not None or not plan.in_process(count)
-            run = _Run(game, plan, table, ledger, count, budget, on_progress)
+            run = _Run(layout, plan, table, ledger, count, budget, on_progress)
             session = ray_session(count, run.folder, address) if use_ray else threads(count)
             with session as pool:
                 run.walk(pool)
@@ -162,7 +163,7 @@ def _note_others(table: Path, ledger: Ledger) -> None:
     again."""
     for goal in ledger.goals:
         if goal.part == TIERS and goal.ask not in ledger.done:
-            plan = make_plan(load_tiered_game(ledger.board(goal.reach)))
+            plan = make_plan(load_layout(ledger.board(goal.reach)))
             if ledger.files.keys() >= set(plan.files):
                 commit(Folder(table), ledger, Done(goal.ask, len(plan.files), plan.rows))
 
@@ -172,7 +173,7 @@ class _Run:
 
     def __init__(
         self,
-        game: TieredGame[Any],
+        layout: Layout[Any],
         plan: Plan,
         table: Path,
         ledger: Ledger,
@@ -180,11 +181,11 @@ class _Run:
         memory: int,
         on_progress: Callable[[Progress], None],
     ) -> None:
-        self.game, self.plan, self.ledger = game, plan, ledger
+        self.layout, self.plan, self.ledger = layout, plan, ledger
         self.storage, self.table, self.on_progress = Folder(table), table, on_progress
         self.folder = table / "scratch" / attempt()
         committed = {i for i, name in enumerate(plan.files) if name in ledger.files}
-        exact = game.payoff_type is np.float64
+        exact = layout.payoff_type is np.float64
         self.schedule = Schedule(
             plan.shards, workers=workers, memory=memory, committed=committed,
             stored=committed if exact else (),
@@ -257,12 +258,12 @@ class _Run:
         if step.shard in self.schedule.stored:
             stored = self.ledger.files[self.plan.files[step.shard]]
         return Task(
-            self.game.board, self.table, self.folder, step.shard, tier, part, step.commit,
+            self.layout.game.board, self.table, self.folder, step.shard, tier, part, step.commit,
             step.keep, self.ledger.margin, stored,
         )  # fmt: skip
 
     def _scratch(self, shard: int) -> Path:
-        return tier_file(self.folder, self.game, self.game.tiers()[self.plan.parts[shard][0]])
+        return tier_file(self.folder, self.layout, self.layout.tiers()[self.plan.parts[shard][0]])
 
     def _drop(self, shard: int) -> None:
         """Nobody reads the shard any more; of a tier in parts the file goes with the last one."""
@@ -274,12 +275,12 @@ class _Run:
     def _commit(self, receipt: Receipt) -> None:
         assert receipt.file is not None
         index, part = self.plan.parts[receipt.shard]
-        tier = self.game.tiers()[index]
-        start, _ = self.game.parts(tier)[part]
-        keys = key_range(self.game.tier_number(tier), receipt.file.rows, start)
+        tier = self.layout.tiers()[index]
+        start, _ = self.layout.parts(tier)[part]
+        keys = key_range(self.layout.tier_number(tier), receipt.file.rows, start)
         entry = file_entry(
-            self.plan.files[receipt.shard], TIERS, self.game.tier_number(tier), keys, receipt.file,
-            receipt.solve_seconds,
+            self.plan.files[receipt.shard], TIERS, self.layout.tier_number(tier), keys,
+            receipt.file, receipt.solve_seconds,
         )  # fmt: skip
         self.storage.put(entry.name, receipt.file.path)
         commit(self.storage, self.ledger, entry)

@@ -30,8 +30,8 @@ from luckbase.cluster.table.ledger import (
 )
 from luckbase.cluster.table.lines import TIERS, Goal, Roots
 from luckbase.cluster.table.storage import Folder
+from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import rules_form, rules_identity
-from luckbase.solver.board.model import read_board
 from luckbase.solver.errors import (
     CorruptTableError,
     DiskLimitError,
@@ -43,7 +43,7 @@ from luckbase.solver.errors import (
     RequestError,
     TableError,
 )
-from luckbase.solver.game.rules import Game
+from luckbase.solver.game.game import Game
 
 DISK_RESERVE = 1 << 30
 """Bytes that are left free on the disk."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from luckbase.cluster.run.schedule import Commit, Drop, Schedule, Shard
 from luckbase.cluster.table.write import part_name, row_group_rows
-from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.game.capabilities import Layout
 
 WRITE_NS = 82.0
 """Nanoseconds a state to encode, compress, flush and read back, one core."""
@@ -70,48 +70,48 @@ class Plan:
         return sum(largest) + processes * PROCESS_BYTES
 
 
-def make_plan(game: TieredGame[Any], workers: int = 1) -> Plan:
+def make_plan(layout: Layout[Any], workers: int = 1) -> Plan:
     """The plan of the game's full table."""
-    return _make_plan(game, workers)
+    return _make_plan(layout, workers)
 
 
 @lru_cache(maxsize=4)
-def _make_plan(game: TieredGame[Any], workers: int) -> Plan:
-    tiers = list(game.tiers())
+def _make_plan(layout: Layout[Any], workers: int) -> Plan:
+    tiers = list(layout.tiers())
     index = {tier: i for i, tier in enumerate(tiers)}
     shards: list[Shard] = []
     files: list[str] = []
     parts: list[tuple[int, int]] = []
     of_tier: list[list[int]] = []
     for i, tier in enumerate(tiers):
-        below = sorted(index[child] for child in game.children(tier))
-        read = sorted((payoff_bytes(game, tiers[c]) for c in below), reverse=True)
+        below = sorted(index[child] for child in layout.children(tier))
+        read = sorted((payoff_bytes(layout, tiers[c]) for c in below), reverse=True)
         mapped = sum(read[:1]) + round(TOUCHED_SHARE * sum(read[1:]))
         children = tuple(shard for c in below for shard in of_tier[c])
-        ranges = game.parts(tier)
+        ranges = layout.parts(tier)
         of_tier.append(list(range(len(shards), len(shards) + len(ranges))))
         for part, (start, stop) in enumerate(ranges):
-            own = payoff_bytes(game, tier) * (stop - start) // max(game.rows(tier), 1)
-            group = min(row_group_rows(game, tier), stop - start)
+            own = payoff_bytes(layout, tier) * (stop - start) // max(layout.rows(tier), 1)
+            group = min(row_group_rows(layout, tier), stop - start)
             memory = own + mapped + BUFFER_BYTES_A_ROW * group
-            name = game.tier_name(tier)
+            name = layout.tier_name(tier)
             name += f", part {part + 1} of {len(ranges)}" if len(ranges) > 1 else ""
             shards.append(Shard(len(shards), name, children, stop - start, memory))
-            files.append(part_name(game, tier, part))
+            files.append(part_name(layout, tier, part))
             parts.append((i, part))
     rows = sum(shard.rows for shard in shards)
-    kept = {s.index: payoff_bytes(game, tiers[parts[s.index][0]]) * s.rows
-            // max(game.rows(tiers[parts[s.index][0]]), 1) for s in shards}  # fmt: skip
+    kept = {s.index: payoff_bytes(layout, tiers[parts[s.index][0]]) * s.rows
+            // max(layout.rows(tiers[parts[s.index][0]]), 1) for s in shards}  # fmt: skip
     return Plan(
         tuple(shards),
         tuple(files),
         tuple(parts),
         rows,
-        round(rows * BYTES_A_ROW[np.dtype(game.payoff_type)]),
+        round(rows * BYTES_A_ROW[np.dtype(layout.payoff_type)]),
         # Shards that finish out of turn keep a few more than the walk in turn does.
         peak_scratch(shards, kept, workers) + 2 * (workers - 1) * _largest_kept(shards, kept),
         max(shard.memory for shard in shards),
-        sum(map(game.tier_seconds, tiers)) + rows * WRITE_NS * 1e-9 + SHARD_SECONDS * len(shards),
+        sum(map(layout.tier_seconds, tiers)) + rows * WRITE_NS * 1e-9 + SHARD_SECONDS * len(shards),
     )
 
 
@@ -120,10 +120,10 @@ def _largest_kept(shards: Collection[Shard], kept_bytes: dict[int, int]) -> int:
     return max((kept_bytes[c] for shard in shards for c in shard.children), default=0)
 
 
-def payoff_bytes(game: TieredGame[Any], tier: Any) -> int:
+def payoff_bytes(layout: Layout[Any], tier: Any) -> int:
     """Bytes of a tier's payoffs as the kernel keeps them."""
     size = 8
-    for length in game.shape(tier):
+    for length in layout.shape(tier):
         size *= length
     return size
 

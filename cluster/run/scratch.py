@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from luckbase.cluster.table.storage import attempt
-from luckbase.solver.game.rules import Floats
-from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.capabilities import Layout
 
 
-def tier_file(run: Path, game: TieredGame[Any], tier: Any) -> Path:
+def tier_file(run: Path, layout: Layout[Any], tier: Any) -> Path:
     """The payoffs of a tier with all its parts, in the scratch folder `run`."""
-    return run / f"{game.tier_number(tier)}.f64"
+    return run / f"{layout.tier_number(tier)}.f64"
 
 
 def write(payoffs: Floats, path: Path) -> Path:

@@ -31,11 +31,11 @@ from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.write import FileReceipt, payoff_columns, write_tier
-from luckbase.solver import load_game, load_tiered_game
+from luckbase.solver import load_game, load_layout
 from luckbase.solver.board.model import Board
+from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.decisions import Decisions
-from luckbase.solver.game.rules import Floats
-from luckbase.solver.game.tiered import TieredGame
 from luckbase.solver.graph.keys import Keys, unpack_all
 
 if TYPE_CHECKING:
@@ -140,25 +140,25 @@ def work(task: Task | SubtreesTask, stop: Callable[[], bool] = lambda: False) ->
 
 
 @lru_cache(maxsize=2)
-def _game(board: Board) -> TieredGame[Any]:
-    return load_tiered_game(board)
+def _layout(board: Board) -> Layout[Any]:
+    return load_layout(board)
 
 
 def solve_shard(task: Task, stop: Callable[[], bool] = lambda: False) -> Receipt:
     """Solve a shard and write its files. Raises Stopped when told to stop."""
-    game = _game(task.board)
-    tier = game.tiers()[task.tier]
-    first, last = game.parts(tier)[task.part]
-    whole = last - first == game.rows(tier)
-    shape = game.shape(tier)
+    layout = _layout(task.board)
+    tier = layout.tiers()[task.tier]
+    first, last = layout.parts(tier)[task.part]
+    whole = last - first == layout.rows(tier)
+    shape = layout.shape(tier)
 
     def fetch(child: Any) -> Floats:
-        return scratch.read(scratch.tier_file(task.run, game, child), game.shape(child))
+        return scratch.read(scratch.tier_file(task.run, layout, child), layout.shape(child))
 
     started = time.perf_counter()
     error, decisions, tally = 0.0, None, {}
     if task.stored is not None:
-        payoffs = _read_back(task, game, tier)
+        payoffs = _read_back(task, layout, tier)
     else:
         payoffs = _buffer("payoffs", shape if whole else (last - first, *shape[1:]))
         if task.commit:
@@ -168,31 +168,31 @@ def solve_shard(task: Task, stop: Callable[[], bool] = lambda: False) -> Receipt
             if margin is not None:
                 margin.fill(np.nan)
             decisions = Decisions(best, margin)
-        error = game.solve_tier(tier, payoffs, fetch, stop, task.part, decisions)
-        tally = game.take_tally(tier, task.part)
+        error = layout.solve_tier(tier, payoffs, fetch, stop, task.part, decisions)
+        tally = layout.take_tally(tier, task.part)
     seconds = time.perf_counter() - started
     kept = None
     if task.keep:
-        path = scratch.tier_file(task.run, game, tier)
+        path = scratch.tier_file(task.run, layout, tier)
         if whole:
             kept = scratch.write(payoffs, path)
         else:
             scratch.write_part(payoffs, path, first * (payoffs.size // (last - first)))
     file = None
     if decisions is not None:
-        file = write_tier(Folder(task.table), game, tier, payoffs, decisions, error, task.part)
+        file = write_tier(Folder(task.table), layout, tier, payoffs, decisions, error, task.part)
     return Receipt(task.shard, file, kept, seconds, os.getpid(), peak_memory(), tally)
 
 
-def _read_back(task: Task, game: TieredGame[Any], tier: Any) -> Floats:
+def _read_back(task: Task, layout: Layout[Any], tier: Any) -> Floats:
     """The kernel's own numbers from a committed file. Raises CorruptTableError."""
     assert task.stored is not None
     file = SealedFile(Folder(task.table), task.table, task.stored)
-    names = payoff_columns(game)
+    names = payoff_columns(layout.game)
     groups = [file.read(number, names) for number in range(file.groups)]
     columns = [np.concatenate([g.column(name).to_numpy() for g in groups]) for name in names]
     file.close()
-    return game.kernel_payoffs(tier, columns)
+    return layout.kernel_payoffs(tier, columns)
 
 
 def solve_subtrees(task: SubtreesTask, stop: Callable[[], bool] = lambda: False) -> SubtreesReceipt:

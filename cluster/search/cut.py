@@ -20,7 +20,8 @@ import numpy as np
 from luckbase.cluster.run.worker import solved_rows
 from luckbase.cluster.search.merge import PayoffTable, merge
 from luckbase.cluster.table.write import STATUS
-from luckbase.solver.game.rules import Game, Ints
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.depth_first import KNOWN
 from luckbase.solver.graph.explore import INNER, Explorer

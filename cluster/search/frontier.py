@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from luckbase.solver.game.rules import Game, Ints
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import shard_keys
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.explore import INNER, Explorer
 from luckbase.solver.graph.keys import Keys, pack_all, unpack_all
 
@@ -39,7 +41,7 @@ def find_frontier(
         if depth is None:
             level = explorer.levels
             keys = level.keys[level.level(level.depth)]
-            groups = np.unique(game.shard_keys(unpack_all(game.bits, keys)))
+            groups = np.unique(shard_keys(game, unpack_all(game.bits, keys)))
             if len(groups) >= wanted or len(keys) >= FRONTIER_STATES:
                 break
         if not explorer.deeper():
@@ -53,7 +55,7 @@ def find_frontier(
 def shares(game: Game, frontier: Keys, wanted: int) -> list[tuple[str, Keys]]:
     """The frontier's keys in at most `wanted` shards, by `Game.shard_keys`; each with a name that
     says which states it has."""
-    groups = game.shard_keys(unpack_all(game.bits, frontier))
+    groups = shard_keys(game, unpack_all(game.bits, frontier))
     distinct, which = np.unique(groups, return_inverse=True)
     count = max(1, min(len(distinct), wanted))
     number = which * count // max(1, len(distinct))

@@ -11,7 +11,9 @@ from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.table.above import Holder, known_below
 from luckbase.cluster.table.keyed import GIVEN, KeyPart
 from luckbase.cluster.table.table import open_table
-from luckbase.solver.game.rules import DECISION, Floats, Game, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.transition import DECISION
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.depth_first import KNOWN
 from luckbase.solver.graph.keys import Keys, unpack_all

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import CorruptTableError, DisagreementError
-from luckbase.solver.game.rules import Floats, Game, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.keys import Keys, unpack_all
 
 

@@ -10,7 +10,8 @@ from luckbase.cluster.table.lines import Using
 from luckbase.cluster.table.table import open_table
 from luckbase.solver.board.identity import rules_identity
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.rules import Game, Ints
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.explore import Explorer
 from luckbase.solver.graph.graph import Graph
 from luckbase.solver.graph.keys import Keys, pack_all

@@ -51,7 +51,9 @@ from luckbase.cluster.table.write import made_by, search_name, search_part, writ
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.rules import Game, Ints
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import hints
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.graph import Graph
 from luckbase.solver.graph.keys import Keys, unpack_all
 
@@ -210,7 +212,7 @@ class _Search:
         """Explore, shard, solve, merge, back up, commit."""
         given = self._given(using)
         wanted = SHARDS_A_WORKER * self.workers
-        if depth is None and self.game.cyclic:
+        if depth is None and hints(self.game).cyclic:
             depth = 0
         frontier = find_frontier(
             self.game, self.root_states, depth, wanted, given.keys, self.max_states

@@ -24,10 +24,13 @@ from luckbase.cluster.table.answer import (
     look_ahead,
     words_of,
 )
-from luckbase.solver.game.rules import SIMULTANEOUS, Floats, Game, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import choice_names
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.transition import SIMULTANEOUS
 from luckbase.solver.graph.bellman import (
     ActionValues,
-    Edges,
+    Expanded,
     choose,
     evaluate,
     expand,
@@ -74,7 +77,7 @@ def known_below(table: Holder, roots: Ints, max_states: int) -> tuple[Keys, Floa
 
 
 def answer_by_search(
-    table: Answering, state: Ints, max_states: int, words: Mapping[str, str] | None = None
+    table: Answering, state: Ints, max_states: int, words: Mapping[str, object] | None = None
 ) -> Answer:
     """The answer to one canonical state (fields,) above the table's frontier.
 
@@ -93,8 +96,8 @@ def answer_by_search(
 
 
 def answer_step(
-    table: Answering, state: Ints, edges: Edges, payoffs: Floats,
-    words: Mapping[str, str] | None = None, source: str = "table",
+    table: Answering, state: Ints, edges: Expanded, payoffs: Floats,
+    words: Mapping[str, object] | None = None, source: str = "table",
 ) -> Answer:  # fmt: skip
     """The answer to an expanded state (fields,) that is not stored, from the payoffs (m, players)
     of its children; `words`: as a person gave it, for the names of his bids."""
@@ -115,7 +118,7 @@ def answer_step(
 
 
 def _bids(
-    table: Answering, state: Ints, q: ActionValues, words: Mapping[str, str] | None, source: str
+    table: Answering, state: Ints, q: ActionValues, words: Mapping[str, object] | None, source: str
 ) -> Answer:
     """The answer to a state in which both players choose at once."""
     from luckbase.solver.matrix_game import certified as matrix_game  # long to compile
@@ -125,7 +128,7 @@ def _bids(
     row, column = solved.row_strategies[0], solved.column_strategies[0]
     value = float(solved.values[0])
     given = words if words is not None else words_of(table.game, state)
-    named = [table.game.choice_names(given, player, len(s)) for player, s in
+    named = [choice_names(table.game, given, player, len(s)) for player, s in
              enumerate((row, column))]  # fmt: skip
     sides = []
     for names, chances, own in (

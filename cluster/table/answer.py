@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.board.identity import changed_options, rules_identity
-from luckbase.solver.game.rules import Floats, Game, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import ActionValues
 
 

@@ -21,7 +21,7 @@ from luckbase.cluster.table.part import Part, Rows
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game.rules import Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

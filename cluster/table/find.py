@@ -15,8 +15,9 @@ from luckbase.cluster.table.ledger import HEAD, OLD_HEAD, Ledger, check_identity
 from luckbase.cluster.table.lines import Head
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
+from luckbase.solver.board.file import differences, read_board
 from luckbase.solver.board.identity import rules_form, rules_identity
-from luckbase.solver.board.model import Board, differences, read_board
+from luckbase.solver.board.model import Board
 from luckbase.solver.errors import (
     LuckbaseError,
     MissingTableError,

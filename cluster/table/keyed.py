@@ -19,9 +19,10 @@ from luckbase.cluster.table.part import Part, Rows, labelled
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.write import STATUS, payoff_columns
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL, Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
 from luckbase.solver.graph import keys as hashing
-from luckbase.solver.graph.bellman import ActionValues, Edges, evaluate, expand, payoffs_of
+from luckbase.solver.graph.bellman import ActionValues, Expanded, evaluate, expand, payoffs_of
 from luckbase.solver.graph.depth_first import choose_by_bounds
 
 SOLVED, GIVEN, CUT = range(len(STATUS))
@@ -128,7 +129,7 @@ class KeyPart(Part):
             for x in range(len(states))
         ]  # fmt: skip
 
-    def _children(self, edges: Edges, status: Ints) -> Floats:
+    def _children(self, edges: Expanded, status: Ints) -> Floats:
         """Payoffs of the edges' children; 0 for those of rows that were not solved from them."""
         owner = np.repeat(np.arange(len(edges.kinds)), np.diff(edges.first))
         asked = (status[owner] == SOLVED) & ~edges.terminal[owner]
@@ -144,7 +145,7 @@ class KeyPart(Part):
 
     def _answer_of(
         self, origin: Origin, x: int, state: Ints, value: Floats, best: str | None, margin: float,
-        status: int, edges: Edges, lower: ActionValues, upper: ActionValues,
+        status: int, edges: Expanded, lower: ActionValues, upper: ActionValues,
     ) -> Answer:  # fmt: skip
         players, said = self.game.players, self.game.describe(state)
         first, last = lower.first[x], lower.first[x + 1]

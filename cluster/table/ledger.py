@@ -46,8 +46,9 @@ from luckbase.cluster.table.lines import (
     validated,
 )
 from luckbase.cluster.table.storage import Storage
+from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.identity import identity_of, rules_form, rules_identity
-from luckbase.solver.board.model import Board, board_from_canonical
+from luckbase.solver.board.model import Board
 from luckbase.solver.errors import (
     BoardError,
     CorruptTableError,
@@ -55,7 +56,7 @@ from luckbase.solver.errors import (
     MissingTableError,
     OptionError,
 )
-from luckbase.solver.game.rules import Game
+from luckbase.solver.game.game import Game
 
 HEAD, OLD_HEAD = "table.json", "manifest.json"
 LINES, ALL = "ledger/", "ledger/all-"

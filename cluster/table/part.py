@@ -23,7 +23,8 @@ from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.storage import Storage
 from luckbase.cluster.table.write import payoff_columns
-from luckbase.solver.game.rules import Floats, Game, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import evaluate, expand, payoffs_of
 
 CACHED_GROUPS = 256

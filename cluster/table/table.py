@@ -34,9 +34,11 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.solver import load_game
 from luckbase.solver.errors import MissingTableError, StateError
-from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL, Floats, Game, Ints
-from luckbase.solver.game.tiered import TieredGame
-from luckbase.solver.graph.bellman import Edges, evaluate, expand, joint
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import simplify
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
+from luckbase.solver.graph.bellman import Expanded, evaluate, expand, joint
 
 if TYPE_CHECKING:
     from luckbase.solver.policy.evaluate import Policy
@@ -166,8 +168,7 @@ class Table:
             return "held between two bounds only, in a search that was cut; query says both"
         if self.full is None:
             return "not below this table's roots"
-        assert isinstance(self.game, TieredGame)
-        return self.game.why_outside(state) or "not solved yet in this table"
+        return self.full.layout.why_outside(state) or "not solved yet in this table"
 
     def _missing(self, state: Ints) -> str:
         why = self.why_outside(state) or "not solved yet in this table"
@@ -175,7 +176,7 @@ class Table:
 
     # --- answers -----------------------------------------------------------------------------
 
-    def ask(self, words: Mapping[str, str], max_states: int = 0) -> Answer:
+    def ask(self, words: Mapping[str, object], max_states: int = 0) -> Answer:
         """The answer to fields as text, by a search of at most `max_states` where the table does
         not reach the state.
 
@@ -251,7 +252,7 @@ class Table:
                 names[x] = name
         return names
 
-    def _reaches(self, edges: Edges) -> bool:
+    def _reaches(self, edges: Expanded) -> bool:
         """Whether all children are held, or theirs, of a state in which both choose at once."""
         if not len(edges.children):
             return False
@@ -302,7 +303,7 @@ def policy_of(table: Table) -> Policy:
     from luckbase.solver.policy.evaluate import Policy  # compiles the search
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
-        asked = table.game.simplify(states)
+        asked = simplify(table.game, states)
         edges = expand(table.game, asked)
         if len(asked) and edges.kinds[0] == SIMULTANEOUS:
             return _strategies(table, player, edges)
@@ -319,7 +320,7 @@ def policy_of(table: Table) -> Policy:
     return Policy(decide)
 
 
-def _strategies(table: Table, player: int, edges: Edges) -> list[Floats]:
+def _strategies(table: Table, player: int, edges: Expanded) -> list[Floats]:
     """A player's optimal strategies at expanded states in which both choose at once."""
     from luckbase.solver.matrix_game import certified as matrix_game
 

@@ -22,10 +22,11 @@ from luckbase.cluster.table.part import PIECE, Part, Rows, labelled, worth
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.write import KEY_SHIFT, start_row
 from luckbase.solver.errors import CorruptTableError, MissingTableError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import Layout, layout_of
 from luckbase.solver.game.coded import Coded
-from luckbase.solver.game.rules import TERMINAL, Floats, Ints
-from luckbase.solver.game.tiered import TieredGame
-from luckbase.solver.graph.bellman import Edges, evaluate, expand, final_payoffs
+from luckbase.solver.game.transition import TERMINAL
+from luckbase.solver.graph.bellman import Expanded, evaluate, expand, final_payoffs
 
 GROUPS_A_JOB, GROUPS_A_READ = 256, 8
 """Row groups that a thread takes of a file, and that it decodes at once."""
@@ -36,7 +37,11 @@ FEW = 16
 class TierPart(Part):
     """The full table, or as much of it as is solved: the row of a state is its key."""
 
-    game: TieredGame[Any]
+    @cached_property
+    def layout(self) -> Layout[Any]:
+        """The game's tiers."""
+        return layout_of(self.game)
+
     _last: tuple[bytes, tuple[Ints, Ints, NDArray[np.bool_]]] | None = None
 
     @cached_property
@@ -71,7 +76,7 @@ class TierPart(Part):
         return self._last[1]
 
     def _placed(self, states: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-        numbers, rows = self.game.locate(states)
+        numbers, rows = self.layout.locate(states)
         keys = (numbers << KEY_SHIFT) + rows
         first, last = self._bounds
         at = np.searchsorted(first, keys, side="right") - 1
@@ -100,7 +105,7 @@ class TierPart(Part):
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 for done in [pool.submit(self._through, *one, rows, payoffs) for one in shares]:
                     done.result()
-        swapped = self.game.swapped(states) & (files >= 0)
+        swapped = self.layout.swapped(states) & (files >= 0)
         payoffs[swapped] = payoffs[swapped][:, ::-1]
         return payoffs, over | (files >= 0)
 
@@ -145,7 +150,7 @@ class TierPart(Part):
 
     def stored_best(self, states: Ints) -> list[str | None]:
         found: list[str | None] = [None] * len(states)
-        if not self.game.best_names or not len(states):
+        if not self.layout.best_names or not len(states):
             return found
         keys, files, _ = self._place(states)
         if len(states) <= FEW:  # a question's: without the sorting
@@ -163,7 +168,7 @@ class TierPart(Part):
                     found[k] = labels[code] if code >= 0 else None
         return found
 
-    def _best_numbers(self, states: Ints, edges: Edges) -> Ints:
+    def _best_numbers(self, states: Ints, edges: Expanded) -> Ints:
         """(n,) the best actions of expanded states as the solve took them; -1 where nobody decides,
         -2 for one that is none of this game."""
         there = set(edges.actions.tolist())
@@ -171,7 +176,7 @@ class TierPart(Part):
         return np.array([-1 if name is None else named.get(name, -2)
                          for name in self.stored_best(states)], np.int64)  # fmt: skip
 
-    def look_ahead(self, states: Ints, edges: Edges) -> Lookahead:
+    def look_ahead(self, states: Ints, edges: Expanded) -> Lookahead:
         """Every action of expanded states, and the stored best ones."""
         below, there = worth(self.game, self.look, edges.children, self.tolerance)
         if not there.all():
@@ -247,7 +252,7 @@ class TierPart(Part):
         file.close()
 
     def _at(self, tier: Any, start: int, rows: Ints) -> Ints:
-        return self.game.states_at(tier, start + rows)
+        return self.layout.states_at(tier, start + rows)
 
     def stands_alike(self, entry: FileEntry, other: TierPart) -> bool:
         """Whether the rows of a file are the same states, in people's units, as those of the same
@@ -257,13 +262,13 @@ class TierPart(Part):
         start = start_row(entry)
         for at in range(start, start + entry.rows, block):
             stop = min(at + block, start + entry.rows)
-            rows = [part.game.state_rows(tier, at, stop) for part, tier in
+            rows = [part.layout.state_rows(tier, at, stop) for part, tier in
                     ((self, mine), (other, theirs))]  # fmt: skip
             if rows[0].keys() != rows[1].keys() or not all(
                 _equal(rows[0][name], rows[1][name]) for name in rows[0]
             ):
                 return False
-        return self.game.tier_fields(mine) == other.game.tier_fields(theirs)
+        return self.layout.tier_fields(mine) == other.layout.tier_fields(theirs)
 
     def draw(self, count: int, seed: int) -> Iterator[Ints]:
         ends = np.cumsum([entry.rows for entry in self.entries])
@@ -287,11 +292,11 @@ class TierPart(Part):
     def _states(self, i: int, rows: Ints) -> Ints:
         """The states at rows of file i."""
         entry = self.entries[i]
-        return self.game.states_at(self._tiers[entry.tier], start_row(entry) + rows)
+        return self.layout.states_at(self._tiers[entry.tier], start_row(entry) + rows)
 
     @cached_property
     def _tiers(self) -> dict[int, Any]:
-        return self.game.tier_of_number()
+        return self.layout.tier_of_number()
 
 
 def _arrays(read: Any) -> list[NDArray[np.floating[Any]]]:

@@ -27,8 +27,8 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.table.write import key_range, part_name, row_group_rows
-from luckbase.solver import load_tiered_game
-from luckbase.solver.game.rules import Ints
+from luckbase.solver import load_layout
+from luckbase.solver.game.arrays import Ints
 
 TOLERANCE = 1e-6
 """A residual above this is a fault; stored payoffs are good to 3e-8."""
@@ -70,9 +70,11 @@ def _missing(table: Table, part: TierPart) -> list[str]:
             and table.ledger.is_done(goal)]  # fmt: skip
     wanted: set[str] = set()
     for goal in done:
-        game = load_tiered_game(table.ledger.board(goal.reach))
+        layout = load_layout(table.ledger.board(goal.reach))
         wanted |= {
-            part_name(game, tier, k) for tier in game.tiers() for k in range(len(game.parts(tier)))
+            part_name(layout, tier, k)
+            for tier in layout.tiers()
+            for k in range(len(layout.parts(tier)))
         }
     there = {entry.name for entry in part.entries}
     return [f"{table.path / name}: is not in the ledger, which says complete"
@@ -99,13 +101,13 @@ def _check_entry(table: Table, part: Part, entry: FileEntry) -> list[str]:
 
 
 def _check_tier(part: TierPart, entry: FileEntry) -> list[str]:
-    tier = part.game.tier_of_number().get(entry.tier)
+    tier = part.layout.tier_of_number().get(entry.tier)
     if tier is None:
         return ["is of a tier that this board does not have"]
-    for k, (start, stop) in enumerate(part.game.parts(tier)):
-        if part_name(part.game, tier, k) == entry.name:
+    for k, (start, stop) in enumerate(part.layout.parts(tier)):
+        if part_name(part.layout, tier, k) == entry.name:
             said = (entry.rows, entry.row_group_rows, (entry.first_key, entry.last_key))
-            right = (stop - start, row_group_rows(part.game, tier),
+            right = (stop - start, row_group_rows(part.layout, tier),
                      key_range(entry.tier, stop - start, start))  # fmt: skip
             return [] if said == right else ["its rows or keys are not those of its tier"]
     return ["is of a part that its tier does not have"]

@@ -45,10 +45,11 @@ from luckbase.cluster.table import FORMAT
 from luckbase.cluster.table.lines import SEARCH, TIERS, FileEntry
 from luckbase.cluster.table.sealed import seal_file
 from luckbase.cluster.table.storage import Storage
+from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.coded import Coded
 from luckbase.solver.game.decisions import Decisions
-from luckbase.solver.game.rules import Floats, Game
-from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.keys import unpack_all
 
 ROW_GROUP = 32_768
@@ -74,10 +75,10 @@ class FileReceipt:
     seconds: float
 
 
-def part_name(game: TieredGame[Any], tier: Any, part: int) -> str:
+def part_name(layout: Layout[Any], tier: Any, part: int) -> str:
     """The name of the file of a part of a tier (module docstring)."""
-    said = ".".join(f"{name}-{value}" for name, value in game.tier_fields(tier).items()) or "all"
-    number = "" if len(game.parts(tier)) == 1 else f".{part:03d}"
+    said = ".".join(f"{name}-{value}" for name, value in layout.tier_fields(tier).items()) or "all"
+    number = "" if len(layout.parts(tier)) == 1 else f".{part:03d}"
     return f"{TIERS}/{said}{number}.parquet"
 
 
@@ -105,9 +106,9 @@ def payoff_columns(game: Game, *, bounds: bool = False) -> list[str]:
     return [f"{kind}_{i + 1}" for kind in kinds for i in range(game.players)]
 
 
-def row_group_rows(game: TieredGame[Any], tier: Any) -> int:
+def row_group_rows(layout: Layout[Any], tier: Any) -> int:
     """Rows of every row group of the tier but the last: a multiple of the game's block."""
-    block = game.block_rows(tier)
+    block = layout.block_rows(tier)
     return max(1, ROW_GROUP // block) * block
 
 
@@ -130,7 +131,7 @@ def rounding(game: Game, stored: type[np.floating[Any]]) -> float:
 
 def write_tier(
     storage: Storage,
-    game: TieredGame[Any],
+    layout: Layout[Any],
     tier: Any,
     payoffs: Floats,
     decisions: Decisions,
@@ -142,26 +143,26 @@ def write_tier(
 
     Raises OSError where the disk does.
     """
-    first, last = game.parts(tier)[part]
-    group, total = row_group_rows(game, tier), error + rounding(game, game.payoff_type)
-    names, constant = payoff_columns(game), game.tier_fields(tier)
+    first, last = layout.parts(tier)[part]
+    group, total = row_group_rows(layout, tier), error + rounding(layout.game, layout.payoff_type)
+    names, constant = payoff_columns(layout.game), layout.tier_fields(tier)
     same = {name: np.full(min(group, last - first), v, np.int32) for name, v in constant.items()}
 
     def batch(start: int, stop: int) -> dict[str, Any]:
         constants = {name: column[: stop - start] for name, column in same.items()}
-        states = game.state_rows(tier, first + start, first + stop)
-        values = game.payoff_rows(tier, payoffs, start, stop)
+        states = layout.state_rows(tier, first + start, first + stop)
+        values = layout.payoff_rows(tier, payoffs, start, stop)
         found: dict[str, Any] = {**constants, **states, **dict(zip(names, values, strict=True))}
-        found["best"] = _named(decisions.best[start:stop], game.best_names)
-        found["to_act"] = game.acting_rows(tier, first + start, first + stop)
+        found["best"] = _named(decisions.best[start:stop], layout.best_names)
+        found["to_act"] = layout.acting_rows(tier, first + start, first + stop)
         if decisions.margin is not None:
             margin = decisions.margin[start:stop]
             found["margin"] = pa.array(margin.astype(np.float32), mask=np.isnan(margin))
         return found
 
-    others = [name for name in game.columns if name not in constant][:2]
-    about = _about(game, ".".join(f"{k}-{v}" for k, v in constant.items()), total)
-    name = part_name(game, tier, part)
+    others = [name for name in layout.game.columns if name not in constant][:2]
+    about = _about(layout.game, ".".join(f"{k}-{v}" for k, v in constant.items()), total)
+    name = part_name(layout, tier, part)
     return _write(storage, name, last - first, group, batch, names, [*constant, *others], about,
                   total)  # fmt: skip
 

@@ -32,10 +32,11 @@ from luckbase.jobs.bench.search import search_suite
 from luckbase.jobs.bench.timing import best_of
 from luckbase.jobs.folder import read_results
 from luckbase.jobs.terminal import render
+from luckbase.solver.game.capabilities import layout_of
 
 if TYPE_CHECKING:
-    from luckbase.solver.game.rules import Floats, Ints
-    from luckbase.solver.game.tiered import TieredGame
+    from luckbase.solver.game.arrays import Floats, Ints
+    from luckbase.solver.game.capabilities import Layout
 
 SUITES = ("kernel", "solve", "store", "probe", "search", "ledger")
 
@@ -56,8 +57,8 @@ def bench(
     ] = None,
 ) -> None:
     """Time the kernel, whole solves, the store and the probe, side by side with peers."""
-    from luckbase.solver.board.model import nearest
     from luckbase.solver.errors import OptionError
+    from luckbase.solver.sentences import nearest
 
     for suite in suites or ():
         if suite not in SUITES:
@@ -71,14 +72,14 @@ def bench(
             run[suite](board, results or Path(folder))
 
 
-def _game(board: Path, **settings: object) -> TieredGame[Any]:
+def _layout(board: Path, **settings: object) -> Layout[Any]:
     from luckbase import solver
 
-    return solver.load_tiered_game(solver.load_board(board, **settings))
+    return solver.load_layout(solver.load_board(board, **settings))
 
 
-def _largest(game: TieredGame[Any]) -> Any:
-    return max(game.tiers(), key=lambda tier: (game.rows(tier), game.tier_number(tier)))
+def _largest(layout: Layout[Any]) -> Any:
+    return max(layout.tiers(), key=lambda tier: (layout.rows(tier), layout.tier_number(tier)))
 
 
 def _kernel(board: Path, results: Path) -> None:
@@ -87,22 +88,22 @@ def _kernel(board: Path, results: Path) -> None:
 
     rows = []
     for unit, frontier in ((500, 3), (500, 5), (250, 3), (250, 4)):
-        game = _game(board, score_unit=unit, frontier=frontier)
-        game.compile()
-        tier = _largest(game)
+        layout = _layout(board, score_unit=unit, frontier=frontier)
+        layout.compile()
+        tier = _largest(layout)
         rng = np.random.default_rng(0)
-        shapes = {child: game.shape(child) for child in game.children(tier)}
+        shapes = {child: layout.shape(child) for child in layout.children(tier)}
         random = {shape: rng.random(shape, np.float64) / 2 for shape in set(shapes.values())}
-        out = np.zeros(game.shape(tier))
+        out = np.zeros(layout.shape(tier))
 
         fetch = partial(_child_of, random, shapes)
-        work = partial(game.solve_tier, tier, out, fetch, lambda: False)
-        seconds = best_of(3, work) / game.rows(tier)
-        rules = _rules_seconds(game, tier)
+        work = partial(layout.solve_tier, tier, out, fetch, lambda: False)
+        seconds = best_of(3, work) / layout.rows(tier)
+        rules = _rules_seconds(layout, tier)
         rows.append(
             (
                 f"${unit}, {frontier} spins",
-                render.count(game.rows(tier)),
+                render.count(layout.rows(tier)),
                 f"{seconds * 1e9:.1f}",
                 f"{1e-6 / seconds:.0f}",
                 f"{1e-6 / rules:.2f}",
@@ -117,16 +118,16 @@ def _child_of(random: dict[Any, Floats], shapes: dict[Any, Any], child: Any) -> 
     return random[shapes[child]]
 
 
-def _rules_seconds(game: TieredGame[Any], tier: Any) -> float:
+def _rules_seconds(layout: Layout[Any], tier: Any) -> float:
     """Seconds a state of one step of the rules over random children (compiled, any game)."""
     import numpy as np
 
     from luckbase.solver.graph.bellman import evaluate, expand
 
-    rows = np.random.default_rng(0).integers(0, game.rows(tier), 100_000)
-    states = game.states_at(tier, rows)
-    payoffs = np.zeros((len(expand(game, states).children), game.players))
-    return best_of(2, lambda: evaluate(expand(game, states), payoffs)) / len(states)
+    rows = np.random.default_rng(0).integers(0, layout.rows(tier), 100_000)
+    states = layout.states_at(tier, rows)
+    payoffs = np.zeros((len(expand(layout.game, states).children), layout.game.players))
+    return best_of(2, lambda: evaluate(expand(layout.game, states), payoffs)) / len(states)
 
 
 def _solve(board: Path, results: Path) -> None:
@@ -158,15 +159,15 @@ def _solve(board: Path, results: Path) -> None:
     render.print_table("Whole tables, disk included", heads, rows, sys.stdout)
 
 
-def solve_in_memory(game: TieredGame[Any], tier: Any, solved: dict[Any, Floats]) -> Floats:
+def solve_in_memory(layout: Layout[Any], tier: Any, solved: dict[Any, Floats]) -> Floats:
     """The payoffs of one tier, its descendants solved first, nothing on disk."""
     import numpy as np
 
     if tier not in solved:
-        for child in game.children(tier):
-            solve_in_memory(game, child, solved)
-        out = np.empty(game.shape(tier))
-        game.solve_tier(tier, out, solved.__getitem__, lambda: False)
+        for child in layout.children(tier):
+            solve_in_memory(layout, child, solved)
+        out = np.empty(layout.shape(tier))
+        layout.solve_tier(tier, out, solved.__getitem__, lambda: False)
         solved[tier] = out
     return solved[tier]
 
@@ -174,14 +175,14 @@ def solve_in_memory(game: TieredGame[Any], tier: Any, solved: dict[Any, Floats])
 def _store(board: Path, results: Path) -> None:
     import pyarrow as pa
 
-    game = _game(board, score_unit=500, frontier=3)
-    game.compile()
-    tier = _largest(game)
-    payoffs = solve_in_memory(game, tier, {})
-    count = game.rows(tier)
-    columns = game.payoff_rows(tier, payoffs, 0, count)
+    layout = _layout(board, score_unit=500, frontier=3)
+    layout.compile()
+    tier = _largest(layout)
+    payoffs = solve_in_memory(layout, tier, {})
+    count = layout.rows(tier)
+    columns = layout.payoff_rows(tier, payoffs, 0, count)
     values = pa.table({f"payoff_{i + 1}": column for i, column in enumerate(columns)})
-    states = pa.table(game.state_rows(tier, 0, count))
+    states = pa.table(layout.state_rows(tier, 0, count))
     split: dict[str, Any] = {"use_byte_stream_split": True}
     variants: list[tuple[str, Any, dict[str, Any]]] = [
         ("payoffs, pyarrow's defaults", values, {"compression": "snappy", "use_dictionary": True}),
@@ -221,14 +222,12 @@ def _probe(board: Path, results: Path) -> None:
     import numpy as np
 
     from luckbase import cluster, solver
-    from luckbase.solver.game.tiered import TieredGame
 
     solved = cluster.solve(solver.load_board(board, score_unit=500, frontier=2), results=results)
     rng = np.random.default_rng(0)
     with cluster.open_table(solved.table) as table:
-        assert isinstance(table.game, TieredGame)
         states = _random_states(table, rng, 1_000_000)
-        ordered = states[np.lexsort(table.game.locate(states)[::-1])]
+        ordered = states[np.lexsort(layout_of(table.game).locate(states)[::-1])]
         one = states[:200]
         cold = best_of(1, lambda: [table.probe(s[None]) for s in one]) / len(one)
         warm = best_of(3, lambda: [table.probe(s[None]) for s in one]) / len(one)
@@ -262,7 +261,7 @@ def _dataset_filter_seconds(table: Any, state: Ints) -> float:
 
     files = ds.dataset(table.path / "tiers")
     said = table.game.describe(state)
-    flat = [x for name, _ in table.game.fields for x in said[name]]
+    flat = [x for name in table.game.fields.names for x in said[name]]
     wanted = ds.field("spins") == int(sum(flat[3:9]))
     for name, value in zip(table.game.columns, flat, strict=True):
         wanted &= ds.field(name) == value

@@ -51,7 +51,7 @@ def fields(state: Mapping[str, Any], between: str = " ") -> str:
 
 def listed(value: Any) -> str:
     """A field's value as it can be typed."""
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def count(number: float) -> str:

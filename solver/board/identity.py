@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from luckbase.solver.board.model import Board, canonical
-from luckbase.solver.game.rules import Game
+from luckbase.solver.game.game import Game
 
 DIGITS = 12
 

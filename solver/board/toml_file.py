@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from luckbase.solver.errors import BoardError
+from luckbase.solver.sentences import cut
 
 # A board is some 3 kB; tomllib takes time quadratic in the length of a key.
 MAX_BYTES = 30_000
@@ -74,10 +75,3 @@ def show_path(path: Path) -> str:
     """The path as a sentence names it, on one line."""
     text = str(path)
     return text if text.isprintable() else cut(ascii(text), 200)
-
-
-def cut(text: str, most: int) -> str:
-    """`text` on one line of printable characters, at most `most` long."""
-    line = " ".join(text.split())
-    line = "".join(char if char.isprintable() else "?" for char in line)
-    return line if len(line) <= most else line[: most - 1] + "…"

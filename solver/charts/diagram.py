@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.rules import Floats
+from luckbase.solver.game.arrays import Floats
 from luckbase.solver.policy.chain import Chain
 
 
@@ -56,7 +56,7 @@ def draw(chain: Chain, values: Floats, *, all_ends: bool = True, max_nodes: int 
     Raises OptionError for more than `max_nodes` positions.
     """
     game, over, count = chain.game, chain.over, np.diff(chain.first)
-    fields = [field for field, _ in game.fields]
+    fields = list(game.fields.names)
     kept = (count > 1) | (np.arange(len(count)) == 0)
     ends: dict[tuple[float, ...], int] = {}
     if int(kept.sum()) > max_nodes:

@@ -5,7 +5,7 @@ For a state x with actions a, each a lottery over edges with weight w, reward r 
     q(x, a) = sum over the edges of a  w (r + V(y))
     V(x)    = q(x, a*),  a* the acting player's best action; of tied ones the earliest
 
-`expand` turns states into flat arrays of edges by the game's own successor function; `evaluate`
+`expand` turns states into flat arrays of edges by the game's own transition; `evaluate`
 takes the payoffs of the children and gives q. Nothing here knows which game it is.
 
 Source: Puterman, Markov Decision Processes, 4.3 (the equations), docs/sources.md#puterman-1994.
@@ -20,42 +20,41 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from luckbase.solver.game.rules import (
+from luckbase.solver.errors import StateError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.transition import (
+    EDGES_TYPE,
     JOINT,
+    NUMBERS_TYPE,
     SIMULTANEOUS,
-    SUCCESSORS_TYPE,
     TERMINAL,
-    Floats,
-    Game,
-    Ints,
+    TRANSITION,
+    Edges,
+    room_for,
 )
 
 _i1, _i2 = types.int64[::1], types.int64[:, ::1]
-_f1, _f2 = types.float64[::1], types.float64[:, ::1]
 
 
 @nb.njit(
-    types.int64(
-        types.FunctionType(SUCCESSORS_TYPE), _i1, _f1, _i2, types.int64,
-        _i2, _f1, _i1, _f2, _i1, _i1, _i1,
-    ),
-    cache=True,
-    nogil=True,
-)  # fmt: skip
-def _expand(  # type: ignore[no-untyped-def]
-    successors, ints, reals, states, max_edges,
-    children, weights, actions, rewards, first, kinds, actors,
-):  # fmt: skip
-    """Write the edges of states (n, fields) behind one another; returns how many."""
-    about = np.zeros(2, np.int64)
+    types.int64(TRANSITION, NUMBERS_TYPE, _i2, EDGES_TYPE, _i1, _i1, _i1), cache=True, nogil=True
+)
+def _expand(transition, board, states, edges, first, kinds, actors):  # type: ignore[no-untyped-def]
+    """Write the edges of states (n, fields) behind one another; returns how many, or minus 1 and
+    the state that has more than there is room for."""
+    children, weights, actions, rewards, about = edges
+    most = weights.size // (states.shape[0] + 1)
     edge = 0
     for x in range(states.shape[0]):
         first[x] = edge
-        count = successors(
-            ints, reals, states[x], children[edge : edge + max_edges],
-            weights[edge : edge + max_edges], actions[edge : edge + max_edges],
-            rewards[edge : edge + max_edges], about,
-        )  # fmt: skip
+        stop = edge + most
+        here = Edges(
+            children[edge:stop], weights[edge:stop], actions[edge:stop], rewards[edge:stop], about
+        )
+        count = transition(board, states[x], here)
+        if count > most:
+            return -1 - x
         kinds[x], actors[x] = about[0], about[1]
         if about[0] == TERMINAL:  # one edge to itself that pays the payoff
             children[edge] = states[x]
@@ -66,7 +65,7 @@ def _expand(  # type: ignore[no-untyped-def]
 
 
 @dataclass(frozen=True)
-class Edges:
+class Expanded:
     """The expanded states: n states, m edges, p players.
 
     kinds, actors: int64 (n,). first: int64 (n + 1,), state x has edges first[x] .. first[x + 1].
@@ -88,19 +87,30 @@ class Edges:
         return np.equal(self.kinds, TERMINAL)
 
 
-def expand(game: Game, states: Ints) -> Edges:
-    """All edges of canonical states (n, fields), by the game's successor function."""
+def expand(game: Game, states: Ints) -> Expanded:
+    """All edges of canonical states (n, fields), by the game's transition.
+
+    Raises StateError for a state with more than `Game.max_edges`.
+    """
     n = len(states)
-    room = (n + 1) * game.max_edges
-    children = np.empty((room, game.field_count), np.int64)
-    weights, actions = np.empty(room), np.empty(room, np.int64)
-    rewards = np.zeros((room, game.players))
+    room = room_for((n + 1) * game.max_edges, game.field_count, game.players)
     first, kinds, actors = (np.empty(n + extra, np.int64) for extra in (1, 0, 0))
-    m = _expand(
-        game.successors, game.numbers.ints, game.numbers.reals, np.ascontiguousarray(states),
-        game.max_edges, children, weights, actions, rewards, first, kinds, actors,
+    found = np.ascontiguousarray(states)
+    m = int(_expand(game.transition, game.numbers, found, room, first, kinds, actors))
+    if m < 0:
+        raise too_many_edges(game, found[-1 - m])
+    return Expanded(
+        kinds, actors, first, room.children[:m], room.weights[:m], room.actions[:m],
+        room.rewards[:m],
     )  # fmt: skip
-    return Edges(kinds, actors, first, children[:m], weights[:m], actions[:m], rewards[:m])
+
+
+def too_many_edges(game: Game, state: Ints) -> StateError:
+    """The error of a state (fields,) at which the rules give more edges than they say."""
+    return StateError(
+        f"{game.describe(state)} has more edges than the {game.max_edges} of max_edges that "
+        f"{game.board.game} says are the most"
+    )
 
 
 @dataclass(frozen=True)
@@ -117,7 +127,7 @@ class ActionValues:
     first: Ints
 
 
-def action_starts(edges: Edges) -> tuple[Ints, Ints]:
+def action_starts(edges: Expanded) -> tuple[Ints, Ints]:
     """(the state of each edge (m,), the first edge of each action (k,))."""
     owner = np.repeat(np.arange(len(edges.kinds)), np.diff(edges.first))
     starts = np.ones(len(owner), bool)
@@ -125,7 +135,7 @@ def action_starts(edges: Edges) -> tuple[Ints, Ints]:
     return owner, np.flatnonzero(starts)
 
 
-def evaluate(edges: Edges, payoffs: Floats) -> ActionValues:
+def evaluate(edges: Expanded, payoffs: Floats) -> ActionValues:
     """q of every action, from the payoffs (m, players) of the children in the edges' order.
 
     The payoff given for the child of a terminal edge is not looked at.

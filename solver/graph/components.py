@@ -25,9 +25,10 @@ from numba import types
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.rules import SIMULTANEOUS, Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.transition import SIMULTANEOUS
 from luckbase.solver.graph import interval_iteration as fixed_point
-from luckbase.solver.graph.bellman import Edges, choose, expand
+from luckbase.solver.graph.bellman import Expanded, choose, expand
 from luckbase.solver.graph.depth_first import MIXED, UNDECIDED, choose_by_bounds, margin_of
 from luckbase.solver.graph.interval_iteration import FixedPoint
 from luckbase.solver.graph.keys import pack_all
@@ -170,7 +171,7 @@ def _certified(
 
 def _choose(
     graph: Graph,
-    edges: Edges,
+    edges: Expanded,
     kept: Ints,
     owner: Ints,
     acts: Ints,
@@ -204,7 +205,7 @@ def _choose(
             margins[i] = margin_of(len(own), taken, actor, upper, own)
 
 
-def _fixed(graph: Graph, members: NDArray[np.int32], edges: Edges) -> tuple[Floats, Ints, bool]:
+def _fixed(graph: Graph, members: NDArray[np.int32], edges: Expanded) -> tuple[Floats, Ints, bool]:
     """The weights of the edges with the policy's chances in them, the action of each member that
     has one only (or MIXED where the policy fixes it), and whether there is a choice left."""
     weights, best = edges.weights.copy(), np.empty(len(members), np.int64)

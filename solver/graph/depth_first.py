@@ -17,11 +17,18 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from luckbase.solver.game.rules import DECISION, JOINT, SIMULTANEOUS, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.game.transition import (
+    DECISION,
+    EDGES_TYPE,
+    JOINT,
+    NUMBERS_TYPE,
+    SIMULTANEOUS,
+    TERMINAL,
+    TRANSITION,
+)
 from luckbase.solver.graph.keys import find_from, home, pack, unpack
 from luckbase.solver.matrix_game.types import SOLVE_GAME, WORK
 
-_game = types.FunctionType(SUCCESSORS_TYPE)
 _matrix = types.FunctionType(SOLVE_GAME)
 _i1, _f1, _f2, _u1 = types.int64[::1], types.float64[::1], types.float64[:, ::1], types.uint64[::1]
 _i2, _f3, _n1, _n2 = (
@@ -226,16 +233,16 @@ def fold(n, first, policy, acts, below, chances, chosen, paid):
 
 @nb.njit(
     types.int64(
-        _game, _matrix, _i1, _f1, _i1, types.boolean, types.float64, types.int64, _i1, _n1,
-        _n1, _u2, _f2, _i1, _f1, _c1, _n1, _n1, _n2, _n1, _f1, _i1, _f2, _i2, _f1, _i1, _f2, _i1,
+        TRANSITION, _matrix, NUMBERS_TYPE, _i1, types.boolean, types.float64, types.int64, _i1, _n1,
+        _n1, _u2, _f2, _i1, _f1, _c1, _n1, _n1, _n2, _n1, _f1, _i1, _f2, EDGES_TYPE, _i1,
         _f1, _i1, _i1,
     ),
     cache=True, nogil=True,
 )  # fmt: skip
 def walk(
-    successors, solve_game, ints, reals, bits, pays, tolerance, budget, at, roots, slots, keys,
+    transition, solve_game, board, bits, pays, tolerance, budget, at, roots, slots, keys,
     rows, best, margins, actors, stack, path, frames, children, weights, actions, rewards,
-    below, chances, chosen, paid, policy_first, policy, acts, takers,
+    met, policy_first, policy, acts, takers,
 ):  # fmt: skip
     """Walk on from `at` until all roots are solved, or there is something to do first:
 
@@ -251,9 +258,9 @@ def walk(
     """
     depth, count, clock, height = at[DEPTH], at[COUNT], at[CLOCK], at[HEIGHT]
     root, edges, top = at[ROOT], at[EDGES], at[TOP]
+    below, chances, chosen, paid, about = met
     most, mask, columns = below.shape[0], slots.size - 1, rows.shape[1] - 1
     players = paid.shape[1]
-    about = np.zeros(2, np.int64)
     state = np.empty(bits.size, np.int64)
     wanted, there = np.empty(most, np.uint64), np.empty(most, np.uint64)
     place, number = np.empty(most, np.int64), np.empty(most, np.int64)
@@ -306,7 +313,7 @@ def walk(
                     break
                 budget -= 1
                 unpack(bits, keys[y, 0], state)
-                n = successors(ints, reals, state, below, chances, chosen, paid, about)
+                n = transition(board, state, met)
                 if about[0] == TERMINAL:
                     for c in range(columns):
                         rows[y, 1 + c] = paid[0, c % players]

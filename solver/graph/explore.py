@@ -16,11 +16,15 @@ from numba import types
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import SearchLimitError, StateError
-from luckbase.solver.game.rules import SUCCESSORS_TYPE, TERMINAL, Game, Ints
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.transition import EDGES_TYPE, NUMBERS_TYPE, TERMINAL, TRANSITION, room_for
 from luckbase.solver.graph import keys as hashing
+from luckbase.solver.graph.bellman import expand, too_many_edges
 from luckbase.solver.graph.keys import Keys, find_from, fits, home, pack, unpack, unpack_all
 
-_i1, _f1, _n1, _u2 = types.int64[::1], types.float64[::1], types.int32[::1], types.uint64[:, ::1]
+_i1, _n1, _u2 = types.int64[::1], types.int32[::1], types.uint64[:, ::1]
+_pair, _span = types.UniTuple(types.int64, 2), types.UniTuple(types.int64, 3)
 
 INNER, OVER, HELD = 0, 1, 2
 """Kinds of a state met: not over, over, held elsewhere and so not expanded."""
@@ -29,28 +33,26 @@ PIECE = 1 << 16
 
 
 @nb.njit(
-    types.UniTuple(types.int64, 2)(
-        types.FunctionType(SUCCESSORS_TYPE), _i1, _f1, _i1, types.int64, types.int64, types.int64,
-        types.int64, types.int64, _n1, _u2, types.uint8[::1],
-    ),
+    _pair(TRANSITION, NUMBERS_TYPE, EDGES_TYPE, _i1, _span, _n1, _u2, types.uint8[::1]),
     cache=True, nogil=True,
 )  # fmt: skip
-def _expand_level(
-    successors, ints, reals, bits, players, most, start, stop, count, slots, keys, kinds,
-):  # fmt: skip
-    """Enter the successors of states start .. stop - 1; returns (next to expand, states).
+def _expand_level(transition, board, edges, bits, span, slots, keys, kinds):
+    """Enter the children of states start .. stop - 1, `span` being (start, stop, states met);
+    returns (next to expand, states met).
 
-    Stops early where there may not be room for one more state's successors.
+    Stops early where there may not be room for one more state's children. A state x with more edges
+    than there is room for is returned as -1 - x.
     """
-    mask = slots.size - 1
-    state, below = np.empty(bits.size, np.int64), np.empty((most, bits.size), np.int64)
-    weights, actions = np.empty(most), np.empty(most, np.int64)
-    rewards, about = np.zeros((most, players)), np.zeros(2, np.int64)
-    i = start
+    below, rewards, about = edges.children, edges.rewards, edges.about
+    most, mask = below.shape[0], slots.size - 1
+    state = np.empty(bits.size, np.int64)
+    i, stop, count = span
     while i < stop and count + most <= keys.shape[0]:
         if kinds[i] == INNER:
             unpack(bits, keys[i, 0], state)
-            n = successors(ints, reals, state, below, weights, actions, rewards, about)
+            n = transition(board, state, edges)
+            if n > most:
+                return -1 - i, count
             if about[0] == TERMINAL:
                 kinds[i] = OVER
                 rewards[0] = 0.0
@@ -115,6 +117,7 @@ class Explorer:
         self._slots = np.full(2 * room, -1, np.int32)
         packed = hashing.pack_all(game.bits, np.ascontiguousarray(roots))
         count = hashing.enter(self._slots, self._keys, 0, packed, np.empty(len(packed), np.int32))
+        self._edges = room_for(game.max_edges, game.field_count, game.players)
         self.first = [0, int(count)]
         self._ask(0, self.first[1])
 
@@ -127,15 +130,18 @@ class Explorer:
     def deeper(self) -> bool:
         """Expand the last level; False where nothing new lies below it.
 
-        Raises SearchLimitError beyond `max_states`.
+        Raises SearchLimitError beyond `max_states`, StateError for a state with more than
+        `Game.max_edges`.
         """
         game, (start, stop) = self.game, self.first[-2:]
         count = stop
         while start < stop:
             start, count = _expand_level(
-                game.successors, game.numbers.ints, game.numbers.reals, game.bits, game.players,
-                game.max_edges, start, stop, count, self._slots, self._keys, self._kinds,
+                game.transition, game.numbers, self._edges, game.bits, (start, stop, count),
+                self._slots, self._keys, self._kinds,
             )  # fmt: skip
+            if start < 0:
+                raise too_many_edges(game, unpack_all(game.bits, self._keys[-1 - start])[0])
             if count > self.max_states:
                 raise SearchLimitError(
                     f"the search has met {count} states in {len(self.first) - 1} levels and is not "
@@ -151,8 +157,6 @@ class Explorer:
 
     def mark_over(self) -> None:
         """Tell apart the states of the last level that are over (`Levels.kinds`)."""
-        from luckbase.solver.graph.bellman import expand
-
         start, stop = self.first[-2:]
         for part in range(start, stop, PIECE):
             at = slice(part, min(stop, part + PIECE))

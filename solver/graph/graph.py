@@ -4,7 +4,7 @@ For roots R and a set K of states whose payoffs are known (a table's, another sh
 is the least set with R in G and, for each state of G that is neither over nor in K, all its
 successors in G. One walk, depth first, finds and solves it (`solver.graph.depth_first`):
 
-1. Visit a state: unpack its key, call the game's successor function into a frame of the path, look
+1. Visit a state: unpack its key, call the game's transition into a frame of the path, look
    the children up in a hash table (`solver.graph.keys`); a new one gets the next number. The
    look-ups of all children are begun before any is finished, so that their cache misses overlap.
 2. Descend into the first child that was not visited.
@@ -42,7 +42,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import SearchLimitError, StateError
-from luckbase.solver.game.rules import Floats, Game, Ints, Stopped
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.game.transition import room_for
 from luckbase.solver.graph import keys as hashing
 from luckbase.solver.graph.depth_first import (
     COMPONENT,
@@ -119,13 +121,7 @@ class Graph:
         self._slots = np.full(4 * room, -1, np.int32)
         self._make_frames(max(256, 2 * game.max_edges))
         self._path = np.empty(64, np.int32)
-        edges = game.max_edges
-        self._scratch = (
-            np.empty((edges, game.field_count), np.int64),
-            np.empty(edges),
-            np.empty(edges, np.int64),
-            np.zeros((edges, game.players)),
-        )
+        self._scratch = room_for(game.max_edges, game.field_count, game.players)
         self._at = np.array([-1, 0, 0, 0, 0, 0, 0])
         self._solve_game = no_matrix_games
         if game.simultaneous:
@@ -250,10 +246,10 @@ class Graph:
         game = self.game
         while True:
             code = walk(  # type: ignore[call-arg]
-                game.successors, self._solve_game, game.numbers.ints, game.numbers.reals, game.bits,
+                game.transition, self._solve_game, game.numbers, game.bits,
                 game.pays, self.tolerance, BUDGET, self._at, numbers, self._slots, self._keys,
                 self._rows, self._best, self._margins, self._actors, self._stack, self._path,
-                *self._frames, *self._scratch, *self._policy,
+                *self._frames, self._scratch, *self._policy,
             )  # fmt: skip
             if code != FINISHED and self.stop():
                 raise Stopped

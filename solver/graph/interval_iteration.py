@@ -44,7 +44,7 @@ import numpy as np
 from numba import types
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.rules import Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
 
 MOST_SWEEPS = 1_000_000
 _U = 2.0**-53

@@ -21,7 +21,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from luckbase.solver.game.rules import Ints
+from luckbase.solver.game.arrays import Ints
 
 Keys = NDArray[np.uint64]
 

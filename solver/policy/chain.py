@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import SearchLimitError, StateError
-from luckbase.solver.game.rules import DECISION, JOINT, SIMULTANEOUS, Floats, Game, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.transition import DECISION, JOINT, SIMULTANEOUS
 from luckbase.solver.graph.bellman import action_starts, expand
 from luckbase.solver.graph.depth_first import JOINTLY, MIXED
 from luckbase.solver.graph.graph import Fixed

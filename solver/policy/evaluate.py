@@ -23,15 +23,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from luckbase.solver.board.model import nearest
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.rules import Agent, Floats, Game, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import agents_of, choices
+from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.graph.bellman import evaluate, expand, joint
 from luckbase.solver.graph.depth_first import MIXED
 from luckbase.solver.graph.graph import Graph
 from luckbase.solver.graph.keys import pack_all
 from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.policy.chain import MOST_STATES, PIECE, Chain, Decider, explore_profile
+from luckbase.solver.sentences import nearest
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def asking(agent: Agent) -> Decider:
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
         found = []
         for state, own in zip(states, actions, strict=True):
-            listed = game.choices(state, own.tolist())
+            listed = choices(game, state, own.tolist())
             answer = agent(game, player, state, list(listed))
             if isinstance(answer, int | np.integer):
                 weights = np.zeros(len(listed))
@@ -193,7 +195,7 @@ def _decider(game: Game, agent: str | Agent | Policy, optimal: Graph | None) -> 
 
 def named_agent(game: Game, name: str, option: str = "--agents") -> Agent | Policy:
     """One of the game's agents. Raises OptionError, naming the option, for a name that is none."""
-    known = game.agents()
+    known = agents_of(game)
     if name not in known:
         names = [OPTIMAL, BEST_RESPONSE, RANDOM, *known]
         raise OptionError(f"{option}: no agent '{name}'; {nearest(name, names)}")

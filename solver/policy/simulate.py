@@ -26,7 +26,8 @@ import numpy as np
 from numba import types
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.rules import Floats, Game, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.keys import Keys, Numbering, pack_all
 from luckbase.solver.policy.chain import Chain, Decider, expand_profile
 

@@ -31,7 +31,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.rules import Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
 
 MOST_DENSE = 400
 """Members of a component that is eliminated: 20 ms."""

@@ -19,7 +19,8 @@ from luckbase.jobs.agents import opponents
 from luckbase.jobs.app import run
 from luckbase.jobs.playing import Draw, Play, Question, Seat, changes, read_action
 from luckbase.jobs.worth import Worth, find_worth
-from luckbase.solver.game.rules import Floats, Game
+from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import choose, expand
 from luckbase.solver.policy.evaluate import evaluate_profile
 

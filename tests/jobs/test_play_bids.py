@@ -15,7 +15,8 @@ from luckbase.jobs.app import run
 from luckbase.jobs.bidding import meeting
 from luckbase.jobs.playing import Play, Question, read_end
 from luckbase.jobs.worth import find_worth
-from luckbase.solver.game.rules import Floats, Game
+from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph import bellman
 from tests.jobs.test_play import seats_of, seeded, talk_through, worth_of
 from tests.reference import goofspiel, matrix_game

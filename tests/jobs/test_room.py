@@ -18,7 +18,6 @@ from luckbase.cluster.run.plan import make_plan
 from luckbase.cluster.table import storage
 from luckbase.jobs.app import run
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError
-from luckbase.solver.game.tiered import TieredGame
 
 BOARDS = Path(__file__).parents[2] / "boards"
 TINY = str(BOARDS / "press-your-luck/tiny.toml")

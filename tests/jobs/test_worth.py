@@ -12,7 +12,7 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.jobs import worth
 from luckbase.jobs.worth import find_worth
-from luckbase.solver.game.rules import Game
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.components import TOLERANCES
 from luckbase.solver.graph.graph import Graph

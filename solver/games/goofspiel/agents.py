@@ -27,19 +27,24 @@ from functools import partial
 import numpy as np
 
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.rules import Agent, Floats, Game, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.games.goofspiel import rules
-from luckbase.solver.games.goofspiel.game import Goofspiel
+from luckbase.solver.games.goofspiel.board import GoofspielBoard, Rules
 from luckbase.solver.games.goofspiel.in_memory import Solved, solved
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.policy.evaluate import Policy
 
 
+def _options(game: Game) -> Rules:
+    assert isinstance(game.board, GoofspielBoard)
+    return game.board.rules
+
+
 def match(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """The upcard's equal, else the lowest card above it, else the lowest card."""
-    assert isinstance(game, Goofspiel)
-    if not game.board.rules.keep_cards:
+    if not _options(game).keep_cards:
         raise OptionError(
             "agent 'match' looks at the cards of his hand; play it with --set keep_cards=true"
         )
@@ -76,18 +81,18 @@ def _decide(
     objective: str, game: Game, player: int, states: Ints, actions: list[Ints]
 ) -> list[Floats]:
     """`Policy.decide` of the player who is optimal for `objective`."""
-    assert isinstance(game, Goofspiel)
-    if objective == "win" and not game.win:
+    options = _options(game)
+    if objective == "win" and options.objective != "win":
         raise OptionError(
             "agent 'win-optimal' looks at the lead, and a board for points keeps none; play it "
             "with --set objective=win"
         )
-    table = solved(game.cards, objective)
+    table = solved(options.cards, objective)
     seen = np.array(states[:, : table.game.field_count], np.int64, order="C")  # points: no lead
     if player:
         seen[:, [rules.MINE, rules.THEIRS]] = seen[:, [rules.THEIRS, rules.MINE]]
-        if table.game.win:
-            seen[:, rules.LEAD] = 2 * table.game.points - seen[:, rules.LEAD]
+        if table.layers.win:
+            seen[:, rules.LEAD] = 2 * table.layers.points - seen[:, rules.LEAD]
     rules.make_all_canonical(table.game.numbers.ints, seen)
     different, which = np.unique(seen, axis=0, return_inverse=True)
     found = strategies_at(table, different)
@@ -98,10 +103,10 @@ def _one_then(
     objective: str, game: Game, player: int, states: Ints, actions: list[Ints]
 ) -> list[Floats]:
     """As `_decide`, but for the lowest card on the highest upcard of the first move."""
-    assert isinstance(game, Goofspiel)
+    cards = _options(game).cards
     found = _decide(objective, game, player, states, actions)
-    first = states[:, rules.DECK] == (1 << game.cards) - 1
-    for x in np.flatnonzero(first & (states[:, rules.UPCARD] == game.cards)):
+    first = states[:, rules.DECK] == (1 << cards) - 1
+    for x in np.flatnonzero(first & (states[:, rules.UPCARD] == cards)):
         found[x] = np.eye(len(actions[x]))[0]
     return found
 

@@ -25,6 +25,11 @@ class Rules(Section):
     objective: Literal["points", "win"] = "points"
     keep_cards: StrictBool = False
 
+    @property
+    def points(self) -> int:
+        """The points of a full deck."""
+        return self.cards * (self.cards + 1) // 2
+
 
 class GoofspielBoard(Board):
     """A board of Goofspiel: [rules] and nothing else."""

@@ -11,9 +11,10 @@ from functools import lru_cache
 import numpy as np
 
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.rules import Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import load_game
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
-from luckbase.solver.games.goofspiel.game import Goofspiel
+from luckbase.solver.games.goofspiel.layout import Layers
 from luckbase.solver.graph.bellman import final_payoffs
 
 MOST_GAMES = 400_000_000
@@ -23,15 +24,15 @@ MOST_GAMES = 400_000_000
 class Solved:
     """The payoffs of a game's layers, looked up by state."""
 
-    def __init__(self, game: Goofspiel, most: int = 16) -> None:
+    def __init__(self, layers: Layers, most: int = 16) -> None:
         """Solves the layers of at most so many cards."""
-        self.game = game
+        self.layers, self.game = layers, layers.game
         self.payoffs: dict[int, Floats] = {}
         self.error = 0.0
-        for tier in game.tiers()[:most]:
-            out = np.full(game.shape(tier), np.nan)
-            for i, (start, stop) in enumerate(game.parts(tier)):
-                bound = game.solve_tier(
+        for tier in layers.tiers()[:most]:
+            out = np.full(layers.shape(tier), np.nan)
+            for i, (start, stop) in enumerate(layers.parts(tier)):
+                bound = layers.solve_tier(
                     tier, out[start:stop], self.payoffs.__getitem__, lambda: False, i
                 )
                 self.error = max(self.error, bound)
@@ -40,15 +41,15 @@ class Solved:
     def look_up(self, states: Ints) -> Floats:
         """The payoffs (n, 2) of canonical states (n, fields) without an upcard; nan for a state of
         a layer that was not solved."""
-        tiers, rows = self.game.locate(states)
+        tiers, rows = self.layers.locate(states)
         found = np.full((len(states), 2), np.nan)
         if (tiers < 0).any():
             found[tiers < 0] = final_payoffs(self.game, states[tiers < 0])
         for tier, payoffs in self.payoffs.items():
             at = np.flatnonzero(tiers == tier)
-            columns = self.game.payoff_rows(tier, payoffs[rows[at]], 0, len(at))
+            columns = self.layers.payoff_rows(tier, payoffs[rows[at]], 0, len(at))
             found[at] = np.stack(columns, axis=1)
-        other = self.game.swapped(states) & (tiers >= 0)
+        other = self.layers.swapped(states) & (tiers >= 0)
         found[other] = found[other, ::-1]
         return found
 
@@ -61,12 +62,12 @@ def solved(cards: int, objective: str) -> Solved:
     """
     rules = {"cards": cards, "objective": objective}
     board = GoofspielBoard.model_validate({"game": "goofspiel", "name": objective, "rules": rules})
-    game = Goofspiel(board)
-    games = sum(game.layer(tier).games for tier in game.tiers())
+    layers = Layers(load_game(board))
+    games = sum(layers.layer(tier).games for tier in layers.tiers())
     if games > MOST_GAMES:
         raise OptionError(
             f"cards: {cards} is too many for a player who solves the game for {objective} in "
             f"memory, with {games:.1e} matrix games; write a number for which they are at most "
             f"{MOST_GAMES:.0e}, 12 for points and 10 for win"
         )
-    return Solved(game)
+    return Solved(layers)

@@ -11,7 +11,9 @@ import numpy as np
 
 from luckbase.solver.charts.model import DECIMALS, Heatmap, Kind, Listing, Look, Wanted
 from luckbase.solver.errors import OptionError
-from luckbase.solver.games.goofspiel.game import Goofspiel
+from luckbase.solver.game.capabilities import Charts
+from luckbase.solver.game.game import Game
+from luckbase.solver.games.goofspiel.board import GoofspielBoard
 from luckbase.solver.games.goofspiel.tables import FirstBids, first_bids, parity_lines, table_lines
 
 KINDS = (
@@ -25,8 +27,19 @@ PRINTED = 6
 """Decimals of a chance for people; the published tables have 3 or 4."""
 
 
-def make(game: Goofspiel, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
-    """The chart of this name; see `Game.chart`."""
+class FirstMove(Charts):
+    """The charts of the first move (module docstring)."""
+
+    kinds = KINDS
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+
+    def make(self, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
+        return _make(self.game, name, look, wanted)
+
+
+def _make(game: Game, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
     if wanted.fields or wanted.reachable:
         what = "FIELD=VALUE" if wanted.fields else "--reachable"
         raise OptionError(f"{what}: charts of Goofspiel are of the first move; leave it out")
@@ -62,16 +75,18 @@ def _words(cards: tuple[int, ...]) -> str:
     return " ".join(map(str, cards))
 
 
-def _picture(game: Goofspiel, found: FirstBids) -> Heatmap:
+def _picture(game: Game, found: FirstBids) -> Heatmap:
     """The chance of each bid as colour, by upcard."""
     same = float(found.same_parity.mean())
-    goal = "to finish ahead" if game.win else "for points"
+    assert isinstance(game.board, GoofspielBoard)
+    cards, win = game.board.rules.cards, game.board.rules.objective == "win"
+    goal = "to finish ahead" if win else "for points"
     return Heatmap(
         title=f"{same:.0%} of the first bids have the upcard's parity",
-        about=f"Goofspiel with {game.cards} cards a hand, {goal}, both play optimally",
+        about=f"Goofspiel with {cards} cards a hand, {goal}, both play optimally",
         names=("upcard", "bid", "chance"),
-        xs=np.arange(1, game.cards + 1),
-        ys=np.arange(1, game.cards + 1),
+        xs=np.arange(1, cards + 1),
+        ys=np.arange(1, cards + 1),
         values=np.ascontiguousarray(found.chances.T),
         x_label="the card that is turned up",
         y_label="my bid",

@@ -1,4 +1,4 @@
-"""The rules of Goofspiel, once: the successors of a state.
+"""The rules of Goofspiel, once: the transition.
 
 A state is my hand, their hand, the deck with the upcard in it, the upcard (0 before it is turned)
 and, where the objective is winning, the lead. Bids are only compared, so hands are canonical on the
@@ -23,7 +23,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from luckbase.solver.game.rules import CHANCE, JOINT, SIMULTANEOUS, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.game.transition import CHANCE, JOINT, SIMULTANEOUS, TERMINAL, TRANSITION_TYPE
 from luckbase.solver.games.goofspiel.board import Rules
 from luckbase.solver.games.goofspiel.patterns import lowest_ranks, size_of
 
@@ -57,9 +57,11 @@ def make_canonical(ints, state):
             state[LEAD] = ints[ALL_POINTS] + (1 if lead > 0 else -1)
 
 
-@nb.njit(SUCCESSORS_TYPE, cache=True)
-def successors(ints, reals, state, children, weights, actions, rewards, about):
-    """The successors of a state, by the contract in `solver.game.rules`."""
+@nb.njit(TRANSITION_TYPE, cache=True)
+def transition(board, state, edges):
+    """The edges of a state, by the contract in `solver.game.transition`."""
+    ints = board.ints
+    children, weights, actions, rewards, about = edges
     mine, theirs, deck, upcard = state[MINE], state[THEIRS], state[DECK], state[UPCARD]
     if mine == 0:
         about[0], about[1] = TERMINAL, -1
@@ -112,7 +114,7 @@ def make_all_canonical(ints, states):
 
 
 def numbers(rules: Rules) -> tuple[np.ndarray, np.ndarray]:
-    """The board as `successors` reads it: (ints, reals)."""
+    """The board as `transition` reads it: (ints, reals)."""
     win = rules.objective == "win"
     points = rules.cards * (rules.cards + 1) // 2
     return np.array([rules.cards, win, points, rules.keep_cards], np.int64), np.zeros(1)

@@ -20,9 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.rules import Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.fields import members
+from luckbase.solver.game.game import Game
 from luckbase.solver.games.goofspiel import rules
-from luckbase.solver.games.goofspiel.game import Goofspiel
+from luckbase.solver.games.goofspiel.board import GoofspielBoard
 from luckbase.solver.matrix_game import certified as matrix_game
 
 UNIQUE = 1e-4
@@ -74,27 +76,27 @@ class Bids:
     theirs: Side
 
 
-def question(game: Goofspiel, words: Mapping[str, str]) -> Question:
-    """The question in a person's words; StateError as `Goofspiel.parse`, or without an upcard."""
+def question(game: Game, words: Mapping[str, object]) -> Question:
+    """The question in a person's words; StateError as `Game.parse`, or without an upcard."""
     game.parse(words)  # or its sentence
-    if "upcard" not in words:
+    said = game.fields.read(words).tolist()  # the person's own cards
+    mine, theirs, deck = (tuple(members(said[at])) for at in range(rules.UPCARD))
+    upcard = said[rules.UPCARD]
+    if not upcard:
         raise StateError("upcard is missing; write the card that was turned up as upcard=4")
-    mine, theirs, deck = (
-        tuple(sorted(map(int, words[name].split(",")))) for name in ("mine", "theirs", "deck")
-    )
-    upcard = int(words["upcard"])
     wins = np.sign(np.subtract.outer(np.array(mine), np.array(theirs)))
-    lead = int(words.get("lead", "0"))
+    assert isinstance(game.board, GoofspielBoard)
+    win = game.board.rules.objective == "win"
     values = np.zeros((len(mine), len(theirs), game.field_count), np.int64)
     for i, x in enumerate(mine):
         values[i, :, rules.MINE] = _mask(mine) ^ 1 << (x - 1)
     for j, y in enumerate(theirs):
         values[:, j, rules.THEIRS] = _mask(theirs) ^ 1 << (y - 1)
     values[..., rules.DECK] = _mask(deck) ^ 1 << (upcard - 1)
-    if game.win:
-        values[..., rules.LEAD] = lead + upcard * wins
+    if win:
+        values[..., rules.LEAD] = said[rules.LEAD] + upcard * wins
     children = game.canonical_states(values.reshape(-1, game.field_count))
-    rewards = np.zeros(wins.shape) if game.win else (upcard * wins).astype(np.float64)
+    rewards = np.zeros(wins.shape) if win else (upcard * wins).astype(np.float64)
     return Question(mine, theirs, deck, upcard, children, rewards)
 
 
@@ -112,11 +114,12 @@ def bids(question: Question, payoffs: Floats) -> Bids:
     return Bids(float(solved.values[0]), float(solved.gaps[0]), *sides)
 
 
-def first_bids(game: Goofspiel) -> list[Question]:
+def first_bids(game: Game) -> list[Question]:
     """The questions of the first move, a card of the deck each."""
-    every = ",".join(map(str, range(1, game.cards + 1)))
+    assert isinstance(game.board, GoofspielBoard)
+    every = tuple(range(1, game.board.rules.cards + 1))
     whole = dict.fromkeys(("mine", "theirs", "deck"), every)
-    return [question(game, whole | {"upcard": str(k)}) for k in range(1, game.cards + 1)]
+    return [question(game, whole | {"upcard": k}) for k in every]
 
 
 def _mask(cards: tuple[int, ...]) -> int:

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.game.rules import Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
 from luckbase.solver.games.goofspiel import strategies
-from luckbase.solver.games.goofspiel.game import Goofspiel
 
 Look = Callable[[Ints], Floats]
 """Canonical states, int64 (n, fields) -> payoffs, float64 (n, 2)."""
@@ -83,7 +83,7 @@ class FirstBids:
         return chances
 
 
-def first_bids(game: Goofspiel, look: Look) -> FirstBids:
+def first_bids(game: Game, look: Look) -> FirstBids:
     """The first move of a game, from the payoffs of the states that it leads to."""
     questions = strategies.first_bids(game)
     payoffs = look(np.concatenate([question.children for question in questions]))

@@ -28,7 +28,7 @@ from math import comb
 import numba as nb
 import numpy as np
 
-from luckbase.solver.game.rules import Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.games.goofspiel import patterns
 from luckbase.solver.games.goofspiel.rules import points_of
 

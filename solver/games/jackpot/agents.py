@@ -1,9 +1,9 @@
 """Jackpot's agents: what one flips is one short function, and `AGENTS` is where it is found.
 
 An agent is asked ``choose(game, player, state, actions)`` (`solver.game.rules`) and answers with an
-index into `actions`, which is `Jackpot.choices(state)`: sets of tiles as bits, so the number of a
-set is higher the higher its tiles are, and rolling more dice is higher than rolling fewer. A new
-one::
+index into `actions`, which is what `choices` lists (`solver.games.jackpot.game`): sets of tiles as
+bits, so the number of a set is higher the higher its tiles are, and rolling more dice is higher
+than rolling fewer. A new one::
 
     @agent
     def second(game, player, state, actions):
@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from luckbase.solver.game.rules import Agent, Game, Ints
-from luckbase.solver.games.jackpot.game import Jackpot
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.games.jackpot.board import JackpotBoard
 
 Choice = Callable[[Game, int, Ints, list[int]], int]
 
@@ -70,8 +71,8 @@ def hilo2(game: Game, player: int, state: Ints, actions: list[int]) -> int:
 
 
 def _sides(game: Game) -> int:
-    assert isinstance(game, Jackpot)
-    return game.sides
+    assert isinstance(game.board, JackpotBoard)
+    return game.board.rules.sides
 
 
 def _priorities(sides: int, tiles: int) -> Iterator[int]:

@@ -20,7 +20,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
-from luckbase.solver.board.model import Board, Section, mistake, show
+from luckbase.solver.board.model import Board, Section, mistake
+from luckbase.solver.sentences import show
 
 MOST_ROLLS = 1296
 """Ordered rolls: four dice of six sides."""

@@ -12,7 +12,7 @@ For states x with actions a, each a lottery over edges with chance w and child y
 Every edge leads to fewer open tiles, or from before a roll to after it with the same ones. So with
 the sets of tiles in the order of their bits, and the states after a roll before the one it comes
 from, children stand before their parents: one pass up gives V, one pass down R. The edges are the
-rules' own (`rules.successors`); a chance is made exact by the denominator that all rolls share,
+rules' own (`rules.transition`); a chance is made exact by the denominator that all rolls share,
 sides ** dice.
 
     >>> exact = Exact(game)
@@ -30,9 +30,10 @@ from functools import cached_property
 import numpy as np
 
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.rules import DECISION, TERMINAL, Ints
-from luckbase.solver.games.jackpot.agents import Choice
-from luckbase.solver.games.jackpot.game import Jackpot
+from luckbase.solver.game.capabilities import choices
+from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.game.transition import DECISION, TERMINAL, room_for
+from luckbase.solver.games.jackpot.board import JackpotBoard, Rules
 
 MOST_STATES = 200_000
 """Sets of tiles times rolls: 12 tiles and two dice of 6 are 147,456 and take 5 s and 300 MB."""
@@ -64,21 +65,17 @@ class _Found:
     payoff: float
 
 
-def _successors(game: Jackpot) -> Callable[[State], _Found]:
-    """The game's compiled successor function for one state at a time, as Python numbers."""
-    most, ints, reals = game.max_edges, game.numbers.ints, game.numbers.reals
-    children, actions = np.empty((most, game.field_count), np.int64), np.empty(most, np.int64)
-    weights, rewards, about = np.empty(most), np.empty((most, 1)), np.empty(2, np.int64)
+def _asking(game: Game) -> Callable[[State], _Found]:
+    """The game's transition for one state at a time, as Python numbers."""
+    edges = room_for(game.max_edges, game.field_count, 1)
 
-    def successors(state: State) -> _Found:
-        n = game.successors(
-            ints, reals, np.array(state), children, weights, actions, rewards, about
-        )
-        below = map(tuple, children[:n].tolist())
-        edges = list(zip(actions[:n].tolist(), weights[:n].tolist(), below, strict=True))
-        return _Found(int(about[0]), edges, float(rewards[0, 0]))
+    def ask(state: State) -> _Found:
+        n = game.transition(game.numbers, np.array(state), edges)
+        below = map(tuple, edges.children[:n].tolist())
+        found = zip(edges.actions[:n].tolist(), edges.weights[:n].tolist(), below, strict=True)
+        return _Found(int(edges.about[0]), list(found), float(edges.rewards[0, 0]))
 
-    return successors
+    return ask
 
 
 class Exact:
@@ -91,25 +88,26 @@ class Exact:
     Raises OptionError for a board with too many states.
     """
 
-    def __init__(self, game: Jackpot) -> None:
-        board = game.board.rules
+    def __init__(self, game: Game) -> None:
+        assert isinstance(game.board, JackpotBoard)
+        board: Rules = game.board.rules
         if board.rolls << board.tiles > MOST_STATES:
             raise OptionError(
                 f"board {game.board.name}: exact fractions are for at most {MOST_STATES} positions "
                 f"and this board has {board.rolls << board.tiles}; ask without them"
             )
-        self.game = game
+        self.game, self.rolls = game, board.rolls
         self.states: list[State] = []
         self.at: dict[State, int] = {}
         self.lotteries: list[dict[int, Lottery]] = []
         self.payoffs: dict[int, Fraction] = {}
         self.deciding: list[int] = []
-        successors = _successors(game)
+        ask = _asking(game)
         for open_tiles in range(1 << board.tiles):
-            before = _tuple(game.state(open_tiles))
-            rolling = successors(before)
+            before = (open_tiles, *[0] * board.dice)
+            rolling = ask(before)
             for after in sorted({child for _, _, child in rolling.edges}):
-                self._add(after, successors(after))
+                self._add(after, ask(after))
             self._add(before, rolling)
 
     def _add(self, state: State, found: _Found) -> None:
@@ -129,9 +127,8 @@ class Exact:
 
     def _chance(self, weight: float) -> Fraction:
         """The fraction that the rules mean: so many of sides ** dice rolls."""
-        rolls = self.game.board.rules.rolls
-        exact = Fraction(weight).limit_denominator(rolls)
-        assert float(exact) == weight and rolls % exact.denominator == 0, weight
+        exact = Fraction(weight).limit_denominator(self.rolls)
+        assert float(exact) == weight and self.rolls % exact.denominator == 0, weight
         return exact
 
     @cached_property
@@ -150,14 +147,16 @@ class Exact:
             actions.append(chosen)
         return Play(values, actions)
 
-    def play(self, agent: Choice) -> Play:
+    def play(self, agent: Agent) -> Play:
         """An agent's play. Where there is one action he is not asked."""
         values: list[Fraction] = []
         actions = [next(iter(lotteries), -1) for lotteries in self.lotteries]
         for x in self.deciding:
             state = np.array(self.states[x])
-            listed = self.game.choices(state)
-            actions[x] = listed[agent(self.game, 0, state, list(listed))]
+            listed = choices(self.game, state, list(self.lotteries[x]))
+            chosen = agent(self.game, 0, state, list(listed))
+            assert isinstance(chosen, int)  # the agents of this game draw no lots
+            actions[x] = listed[chosen]
         for x, (lotteries, action) in enumerate(zip(self.lotteries, actions, strict=True)):
             over = self.payoffs.get(x)
             values.append(expected(lotteries[action], values) if over is None else over)
@@ -190,7 +189,3 @@ class Exact:
 def expected(lottery: Lottery, values: list[Fraction]) -> Fraction:
     """The mean of the children's values."""
     return sum((chance * values[child] for chance, child in lottery), Fraction(0))
-
-
-def _tuple(state: Ints) -> State:
-    return tuple(int(x) for x in state)

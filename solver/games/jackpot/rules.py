@@ -1,4 +1,4 @@
-"""The rules of Jackpot and Shut the Box, once: the successors of a state.
+"""The rules of Jackpot and Shut the Box, once: the transition.
 
 A state is the set of open tiles (not yet flipped) as bits, tile t being bit t - 1, and one face a
 die in the order of the dice; all faces are 0 before the roll.
@@ -30,7 +30,7 @@ from itertools import product
 import numba as nb
 import numpy as np
 
-from luckbase.solver.game.rules import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
 from luckbase.solver.games.jackpot.board import Rules
 
 OPEN, FACES = 0, 1
@@ -121,12 +121,14 @@ def roll(ints, reals, state, dice, children, weights, actions, edge):
     return edge
 
 
-@nb.njit(SUCCESSORS_TYPE, cache=True)
-def successors(ints, reals, state, children, weights, actions, rewards, about):
-    """The successors of a state, by the contract in `solver.game.rules`.
+@nb.njit(TRANSITION_TYPE, cache=True)
+def transition(board, state, edges):
+    """The edges of a state, by the contract in `solver.game.transition`.
 
     `reals` holds, for Shut the Box, the chance of each sum from 0 on of all dice, then of one.
     """
+    ints, reals = board
+    children, weights, actions, rewards, about = edges
     open_tiles = state[OPEN]
     about[0], about[1] = CHANCE, 0
     n = 0
@@ -171,7 +173,7 @@ def merge_sums(ints, states):
 
 
 def numbers(rules: Rules) -> tuple[np.ndarray, np.ndarray]:
-    """The board as `successors` reads it: (ints, reals)."""
+    """The board as `transition` reads it: (ints, reals)."""
     add_up, most = rules.allowed == "sum", rules.dice * rules.sides
     one_die = ("never", "may", "must").index(rules.one_die)
     ints = [rules.tiles, rules.dice, rules.sides, add_up, one_die, rules.objective == "sum"]

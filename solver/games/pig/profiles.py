@@ -21,9 +21,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from luckbase.solver.game.rules import Floats
+from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.capabilities import ClosedForms, Layout, agents_of
+from luckbase.solver.game.game import Game
 from luckbase.solver.games.pig import rounds_kernel as kernel
-from luckbase.solver.games.pig.rounds import PigRounds
+from luckbase.solver.games.pig.rounds_tiers import Rounds
 from luckbase.solver.games.skunk.agents import (
     NotBehind,
     Stationary,
@@ -48,7 +50,7 @@ class Chances:
     loss: float
     error: float
 
-    def payoff(self, game: PigRounds) -> tuple[float, float]:
+    def payoff(self, game: Game) -> tuple[float, float]:
         """Both players' payoffs by the board's objective."""
         three = np.array([self.win, self.draw, self.loss])
         one, two = game.numbers.reals[:3] @ three, game.numbers.reals[3:] @ three
@@ -64,16 +66,17 @@ class TurnStatistics:
     points: Floats
 
 
-def turn_statistics(game: PigRounds, name: str) -> TurnStatistics:
+def turn_statistics(game: Game, name: str) -> TurnStatistics:
     """What a turn of an agent who does not look at the scores brings.
 
     Raises OptionError for another one.
     """
-    points = turn_points(stationary(game, name), game.rules.race(), game.cut)
+    layout = _rounds(game)
+    points = turn_points(stationary(game, name), layout.options.race(), layout.cut)
     return TurnStatistics(float(points @ np.arange(len(points))), float(points[0]), points)
 
 
-def chances(game: PigRounds, one: str, two: str) -> Chances:
+def chances(game: Game, one: str, two: str) -> Chances:
     """The chances of agent `one`, who is player 1, against agent `two`. Raises OptionError."""
     return _chances(game, (one, two), {})
 
@@ -88,7 +91,7 @@ class LastTurn:
     best: float
 
 
-def last_turn_cost(game: PigRounds, one: str, two: str) -> LastTurn:
+def last_turn_cost(game: Game, one: str, two: str) -> LastTurn:
     """The blog's "final round problem" for agent `two`, who is player 2 and does not look at the
     scores, in payoffs. Raises OptionError.
 
@@ -103,26 +106,27 @@ def last_turn_cost(game: PigRounds, one: str, two: str) -> LastTurn:
     ))  # fmt: skip
 
 
-def matrix(game: PigRounds, names: Sequence[str]) -> list[list[Chances]]:
+def matrix(game: Game, names: Sequence[str]) -> list[list[Chances]]:
     """Each agent as player 1 (rows) against each as player 2 (columns)."""
     known: dict[str, Turn] = {}
     return [[_chances(game, (one, two), known) for two in names] for one in names]
 
 
 def _chances(
-    game: PigRounds, names: tuple[str, str], known: dict[str, Turn], last_turn: str | None = None
+    game: Game, names: tuple[str, str], known: dict[str, Turn], last_turn: str | None = None
 ) -> Chances:
     """`known` keeps the turns' distributions between calls; `last_turn` plays player 2's last."""
+    rounds = _rounds(game)
     for name in names:
         if name not in (OPTIMAL, BEST_RESPONSE, *known):
-            known[name] = _crossings(game, stationary(game, name))
-    cut, ints, reals = game.cut, game.numbers.ints, game.numbers.reals
+            known[name] = _crossings(rounds, stationary(game, name))
+    cut, ints, reals = rounds.cut, game.numbers.ints, game.numbers.reals
     leads = np.arange(1 - cut, cut)
     total = reals[0] + reals[3]
     # Of who acts next, by his lead: his chances to win and to draw, and the table's payoff of
     # player 1. After the last turn player 1 would act.
-    real, ideal = np.array([leads > 0, leads == 0], float), game.turn_starts(None)
-    for turn, player in enumerate((2, 1) * game.rounds):  # the last one first
+    real, ideal = np.array([leads > 0, leads == 0], float), rounds.turn_starts(None)
+    for turn, player in enumerate((2, 1) * rounds.rounds):  # the last one first
         own = np.array([1 - real[0] - real[1], real[1]])  # his, by the lead of the one after him
         payoffs = reals[:3] if player == 1 else reals[:2:-1]  # of a win, a draw, a loss
         worth = payoffs[0] * own[0] + payoffs[1] * own[1] + payoffs[2] * (1 - own[0] - own[1])
@@ -137,7 +141,7 @@ def _chances(
         elif name == NOT_BEHIND:
             agent, real = stationary(game, names[1]), _turn(known[names[1]], own)
             for lead in range(max(-MOST_BEHIND, 1 - cut), 0):
-                mended = _crossings(game, NotBehind(agent, -lead))
+                mended = _crossings(rounds, NotBehind(agent, -lead))
                 real[:, lead + cut - 1] = _turn(mended, own)[:, lead + cut - 1]
         else:
             real = _turn(known[name], own)
@@ -146,11 +150,17 @@ def _chances(
             kernel.follow(ints, np.vstack([guide, own]), payoffs[0], 0.0, found)
             ideal = found[0] if player == 1 else total - found[0]
     win, draw = (float(row[cut - 1]) for row in real)
-    return Chances(win, draw, 1 - win - draw, kernel.cut_error(ints) + game._rounding)
+    return Chances(win, draw, 1 - win - draw, kernel.cut_error(ints) + rounds.rounding)
 
 
-def _crossings(game: PigRounds, agent: Stationary) -> Turn:
-    return crossings(agent, game.rules.race(), 2 * game.cut - 1)
+def _rounds(game: Game) -> Rounds:
+    found = game.need(Layout)
+    assert isinstance(found, Rounds)
+    return found
+
+
+def _crossings(rounds: Rounds, agent: Stationary) -> Turn:
+    return crossings(agent, rounds.options.race(), 2 * rounds.cut - 1)
 
 
 def _turn(turn: Turn, own: Floats) -> Floats:
@@ -166,3 +176,34 @@ def _turn(turn: Turn, own: Floats) -> Floats:
         banked = np.correlate(padded, held[:n], "valid")[:n]
         found[row] = banked + crossed[left] * won + nothing * by_lead[row]
     return found
+
+
+class RoundsForms(ClosedForms):
+    """The chances of any two agents who are known here, and what is known of their turns."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+
+    def value(self, agents: Sequence[str]) -> tuple[float, ...] | None:
+        own = agents_of(self.game)
+        if not all(name in (OPTIMAL, BEST_RESPONSE) or name in own for name in agents):
+            return None
+        one, two = agents
+        return chances(self.game, one, two).payoff(self.game)
+
+    def facts(self, agents: Sequence[str]) -> list[tuple[str, str, float]]:
+        game, found, own = self.game, [], agents_of(self.game)
+        one, two = agents
+        three = chances(game, one, two)
+        for what, number in (("wins", three.win), ("draws", three.draw), ("loses", three.loss)):
+            found.append((one, f"{what} as player 1", number))
+        for name in dict.fromkeys(agents):
+            if name in own:
+                turn = turn_statistics(game, name)
+                found.append((name, "points a turn", turn.mean))
+                found.append((name, "chance of a turn worth nothing", turn.nothing))
+        if two in own:
+            last = last_turn_cost(game, one, two)
+            found.append((two, "loses by sticking while behind in the last turn", last.behind))
+            found.append((two, "loses against the best last turn", last.best))
+        return found

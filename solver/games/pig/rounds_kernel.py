@@ -38,7 +38,7 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from luckbase.solver.game.rules import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
 from luckbase.solver.games.pig.board import PigRoundsBoard
 
 MINE, YOURS, TURN, ROUND, PLAYER, ROLLED = 0, 1, 2, 3, 4, 5
@@ -74,10 +74,12 @@ def _pass_on(ints, lead, round_, player, child):
     child[ROUND], child[PLAYER] = round_ + (player == 2), 3 - player
 
 
-@nb.njit(SUCCESSORS_TYPE, cache=True)
-def successors(ints, reals, state, children, weights, actions, rewards, about):
-    """The successors of a state, by the contract in `solver.game.rules`. `reals` holds the payoffs
+@nb.njit(TRANSITION_TYPE, cache=True)
+def transition(board, state, edges):
+    """The edges of a state, by the contract in `solver.game.transition`. `reals` holds the payoffs
     of player 1 and then of player 2 where player 1 has won, nobody, player 2."""
+    ints, reals = board
+    children, weights, actions, rewards, about = edges
     lead, turn, round_, player = (
         state[MINE] - state[YOURS],
         state[TURN],
@@ -228,7 +230,7 @@ def cut_error(ints: np.ndarray) -> float:
 
 
 def numbers(board: PigRoundsBoard) -> tuple[np.ndarray, np.ndarray]:
-    """The board as `successors` reads it: (ints, reals)."""
+    """The board as `transition` reads it: (ints, reals)."""
     rules = board.rules
     first, later = rules.race().rolls(True), rules.race().rolls(False)
     ints = [rules.rounds, board.solve.cut, rules.first_roll_forced, first.total]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from luckbase.solver.game.rules import Agent, Game, Ints
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.games.press_your_luck import rules
 
 

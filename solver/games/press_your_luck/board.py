@@ -30,7 +30,7 @@ from pydantic import (
     model_validator,
 )
 
-from luckbase.solver.board.model import Board, Location, Section, mistake, show
+from luckbase.solver.board.model import Board, Location, Section, mistake
 from luckbase.solver.errors import BoardError, OptionError
 from luckbase.solver.games.press_your_luck.slides import (
     MAX_DOLLARS,
@@ -45,6 +45,7 @@ from luckbase.solver.games.press_your_luck.slides import (
     read_squares,
     squares_as_written,
 )
+from luckbase.solver.sentences import show
 
 MAX_CAP_UNITS = 255  # a score is one byte in the tables
 

@@ -1,4 +1,4 @@
-"""The rules of Press Your Luck, round 2, once: the successors of a state.
+"""The rules of Press Your Luck, round 2, once: the transition.
 
 A state is twelve numbers: scores (in units of the board's `score_unit`), earned spins, passed
 spins, whammies, each for the three players in turn order. `max_whammies` whammies: out, with
@@ -30,7 +30,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from luckbase.solver.game.rules import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
 
 PLAYERS = 3
 SCORE, EARNED, PASSED, WHAMMIES = 0, 3, 6, 9
@@ -130,12 +130,14 @@ def pass_spins(state, up, to, children, actions, edge):
     return edge + 1
 
 
-@nb.njit(SUCCESSORS_TYPE, cache=True)
-def successors(ints, reals, state, children, weights, actions, rewards, about):
-    """The successors of a state, by the contract in `solver.game.rules`.
+@nb.njit(TRANSITION_TYPE, cache=True)
+def transition(board, state, edges):
+    """The edges of a state, by the contract in `solver.game.transition`.
 
     `reals` holds the chance of a whammy, then the outcomes' in the order of their units.
     """
+    ints, reals = board
+    children, weights, actions, rewards, about = edges
     most = ints[MAX_WHAMMIES]
     up = player_up(state)
     inside = players_in(state, most)
@@ -185,7 +187,7 @@ def successors(ints, reals, state, children, weights, actions, rewards, about):
 
 
 def numbers(rules: tuple[int, int, bool, bool], outcomes) -> tuple[np.ndarray, np.ndarray]:
-    """The board as `successors` reads it: (ints, reals).
+    """The board as `transition` reads it: (ints, reals).
 
     `rules` = (cap in units, max_whammies, third_place_spins, passer picks); `outcomes` as
     `board.Outcomes`.

@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from luckbase.solver.board.model import Location, mistake, nearest, show
+from luckbase.solver.board.model import Location, mistake
+from luckbase.solver.sentences import nearest, show
 
 SQUARES = 18
 SLIDES = 3

@@ -22,7 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.rules import Agent, Floats, Game, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import agents_of
+from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.games.skunk.board import Rules
 
 HOLD, ROLL = 0, 1
@@ -62,7 +64,7 @@ class Computer:
         return chance_to_stick(turn, rolls, self.sides) if rolls else 0.0
 
     def __call__(self, game: Game, player: int, state: Ints, actions: list[int]) -> list[float]:
-        if game.fields[-1][0] != "rolls":
+        if "rolls" not in game.columns:
             raise OptionError(
                 "agent 'computer' looks at the rolls of the turn; play it with "
                 "--set count_rolls=true"
@@ -169,7 +171,7 @@ class TurnAgents(Mapping[str, Agent]):
 def stationary(game: Game, name: str) -> HoldAt | Computer:
     """A game's agent of this name. Raises OptionError for a name that is none."""
     try:
-        agent = game.agents()[name]
+        agent = agents_of(game)[name]
     except KeyError:
         raise OptionError(
             f"agent '{name[:30]}' is not known here; right would be 'optimal', 'best-response', "

@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.rules import Floats, Ints
-from luckbase.solver.games.skunk.game import Skunk
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.games.skunk.rules import MOST, TABLES, TOTAL
+from luckbase.solver.games.skunk.tiers import Race
 
 
 @dataclass(frozen=True)
@@ -54,29 +54,29 @@ class Entry:
         return self.toggles[0]
 
 
-def decisions(game: Skunk, payoffs: Floats, mine: int, yours: int) -> tuple[Floats, Floats]:
+def decisions(race: Race, payoffs: Floats, mine: int, yours: int) -> tuple[Floats, Floats]:
     """(roll, hold): the chance to win after each, float64 (goal - mine,), by the turn's points.
 
     payoffs: float64 (rows,), player 1's, as `solve_tier` leaves them. Hold is minus infinity before
     the first roll. Raises StateError for scores that are not on the board.
     """
     for name, score in (("mine", mine), ("yours", yours)):
-        if not 0 <= score < game.goal:
-            raise StateError(f"{name}: {score} is not a score of the chart; 0 to {game.goal - 1}")
-    roll, hold = _decisions(game, payoffs, mine, np.array([yours]))
+        if not 0 <= score < race.goal:
+            raise StateError(f"{name}: {score} is not a score of the chart; 0 to {race.goal - 1}")
+    roll, hold = _decisions(race, payoffs, mine, np.array([yours]))
     return roll[0], hold[0]
 
 
-def _decisions(game: Skunk, payoffs: Floats, mine: int, yours: Ints) -> tuple[Floats, Floats]:
+def _decisions(race: Race, payoffs: Floats, mine: int, yours: Ints) -> tuple[Floats, Floats]:
     """The same for many scores of the other: float64 (n, goal - mine)."""
-    ints, left = game.numbers.ints, game.goal - mine
+    ints, left = race.ints, race.goal - mine
     most, total = int(ints[MOST]), int(ints[TOTAL])
     turns = np.arange(left)
 
     def values(mine: Ints | int, yours: Ints | int, turn: Ints | int) -> Floats:
         columns = np.broadcast_arrays(mine, yours, turn, 1)
         states = np.column_stack([column.ravel() for column in columns])
-        found: Floats = payoffs[game.locate(states)[1]].reshape(columns[0].shape)
+        found: Floats = payoffs[race.locate(states)[1]].reshape(columns[0].shape)
         return found
 
     other = yours[:, None]
@@ -94,7 +94,7 @@ def _decisions(game: Skunk, payoffs: Floats, mine: int, yours: Ints) -> tuple[Fl
 
 
 def entry(
-    game: Skunk,
+    race: Race,
     payoffs: Floats,
     mine: int,
     yours: int,
@@ -107,56 +107,56 @@ def entry(
     reachable: leave out what one who follows the chart never meets. tolerance: differences below
     it are uncertain; the game's tie tolerance if not given. Raises StateError as `decisions`.
     """
-    roll, hold = decisions(game, payoffs, mine, yours)
-    return _entry(game, payoffs, mine, yours, roll, hold, reachable, tolerance)
+    roll, hold = decisions(race, payoffs, mine, yours)
+    return _entry(race, payoffs, mine, yours, roll, hold, reachable, tolerance)
 
 
 def chart(
-    game: Skunk, payoffs: Floats, *, reachable: bool = False, tolerance: float | None = None
+    race: Race, payoffs: Floats, *, reachable: bool = False, tolerance: float | None = None
 ) -> Iterator[Entry]:
     """Every line, mine slowest."""
-    for mine in range(game.goal):
-        roll, hold = _decisions(game, payoffs, mine, np.arange(game.goal))
-        for yours in range(game.goal):
-            yield _entry(game, payoffs, mine, yours, roll[yours], hold[yours], reachable, tolerance)
+    for mine in range(race.goal):
+        roll, hold = _decisions(race, payoffs, mine, np.arange(race.goal))
+        for yours in range(race.goal):
+            yield _entry(race, payoffs, mine, yours, roll[yours], hold[yours], reachable, tolerance)
 
 
 def _entry(
-    game: Skunk, payoffs: Floats, mine: int, yours: int, roll: Floats, hold: Floats,
+    race: Race, payoffs: Floats, mine: int, yours: int, roll: Floats, hold: Floats,
     reachable: bool, tolerance: float | None,
 ) -> Entry:  # fmt: skip
-    tolerance = game.tie_tolerance if tolerance is None else tolerance
+    tolerance = race.tie_tolerance if tolerance is None else tolerance
     rolls = roll > hold + tolerance
     uncertain = np.abs(roll - hold) <= tolerance
     turns = np.flatnonzero(np.diff(rolls)) + 1  # where a stretch of equal choices begins
     if reachable:
-        met = _met(game, rolls)
+        met = _met(race, rolls)
         uncertain &= met
         turns = _toggles_met(rolls, met)
     toggles = [int(t) for t in turns]
     if len(toggles) % 2 == 0:  # the last word is roll
-        toggles.append(game.goal - mine)
-    at = int(game.locate(np.array([[mine, yours, 0, 1]]))[1][0])
+        toggles.append(race.goal - mine)
+    at = int(race.locate(np.array([[mine, yours, 0, 1]]))[1][0])
     marked = tuple(int(t) for t in np.flatnonzero(uncertain))
     return Entry(mine, yours, float(payoffs[at]), tuple(toggles), marked)
 
 
 def hold_points(
-    game: Skunk, payoffs: Floats, *, tolerance: float | None = None
+    race: Race, payoffs: Floats, *, tolerance: float | None = None
 ) -> tuple[Floats, Floats]:
     """For pictures, (goal, goal) by mine and yours: the hold point (goal - mine where he rolls to
     the end; NaN where it is uncertain), and the chance to win."""
-    points, values = np.empty((2, game.goal, game.goal))
-    for line in chart(game, payoffs, tolerance=tolerance):
+    points, values = np.empty((2, race.goal, race.goal))
+    for line in chart(race, payoffs, tolerance=tolerance):
         certain = line.hold not in line.uncertain
         points[line.mine, line.yours] = line.hold if certain else np.nan
         values[line.mine, line.yours] = line.value
     return points, values
 
 
-def _met(game: Skunk, rolls: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _met(race: Race, rolls: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """(goal - mine,) the turns that one who rolls where `rolls` says so can come to."""
-    ints, left = game.numbers.ints, len(rolls)
+    ints, left = race.ints, len(rolls)
     most = int(ints[MOST])
     met = np.zeros(left + most + 1, bool)
     met[0] = True

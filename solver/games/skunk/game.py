@@ -1,294 +1,161 @@
-"""Skunk bound to a board: what `solver.game.rules` asks of every game.
+"""Skunk bound to a board, and what it shares with the Pig that is a race: its rules.
 
 The fields are `mine` and `yours`, the banked points of the player to act and of the other, `turn`,
 the points of the turn, and `player`, who acts: 1 (if not said) or 2::
 
     mine=0 yours=87 turn=32
 
-Payoffs are the two players' chances to win, player 1's first, whoever acts. A score can fall back
-to 0 and every state can reach every other, so there is one tier. Its rows stand in the order of
-(player, mine, yours, turn), and there is a row for every state with mine + turn < goal, also for
-those that no play comes to (a turn of 1 point with two dice).
-
-A board with `count_rolls` has one more field, `rolls`, the rolls of the turn, and no table.
+Payoffs are the two players' chances to win, player 1's first, whoever acts. A board with
+`count_rolls` has one more field, `rolls`, the rolls of the turn, and no table.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from luckbase.solver.board.model import Board, nearest
-from luckbase.solver.charts.model import Heatmap, Kind, Listing, Look, Wanted
-from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game.decisions import Decisions, kernel_arrays
-from luckbase.solver.game.rules import Agent, Floats, Ints, Numbers
-from luckbase.solver.game.tiered import TieredGame
-from luckbase.solver.games.skunk import kernel, rules
+from luckbase.solver.board.model import Board
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import (
+    Agents,
+    Charts,
+    ClosedForms,
+    Detail,
+    Layout,
+    SearchHints,
+    plain,
+)
+from luckbase.solver.game.fields import Field, Refuse
+from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.rules import Rules as GameRules
+from luckbase.solver.game.rules import Unavailable
+from luckbase.solver.game.transition import Numbers
+from luckbase.solver.games.skunk import rules
 from luckbase.solver.games.skunk.agents import TurnAgents
 from luckbase.solver.games.skunk.board import Rules, SkunkBoard
+from luckbase.solver.games.skunk.tiers import Question, Race
 
-TOLERANCE = 1e-9
-"""A table whose bound on the error is larger is refused; goal 200 has 1e-10."""
+QUESTIONS: tuple[Question, ...] = (
+    ("the start", (0.0, 0.0, 0.0)),
+    ("level, at the usual hold", (0.0, 0.0, 0.21)),
+    ("far ahead", (0.67, 0.0, 0.0)),
+    ("the other is nearly there", (0.0, 0.87, 0.32)),
+    ("a great turn, the other nearly there", (0.0, 0.87, 0.44)),
+)
 
 
-class Skunk(TieredGame[int]):
-    """Two players; see `rules` for the game and `kernel` for how it is solved."""
+def skunk(board: SkunkBoard) -> GameRules:
+    """The rules of Skunk on a board."""
+    return race(board, board.rules, QUESTIONS)
 
-    rules_version: ClassVar[int] = 2
-    """2: the one tier has no folder of its own."""
-    players: ClassVar[int] = 2
-    fields: ClassVar[tuple[tuple[str, int], ...]] = (
-        ("mine", 1),
-        ("yours", 1),
-        ("turn", 1),
-        ("player", 1),
+
+def race(board: Board, options: Rules, questions: Sequence[Question]) -> GameRules:
+    """The rules of a race on a board, whose options are `options` in Skunk's words."""
+    goal, counted = options.goal, options.count_rolls
+    fields = [
+        Field("mine", high=goal, default=None),
+        Field("yours", high=goal, default=None),
+        Field("turn", high=goal),
+        Field("player", low=1, high=2, default=1),
+    ]
+    return GameRules(
+        fields=[*fields, Field("rolls", high=goal)] if counted else fields,
+        players=2,
+        transition=rules.transition,
+        numbers=Numbers(*rules.numbers(options)),
+        max_edges=options.dice * options.sides + 4,
+        actions=("hold", "roll"),
+        start={"mine": 0, "yours": 0},
+        canonical=partial(canonical, goal),
+        version=2,  # 2: the one tier has no folder of its own
+        tie_tolerance=1e-11,
+        capabilities={
+            Layout: why_no_table(options) or partial(Race, options=options, questions=questions),
+            Agents: Agents(TurnAgents(goal, options.sides)),
+            Charts: charts,
+            ClosedForms: closed_forms,
+            Detail: two_forms,
+            SearchHints: SearchHints(cyclic=True),
+        },
     )
-    tie_tolerance: ClassVar[float] = 1e-11
-    cyclic: ClassVar[bool] = True
-    payoff_type: ClassVar[type[np.floating[Any]]] = np.float64
-    best_names: ClassVar[tuple[str, ...]] = ("hold", "roll")
-    smaller: ClassVar[str] = "a lower goal"
 
-    def __init__(self, board: Board) -> None:
-        super().__init__(board)
-        self.rules = self._rules(board)
-        self.goal = self.rules.goal
-        if self.rules.count_rolls:
-            self.fields = (*self.fields, ("rolls", 1))  # type: ignore[misc]
-        wide = self.goal.bit_length()
-        self.bits = np.array([wide, wide, wide, 2] + [wide] * self.rules.count_rolls)
-        self.max_edges = self.rules.dice * self.rules.sides + 4
 
-    def _rules(self, board: Board) -> Rules:
-        assert isinstance(board, SkunkBoard)
-        return board.rules
+NO_ROLLS = Unavailable(
+    "count_rolls: a table does not hold the rolls of a turn, which change no value; write false"
+)
 
-    @property
-    def successors(self) -> Callable[..., int]:
-        return rules.successors
 
-    @cached_property
-    def numbers(self) -> Numbers:
-        return Numbers(*rules.numbers(self.rules))
-
-    def start(self) -> Ints:
-        return np.array([0, 0, 0, 1] + [0] * self.rules.count_rolls, np.int64)
-
-    def agents(self) -> Mapping[str, Agent]:
-        return TurnAgents(self.goal, self.rules.sides)
-
-    def quick_value(self, agents: Sequence[str]) -> tuple[float, ...] | None:
-        from luckbase.solver.games.skunk.profiles import chance_to_win, knows
-
-        if not all(knows(self, name) for name in agents):
-            return None
-        one, two = agents
-        won = chance_to_win(self.plain(), one, two)
-        return won, 1.0 - won
-
-    def plain(self) -> Skunk:
-        if not self.rules.count_rolls:
-            return self
-        plain: dict[str, Any] = self.board.model_dump()
-        plain["rules"]["count_rolls"] = False
-        return type(self)(type(self.board).model_validate(plain))
-
-    def charts(self) -> Sequence[Kind]:
-        from luckbase.solver.games.skunk.pictures import KINDS
-
-        return KINDS
-
-    def chart(self, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
-        from luckbase.solver.games.skunk.pictures import make
-
-        return make(self, name, look, wanted)
-
-    # --- states in people's words --------------------------------------------------------------
-
-    def parse(self, words: Mapping[str, str]) -> Ints:
-        for name in words:
-            if name not in self.columns:
-                raise StateError(f"unknown field '{name}'; {nearest(name, self.columns)}")
-        for name in ("mine", "yours"):
-            if name not in words:
-                raise StateError(f"{name} is missing; write both scores as mine=0 yours=0")
-        absent = {"player": "1"}
-        numbers = [whole(name, words.get(name, absent.get(name, "0"))) for name in self.columns]
-        found: Ints = self.canonical_states(np.array([numbers], np.int64))[0]
-        return found
-
-    def canonical_states(self, values: Ints) -> Ints:
-        states = np.array(values, np.int64).reshape(-1, self.field_count)
-        mine, yours, turn, player = (states[:, i] for i in range(4))
-
-        def refuse(wrong: NDArray[np.bool_], sentence: Callable[[int], str]) -> None:
-            if wrong.any():
-                x = int(np.flatnonzero(wrong)[0])
-                raise StateError((f"row {x + 1}: " if len(states) > 1 else "") + sentence(x))
-
-        for i, name in enumerate(self.columns):
-            refuse(states[:, i] < 0, _negative(name, states[:, i]))
-        refuse(
-            (player != 1) & (player != 2),
-            lambda x: f"player: {player[x]} does not play; write 1 or 2",
+def why_no_table(options: Rules) -> Unavailable | None:
+    """Why a board has no full table; None where it has one."""
+    if options.count_rolls:
+        return NO_ROLLS
+    if not options.must_roll:
+        return Unavailable(
+            "at mine=0 yours=0 turn=0 both players could pass for ever, and the rules do not say "
+            "what such a play pays; a turn must begin with a roll"
         )
-        refuse(
-            (mine >= self.goal) & (yours >= self.goal),
-            lambda x: f"mine and yours: {mine[x]} and {yours[x]}, and {self.goal} wins at once; "
-            "only one of them can have it",
-        )  # fmt: skip
-        refuse(
-            (yours >= self.goal) & (turn > 0),
-            lambda x: f"turn: {turn[x]}, and with yours={yours[x]} the game is over; leave it out",
-        )
-        if self.rules.count_rolls:
-            rolls = states[:, rules.ROLLED]
-            refuse(
-                (turn > 0) != (rolls > 0),
-                lambda x: f"rolls: {rolls[x]} rolls and {turn[x]} points in the turn; "
-                "both are 0 before the first roll and above it after",
-            )  # fmt: skip
-            refuse(rolls > turn, lambda x: f"rolls: {rolls[x]} rolls are worth {rolls[x]} or more")
-        lost = yours >= self.goal
-        over = lost | (mine + turn >= self.goal)
-        winner = np.where(lost, 3 - player, player)
-        states[over] = 0
-        states[over, rules.MINE] = self.goal
-        states[over, rules.PLAYER] = winner[over]
-        return states
-
-    def describe(self, state: Ints) -> dict[str, Any]:
-        return dict(zip(self.columns, map(int, state), strict=True))
-
-    def action_name(self, action: int) -> str:
-        return "roll" if action == rules.ROLL else "hold"
-
-    # --- the tier ------------------------------------------------------------------------------
-
-    def tiers(self) -> Sequence[int]:
-        where = f"board {self.board.name}"
-        if self.rules.count_rolls:
-            raise OptionError(
-                f"{where}: count_rolls: a table does not hold the rolls of a turn, which change no "
-                "value; write false"
-            )
-        if not self.rules.must_roll:
-            raise OptionError(
-                f"{where}: at mine=0 yours=0 turn=0 both players could pass for ever, and the "
-                "rules do not say what such a play pays; a turn must begin with a roll"
-            )
-        return (0,)
-
-    def children(self, tier: int) -> Sequence[int]:
-        return ()
-
-    def tier_number(self, tier: int) -> int:
-        return 0
-
-    def tier_fields(self, tier: int) -> dict[str, int]:
-        return {}  # no field of a state is constant in the one tier there is
-
-    def tier_name(self, tier: int) -> str:
-        return f"goal {self.goal}"
-
-    def shape(self, tier: int) -> tuple[int, ...]:
-        return (self.rows(tier),)
-
-    def rows(self, tier: int) -> int:
-        return self.goal * self.goal * (self.goal + 1)
-
-    def block_rows(self, tier: int) -> int:
-        return 1
-
-    def solve_tier(
-        self,
-        tier: int,
-        out: Floats,
-        fetch: Callable[[int], Floats],
-        stop: Callable[[], bool],
-        part: int = 0,
-        decisions: Decisions | None = None,
-    ) -> float:
-        self.tiers()  # refuses a board whose plays may not end
-        V = np.full((self.goal, self.goal), 0.5)
-        kernel.solve(self.numbers.ints, V, stop=stop)
-        kernel.fill(self.numbers.ints, V, out, self.tie_tolerance, *kernel_arrays(decisions))
-        bound = kernel.certify(self.numbers.ints, out)
-        if not bound <= TOLERANCE:
-            raise StateError(
-                f"the values at goal {self.goal} are certain to {bound:.2g} only, and "
-                f"{TOLERANCE:.2g} is asked for; take a lower goal"
-            )
-        return bound
-
-    def payoff_rows(
-        self, tier: int, payoffs: Floats, start: int, stop: int
-    ) -> list[NDArray[np.floating[Any]]]:
-        return [payoffs[start:stop], 1.0 - payoffs[start:stop]]
-
-    def state_rows(self, tier: int, start: int, stop: int) -> dict[str, NDArray[np.int32]]:
-        states = self.states_at(tier, np.arange(start, stop))
-        return {name: states[:, i].astype(np.int32) for i, name in enumerate(self.columns)}
-
-    def acting_rows(self, tier: int, start: int, stop: int) -> NDArray[np.int8]:
-        acting = np.full(stop - start, 1, np.int8)
-        acting[max(self.rows(tier) // 2 - start, 0) :] = 2
-        return acting
-
-    def locate(self, states: Ints) -> tuple[Ints, Ints]:
-        mine, yours, turn, player = np.asarray(states, np.int64).reshape(-1, 4).T
-        over = mine + turn >= self.goal
-        rows = self._starts[np.minimum(mine, self.goal)] + yours * (self.goal - mine) + turn
-        rows += (player - 1) * (self.rows(0) // 2)
-        return np.where(over, -1, 0), np.where(over, -1, rows)
-
-    def states_at(self, tier: int, rows: Ints) -> Ints:
-        player, rest = np.divmod(np.asarray(rows, np.int64), self.rows(0) // 2)
-        mine = np.searchsorted(self._starts, rest, side="right") - 1
-        yours, turn = np.divmod(rest - self._starts[mine], self.goal - mine)
-        return np.column_stack([mine, yours, turn, player + 1])
-
-    @cached_property
-    def _starts(self) -> Ints:
-        """The first row of each `mine` in a player's half, 0 to the goal."""
-        mine = np.arange(self.goal + 1)
-        starts: Ints = self.goal * (mine * self.goal - mine * (mine - 1) // 2)
-        return starts
-
-    def why_outside(self, state: Ints) -> str | None:
-        return None
-
-    def opening_questions(self) -> Iterator[tuple[str, dict[str, str]]]:
-        shares = (
-            ("the start", (0.0, 0.0, 0.0)),
-            ("level, at the usual hold", (0.0, 0.0, 0.21)),
-            ("far ahead", (0.67, 0.0, 0.0)),
-            ("the other is nearly there", (0.0, 0.87, 0.32)),
-            ("a great turn, the other nearly there", (0.0, 0.87, 0.44)),
-        )
-        for title, parts in shares:
-            yield (
-                title,
-                {
-                    name: str(int(part * self.goal))
-                    for name, part in zip(("mine", "yours", "turn"), parts, strict=True)
-                },
-            )
+    return None
 
 
-def whole(name: str, text: str) -> int:
-    """A whole number as a person writes it; StateError names the field."""
-    if not re.fullmatch(r"\s*[+-]?[0-9]{1,9}\s*", text):
-        said = text.strip()[:30]
-        raise StateError(f"{name}: '{said}' is not a whole number of at most 9 digits")
-    return int(text)
+def charts(game: Game) -> Charts:
+    """The charts; they read the table's kernel."""
+    from luckbase.solver.games.skunk.pictures import RaceCharts
+
+    return RaceCharts(game)
 
 
-def _negative(name: str, held: Ints) -> Callable[[int], str]:
-    return lambda x: f"{name}: {held[x]} is negative; the least is 0"
+def closed_forms(game: Game) -> ClosedForms:
+    """The chances of agents who do not look at the scores, and of the best ones."""
+    from luckbase.solver.games.skunk.profiles import RaceForms
+
+    return RaceForms(plain(game))
+
+
+def two_forms(game: Game) -> Detail:
+    """With the rolls of the turn in its states, and without."""
+    return Detail(lambda: counting(game, False), lambda: game)
+
+
+def counting(game: Game, rolls: bool) -> Game:
+    """The game on the same board, with or without the rolls of the turn in its states."""
+    form: dict[str, Any] = game.board.model_dump()
+    if form["rules"]["count_rolls"] == rolls:
+        return game
+    form["rules"]["count_rolls"] = rolls
+    return load_game(type(game.board).model_validate(form))
+
+
+def canonical(goal: int, states: Ints, refuse: Refuse) -> Ints:
+    """Canonical states: all that are won by one player are one."""
+    mine, yours, turn, player = (states[:, i] for i in range(4))
+    refuse(
+        (mine >= goal) & (yours >= goal),
+        lambda x: f"mine and yours: {mine[x]} and {yours[x]}, and {goal} wins at once; only one of "
+        "them can have it",
+    )  # fmt: skip
+    refuse(
+        (yours >= goal) & (turn > 0),
+        lambda x: f"turn: {turn[x]}, and with yours={yours[x]} the game is over; leave it out",
+    )
+    if states.shape[1] > rules.ROLLED:
+        refuse_rolls(states[:, rules.ROLLED], turn, refuse)
+    lost = yours >= goal
+    over = lost | (mine + turn >= goal)
+    winner = np.where(lost, 3 - player, player)
+    states[over] = 0
+    states[over, rules.MINE] = goal
+    states[over, rules.PLAYER] = winner[over]
+    return states
+
+
+def refuse_rolls(rolls: Ints, turn: Ints, refuse: Refuse) -> None:
+    """Refuse rolls (n,) that can not have made the points of the turn (n,)."""
+    refuse(
+        (turn > 0) != (rolls > 0),
+        lambda x: f"rolls: {rolls[x]} rolls and {turn[x]} points in the turn; both are 0 before "
+        "the first roll and above it after",
+    )  # fmt: skip
+    refuse(rolls > turn, lambda x: f"rolls: {rolls[x]} rolls are worth {rolls[x]} or more")

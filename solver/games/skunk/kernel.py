@@ -37,7 +37,7 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from luckbase.solver.game.rules import Stopped
+from luckbase.solver.game.game import Stopped
 from luckbase.solver.games.skunk.rules import GOAL, HOLD, MOST, ROLL, TABLES, TOTAL
 
 MOST_SWEEPS = 1000

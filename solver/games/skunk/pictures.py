@@ -18,12 +18,14 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from luckbase.solver.board.model import nearest
 from luckbase.solver.charts.model import DECIMALS, Heatmap, Kind, Line, Listing, Look, Wanted, Words
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game.rules import Floats
+from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.capabilities import Charts, Layout
+from luckbase.solver.game.game import Game
 from luckbase.solver.games.skunk.chart import Entry, chart, entry, hold_points
-from luckbase.solver.games.skunk.game import Skunk
+from luckbase.solver.games.skunk.tiers import Race
+from luckbase.solver.sentences import nearest
 
 KINDS = (
     Kind("chart", "for each pair of scores the chance to win and where to roll and to hold"),
@@ -39,54 +41,63 @@ NOTE = (
 )
 
 
-def make(game: Skunk, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
-    """The chart of this name; see `Game.chart`."""
-    if name != "chart" and (wanted.fields or wanted.reachable):
-        what = "FIELD=VALUE" if wanted.fields else "--reachable"
-        raise OptionError(
-            f"{what}: the picture '{name}' shows all scores as they are; leave it out"
-        )
-    lines = _chosen(game, wanted.fields)
-    # Two payoffs may each be off by the error; below that no choice is called.
-    tolerance = max(game.tie_tolerance, 2 * wanted.error)
-    first = np.arange(game.rows(0) // 2)  # player 1's rows say all
-    payoffs = np.ascontiguousarray(look(game.states_at(0, first))[:, 0])
-    if name == "chart":
-        return _listing(game, payoffs, lines, wanted.reachable, tolerance)
-    points, values = hold_points(game, payoffs, tolerance=tolerance)
-    about = f"{game.board.game.capitalize()} to {game.goal}, both play optimally"
-    return _hold(game, points, about) if name == "hold" else _win(game, values, about)
+class RaceCharts(Charts):
+    """The charts of a race (module docstring)."""
+
+    kinds = KINDS
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+
+    def make(self, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
+        if name != "chart" and (wanted.fields or wanted.reachable):
+            what = "FIELD=VALUE" if wanted.fields else "--reachable"
+            raise OptionError(
+                f"{what}: the picture '{name}' shows all scores as they are; leave it out"
+            )
+        race = self.game.need(Layout)
+        assert isinstance(race, Race)
+        lines = _chosen(race, wanted.fields)
+        # Two payoffs may each be off by the error; below that no choice is called.
+        tolerance = max(race.tie_tolerance, 2 * wanted.error)
+        first = np.arange(race.rows(0) // 2)  # player 1's rows say all
+        payoffs = np.ascontiguousarray(look(race.states_at(0, first))[:, 0])
+        if name == "chart":
+            return _listing(race, payoffs, lines, wanted.reachable, tolerance)
+        points, values = hold_points(race, payoffs, tolerance=tolerance)
+        about = f"{self.game.board.game.capitalize()} to {race.goal}, both play optimally"
+        return _hold(race, points, about) if name == "hold" else _win(race, values, about)
 
 
 # --- the list ------------------------------------------------------------------------------------
 
 
-def _chosen(game: Skunk, fields: Mapping[str, str]) -> list[tuple[int, int]] | None:
+def _chosen(race: Race, fields: Mapping[str, str]) -> list[tuple[int, int]] | None:
     """The pairs of scores that fields ask for (``mine=0 yours=86,87``); None for all of them."""
     for name in fields:
-        if name in game.columns and name not in SCORES:
+        if name in race.game.columns and name not in SCORES:
             raise StateError(f"{name}: a line is for the start of a turn, by mine and yours only")
         if name not in SCORES:
             raise StateError(f"unknown field '{name}'; {nearest(name, SCORES)}")
     if not fields:
         return None
-    mine, yours = (_scores(game, name, fields.get(name)) for name in SCORES)
+    mine, yours = (_scores(race, name, fields.get(name)) for name in SCORES)
     return [(m, y) for m in mine for y in yours]
 
 
-def _scores(game: Skunk, name: str, text: str | None) -> Iterable[int]:
+def _scores(race: Race, name: str, text: str | None) -> Iterable[int]:
     if text is None:
-        return range(game.goal)
+        return range(race.goal)
     if not re.fullmatch(r"[0-9]{1,9}(,[0-9]{1,9})*", text):
         raise StateError(f"{name}: '{text[:30]}' is not a score or several, as in {name}=0,21")
     for score in map(int, text.split(",")):
-        if score >= game.goal:
-            raise StateError(f"{name}: {score} is not a score of the chart; 0 to {game.goal - 1}")
+        if score >= race.goal:
+            raise StateError(f"{name}: {score} is not a score of the chart; 0 to {race.goal - 1}")
     return sorted({int(score) for score in text.split(",")})
 
 
 def _listing(
-    game: Skunk,
+    race: Race,
     payoffs: Floats,
     pairs: list[tuple[int, int]] | None,
     reachable: bool,
@@ -94,10 +105,10 @@ def _listing(
 ) -> Listing:
     found: list[Entry]
     if pairs is None:
-        found = list(chart(game, payoffs, reachable=reachable, tolerance=tolerance))
+        found = list(chart(race, payoffs, reachable=reachable, tolerance=tolerance))
     else:
         found = [
-            entry(game, payoffs, *pair, reachable=reachable, tolerance=tolerance) for pair in pairs
+            entry(race, payoffs, *pair, reachable=reachable, tolerance=tolerance) for pair in pairs
         ]
     marked = sum(len(line.uncertain) for line in found)
     note = NOTE + (
@@ -136,8 +147,8 @@ def all_or_nothing_from(points: Floats) -> list[int]:
     return found
 
 
-def _hold(game: Skunk, points: Floats, about: str) -> Heatmap:
-    goal = game.goal
+def _hold(race: Race, points: Floats, about: str) -> Heatmap:
+    goal = race.goal
     jump = all_or_nothing_from(points)
     beyond = np.arange(goal)[None, :] >= np.array(jump)[:, None]
     short = points[~beyond & ~np.isnan(points)]
@@ -177,8 +188,8 @@ def _steps(jump: list[int], goal: int) -> tuple[Line, ...]:
     return (Line("the hold point jumps to all or nothing", xs, ys),)
 
 
-def _win(game: Skunk, values: Floats, about: str) -> Heatmap:
-    goal = game.goal
+def _win(race: Race, values: Floats, about: str) -> Heatmap:
+    goal = race.goal
     level = []
     for mine, row in enumerate(values):
         below = np.flatnonzero(row < 0.5)

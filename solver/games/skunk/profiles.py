@@ -25,11 +25,13 @@ import numba as nb
 import numpy as np
 from numba import types
 
-from luckbase.solver.game.rules import Floats
+from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.capabilities import ClosedForms, Layout, agents_of
+from luckbase.solver.game.game import Game
 from luckbase.solver.games.skunk.agents import holds_by_turn, stationary
-from luckbase.solver.games.skunk.game import Skunk
 from luckbase.solver.games.skunk.kernel import roll_value, row_of
 from luckbase.solver.games.skunk.rules import GOAL, MOST, TABLES, TOTAL
+from luckbase.solver.games.skunk.tiers import Race
 
 OPTIMAL, BEST_RESPONSE = "optimal", "best-response"
 MOST_SWEEPS = 1000
@@ -102,49 +104,70 @@ def _best_holds(ints, out, tolerance, holds):
                 holds[row] = 0.0 if roll > hold + tolerance else 1.0
 
 
-def _holds(game: Skunk, name: str, payoffs: Floats | None) -> Floats:
+def _race(game: Game) -> Race:
+    """The layout. Raises OptionError for a board whose plays may not end."""
+    found = game.need(Layout)
+    assert isinstance(found, Race)
+    return found
+
+
+def _holds(race: Race, name: str, payoffs: Floats | None) -> Floats:
     """The chance to hold at each row of player 1's half, or `_BEST`."""
-    half = game.rows(0) // 2
+    half = race.rows(0) // 2
     if name == BEST_RESPONSE:
         return np.full(half, _BEST)
     if name == OPTIMAL:
         if payoffs is None:
-            payoffs = np.empty(game.shape(0))
-            game.solve_tier(0, payoffs, lambda _: np.empty(0), lambda: False)
+            payoffs = np.empty(race.shape(0))
+            race.solve_tier(0, payoffs, lambda _: np.empty(0), lambda: False)
         holds = np.zeros(half)
-        _best_holds(game.numbers.ints, payoffs, game.tie_tolerance, holds)
+        _best_holds(race.ints, payoffs, race.tie_tolerance, holds)
         return holds
-    agent = stationary(game, name)
-    by_turn = holds_by_turn(agent, game.rules, game.goal)
-    turns = game.states_at(0, np.arange(half))[:, 2]
+    agent = stationary(race.game, name)
+    by_turn = holds_by_turn(agent, race.options, race.goal)
+    turns = race.states_at(0, np.arange(half))[:, 2]
     return np.ascontiguousarray(by_turn[turns])
 
 
-def _play(game: Skunk, one: Floats, two: Floats) -> float:
-    A, B = (np.full((game.goal, game.goal), 0.5) for _ in range(2))
+def _play(race: Race, one: Floats, two: Floats) -> float:
+    A, B = (np.full((race.goal, race.goal), 0.5) for _ in range(2))
     for _ in range(MOST_SWEEPS):
-        if _sweep(game.numbers.ints, A, B, one, two) <= _STILL:
+        if _sweep(race.ints, A, B, one, two) <= _STILL:
             break
     return float(A[0, 0])
 
 
-def chance_to_win(game: Skunk, one: str, two: str, payoffs: Floats | None = None) -> float:
+def chance_to_win(game: Game, one: str, two: str, payoffs: Floats | None = None) -> float:
     """The chance of agent `one`, who begins, against agent `two`, from the start.
 
     payoffs: float64 (rows,), the table as `solve_tier` leaves it, if at hand; `optimal` needs it.
     Raises OptionError for a name that is none, and for a board whose plays may not end.
     """
-    game.tiers()
-    return _play(game, _holds(game, one, payoffs), _holds(game, two, payoffs))
+    race = _race(game)
+    return _play(race, _holds(race, one, payoffs), _holds(race, two, payoffs))
 
 
-def knows(game: Skunk, name: str) -> bool:
+def knows(game: Game, name: str) -> bool:
     """Whether an agent's name is one of those above."""
-    return name in (OPTIMAL, BEST_RESPONSE) or name in game.agents()
+    return name in (OPTIMAL, BEST_RESPONSE) or name in agents_of(game)
 
 
-def matrix(game: Skunk, names: Sequence[str], payoffs: Floats | None = None) -> Floats:
+def matrix(game: Game, names: Sequence[str], payoffs: Floats | None = None) -> Floats:
     """The chance of each agent, beginning (rows), against each (columns)."""
-    game.tiers()
-    holds = [_holds(game, name, payoffs) for name in names]
-    return np.array([[_play(game, one, two) for two in holds] for one in holds])
+    race = _race(game)
+    holds = [_holds(race, name, payoffs) for name in names]
+    return np.array([[_play(race, one, two) for two in holds] for one in holds])
+
+
+class RaceForms(ClosedForms):
+    """The chances to win of any two agents who are known here, by the sweeps above."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+
+    def value(self, agents: Sequence[str]) -> tuple[float, ...] | None:
+        if not all(knows(self.game, name) for name in agents):
+            return None
+        one, two = agents
+        won = chance_to_win(self.game, one, two)
+        return won, 1.0 - won

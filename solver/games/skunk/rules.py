@@ -1,4 +1,4 @@
-"""The rules of Skunk and of the Pig that is a race, once: the successors of a state.
+"""The rules of Skunk and of the Pig that is a race, once: the transition.
 
 A state is (mine, yours, turn, player): the banked points of the player to act and of the other, the
 turn's points, and who acts, 1 or 2; with `count_rolls` the rolls of this turn behind them.
@@ -23,7 +23,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from luckbase.solver.game.rules import CHANCE, DECISION, SUCCESSORS_TYPE, TERMINAL
+from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
 from luckbase.solver.games.skunk.board import Rules
 
 MINE, YOURS, TURN, PLAYER, ROLLED = 0, 1, 2, 3, 4
@@ -38,9 +38,11 @@ for the first roll of a turn and then for the others: how many of the TOTAL roll
 lose the score, and are worth 0, 1, …, MOST points."""
 
 
-@nb.njit(SUCCESSORS_TYPE, cache=True)
-def successors(ints, reals, state, children, weights, actions, rewards, about):
-    """The successors of a state, by the contract in `solver.game.rules`."""
+@nb.njit(TRANSITION_TYPE, cache=True)
+def transition(board, state, edges):
+    """The edges of a state, by the contract in `solver.game.transition`."""
+    ints = board.ints
+    children, weights, actions, rewards, about = edges
     mine, yours, turn, player = state[MINE], state[YOURS], state[TURN], state[PLAYER]
     if mine + turn >= ints[GOAL]:
         about[0], about[1] = TERMINAL, -1
@@ -81,7 +83,7 @@ def successors(ints, reals, state, children, weights, actions, rewards, about):
 
 
 def numbers(rules: Rules) -> tuple[np.ndarray, np.ndarray]:
-    """The board as `successors` reads it: (ints, reals); nothing in the second."""
+    """The board as `transition` reads it: (ints, reals); nothing in the second."""
     first, later = rules.rolls(True), rules.rolls(False)
     ints = [rules.goal, rules.must_roll, first.total, len(first.points) - 1]
     for table in (first, later):

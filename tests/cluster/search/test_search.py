@@ -36,7 +36,7 @@ from luckbase.solver.errors import (
     SearchLimitError,
     StateError,
 )
-from luckbase.solver.game.rules import Ints
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.games.press_your_luck.game import PressYourLuck
 from luckbase.solver.graph.graph import Graph
 from luckbase.solver.graph.keys import unpack_all

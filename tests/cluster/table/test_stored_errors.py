@@ -10,7 +10,7 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.search.solve import FLOAT64_ERROR
-from luckbase.solver.game.rules import Floats
+from luckbase.solver.game.arrays import Floats
 from luckbase.solver.games.goofspiel.game import Goofspiel
 from luckbase.solver.graph.graph import Graph
 from luckbase.solver.matrix_game import certified as matrix_game

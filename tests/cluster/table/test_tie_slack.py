@@ -15,7 +15,8 @@ from luckbase.cluster.table.above import answer_by_search as search_down
 from luckbase.cluster.table.answer import Answer, Origin, look_ahead
 from luckbase.cluster.table.part import worth
 from luckbase.cluster.table.table import Table
-from luckbase.solver.game.rules import Floats, Game, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import evaluate, expand
 from tests.solver.graph.written_out import board_of, decides, over, written
 

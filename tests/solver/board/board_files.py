@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from luckbase.solver.board.model import read_board
+from luckbase.solver.board.file import read_board
 from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
 

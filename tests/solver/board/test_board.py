@@ -9,13 +9,8 @@ from typing import Any
 
 import pytest
 
-from luckbase.solver.board.model import (
-    board_from_canonical,
-    board_hash,
-    canonical,
-    differences,
-    read_board,
-)
+from luckbase.solver.board.file import board_from_canonical, differences, read_board
+from luckbase.solver.board.model import board_hash, canonical
 from luckbase.solver.errors import BoardError, OptionError
 from luckbase.solver.games.press_your_luck.board import (
     outcome_distribution,

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from luckbase.solver.game.tiered import TieredGame
 from numpy.typing import NDArray
 
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.decisions import Decisions
-from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL, Floats, Game, Ints
-from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.press_your_luck.game import PressYourLuck
 from luckbase.solver.graph.bellman import ActionValues, choose, evaluate, expand, final_payoffs
 from tests.solver.games.press_your_luck import InMemory

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.game.decisions import Decisions
-from luckbase.solver.game.tiered import TieredGame
 from luckbase.solver.games.press_your_luck.game import PressYourLuck
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.solver.game.deciding import Decided, what_the_rules_say

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from luckbase.solver.board.model import read_board
-from luckbase.solver.game.rules import Floats
+from luckbase.solver.board.file import read_board
+from luckbase.solver.game.arrays import Floats
 from luckbase.solver.games.goofspiel import strategies
 from luckbase.solver.games.goofspiel.game import Goofspiel
 from luckbase.solver.games.goofspiel.in_memory import Solved

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from luckbase.solver.game.rules import Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.games.press_your_luck.game import PressYourLuck
 from luckbase.solver.games.press_your_luck.tiers import Tier, slots_of
 from luckbase.solver.graph.bellman import final_payoffs

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from luckbase.solver.board.model import board_hash, read_board
+from luckbase.solver.board.file import read_board
+from luckbase.solver.board.model import board_hash
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL, Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.goofspiel import in_memory
 from luckbase.solver.games.goofspiel.agents import match, strategies_at
 from luckbase.solver.games.goofspiel.game import Goofspiel

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.errors import BoardError, OptionError, StateError
-from luckbase.solver.game.rules import CHANCE, DECISION, TERMINAL, Ints
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL
 from luckbase.solver.games.jackpot.agents import AGENTS
 from luckbase.solver.games.jackpot.exact import Exact, Play
 from luckbase.solver.games.jackpot.game import Jackpot
@@ -129,7 +130,7 @@ def test_an_agent_wins_what_the_seed_calculated(name: str, percent: float) -> No
 
 
 def test_hilo_errs_in_67_positions() -> None:
-    """A position is a set of open tiles, as the page counts them (512 in all); hilo errs in it if
+    """A position is a set of open tiles, 512 in all; hilo errs in it if
     for at least one roll his tile loses against the best. In rolls: 218 of 36 each, 120 where the
     order of the dice does not matter."""
     regrets = exact(SEED).regrets(played("hilo"))
@@ -334,7 +335,7 @@ def test_the_seed_has_512_positions_in_ten_layers_and_36_edges_to_roll() -> None
 def test_the_list_of_a_roll_is_first_die_second_die_sum(
     words: dict[str, str], names: list[str]
 ) -> None:
-    """The page: ordered, filtered to the tiles still down, doubles twice."""
+    """Ordered, filtered to the tiles still down, doubles twice."""
     assert said(jackpot(SEED), **words) == names
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.errors import BoardError, OptionError, StateError
-from luckbase.solver.game.rules import Floats, Game
-from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.game import Game
 from luckbase.solver.games.pig import profiles as rounds_profiles
 from luckbase.solver.games.pig import rounds_kernel
 from luckbase.solver.games.pig.race import Pig

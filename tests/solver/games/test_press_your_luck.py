@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.solver.board.model import board_from_canonical
-from luckbase.solver.game.rules import Ints
+from luckbase.solver.board.file import board_from_canonical
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.games.press_your_luck.choosing import (
     note_if_better,
     note_second,

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.errors import LuckbaseError, OptionError, StateError
+from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.decisions import kernel_arrays
-from luckbase.solver.game.rules import Floats, Stopped
+from luckbase.solver.game.game import Stopped
 from luckbase.solver.games.skunk import kernel
 from luckbase.solver.games.skunk.chart import chart, decisions, entry, hold_points
 from luckbase.solver.games.skunk.game import Skunk

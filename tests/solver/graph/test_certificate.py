@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luckbase.solver.game.rules import Floats
+from luckbase.solver.game.arrays import Floats
 from luckbase.solver.graph.interval_iteration import Component, certify
 from tests.reference import linear
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.errors import SearchLimitError, StateError
-from luckbase.solver.game.rules import Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.games.press_your_luck.game import PressYourLuck
 from luckbase.solver.graph import keys
 from luckbase.solver.graph.graph import solve_graph

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.rules import Floats
-from luckbase.solver.game.tiered import TieredGame
+from luckbase.solver.game.arrays import Floats
 from luckbase.solver.graph.bellman import expand, final_payoffs
 from luckbase.solver.graph.interval_iteration import (
     Component,

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.solver.game.rules import Floats, Game, Ints
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.game import PressYourLuck
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.graph.bellman import evaluate, expand

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
-import numba as nb
 import numpy as np
 
 from luckbase.solver.board.model import Board
-from luckbase.solver.game.rules import DECISION, SUCCESSORS_TYPE, TERMINAL, Game, Ints, Numbers
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.transition import (
+    Numbers,
+    Transition,
+    decision,
+    lead,
+    over,
+    transition,
+)
 
 
-@nb.njit(SUCCESSORS_TYPE)
-def _ring(ints, reals, state, children, weights, actions, rewards, about):  # type: ignore
+@transition
+def _ring(board, state, edges):  # type: ignore
     if state[0] == 3:
-        about[0], about[1] = TERMINAL, -1
-        rewards[0, 0], rewards[0, 1], rewards[0, 2] = 1.0, 0.0, 0.0
-        return 0
-    about[0], about[1] = DECISION, state[0]
+        return over(edges, 1.0, 0.0, 0.0)
     after = (state[0] + 1) % 3
-    for k, (child, weight, action) in enumerate(((3, 0.5, 0), (after, 0.5, 0), (3, 0.25, 1))):
-        children[k, 0], weights[k], actions[k] = child, weight, action
-    children[3, 0], weights[3], actions[3] = after, 0.75, 1
-    return 4
+    for child, weight, action in ((3, 0.5, 0), (after, 0.5, 0), (3, 0.25, 1), (after, 0.75, 1)):
+        lead(edges, state, action, weight)[0] = child
+    return decision(edges, state[0])
 
 
 class Ring(Game):
@@ -37,9 +40,8 @@ class Ring(Game):
         self.max_edges, self.bits = 4, np.array([2])
 
     @property
-    def successors(self) -> Callable[..., int]:
-        found: Callable[..., int] = _ring
-        return found
+    def transition(self) -> Transition:
+        return _ring
 
     @property
     def numbers(self) -> Numbers:

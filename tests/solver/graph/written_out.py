@@ -9,22 +9,21 @@ edges (weight, child) or (weight, child, rewards). The first state is the start.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-import numba as nb
 import numpy as np
 
 from luckbase.solver.board.model import Board, Section
-from luckbase.solver.game.rules import (
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.game.transition import (
     CHANCE,
     DECISION,
-    SUCCESSORS_TYPE,
     TERMINAL,
-    Agent,
-    Game,
-    Ints,
     Numbers,
+    Transition,
+    transition,
 )
 from luckbase.solver.games import register
 
@@ -70,10 +69,12 @@ def written(*states: State, **rules: Any) -> WrittenOut:
     return WrittenOut(board_of(*states, **rules))
 
 
-@nb.njit(SUCCESSORS_TYPE, cache=True)
-def _successors(ints, reals, state, children, weights, actions, rewards, about):  # type: ignore
+@transition
+def _written(board, state, edges):  # type: ignore
     """Board: states, players; of each state its kind, who acts, its first edge, how many; of each
     edge the child and the action, and in `reals` the weight and the rewards."""
+    ints, reals = board
+    children, weights, actions, rewards, about = edges
     n, players, x = ints[0], ints[1], state[0]
     about[0], about[1], first, count = ints[2 + 4 * x : 6 + 4 * x]
     for k in range(count):
@@ -108,9 +109,8 @@ class WrittenOut(Game):
         )
 
     @property
-    def successors(self) -> Callable[..., int]:
-        found: Callable[..., int] = _successors
-        return found
+    def transition(self) -> Transition:
+        return _written
 
     @property
     def numbers(self) -> Numbers:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.errors import OptionError, SearchLimitError
-from luckbase.solver.game.rules import Ints
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.games.jackpot.agents import AGENTS
 from luckbase.solver.games.jackpot.exact import Exact
 from luckbase.solver.games.jackpot.game import Jackpot

@@ -1,0 +1,47 @@
+"""Everything for a game of your own, in one place: fields, rules, the transition, capabilities.
+
+A game is a model of its board files, a transition and a function that makes its `Rules` of a
+board; `register` enters it. `tests/games/climb.py` is one of sixty lines::
+
+    luckbase solve hill.toml --game climb.py
+
+`check_game` holds it to the contract, in one call of its author's test.
+"""
+
+from luckbase.solver.board.model import Board, Section, option
+from luckbase.solver.game.capabilities import (
+    Agents,
+    Charts,
+    ClosedForms,
+    Detail,
+    Drawing,
+    ExactValues,
+    Layout,
+    SearchHints,
+    Seats,
+)
+from luckbase.solver.game.check import check_game
+from luckbase.solver.game.fields import Field, Refuse, set_field
+from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.plugins import load_game_file
+from luckbase.solver.game.registry import Entry, register
+from luckbase.solver.game.rules import Capability, Rules, Unavailable
+from luckbase.solver.game.transition import (
+    JOINT,
+    Numbers,
+    chance,
+    decision,
+    lead,
+    over,
+    pay,
+    simultaneous,
+    transition,
+)
+
+__all__ = [
+    "JOINT", "Agents", "Board", "Capability", "Charts", "ClosedForms", "Detail", "Drawing", "Entry",
+    "ExactValues", "Field", "Game", "Layout", "Numbers", "Refuse", "Rules", "SearchHints", "Seats",
+    "Section", "Unavailable", "chance", "check_game", "decision", "lead", "load_game",
+    "load_game_file", "option", "over", "pay", "register", "set_field", "simultaneous",
+    "transition",
+]  # fmt: skip

@@ -1,0 +1,368 @@
+"""What only some games have: each capability is small, named, and asked for where it is needed.
+
+`Game.need(Layout)` gives the one that a game has on its board, or refuses in a sentence; `Game.get`
+gives None. Which there are is said in `Rules.capabilities`, by board, not by class.
+
+============== ====================================================================================
+`Layout`       tiers laid out as arrays and a kernel that fills them: a full table can be solved
+`Agents`       players by name
+`Charts`       what a full table says at a glance
+`ExactValues`  payoffs of the start in fractions
+`ClosedForms`  payoffs of agents, and facts on them, by a way that needs no graph
+`Drawing`      what a picture of the whole game shows
+`SearchHints`  how a search is best split, and how large it gets
+`Detail`       states with all that a person at the table sees, beside those of the table
+`Seats`        two who choose at once: each sees the state as his own
+============== ====================================================================================
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luckbase.solver.charts.model import Heatmap, Kind, Listing, Look, Wanted
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.coded import Coded
+from luckbase.solver.game.decisions import Decisions
+from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.game.rules import Capability
+
+T = TypeVar("T")
+
+
+class Layout(Capability, ABC, Generic[T]):
+    """The states of a game laid out in tiers, so that a full table of it can be solved.
+
+    `T` is the game's type of tier (hashable, ordered). Made of a game; picklable as one.
+    """
+
+    missing: ClassVar[str] = (
+        "has no tiers, so there is no full table to plan; luckbase solve searches what lies below "
+        "its start, or below --from"
+    )
+
+    payoff_type: ClassVar[type[np.floating[Any]]] = np.float32
+    """How a table stores payoffs: float32 or float64."""
+    best_names: ClassVar[Sequence[str]]
+    """The names of the actions that `Decisions.best` counts from 0, as `action_name` gives them;
+    none where no row of a tier has anybody who decides alone."""
+    smaller: ClassVar[str] = "a smaller board"
+    """What makes a board take less memory and disk, for people; ends in "would take less"."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return layout_of, (self.game,)
+
+    @abstractmethod
+    def tiers(self) -> Sequence[T]:
+        """Every tier of the full table, children first, such that walking it needs few at once."""
+
+    @abstractmethod
+    def children(self, tier: T) -> Sequence[T]:
+        """The tiers of the table that `tier` reads."""
+
+    @abstractmethod
+    def tier_number(self, tier: T) -> int:
+        """The tier as a number below 2**24, the same whatever the frontier; part of the key."""
+
+    @abstractmethod
+    def tier_fields(self, tier: T) -> dict[str, int]:
+        """The columns that are constant in the tier, in order: they name its folder. Every tier of
+        a game has the same ones; none where the game is one tier, which then needs no folder."""
+
+    @abstractmethod
+    def tier_name(self, tier: T) -> str:
+        """A short name for people."""
+
+    @abstractmethod
+    def shape(self, tier: T) -> tuple[int, ...]:
+        """The shape of the tier's payoffs as the kernel keeps them: float64."""
+
+    @abstractmethod
+    def rows(self, tier: T) -> int:
+        """How many states the tier has."""
+
+    @abstractmethod
+    def block_rows(self, tier: T) -> int:
+        """Rows that a row group of the table should hold a multiple of (columns repeat in it)."""
+
+    def take_tally(self, tier: T, part: int) -> dict[str, float]:
+        """What `solve_tier` counted of a part that it has just solved in this process, by name;
+        names that begin with "worst" are maxima, the others sums. Taken once."""
+        return {}
+
+    def tier_seconds(self, tier: T) -> float:
+        """Predicted seconds of one core in `solve_tier` for all parts; 18 ns a row if not known."""
+        return 18e-9 * self.rows(tier)
+
+    def compile(self) -> None:
+        """Compile what `solve_tier` and the tables need, if this machine has not yet."""
+
+    def parts(self, tier: T) -> Sequence[tuple[int, int]]:
+        """The rows [start, stop) of each part of the tier that one worker is handed; all rows.
+
+        A tier of several parts keeps its payoffs with the row as the first axis of `shape`; parts
+        begin on block bounds and do not depend on the number of workers.
+        """
+        return ((0, self.rows(tier)),)
+
+    @abstractmethod
+    def solve_tier(
+        self,
+        tier: T,
+        out: Floats,
+        fetch: Callable[[T], Floats],
+        stop: Callable[[], bool],
+        part: int = 0,
+        decisions: Decisions | None = None,
+    ) -> float:
+        """Fill `out` from the child tiers; `fetch(child)` has `shape(child)`.
+
+        `out` has `shape(tier)`, or for one of several parts that part's rows only. Returns a bound
+        on |out - exact|: what float64 sums lose, or the gap of a certified fixed point. `decisions`
+        are filled too where given, ties decided by the rules' tolerance; `out` is the same.
+
+        Raises Stopped soon after `stop()` turns true.
+        """
+
+    @abstractmethod
+    def payoff_rows(
+        self, tier: T, payoffs: Floats, start: int, stop: int
+    ) -> list[NDArray[np.floating[Any]]]:
+        """Rows [start, stop) of what `solve_tier` left in `out`, a column of `payoff_type` a
+        player; start and stop on block bounds, counted from the part's first row."""
+
+    @abstractmethod
+    def state_rows(self, tier: T, start: int, stop: int) -> Mapping[str, NDArray[np.int32] | Coded]:
+        """The state columns that are not constant, of rows [start, stop), as `table_columns`."""
+
+    def kernel_payoffs(self, tier: T, columns: Sequence[Floats]) -> Floats:
+        """What `solve_tier` left in `out`, from the stored columns of whole parts: the inverse of
+        `payoff_rows` where `payoff_type` is float64. Here: the payoffs of player 1."""
+        found: Floats = np.ascontiguousarray(columns[0])
+        return found
+
+    @abstractmethod
+    def acting_rows(self, tier: T, start: int, stop: int) -> NDArray[np.int8]:
+        """Who acts in rows [start, stop), on block bounds: the player from 1, 0 where nobody does
+        or both choose at once. Not to be written to."""
+
+    @abstractmethod
+    def locate(self, states: Ints) -> tuple[Ints, Ints]:
+        """(tier number, row) of states (n, fields); tier -1 where a state is over."""
+
+    def swapped(self, states: Ints) -> NDArray[np.bool_]:
+        """(n,) whether the row of a state (`locate`) holds the payoffs of a game of two with the
+        players swapped."""
+        return np.zeros(len(states), bool)
+
+    @abstractmethod
+    def states_at(self, tier: T, rows: Ints) -> Ints:
+        """The states, int64 (n, fields), at rows of a tier; the inverse of `locate`."""
+
+    @abstractmethod
+    def why_outside(self, state: Ints) -> str | None:
+        """Why the full table does not hold a canonical state, after "is"; None if it does."""
+
+    def tier_of_number(self) -> dict[int, T]:
+        """The table's tiers by number."""
+        return {self.tier_number(tier): tier for tier in self.tiers()}
+
+    def opening_questions(self) -> Iterator[tuple[str, dict[str, object]]]:
+        """(what it shows, the state in words) of a few instructive states of the full table."""
+        return iter(())
+
+
+@dataclass(frozen=True)
+class Agents(Capability):
+    """Players by name: an `Agent`, or a `solver.policy.evaluate.Policy`, which is asked about many
+    states at once. (`optimal`, `best-response`, `random` need none.)
+
+    choices: what an agent is asked to choose from, given the state (fields,) and its actions, where
+    players see one thing twice (two equal dice).
+    """
+
+    missing: ClassVar[str] = "has no agents of its own"
+
+    by_name: Mapping[str, Any]
+    choices: Callable[[Ints, list[int]], list[int]] | None = None
+
+
+class Charts(Capability, ABC):
+    """What a full table says at a glance. kinds: the charts, the usual one first."""
+
+    missing: ClassVar[str] = "has no charts"
+    kinds: Sequence[Kind]
+
+    @abstractmethod
+    def make(self, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
+        """The chart of this name, one of `kinds`: a Heatmap where its kind is a picture.
+
+        `look` gives the payoffs (n, players) of canonical states (n, fields) that the full table
+        holds. Raises OptionError for what is wanted and this chart does not do, StateError for
+        fields that are none of its own.
+        """
+
+
+@dataclass(frozen=True)
+class ExactValues(Capability):
+    """Payoffs in fractions. of: the payoff of the start, of an agent or (None) of the best play."""
+
+    missing: ClassVar[str] = "has no exact fractions; leave --exact out"
+
+    of: Callable[[Agent | None], Fraction]
+
+
+class ClosedForms(Capability, ABC):
+    """What is known of agents by a way of the game's own that needs no graph."""
+
+    missing: ClassVar[str] = "has no facts on agents"
+
+    @abstractmethod
+    def value(self, agents: Sequence[str]) -> tuple[float, ...] | None:
+        """The exact payoffs from the start of a profile of agents by name, one a player; None where
+        there is no such way for these."""
+
+    def facts(self, agents: Sequence[str]) -> list[tuple[str, str, float]]:
+        """(agent, what it is, number) of agents by name: what a turn brings, what a fault costs."""
+        return []
+
+
+@dataclass(frozen=True)
+class Drawing(Capability):
+    """What a picture of the whole game shows.
+
+    positions: states (n, fields) that are drawn though no play may come to them. equally_likely: so
+    many equally likely outcomes has every chance event (36 rolls).
+    """
+
+    missing: ClassVar[str] = "has no list of all its positions; leave --all out"
+
+    positions: Callable[[], Ints]
+    equally_likely: int = 0
+
+
+@dataclass(frozen=True)
+class SearchHints(Capability):
+    """How a search is best split, and how large it gets.
+
+    shard_keys: int64 (n,) of states (n, fields): those of one number go to one shard. Best are
+    parts that what lies below a state can not change, so that shards overlap little. states_below:
+    about how many states a search from a state (fields,) meets; None if that is unknown. cyclic:
+    whether nearly every state can come back to nearly every other: then below any two of them lies
+    the same, and a search is one shard unless a depth is asked for.
+    """
+
+    missing: ClassVar[str] = "says nothing of its searches"
+
+    shard_keys: Callable[[Ints], Ints] | None = None
+    states_below: Callable[[Ints], float] | None = None
+    cyclic: bool = False
+
+
+@dataclass(frozen=True)
+class Detail(Capability):
+    """A game has two forms with the same payoffs: its states say all that a person at the table
+    sees, or they leave out what changes no value (what agents look at), as tables do.
+
+    plain, detailed: the game in each form. simplify: plain states (n, fields), from detailed ones;
+    their first columns if not given.
+    """
+
+    missing: ClassVar[str] = "has one form only"
+
+    plain: Callable[[], Game]
+    detailed: Callable[[], Game]
+    simplify: Callable[[Ints], Ints] | None = None
+
+
+@dataclass(frozen=True)
+class Seats(Capability):
+    """Two who choose at once: each sees the state as his own.
+
+    as_seen_by: a state (fields,) in the words of a player, from 0: with himself as the first; the
+    way back as well. choice_names: what a person calls the `count` actions, ascending, of a player
+    at a state that he gave in words: in his own words, not the canonical ones.
+    """
+
+    missing: ClassVar[str] = "has no seats to change"
+
+    as_seen_by: Callable[[int, Ints], Ints]
+    choice_names: Callable[[Mapping[str, object], int, int], list[str]]
+
+
+def layout_of(game: Game) -> Layout[Any]:
+    """The game's tiers and kernel. Raises OptionError where it has none on its board."""
+    found: Layout[Any] = game.need(Layout)
+    return found
+
+
+def agents_of(game: Game) -> Mapping[str, Any]:
+    """The game's own agents by name; none if it has none."""
+    found = game.get(Agents)
+    return {} if found is None else found.by_name
+
+
+def choices(game: Game, state: Ints, actions: list[int]) -> list[int]:
+    """What an agent is asked to choose from at a state (fields,) with these actions."""
+    found = game.get(Agents)
+    return actions if found is None or found.choices is None else found.choices(state, actions)
+
+
+def plain(game: Game) -> Game:
+    """The game with the same payoffs whose states leave out what changes no value."""
+    found = game.get(Detail)
+    return game if found is None else found.plain()
+
+
+def detailed(game: Game) -> Game:
+    """The game whose states say all that a person at the table sees."""
+    found = game.get(Detail)
+    return game if found is None else found.detailed()
+
+
+def simplify(game: Game, states: Ints) -> Ints:
+    """The states (n, fields) of a plain game, from those of its detailed form."""
+    found = game.get(Detail)
+    if found is not None and found.simplify is not None:
+        return found.simplify(states)
+    return np.ascontiguousarray(states[:, : game.field_count])
+
+
+def hints(game: Game) -> SearchHints:
+    """What the game says of its searches; nothing is the usual case."""
+    return game.get(SearchHints) or SearchHints()
+
+
+def shard_keys(game: Game, states: Ints) -> Ints:
+    """int64 (n,): states (n, fields) with the same number go to one shard of a search."""
+    own = hints(game).shard_keys
+    if own is not None:
+        return own(states)
+    weights = np.array([0x9E3779B1 * (2 * i + 1) for i in range(game.field_count)])
+    mixed: Ints = (states * weights).sum(axis=1) >> 7
+    return mixed
+
+
+def as_seen_by(game: Game, player: int, state: Ints) -> Ints:
+    """A state (fields,) in the words of a player, from 0; the way back as well."""
+    seats = game.get(Seats)
+    return state if seats is None else seats.as_seen_by(player, state)
+
+
+def choice_names(game: Game, words: Mapping[str, object], player: int, count: int) -> list[str]:
+    """What a person calls the `count` actions, ascending, of a player (from 0) at a simultaneous
+    state that he gave in words."""
+    seats = game.get(Seats)
+    if seats is None:
+        return [str(k) for k in range(count)]
+    return seats.choice_names(words, player, count)

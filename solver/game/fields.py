@@ -1,0 +1,365 @@
+"""The fields of a state: declared once a game, and everything that people write follows from it.
+
+A `Field` says what a part of a state is called, how many numbers it has, between which bounds, in
+which unit, and what stands there when nobody says it::
+
+    Field("scores", length=3, high=20_000, unit=250, default=None)
+    Field("player", low=1, high=2, default=1)
+    set_field("mine", most=13)
+
+`Fields` are those of a game, in the order of its state. The same words and defaults hold wherever
+states come in or go out: ``scores=0,2000,3500`` in a query, a cell or three columns of a batch, a
+tuple in Python, three columns of a table.
+
+Three forms of a state:
+
+* **words**: field name -> text, a number, a list of numbers, None; in people's units;
+* **values**: int64 (n, columns) in people's units, a set as bits, number k being bit k - 1;
+* **numbers**: int64 (n, columns) as the rules read them: (value - the least if that is negative)
+  divided by the unit. Never negative.
+
+What is wrong is a StateError of one sentence: the field, the value, what would be right; before it
+the row, from 1, where there are several.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luckbase.solver.errors import StateError
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.coded import Coded, coded_sets
+
+MOST = 10**9 - 1
+"""The largest value of a field that says no other."""
+_WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a state.
+
+    length: how many numbers; several are a list, over players for example. low, high: the least and
+    the greatest value. unit: values are multiples of it. default: what each number is when the
+    field is not said; None where it must be. blank: a value, below `low`, that stands for "nothing
+    there": it is not written, and a list may be short of it at its end. bits: how many each number
+    takes in a key; as many as `high` needs if 0. is_set: a set of whole numbers from 1, whose value
+    is its bits.
+    """
+
+    name: str
+    length: int = 1
+    low: int = 0
+    high: int = MOST
+    unit: int = 1
+    default: int | None = 0
+    blank: int | None = None
+    bits: int = 0
+    is_set: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """A name for each number: the field's, or ``scores_1``, …; players count from 1."""
+        if self.length == 1:
+            return (self.name,)
+        return tuple(f"{self.name}_{i + 1}" for i in range(self.length))
+
+    @property
+    def shift(self) -> int:
+        """The value whose number is 0."""
+        return min(self.low, 0)
+
+    @property
+    def width(self) -> int:
+        """Bits of each number in a key."""
+        return self.bits or ((self.high - self.shift) // self.unit).bit_length()
+
+    @property
+    def example(self) -> str:
+        """The field as a person might write it."""
+        if self.is_set:
+            return f"{self.name}=1,2"
+        return f"{self.name}={','.join([str(max(self.low, 0))] * self.length)}"
+
+    # --- words -> values ---------------------------------------------------------------------
+
+    def read(self, said: object) -> list[int]:
+        """The values (length) of what somebody says: text, a number, a list of numbers; what None
+        or "" says is nothing. Raises StateError."""
+        parts = self._parts(said)
+        if self.is_set:
+            return [self._bits(parts)]
+        if not parts and self.blank is None and self.default is not None:
+            return [self.default] * self.length
+        short = self.length - len(parts)
+        if short < 0 or (short and self.blank is None):
+            raise StateError(
+                f"{self.name}: '{_cut(said)}' has {len(parts)} "
+                f"{'value' if len(parts) == 1 else 'values'}, not {self.length}; write "
+                f"{self.example}"
+            )
+        return [self._number(part) for part in parts] + [self.blank or 0] * short
+
+    def _parts(self, said: object) -> list[object]:
+        if said is None:
+            return []
+        if isinstance(said, str):
+            text = said.replace("$", "").strip()
+            split = re.split(r"\s*[, ]\s*" if self.is_set else r"\s*,\s*", text)
+            return list(split) if text else []
+        if isinstance(said, Sequence | np.ndarray):
+            return list(said)
+        return [said]
+
+    def _number(self, part: object) -> int:
+        whole = isinstance(part, int | np.integer) and not isinstance(part, bool)
+        if not whole and not (isinstance(part, str) and _WHOLE.fullmatch(part)):
+            raise StateError(
+                f"{self.name}: '{_cut(part)}' is not a whole number of at most 9 digits"
+            )
+        return int(part)  # type: ignore[call-overload, no-any-return]
+
+    def _bits(self, parts: list[object]) -> int:
+        bits, most = 0, self.high.bit_length()
+        for part in parts:
+            number = self._number(part)
+            if not 1 <= number <= most:
+                raise StateError(f"{self.name}: {number} is not one of 1 to {most}")
+            if bits >> (number - 1) & 1:
+                raise StateError(f"{self.name}: {number} stands there twice")
+            bits |= 1 << (number - 1)
+        return bits
+
+    # --- values ------------------------------------------------------------------------------
+
+    def wrong(self, values: Ints) -> NDArray[np.bool_]:
+        """Which values (…) are none of this field's."""
+        off: NDArray[np.bool_] = (values < self.low) | (values > self.high)
+        if self.unit > 1:
+            off |= values % self.unit != 0
+        return off if self.blank is None else off & (values != self.blank)
+
+    def why(self, value: int) -> str:
+        """What is wrong with a value, and what would be right."""
+        if self.is_set:
+            return f"{self.name}: {value} is no set of numbers from 1 to {self.high.bit_length()}"
+        if value < self.low:
+            return f"{self.name}: {value} is too small; the least is {self.low}"
+        if value > self.high:
+            return f"{self.name}: {value} is too large; the most is {self.high}"
+        below = value // self.unit * self.unit
+        return (
+            f"{self.name}: {value} is not a multiple of {self.unit}; nearest are {below} and "
+            f"{below + self.unit}"
+        )
+
+    def say(self, values: Sequence[int]) -> int | list[int] | None:
+        """Values (length) as JSON: a number, or a list; None where nothing is there."""
+        if self.is_set:
+            return members(values[0])
+        said = [int(value) for value in values]
+        while self.blank is not None and said and said[-1] == self.blank:
+            said.pop()
+        if not said and self.blank is not None:
+            return None
+        return said[0] if self.length == 1 else said
+
+
+def set_field(name: str, most: int, default: int | None = None, bits: int = 0) -> Field:
+    """A field that is a set of numbers from 1 to `most`, cards or tiles: ``mine=1,2,5``."""
+    return Field(name, high=(1 << most) - 1, default=default, bits=bits, is_set=True)
+
+
+def members(bits: int) -> list[int]:
+    """The numbers of a set, ascending."""
+    return [k + 1 for k in range(int(bits).bit_length()) if int(bits) >> k & 1]
+
+
+class Refuse:
+    """Refuses states that are none of the board's: called with what is wrong, a mask over states,
+    and the sentence for the first of them."""
+
+    def __init__(self, states: int) -> None:
+        self.states = states
+
+    def __call__(self, wrong: NDArray[np.bool_], sentence: Callable[..., str]) -> None:
+        """wrong: bool (n,), or (n, k), say over players; sentence: of the row, and the column.
+
+        Raises StateError.
+        """
+        if wrong.any():
+            place = [int(x) for x in np.argwhere(wrong)[0]]
+            raise StateError(self.row(place[0]) + sentence(*place))
+
+    def row(self, x: int) -> str:
+        """The row in front of a sentence, where there are several."""
+        return f"row {x + 1}: " if self.states > 1 else ""
+
+
+class Fields(Sequence[Field]):
+    """The fields of a game's states, in their order."""
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        self._fields = tuple(fields)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._fields[i]
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self._fields)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """A name for each number of a state."""
+        return tuple(column for field in self for column in field.columns)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The fields' names."""
+        return tuple(field.name for field in self)
+
+    @cached_property
+    def bits(self) -> Ints:
+        """int64 (columns,): the bits of each number in a key."""
+        return np.array([field.width for field in self for _ in field.columns])
+
+    @cached_property
+    def _shifts(self) -> Ints:
+        return np.array([field.shift for field in self for _ in field.columns])
+
+    @cached_property
+    def _units(self) -> Ints:
+        return np.array([field.unit for field in self for _ in field.columns])
+
+    def read(self, words: Mapping[str, object]) -> Ints:
+        """The values (columns,) of a state in words: by fields, or by columns. Raises StateError:
+        also for a name that is none, and for a field that must be said and is not."""
+        known = {*self.names, *self.columns}
+        for name in words:
+            if name not in known:
+                raise StateError(f"unknown field '{_cut(name)}'; {self._nearest(str(name))}")
+        values: list[int] = []
+        for field in self:
+            there = [column for column in field.columns if column in words]
+            if field.name not in words and there:
+                missing = [column for column in field.columns if column not in words]
+                if missing:
+                    raise StateError(f"{missing[0]} is missing; write {field.example}")
+                values += field.read([words[column] for column in field.columns])
+            else:
+                values += self._read(field, words)
+        return np.array(values, np.int64)
+
+    def _read(self, field: Field, words: Mapping[str, object]) -> list[int]:
+        if words.get(field.name) is not None:
+            return field.read(words[field.name])
+        if field.default is None:
+            needed = " ".join(each.example for each in self if each.default is None)
+            raise StateError(f"{field.name} is missing; write {needed}")
+        return [field.default] * field.length
+
+    def _nearest(self, name: str) -> str:
+        close = get_close_matches(name, self.names, n=1)
+        if close:
+            return f"did you mean '{close[0]}'?"
+        return f"right would be {', '.join(self.names)}"
+
+    def read_columns(self, cells: Mapping[str, Any], rows: int) -> Ints:
+        """The values (rows, columns) of a frame: name of a field or a column -> its cells, an array
+        of whole numbers or a sequence of what `read` takes. Columns of other names are ignored.
+
+        Raises StateError, with the row where it is a cell that is wrong.
+        """
+        if not any(name in cells for name in (*self.names, *self.columns)):
+            raise StateError(
+                f"no column of a state among {', '.join(list(cells)[:6])}; write "
+                f"{', '.join(self.columns[:3])}, … or {', '.join(self.names)}"
+            )
+        refuse, parts = Refuse(2), []  # a frame of one row still has a row 1
+        for field in self:
+            there = [column for column in field.columns if column in cells]
+            if field.name in cells:
+                parts.append(_cells(field, cells[field.name], refuse))
+            elif len(there) == field.length:
+                single = Field(field.name, default=field.default, blank=field.blank)
+                parts += [_cells(single, cells[column], refuse) for column in field.columns]
+            elif there or field.default is None:
+                missing = next(column for column in field.columns if column not in cells)
+                raise StateError(f"column {missing} is missing")
+            else:
+                parts.append(np.full((rows, field.length), field.default))
+        return np.ascontiguousarray(np.hstack(parts).astype(np.int64))
+
+    def numbers(self, values: Ints, refuse: Refuse | None = None) -> Ints:
+        """The numbers (n, columns) of values (n, columns). Raises StateError for a value that is
+        out of its field's bounds or off its unit."""
+        values = np.array(values, np.int64).reshape(-1, len(self.columns))
+        refuse, at = refuse or Refuse(len(values)), 0
+        for field in self:
+            held = values[:, at : at + field.length]
+            refuse(field.wrong(held), lambda x, i, f=field, h=held: f.why(int(h[x, i])))
+            at += field.length
+        return np.ascontiguousarray((values - self._shifts) // self._units)
+
+    def values(self, numbers: Ints) -> Ints:
+        """The values (n, columns) of numbers (n, columns)."""
+        found: Ints = np.asarray(numbers) * self._units + self._shifts
+        return found
+
+    def describe(self, numbers: Ints) -> dict[str, Any]:
+        """The state of numbers (columns,) in words that are JSON; what is blank is left out."""
+        values, said, at = self.values(numbers).tolist(), {}, 0
+        for field in self:
+            held = field.say(values[at : at + field.length])
+            if held is not None:
+                said[field.name] = held
+            at += field.length
+        return said
+
+    def as_columns(self, numbers: Ints) -> dict[str, NDArray[np.int32]]:
+        """The values of numbers (n, columns), a column each."""
+        values = self.values(numbers)
+        return {name: values[:, i].astype(np.int32) for i, name in enumerate(self.columns)}
+
+    def as_table(self, numbers: Ints) -> dict[str, NDArray[np.int32] | Coded]:
+        """The same as a table holds them: sets as texts."""
+        sets = {field.name for field in self if field.is_set}
+        return {
+            name: coded_sets(column) if name in sets else column
+            for name, column in self.as_columns(numbers).items()
+        }
+
+
+def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:
+    """The values (rows, length) of a column's cells."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu" and not field.is_set:
+        if field.length == 1:
+            return cells.astype(np.int64).reshape(-1, 1)
+        cells = cells.tolist()
+    known: dict[Any, list[int]] = {}  # cells repeat
+    found = []
+    for x, said in enumerate(cells):
+        key = tuple(said) if isinstance(said, list | np.ndarray) else said
+        if key not in known:
+            try:
+                known[key] = field.read(said)
+            except StateError as error:
+                raise StateError(refuse.row(x) + str(error)) from None
+        found.append(known[key])
+    return np.array(found, np.int64).reshape(-1, field.length)
+
+
+def _cut(said: object) -> str:
+    text = "".join(c if c.isprintable() else "?" for c in str(said).strip())
+    return text if len(text) <= 30 else text[:29] + "…"

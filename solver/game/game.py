@@ -1,0 +1,212 @@
+"""A game: the rules bound to one board, and what follows from them for every game alike.
+
+No other room knows a game by name: search, simulation, verification, tables and commands go through
+the members of `Game`, and ask it for the capability that they need.
+
+**Agents.** An agent is asked ``choose(game, player, state, actions)`` at a state with more than one
+action and answers with an index into `actions`, or with a chance for each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luckbase.solver.board.model import Board
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game import registry
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.coded import Coded
+from luckbase.solver.game.fields import Fields, Refuse
+from luckbase.solver.game.rules import Capability, Rules, Unavailable
+from luckbase.solver.game.transition import Numbers, Transition
+
+C = TypeVar("C", bound=Capability)
+
+Agent = Callable[["Game", int, Ints, list[int]], int | Sequence[float]]
+"""choose(game, player from 0, state (fields,), actions) -> index into actions, or their chances."""
+
+
+class Stopped(Exception):
+    """A solve was asked to stop; what it had done of its shard is thrown away."""
+
+
+class Game:
+    """A game on one board. Immutable; pickled as its board."""
+
+    def __init__(self, board: Board, rules: Rules) -> None:
+        self.board, self.rules = board, rules
+        self.fields = Fields(rules.fields)
+        self._made: dict[type[Capability], Any] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return load_game, (self.board,)
+
+    # --- capabilities ------------------------------------------------------------------------
+
+    def has(self, kind: type[Capability]) -> bool:
+        """Whether the game has a capability on this board."""
+        given = self.rules.capabilities.get(kind)
+        return given is not None and not isinstance(given, Unavailable)
+
+    def get(self, kind: type[C]) -> C | None:
+        """The capability; None where the game has none of its kind on this board."""
+        return self.need(kind) if self.has(kind) else None
+
+    def need(self, kind: type[C]) -> C:
+        """The capability. Raises OptionError, in one sentence, where there is none."""
+        where = f"board {self.board.name}"
+        given = self.rules.capabilities.get(kind)
+        if given is None:
+            raise OptionError(f"{where}: {self.board.game} {kind.missing}")
+        if isinstance(given, Unavailable):
+            raise OptionError(f"{where}: {given.why}")
+        if kind not in self._made:
+            self._made[kind] = given if isinstance(given, kind) else given(self)
+        found: C = self._made[kind]
+        return found
+
+    # --- rules -------------------------------------------------------------------------------
+
+    @property
+    def transition(self) -> Transition:
+        """What can happen at a state, compiled (`solver.game.transition`)."""
+        return self.rules.transition
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """The board as numbers, for the transition."""
+        given = self.rules.numbers
+        if isinstance(given, Numbers):
+            return given
+        return Numbers(np.array(given, np.int64), np.zeros(1))
+
+    @property
+    def players(self) -> int:
+        """How many play."""
+        return self.rules.players
+
+    @property
+    def max_edges(self) -> int:
+        """The most edges a state can have."""
+        return self.rules.max_edges
+
+    @property
+    def rules_version(self) -> int:
+        """Raised when the same board gets other values or another row order."""
+        return self.rules.version
+
+    @property
+    def tie_tolerance(self) -> float:
+        """Actions closer than this are tied; the earlier one is taken."""
+        return self.rules.tie_tolerance
+
+    @property
+    def payoff_range(self) -> tuple[float, float]:
+        """The least and the most that a payoff can be; what a state that was cut lies between."""
+        return self.rules.payoff_range
+
+    @property
+    def payoff_name(self) -> str:
+        """What a payoff is, for people."""
+        if self.rules.payoff_name:
+            return self.rules.payoff_name
+        chance = self.payoff_range == (0.0, 1.0) and not self.pays
+        return "chance to win" if chance else "payoff"
+
+    @property
+    def pays(self) -> bool:
+        """Whether an edge can pay anything; where not, `rewards` are written at the end only."""
+        return self.rules.pays
+
+    @property
+    def simultaneous(self) -> bool:
+        """Whether there are states in which both players choose at once."""
+        return self.rules.simultaneous
+
+    def action_name(self, action: int) -> str:
+        """What a person calls the action."""
+        names = self.rules.actions
+        return names(action) if callable(names) else names[action]
+
+    def start(self) -> Ints | None:
+        """The canonical state (fields,) in which a play begins; None if a person must say."""
+        return None if self.rules.start is None else self.parse(self.rules.start)
+
+    def needed_start(self) -> Ints:
+        """`start`; raises OptionError where there is none."""
+        found = self.start()
+        if found is None:
+            raise OptionError(
+                f"board {self.board.name}: {self.board.game} has no state that every play starts "
+                "in; say where to start, as --from FIELD=VALUE"
+            )
+        return found
+
+    # --- states ------------------------------------------------------------------------------
+
+    @property
+    def field_count(self) -> int:
+        """Numbers in a state."""
+        return len(self.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """A name for each number of a state: ``scores_1``; players count from 1 in turn order."""
+        return self.fields.columns
+
+    @property
+    def bits(self) -> Ints:
+        """int64 (fields,): bits that hold each number of every state that a search can meet; at
+        most 64 in all (`solver.graph.keys`)."""
+        return self.fields.bits
+
+    def parse(self, words: Mapping[str, object]) -> Ints:
+        """The canonical state, int64 (fields,), of fields in words (``scores=0,2000,3500``, a tuple
+        of numbers, …: `solver.game.fields`).
+
+        Raises StateError in one sentence: the field, the value and what would be right.
+        """
+        found: Ints = self.canonical_states(self.fields.read(words))[0]
+        return found
+
+    def canonical_states(self, values: Ints) -> Ints:
+        """Canonical states (n, fields) from values in people's units, as `columns` names them.
+
+        Raises StateError as `parse` does, naming the row (from 1) where there are several.
+        """
+        states = np.asarray(values, np.int64).reshape(-1, self.field_count)
+        refuse = Refuse(len(states))
+        numbers = self.fields.numbers(states, refuse)
+        return numbers if self.rules.canonical is None else self.rules.canonical(numbers, refuse)
+
+    def describe(self, state: Ints) -> dict[str, Any]:
+        """The fields of a state as JSON values, in people's units (dollars)."""
+        return self.fields.describe(state)
+
+    def state_columns(self, states: Ints) -> dict[str, NDArray[np.int32]]:
+        """Columns of states (n, fields) in people's units, named as `columns`. The inverse of
+        `canonical_states`."""
+        return self.fields.as_columns(states)
+
+    def table_columns(self, states: Ints) -> dict[str, NDArray[np.int32] | Coded]:
+        """The columns of states (n, fields) as a table has them: `state_columns`, sets as text."""
+        return self.fields.as_table(states)
+
+
+def load_game(board: Board) -> Game:
+    """The rules of the board's game, bound to the board.
+
+    Raises BoardError or OptionError for a board that the file format holds and the solver does
+    not take.
+    """
+    entry = registry.find(board.game)
+    rules = entry.rules(board)
+    if entry.stamp:
+        rules = replace(rules, version=(rules.version << 32) + entry.stamp)
+    return Game(board, rules)

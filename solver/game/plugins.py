@@ -1,0 +1,129 @@
+"""Games in somebody's own file: loaded by its path, and carried to where the work is done.
+
+A board file never names code. A person does, with ``--game FILE.py`` or `load_game_file`: the file
+is run once, and calls `luckbase.register` for each of its games.
+
+* **Another process, another machine.** A board of such a game is pickled with the file's text, so
+  that a worker which has never seen the file can run it.
+* **A changed file.** The rules version of such a game holds a hash of the file's code (comments and
+  docstrings left out), so a table that an older text has solved is stale and answers nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import copyreg
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+import traceback
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from luckbase.solver.board.file import board_from_canonical
+from luckbase.solver.board.model import Board, Source, canonical
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game import registry
+from luckbase.solver.sentences import cut
+
+_texts: dict[str, GameFile] = {}  # by the game's name
+
+
+@dataclass(frozen=True)
+class GameFile:
+    """A file that was run. stamp: a number of 32 bits, another one for other code."""
+
+    path: str
+    text: str
+
+    @property
+    def stamp(self) -> int:
+        tree = ast.parse(self.text)
+        for node in ast.walk(tree):
+            body = getattr(node, "body", None)
+            if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+                said = body[0].value
+                if isinstance(said, ast.Constant) and isinstance(said.value, str):
+                    said.value = ""
+        digest = hashlib.sha256(ast.dump(tree).encode()).digest()
+        return int.from_bytes(digest[:4], "big")
+
+
+def load_game_file(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Run a file that registers games; returns their names. The same text is run once.
+
+    Raises OptionError, in one sentence: a file that can not be read or run, with the line, or that
+    registers nothing.
+    """
+    where = Path(path)
+    try:
+        text = where.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "is not UTF-8 text"
+        raise OptionError(f"--game: {where}: {reason}") from None
+    return _run(GameFile(str(where.absolute()), text), where)
+
+
+def _run(file: GameFile, where: Path) -> tuple[str, ...]:
+    names = tuple(name for name, known in _texts.items() if known.text == file.text)
+    if names:
+        return names
+    name = f"luckbase_game_{hashlib.sha256(file.text.encode()).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(name, where)
+    if spec is None or spec.loader is None:
+        raise OptionError(f"--game: {where}: is not a Python file; name one that ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # pydantic looks its models' modules up
+    with registry.entering() as entered:
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            del sys.modules[name]
+            raise OptionError(f"--game: {where}: {_fault(error, where)}") from None
+    if not entered:
+        raise OptionError(f"--game: {where}: registers no game; end it in luckbase.register(…)")
+    for game, entry in entered.items():
+        registry.enter(replace(entry, stamp=file.stamp))
+        _texts[game] = file
+        copyreg.pickle(entry.model(), _reduced)
+    return tuple(entered)
+
+
+def _fault(error: Exception, where: Path) -> str:
+    """What went wrong in the file, with its last line there."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
+             if frame.filename == str(where)]  # fmt: skip
+    at = getattr(error, "lineno", None) or (lines[-1] if lines else None)
+    said = f"{type(error).__name__}: {cut(str(error), 200)}"
+    return said if at is None else f"line {at}: {said}"
+
+
+def _reduced(board: Board) -> tuple[Any, ...]:
+    """A board of such a game, as it is pickled."""
+    return revive, (_texts[board.game], board.name, canonical(board), board.source)
+
+
+def revive(file: GameFile, name: str, form: dict[str, Any], source: Source | None) -> Board:
+    """The board again, in a process that may not know its game, on a machine that may not have the
+    file."""
+    if not any(known.text == file.text for known in _texts.values()):
+        where = Path(file.path)
+        if not where.is_file() or where.read_text(encoding="utf-8") != file.text:
+            where = _written(file)
+        _run(file, where)
+    return board_from_canonical(name, form).read_from(source)
+
+
+def _written(file: GameFile) -> Path:
+    """The text in a file of this machine, in a folder of its own."""
+    home = Path(os.environ.get("LUCKBASE_NUMBA") or tempfile.gettempdir()) / "games"
+    folder = home / hashlib.sha256(file.text.encode()).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    place = folder / Path(file.path).name
+    beside = place.with_suffix(f".{os.getpid()}.part")
+    beside.write_text(file.text, encoding="utf-8")
+    beside.replace(place)
+    return place

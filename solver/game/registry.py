@@ -1,0 +1,122 @@
+"""The games by name, and where each is: its folder here, an installed package, or a call.
+
+* A folder of `solver.games` says in its ``__init__`` which games are in it: ``GAMES``, a tuple of
+  `Entry`. Nothing else names a game.
+* An installed package declares entry points of the group ``luckbase.games``, the name of the game
+  leading to an `Entry`, or to whatever registers one when it is loaded.
+* Anybody calls `register`; `solver.game.plugins` does it for somebody's own file.
+
+Nothing is imported before it is asked for: a board's model brings pydantic, the rules bring numba.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any
+
+from luckbase.solver.errors import OptionError
+
+if TYPE_CHECKING:
+    from luckbase.solver.board.model import Board
+    from luckbase.solver.game.rules import Rules
+
+GROUP = "luckbase.games"
+HOME = "luckbase.solver.games"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A game. board: the model of its board files; make: board -> `Rules`; either may be
+    ``module:name``, which is imported when it is asked for. stamp: of the code that it comes from,
+    where that may change under its version; 0 elsewhere."""
+
+    name: str
+    board: type[Board] | str
+    make: Callable[[Any], Rules] | str
+    stamp: int = 0
+
+    def model(self) -> type[Board]:
+        """The model of its board files."""
+        found: type[Board] = _load(self.board)
+        return found
+
+    def rules(self, board: Board) -> Rules:
+        """Its rules on a board. Raises BoardError or OptionError for a board that it refuses."""
+        made: Rules = _load(self.make)(board)
+        return made
+
+
+_entered: dict[str, Entry] = {}
+
+
+def enter(entry: Entry) -> None:
+    """Enter a game, in the place of one that was entered by this name before.
+
+    Raises OptionError for the name of a game of this package.
+    """
+    if entry.name in _here():
+        raise OptionError(f"game '{entry.name}' is one of luckbase's own; take another name")
+    _entered[entry.name] = entry
+
+
+@contextmanager
+def entering() -> Iterator[dict[str, Entry]]:
+    """What is entered meanwhile."""
+    before = dict(_entered)
+    found: dict[str, Entry] = {}
+    yield found
+    found |= {name: each for name, each in _entered.items() if before.get(name) is not each}
+
+
+def register(name: str, board: type[Board], rules: Callable[[Any], Rules]) -> None:
+    """Enter a game: its name as a board file says it, the model of its board files, and the
+    function that makes its rules of a board. Raises OptionError for a name that is taken."""
+    enter(Entry(name, board, rules))
+
+
+def names() -> tuple[str, ...]:
+    """The names of all games that are known, in the order of the alphabet."""
+    return tuple(sorted({*_here(), *_installed(), *_entered}))
+
+
+def find(name: str) -> Entry:
+    """The game of this name. Raises OptionError for one that is not known."""
+    found = _entered.get(name) or _here().get(name)
+    if found is None and name in _installed():
+        loaded = _installed()[name].load()
+        found = loaded if isinstance(loaded, Entry) else _entered.get(name)
+    if found is None:
+        raise OptionError(
+            f"game '{name[:60]}' is not known here; its package is not installed, or its file is "
+            "to be named with --game FILE.py"
+        )
+    return found
+
+
+@cache
+def _here() -> dict[str, Entry]:
+    """The games of this package, by the folders there are."""
+    home = importlib.import_module(HOME)
+    found = {}
+    for folder in pkgutil.iter_modules(home.__path__):
+        for entry in importlib.import_module(f"{HOME}.{folder.name}").GAMES:
+            found[entry.name] = entry
+    return found
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def _load(where: Any) -> Any:
+    if not isinstance(where, str):
+        return where
+    module, name = where.split(":")
+    return getattr(importlib.import_module(module), name)

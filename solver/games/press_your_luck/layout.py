@@ -1,0 +1,243 @@
+"""The full table of Press Your Luck: tiers as planes of payoffs, filled by the kernel.
+
+See `tiers` for the order of the states in a tier, `kernel` for how one is filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.decisions import Decisions, kernel_arrays
+from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.games.press_your_luck import rules, tables, tiers
+from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
+from luckbase.solver.games.press_your_luck.kernel import solve_plane
+from luckbase.solver.games.press_your_luck.tiers import Tier
+
+FLOAT64_ERROR = 1e-12
+"""What float64 sums lose, with room to spare."""
+
+
+@nb.njit(
+    nb.void(
+        nb.float64[::1], nb.float64[::1], nb.float32[::1], nb.float32[::1], nb.float32[::1]
+    ),
+    cache=True,
+    nogil=True,
+)  # fmt: skip
+def _narrow(v0, v1, a, b, c):  # type: ignore[no-untyped-def]
+    """float64 payoffs of slots A and B -> float32 of A, B and C (never below 0)."""
+    for i in range(v0.size):
+        a[i], b[i] = v0[i], v1[i]
+        c[i] = max(1.0 - v0[i] - v1[i], 0.0)
+
+
+class Planes(Layout[Tier]):
+    """Three players, round 2; see `rules` for the game and `tiers` for the order of the states."""
+
+    best_names: ClassVar[tuple[str, ...]] = ("play", "pass to 1", "pass to 2", "pass to 3")
+    smaller: ClassVar[str] = "a smaller frontier or a larger score_unit"
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        assert isinstance(game.board, PressYourLuckBoard)
+        self.board: PressYourLuckBoard = game.board
+        self.outcomes = outcome_distribution(self.board)
+        self.unit, self.cap = self.board.solve.score_unit, self.board.cap_units
+        self.size = self.cap + 1
+        self.most = self.board.rules.max_whammies
+        self.frontier = self.board.solve.frontier
+
+    def tiers(self) -> Sequence[Tier]:
+        return tables.depth_first(self.frontier, self.most)
+
+    def children(self, tier: Tier) -> Sequence[Tier]:
+        return tables.children(tier, self.most)
+
+    def tier_number(self, tier: Tier) -> int:
+        return tiers.tier_number(tier, self.most)
+
+    def tier_fields(self, tier: Tier) -> dict[str, int]:
+        return {"spins": tier.spins} | {f"whammies_{i + 1}": w for i, w in enumerate(tier.whammies)}
+
+    def tier_name(self, tier: Tier) -> str:
+        return tier.name
+
+    def _three(self, tier: Tier) -> bool:
+        return len(tier.players_in(self.most)) == 3
+
+    def _count(self, tier: Tier) -> int:
+        return len(tiers.configurations(tier.spins, self._three(tier)))
+
+    def shape(self, tier: Tier) -> tuple[int, ...]:
+        n_b = self.size if self._three(tier) else 1
+        return 2, n_b, self.size, self._count(tier) * self.size
+
+    def rows(self, tier: Tier) -> int:
+        return int(np.prod(self.shape(tier)[1:]))
+
+    def block_rows(self, tier: Tier) -> int:
+        return self.shape(tier)[3]
+
+    def compile(self) -> None:
+        # The smallest board there is: the compiled types do not depend on sizes.
+        smallest = self.board.solve.model_copy(update={"score_cap": self.unit, "frontier": 1})
+        layout = Planes(Game(self.board.model_copy(update={"solve": smallest}), self.game.rules))
+        tier = layout.tiers()[-1]
+        payoffs = np.empty(layout.shape(tier))
+        layout.solve_tier(tier, payoffs, lambda child: np.empty(layout.shape(child)), lambda: False)
+        layout.payoff_rows(tier, payoffs, 0, layout.rows(tier))
+
+    def solve_tier(
+        self,
+        tier: Tier,
+        out: Floats,
+        fetch: Callable[[Tier], Floats],
+        stop: Callable[[], bool],
+        part: int = 0,
+        decisions: Decisions | None = None,
+    ) -> float:
+        three = self._three(tier)
+
+        def child(wanted: Tier) -> Floats:
+            if wanted.spins == 0:
+                return tables.terminal(self._three(wanted), self.size)
+            return fetch(wanted)
+
+        lay, caps = tiers.layout(tier.spins, three), tables.make_caps(tier.spins, three)
+        taps = tables.make_taps(self.outcomes, self.cap)
+        below = child(tiers.canonical_tier(tier.spins - 1, tier.whammies, self.most))
+        wa, wb, wc = tables.whammy_faces(tier, self.most, self.size, child)
+        options = self.board.rules
+        passing = np.array(tiers.slots_of(tier.players_in(self.most))) + 1  # to player i is i + 1
+        notes = (*kernel_arrays(decisions), passing.astype(np.int8))
+        for b in range(out.shape[1] - 1, -1, -1):
+            if stop():
+                raise Stopped
+            solve_plane(
+                b, out, below, wa, wb, wc, taps.whammy, taps.again,
+                (three, options.third_place_spins, options.tied_pass == "passer"),
+                (lay.regions, lay.spend, lay.gain, lay.passes), lay.runs,
+                (taps.rows, taps.weights, taps.money, taps.count),
+                (taps.moves, taps.chances, taps.plain_money),
+                (caps.orders, caps.counts, caps.pivot_of, caps.powers), notes,
+            )  # fmt: skip
+        return FLOAT64_ERROR
+
+    def payoff_rows(
+        self, tier: Tier, payoffs: Floats, start: int, stop: int
+    ) -> list[NDArray[np.floating[Any]]]:
+        flat = payoffs.reshape(2, -1)
+        a, b, c = (np.empty(stop - start, np.float32) for _ in range(3))
+        _narrow(flat[0, start:stop], flat[1, start:stop], a, b, c)
+        by_player = dict(zip(tiers.slots_of(tier.players_in(self.most)), (a, b, c), strict=True))
+        gone = np.zeros(stop - start, np.float32)
+        return [by_player.get(player, gone) for player in range(3)]
+
+    def state_rows(self, tier: Tier, start: int, stop: int) -> dict[str, NDArray[np.int32]]:
+        block = self.block_rows(tier)
+        assert start % block == 0 and stop % block == 0
+        blocks = np.arange(start // block, stop // block, dtype=np.int32)
+        repeated = tiers.block_columns(
+            tier.spins, self._three(tier), self.size, self.unit, len(blocks)
+        )
+        columns = dict.fromkeys(self.game.columns[:9], repeated[7])  # 0: for a player who is out
+        for slot, player in enumerate(tiers.slots_of(tier.players_in(self.most))):
+            if player < 0:
+                continue
+            if slot == tiers.C:
+                columns[f"scores_{player + 1}"] = repeated[6]
+            else:
+                score = blocks // self.size if slot == tiers.B else blocks % self.size
+                columns[f"scores_{player + 1}"] = np.repeat(score * np.int32(self.unit), block)
+            columns[f"earned_{player + 1}"] = repeated[2 * slot]
+            columns[f"passed_{player + 1}"] = repeated[2 * slot + 1]
+        return columns
+
+    def acting_rows(self, tier: Tier, start: int, stop: int) -> NDArray[np.int8]:
+        block = self.block_rows(tier)
+        assert start % block == 0 and stop % block == 0
+        slots = tiers.slots_of(tier.players_in(self.most))
+        return tiers.acting_column(tier.spins, slots, self.size, (stop - start) // block)
+
+    def locate(self, states: Ints) -> tuple[Ints, Ints]:
+        states = np.asarray(states, np.int64).reshape(-1, rules.FIELDS)
+        spins = states[:, rules.EARNED : rules.WHAMMIES].sum(axis=1)
+        whammies = states[:, rules.WHAMMIES :]
+        over = (spins == 0) | ((whammies < self.most).sum(axis=1) < 2)
+        number = spins
+        for i in range(3):
+            number = number * (self.most + 1) + whammies[:, i]
+        numbers = np.where(over, -1, number)
+        rows = np.full(len(states), -1, np.int64)
+        order = np.argsort(numbers, kind="stable")
+        bounds = np.flatnonzero(np.diff(numbers[order], prepend=-2, append=-2))
+        for first, last in pairwise(bounds):
+            at = order[first:last]
+            if numbers[at[0]] >= 0:
+                tier = tiers.tier_from_number(int(numbers[at[0]]), self.most)
+                rows[at] = self._rows_of(tier, states[at])
+        return numbers, rows
+
+    def _rows_of(self, tier: Tier, states: Ints) -> Ints:
+        three = self._three(tier)
+        a, b, c = tiers.slots_of(tier.players_in(self.most))
+        held = [
+            states[:, base + player] if player >= 0 else np.zeros(len(states), np.int64)
+            for player in (a, b, c)
+            for base in (rules.EARNED, rules.PASSED)
+        ]
+        ea, pa, eb, pb, _, pc = held
+        configuration = tiers.configuration_lookup(tier.spins, three)[pa, ea, pb, eb, pc]
+        scores = states[:, rules.SCORE :]
+        block = scores[:, a] + (scores[:, b] * self.size if three else 0)
+        row: Ints = (block * self._count(tier) + configuration) * self.size + scores[:, c]
+        return row
+
+    def states_at(self, tier: Tier, rows: Ints) -> Ints:
+        three = self._three(tier)
+        rest, score_c = np.divmod(np.asarray(rows, np.int64), self.size)
+        block, configuration = np.divmod(rest, self._count(tier))
+        score_b, score_a = np.divmod(block, self.size)
+        held = tiers.layout(tier.spins, three).configurations[configuration]
+        states = np.zeros((len(rest), rules.FIELDS), np.int64)
+        states[:, rules.WHAMMIES :] = tier.whammies
+        scores = (score_a, score_b, score_c)
+        for slot, player in enumerate(tiers.slots_of(tier.players_in(self.most))):
+            if player >= 0:
+                states[:, rules.SCORE + player] = scores[slot]
+                states[:, rules.EARNED + player] = held[:, 2 * slot]
+                states[:, rules.PASSED + player] = held[:, 2 * slot + 1]
+        return states
+
+    def why_outside(self, state: Ints) -> str | None:
+        spins = int(np.asarray(state)[rules.EARNED : rules.WHAMMIES].sum())
+        if spins <= self.frontier:
+            return None
+        return (
+            f"beyond this table's frontier: {spins} spins in all and the table covers "
+            f"{self.frontier}; solve with --set frontier={spins}, or search with --max-states"
+        )
+
+    def opening_questions(self) -> Iterator[tuple[str, dict[str, object]]]:
+        cap = self.board.solve.score_cap
+        shares = (
+            ("ahead, one spin left", (0.0, 0.5, 0.35), (0, 1, 0)),
+            ("far ahead, one spin left", (0.0, 0.4, 0.15), (0, 1, 0)),
+            ("the same with two spins", (0.0, 0.4, 0.15), (0, 2, 0)),
+            ("the first to go, well behind", (0.05, 0.15, 0.2), (2, 0, 0)),
+            ("both have a spin, second ahead", (0.15, 0.25, 0.2), (1, 1, 0)),
+            ("three spins, far ahead", (0.0, 0.4, 0.15), (0, 3, 0)),
+        )
+        for title, parts, earned in shares:
+            if sum(earned) <= self.frontier:
+                scores = [round(part * cap / self.unit) * self.unit for part in parts]
+                yield title, {"scores": scores, "earned": earned}
