@@ -8,6 +8,7 @@ people to stderr.
 from __future__ import annotations
 
 import errno
+import inspect
 import os
 import shlex
 import sys
@@ -92,11 +93,34 @@ def _interruptible(command: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _with_game_files(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with one more option: files that register games, run before anything is read."""
+
+    @wraps(command)
+    def call(*args: Any, game_files: list[str] | None, **kwargs: Any) -> Any:
+        if game_files:
+            from luckbase.solver.game.plugins import load_game_file
+
+            for file in game_files:
+                load_game_file(file)
+        return command(*args, **kwargs)
+
+    kind = Annotated[
+        list[str] | None,
+        typer.Option("--game", metavar="FILE.py", help="A file that registers a game; repeatable."),
+    ]
+    own = inspect.signature(command, eval_str=True)
+    more = inspect.Parameter("game_files", inspect.Parameter.KEYWORD_ONLY, default=None,
+                             annotation=kind)  # fmt: skip
+    call.__signature__ = own.replace(parameters=[*own.parameters.values(), more])  # type: ignore[attr-defined]
+    return call
+
+
 for module in (
     solve, plan, query, status, verify, diff, evaluate, simulate, play, chart, graph, bench
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
-    app.command(name)(_interruptible(getattr(module, name)))
+    app.command(name)(_interruptible(_with_game_files(getattr(module, name))))
 
 
 def main() -> None:

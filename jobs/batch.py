@@ -1,12 +1,13 @@
 """Many states in, many answers out: CSV, JSON lines, Parquet, by a file's ending.
 
 A state's columns are the table's own (``scores_1``, …), or one column a field as the command line
-writes it (``scores`` = ``0,2000,3500``, in JSON also ``[0, 2000, 3500]``). Fields left out are 0,
-but for the first; a set of cards or tiles is ``1 2 5``, as tables have it, ``1,2,5`` or
-``[1, 2, 5]``. The answers are the columns of the input, then one payoff a player, then, if asked
-for, ``best`` and ``toss_up``, then ``solve_id``: which table answered; columns of these names in
-the input give way. On a pipe the format is CSV, or JSON lines where the first byte is ``{``;
-answers go back in the format of the input.
+writes it (``scores`` = ``0,2000,3500``, in JSON also ``[0, 2000, 3500]``). Fields left out
+are what they are in a query; a set of cards or tiles is ``1 2 5``, as tables have it, ``1,2,5`` or
+``[1, 2, 5]``. States between a table's rows are answered by one step of the rules, as a query does.
+The answers are the columns of the input, then one payoff a player, then, if asked for, ``best`` and
+``toss_up``, then ``solve_id``: which table answered; columns of these names in the input give way.
+On a pipe the format is CSV, or JSON lines where the first byte is ``{``; answers go back in the
+format of the input.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
+from luckbase.cluster.table.part import worth
 from luckbase.cluster.table.storage import attempt
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.write import payoff_columns
@@ -44,7 +47,8 @@ def answer_batch(table: Table, source: str, out: str, best: bool) -> None:
     """
     kind, read = read_rows(source)
     target = kind if out == "-" else _format(out)
-    states = table.game.canonical_states(state_columns(table.game, read))
+    said = state_columns(table.game, read)
+    states = table.game.canonical_states(said)
     values = _probe(table, states)
     names = payoff_columns(table.game)
     ours = [*names, "best", "toss_up", "solve_id"]
@@ -52,7 +56,7 @@ def answer_batch(table: Table, source: str, out: str, best: bool) -> None:
     for i, name in enumerate(names):
         answers = answers.append_column(name, pa.array(values[:, i]))
     if best:
-        actions, _, ties = table.best_of(states)
+        actions, ties = _best(table, states, said)
         answers = answers.append_column("best", pa.array(actions, pa.string()))
         answers = answers.append_column("toss_up", pa.array(ties))
     solved_by = pa.array([table.origin.solve_id] * len(answers), pa.string())
@@ -60,12 +64,33 @@ def answer_batch(table: Table, source: str, out: str, best: bool) -> None:
 
 
 def _probe(table: Table, states: Ints) -> Floats:
-    """The payoffs of all; a sentence with the row of the first that the table does not hold."""
+    """The payoffs of all, those between rows by one step of the rules; a sentence with the row of
+    the first that the table does not reach."""
     values, found = table.look(states)
+    missing = np.flatnonzero(~found)
+    for at in range(0, len(missing), CHUNK):
+        some = missing[at : at + CHUNK]
+        values[some], found[some] = worth(table.game, table.look, states[some], table.tolerance)
     if not found.all():
         x = int(np.flatnonzero(~found)[0])
         raise StateError(f"row {x + 1}: is {table.why_outside(states[x])}")
     return values
+
+
+def _best(table: Table, states: Ints, said: Ints) -> tuple[list[str | None], NDArray[np.bool_]]:
+    """The best actions of states that `_probe` answers, and which are toss-ups (n,); said: the same
+    as they were given, for the names of bids."""
+    held = table.look(states)[1]
+    names: list[str | None] = [None] * len(states)
+    ties = np.zeros(len(states), bool)
+    stored, _, ties[held] = table.best_of(states[held])
+    for x, name in zip(np.flatnonzero(held).tolist(), stored, strict=True):
+        names[x] = name
+    for x in np.flatnonzero(~held).tolist():
+        words = table.game.fields.describe(table.game.fields.numbers(said[x])[0])
+        answer = table.ask(words)
+        names[x], ties[x] = answer.best, answer.toss_up
+    return names, ties
 
 
 def _format(name: str) -> str:

@@ -101,7 +101,7 @@ def _check_full(opened: Table) -> None:
     goal = furthest(ledger)
     latest = goal or ledger.latest
     said = ("BOARD", {}) if latest is None else (latest.board_file or "BOARD", latest.settings)
-    again = command(f"{render.program()} solve", *said)
+    again = command(f"{render.program()} solve", *said, opened.game.board.game)
     if goal is None or opened.full is None:
         raise OptionError(
             f"{opened.path}: holds what lies below some states, and a chart needs the full table: "

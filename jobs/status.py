@@ -130,7 +130,7 @@ def _again(goal: Goal | None, ledger: Ledger) -> str:
     from luckbase.solver import load_game
 
     board, settings = _board_of(goal)
-    said = command(f"{render.program()} solve", board, settings)
+    said = command(f"{render.program()} solve", board, settings, ledger.head.game)
     if goal is None or goal.roots is None:
         return said
     start, order = goal.roots.start, load_game(ledger.board(goal.reach)).fields.names

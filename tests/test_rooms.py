@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -62,6 +65,87 @@ def test_a_module_says_what_it_is_and_stays_short(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert ast.get_docstring(ast.parse(text)), "no docstring"
     assert text.count("\n") <= 400
+
+
+def _modules() -> dict[str, Path]:
+    """Our modules by name, a package by its own."""
+    files = [*FILES, *sorted((ROOT / "luckbase").glob("*.py"))]
+    found = {}
+    for path in files:
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        parts = parts if parts[0] == "luckbase" else ("luckbase", *parts)
+        found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+def _graph(modules: dict[str, Path]) -> dict[str, set[str]]:
+    """Which of our modules each one imports, anywhere in it, also for types alone."""
+    graph = {}
+    for name, path in modules.items():
+        found: set[str] = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                inner = {f"{node.module}.{alias.name}" for alias in node.names}
+                found |= {each if each in modules else node.module for each in inner}
+        graph[name] = (found & modules.keys()) - {name}
+    return graph
+
+
+def _circle(graph: dict[str, set[str]]) -> list[str]:
+    """The modules of a circle of imports; none where there is none."""
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        return circle
+    return []
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graph = _graph(_modules())
+    assert len(graph) > 150 and sum(map(len, graph.values())) > 600
+    assert _circle(graph) == []
+
+
+def test_the_rule_finds_a_circle(tmp_path: Path) -> None:
+    for name, text in (
+        ("a", "import m.b"),
+        ("b", "def f():\n    from m import c"),
+        ("c", "from m.a import x"),
+    ):
+        (tmp_path / f"{name}.py").write_text(text + "\n")
+    modules = {f"m.{name}": tmp_path / f"{name}.py" for name in "abc"}
+    assert sorted(set(_circle(_graph(modules)))) == ["m.a", "m.b", "m.c"]
+
+
+GAMES = r"press.?your.?luck|goofspiel|jackpot|skunk|\bpig\b|shut the box"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_game_is_named_outside_its_folder(path: Path) -> None:
+    """In code; an example in a docstring, or a measurement in a comment, may name one."""
+    folder = path.relative_to(ROOT).parts[2:3] if path.is_relative_to(ROOT / "solver/games") else ()
+    for word in _names_in(path):
+        named = re.search(GAMES, word, re.IGNORECASE)
+        family = {"pig": ("pig", "skunk")}.get(folder[0] if folder else "", folder)
+        assert named is None or any(
+            re.sub(r"\W|_", "", own) in re.sub(r"\W|_", "", word.lower()) for own in family
+        ), f"{path}: {word}"
+
+
+def _names_in(path: Path) -> Iterator[str]:
+    """Every name and every text in a file's code, docstrings left out."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+            yield node.value
+        elif isinstance(node, ast.Name | ast.Attribute | ast.FunctionDef | ast.ClassDef):
+            yield getattr(node, "id", None) or getattr(node, "attr", None) or node.name  # type: ignore[union-attr]
+        elif isinstance(node, ast.ImportFrom):
+            yield from (node.module or "", *(alias.name for alias in node.names))
 
 
 @pytest.mark.parametrize("name", ["solver", "cluster", "jobs"])

@@ -91,7 +91,7 @@ def test_an_interrupted_solve_goes_on_where_it_was(
     assert not leftovers(path)
 
 
-BOARD_TIERS = solver.load_tiered_game(BOARD).tiers()
+BOARD_TIERS = solver.load_layout(BOARD).tiers()
 
 
 def test_what_a_stopped_run_kept_in_scratch_is_never_trusted(

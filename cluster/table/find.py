@@ -6,6 +6,7 @@ table may stand under another board's name, if that board has the same rules.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from luckbase.solver.errors import (
     OptionError,
     TableError,
 )
+from luckbase.solver.game import registry
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,12 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> Found:
     return Found(found, by_board=True)
 
 
-def command(program: str, board_file: str, settings: dict[str, str]) -> str:
-    """A command line about a board with its options."""
+def command(program: str, board_file: str, settings: dict[str, str], game: str) -> str:
+    """A command line about a board of a game, with its options."""
     words = [word for k, v in settings.items() for word in ("--set", f"{k}={v}")]
+    file = registry.find(game).file
+    if file is not None:
+        words += ["--game", os.path.relpath(file.path)]
     return shlex.join([*program.split(), board_file, *words])
 
 
@@ -108,7 +113,7 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
             differ.append(f"rules version {head.rules_version}, now {version}")
         others.append(f"{path} ({_as_there(differ)})")
     there = f"; there is {'; '.join(others[:5])}" if others else f" under {results}"
-    return f"{said}{there}; right would be: {command('luckbase solve', name, settings)}"
+    return f"{said}{there}; right would be: {command('luckbase solve', name, settings, board.game)}"
 
 
 def _as_there(differ: list[str]) -> str:

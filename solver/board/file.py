@@ -90,7 +90,9 @@ def _model(data: Mapping[str, Any]) -> type[Board]:
         raise _Fault(f"is missing; write {right}", ("game",), "game")
     game = data["game"]
     if not isinstance(game, str) or game not in registry.names():
-        raise _Fault(f"{show(game)} is not a game known here; write {right}", ("game",), "game")
+        own = "a game of your own is named with --game FILE.py"
+        sentence = f"{show(game)} is not a game known here; write {right}; {own}"
+        raise _Fault(sentence, ("game",), "game")
     return registry.find(game).model()
 
 

@@ -144,7 +144,7 @@ def _check_actions(
     if (np.abs(sums - 1.0) > WEIGHT).any():
         k = int(np.argmax(np.abs(sums - 1.0)))
         name = _name(game, state, int(groups[k]), kind)
-        raise _wrong(game, state, f"the weights of '{name}' sum to {sums[k]!r}, not 1")
+        raise _wrong(game, state, f"the weights of '{name}' sum to {float(sums[k])!r}, not 1")
     if kind == DECISION and actor < 0:
         raise _wrong(game, state, "is a decision, and about[1] says that nobody acts")
     if kind == CHANCE and len(groups) > 1:

@@ -19,7 +19,7 @@ import os
 import sys
 import tempfile
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,29 +27,20 @@ from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import Board, Source, canonical
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game import registry
+from luckbase.solver.game.registry import GameFile
 from luckbase.solver.sentences import cut
 
-_texts: dict[str, GameFile] = {}  # by the game's name
 
-
-@dataclass(frozen=True)
-class GameFile:
-    """A file that was run. stamp: a number of 32 bits, another one for other code."""
-
-    path: str
-    text: str
-
-    @property
-    def stamp(self) -> int:
-        tree = ast.parse(self.text)
-        for node in ast.walk(tree):
-            body = getattr(node, "body", None)
-            if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
-                said = body[0].value
-                if isinstance(said, ast.Constant) and isinstance(said.value, str):
-                    said.value = ""
-        digest = hashlib.sha256(ast.dump(tree).encode()).digest()
-        return int.from_bytes(digest[:4], "big")
+def stamp(text: str) -> int:
+    """A number of 32 bits of a file's code, another one for other code."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+            said = body[0].value
+            if isinstance(said, ast.Constant) and isinstance(said.value, str):
+                said.value = ""
+    return int.from_bytes(hashlib.sha256(ast.dump(tree).encode()).digest()[:4], "big")
 
 
 def load_game_file(path: str | os.PathLike[str]) -> tuple[str, ...]:
@@ -68,7 +59,7 @@ def load_game_file(path: str | os.PathLike[str]) -> tuple[str, ...]:
 
 
 def _run(file: GameFile, where: Path) -> tuple[str, ...]:
-    names = tuple(name for name, known in _texts.items() if known.text == file.text)
+    names = registry.of_file(file)
     if names:
         return names
     name = f"luckbase_game_{hashlib.sha256(file.text.encode()).hexdigest()[:12]}"
@@ -85,9 +76,8 @@ def _run(file: GameFile, where: Path) -> tuple[str, ...]:
             raise OptionError(f"--game: {where}: {_fault(error, where)}") from None
     if not entered:
         raise OptionError(f"--game: {where}: registers no game; end it in luckbase.register(…)")
-    for game, entry in entered.items():
-        registry.enter(replace(entry, stamp=file.stamp))
-        _texts[game] = file
+    for entry in entered.values():
+        registry.enter(replace(entry, stamp=stamp(file.text), file=file))
         copyreg.pickle(entry.model(), _reduced)
     return tuple(entered)
 
@@ -95,7 +85,7 @@ def _run(file: GameFile, where: Path) -> tuple[str, ...]:
 def _fault(error: Exception, where: Path) -> str:
     """What went wrong in the file, with its last line there."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
-             if frame.filename == str(where)]  # fmt: skip
+             if frame.filename == str(where.absolute())]  # fmt: skip
     at = getattr(error, "lineno", None) or (lines[-1] if lines else None)
     said = f"{type(error).__name__}: {cut(str(error), 200)}"
     return said if at is None else f"line {at}: {said}"
@@ -103,13 +93,13 @@ def _fault(error: Exception, where: Path) -> str:
 
 def _reduced(board: Board) -> tuple[Any, ...]:
     """A board of such a game, as it is pickled."""
-    return revive, (_texts[board.game], board.name, canonical(board), board.source)
+    return revive, (registry.find(board.game).file, board.name, canonical(board), board.source)
 
 
 def revive(file: GameFile, name: str, form: dict[str, Any], source: Source | None) -> Board:
     """The board again, in a process that may not know its game, on a machine that may not have the
     file."""
-    if not any(known.text == file.text for known in _texts.values()):
+    if not registry.of_file(file):
         where = Path(file.path)
         if not where.is_file() or where.read_text(encoding="utf-8") != file.text:
             where = _written(file)

@@ -31,15 +31,24 @@ HOME = "luckbase.solver.games"
 
 
 @dataclass(frozen=True)
+class GameFile:
+    """Somebody's file that registered games, as it was when it was run."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Entry:
     """A game. board: the model of its board files; make: board -> `Rules`; either may be
     ``module:name``, which is imported when it is asked for. stamp: of the code that it comes from,
-    where that may change under its version; 0 elsewhere."""
+    where that may change under its version; 0 elsewhere. file: the one that entered it, if any."""
 
     name: str
     board: type[Board] | str
     make: Callable[[Any], Rules] | str
     stamp: int = 0
+    file: GameFile | None = None
 
     def model(self) -> type[Board]:
         """The model of its board files."""
@@ -78,6 +87,12 @@ def register(name: str, board: type[Board], rules: Callable[[Any], Rules]) -> No
     """Enter a game: its name as a board file says it, the model of its board files, and the
     function that makes its rules of a board. Raises OptionError for a name that is taken."""
     enter(Entry(name, board, rules))
+
+
+def of_file(file: GameFile) -> tuple[str, ...]:
+    """The games that a file of this text has registered."""
+    entries = _entered.items()
+    return tuple(name for name, e in entries if e.file is not None and e.file.text == file.text)
 
 
 def names() -> tuple[str, ...]:

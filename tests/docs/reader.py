@@ -418,6 +418,9 @@ def search_key(head: Columns, columns: Columns) -> int:
         value = state.get(name, 0)
         if name in ("mine", "theirs", "deck", "open") and head["game"] in ("goofspiel", "jackpot"):
             value = mask_of(value)
+        if name == "lead":
+            cards = head["rules"]["rules"]["cards"]
+            value += cards * (cards + 1) // 2
         if name.startswith("scores"):
             value //= head["rules"]["solve"]["score_unit"]
         key = key << bits | value

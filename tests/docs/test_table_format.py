@@ -64,14 +64,11 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]
 def words_of(head: Columns, row: Columns) -> list[str]:
     """A row's state as a person asks about it."""
     said: dict[str, str] = {}
-    cards = head["rules"]["rules"].get("cards", 0)
     names = [name for name, _ in key_fields(head)]
     for name, value in row.items():
         field = name.rpartition("_")[0] if name[-1].isdigit() else name
         if name not in names or (field in ("upcard", "dice") and not value):
             continue
-        if name == "lead" and "key" in row:  # as the page says of searches for winning
-            value -= cards * (cards + 1) // 2
         text = str(value).replace(" ", ",")
         said[field] = f"{said[field]},{text}" if field in said else text
     return [f"{name}={text}" for name, text in said.items()]

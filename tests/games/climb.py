@@ -5,19 +5,8 @@ else takes him up so many steps, to the summit at most; then the other is up. Af
 or when somebody stands on the summit, the higher one wins; level is half a win each.
 """
 
-from luckbase.game import (
-    Agents,
-    Board,
-    Field,
-    Rules,
-    Section,
-    decision,
-    lead,
-    option,
-    over,
-    register,
-    transition,
-)  # fmt: skip
+from luckbase.game import Agents, Board, Field, Rules, Section, option, register
+from luckbase.solver.game.transition import decision, lead, over, transition
 
 REST, ROLL = 0, 1
 

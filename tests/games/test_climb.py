@@ -5,18 +5,29 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import tests.games.climb  # noqa: F401  (registers the game)
 from luckbase import cluster, solver
+from luckbase.game import check_game, load_game_file
 from luckbase.jobs.app import run
 from luckbase.solver.errors import BoardError
+from luckbase.solver.game import registry
 
+HERE = Path(__file__).parent
+CLIMB = HERE / "climb.py"
 BOARD = 'game = "climb"\n[rules]\nsummit = 10\nrounds = 3\n'
+
+
+@pytest.fixture(autouse=True)
+def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test enters is known to it alone."""
+    monkeypatch.setattr(registry, "_entered", dict(registry._entered))
+    yield
 
 
 @pytest.fixture
@@ -41,6 +52,12 @@ def win(one: int, two: int, turns: int, always_rolls: bool = False) -> float:
     return max(roll, rest) if turns % 2 == 0 else min(roll, rest)
 
 
+def test_it_takes_sixty_lines_of_plain_python() -> None:
+    text = CLIMB.read_text()
+    assert text.count("\n") <= 60
+    assert "numba" not in text and "numpy" not in text
+
+
 def test_a_made_up_game_goes_through_every_command(
     board: str,
     tmp_path: Path,
@@ -52,7 +69,7 @@ def test_a_made_up_game_goes_through_every_command(
     monkeypatch.setattr("sys.stdin", io.StringIO())
 
     def said(*words: str) -> str:
-        assert run(list(words)) == 0
+        assert run([*words, "--game", str(CLIMB)]) == 0
         return capsys.readouterr().out
 
     table = said("solve", board, *results).strip()
@@ -77,7 +94,18 @@ def test_a_made_up_game_goes_through_every_command(
     assert "0 of the first are not in the second" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [["plan"], ["evaluate", "--exact"], ["chart"]])
+def test_what_it_can_not_do_is_refused_in_a_sentence(
+    words: list[str], board: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command, *more = words
+    assert run([command, board, *more, "--game", str(CLIMB)]) in (1, 2)
+    said = capsys.readouterr().err.strip()
+    assert said.startswith("luckbase: board hill: climb has no ") and "\n" not in said
+
+
 def test_every_stored_state_is_right(board: str, tmp_path: Path) -> None:
+    load_game_file(CLIMB)
     solved = cluster.solve_below(solver.load_board(board), results=tmp_path)
     with cluster.open_table(solved.table) as table:
         states = np.concatenate(list(table.all_states()))
@@ -86,8 +114,17 @@ def test_every_stored_state_is_right(board: str, tmp_path: Path) -> None:
         assert table.probe(states)[:, 0] == pytest.approx(wanted, abs=1e-14)
 
 
+def test_it_keeps_the_contract(board: str) -> None:
+    load_game_file(CLIMB)
+    assert check_game(solver.load_board(board)) > 300
+
+
 def test_a_board_of_it_is_checked_like_any_other(tmp_path: Path) -> None:
+    load_game_file(CLIMB)
     path = tmp_path / "hill.toml"
     path.write_text(BOARD.replace("rounds", "round"))
     with pytest.raises(BoardError, match="unknown key 'round'; did you mean 'rounds'"):
+        solver.load_board(path)
+    path.write_text(BOARD.replace("10", '"10"'))
+    with pytest.raises(BoardError, match="summit: '10' is not a whole number"):
         solver.load_board(path)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.jobs.app import run
 from luckbase.solver.errors import StateError
+from luckbase.solver.graph.bellman import expand
 
 BOARDS = Path(__file__).parents[2] / "boards"
 TINY = str(BOARDS / "press-your-luck/tiny.toml")
@@ -82,7 +85,7 @@ def test_a_row_outside_the_table_is_named_in_small_and_large_batches(
 def test_a_row_with_too_few_numbers_is_named(refused: Refused, tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_text('scores\n"0,500,0"\n"0,500"\n"0"\n')
-    assert "row 2: scores: has 2 values, not 3" in refused(path)
+    assert "row 2: scores: '0,500' has 2 values, not 3; write scores=0,0,0" in refused(path)
 
 
 @pytest.mark.parametrize(
@@ -103,6 +106,87 @@ def test_two_parquet_columns_of_one_name_are_one_sentence(refused: Refused, tmp_
     path = tmp_path / "in.parquet"
     pq.write_table(pa.table([pa.array(["0,0,0"])] * 2, names=["scores", "scores"]), path)
     assert "two columns are called 'scores'" in refused(path)
+
+
+def asked(
+    table: Path, rows: list[dict[str, str]], capsys: pytest.CaptureFixture[str]
+) -> list[dict]:
+    """What `query` answers to each row."""
+    answers = []
+    for row in rows:
+        words = [f"{name}={value}" for name, value in row.items() if value]
+        assert run(["query", str(table), *words, "--json", "--max-states", "1"]) == 0
+        answers.append(json.loads(capsys.readouterr().out))
+    return answers
+
+
+def assert_as_a_query(
+    table: Path, rows: list[dict[str, str]], path: Path, capsys: pytest.CaptureFixture[str]
+) -> pandas.DataFrame:
+    """Write the rows to a file, and hold the batch's answers to those of a query, row by row."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    frame = pandas.DataFrame([{name: row.get(name) or None for name in names} for row in rows])
+    out = path.with_name("out.parquet")
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif path.suffix == ".jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_parquet(path, index=False)
+    assert run(["query", str(table), "--batch", str(path), "--best", "--out", str(out)]) == 0
+    capsys.readouterr()
+    found = pandas.read_parquet(out)
+    for i, answer in enumerate(asked(table, rows, capsys)):
+        value = [found[f"payoff_{player + 1}"][i] for player in range(len(answer["value"]))]
+        assert value == pytest.approx(answer["value"], abs=1e-12)
+        best = found["best"][i] if found["best"].notna()[i] else None
+        assert (best, found["toss_up"][i]) == (answer["best"], answer["toss_up"])
+    return found
+
+
+GOOFSPIEL = [  # a row; between rows: a bid, the last one, one that is sure, the first
+    {"mine": "1,2", "theirs": "1,3", "deck": "2,4", "upcard": ""},
+    {"mine": "1,2", "theirs": "1,3", "deck": "2,4", "upcard": "4"},
+    {"mine": "2", "theirs": "3", "deck": "2", "upcard": "2"},
+    {"mine": "1,4", "theirs": "1,2", "deck": "2,4", "upcard": "2"},
+    {"mine": "1,2,3,4", "theirs": "1,2,3,4", "deck": "1,2,3,4", "upcard": "1"},
+]
+LEADS = ["1", "-2", "", "3", ""]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("board", "settings", "rows"),
+    [
+        ("goofspiel/points", {"cards": 4}, GOOFSPIEL),
+        (
+            "goofspiel/win",
+            {"cards": 4},
+            [row | {"lead": lead} for row, lead in zip(GOOFSPIEL, LEADS, strict=True)],
+        ),
+    ],
+)
+def test_a_batch_answers_what_a_query_answers_between_rows_too(
+    board: str, settings: dict[str, object], rows: list[dict[str, str]], ending: str,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """A card is turned: the table holds only what comes next."""
+    read = solver.load_board(BOARDS / f"{board}.toml", **settings)
+    table = cluster.solve(read, results=tmp_path).table
+    assert_as_a_query(table, rows, tmp_path / f"in.{ending}", capsys)
+
+
+def test_a_batch_says_the_best_action_one_step_above_a_search(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    board = solver.load_board(TINY)
+    game = solver.load_game(board)
+    row = {"scores": "0,500,500", "earned": "0,2,0"}
+    roots = expand(game, game.parse(row)[None]).children
+    table = cluster.solve_below(board, roots, results=tmp_path, workers=1).table
+    below = {"scores": "0,0,500", "earned": "0,1,0"}
+    found = assert_as_a_query(table, [below, row, below], tmp_path / "in.csv", capsys)
+    assert found["best"][1] in ("play", "pass to 3")
 
 
 @pytest.mark.parametrize("command", ["plan", "solve"])

@@ -19,9 +19,9 @@ from luckbase.cluster.table.ledger import compact, read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.jobs.app import run
 from luckbase.jobs.terminal.pictures import SUFFIXES, draw
-from luckbase.solver import load_board, load_game, load_tiered_game
+from luckbase.solver import load_board, load_game, load_layout
 from luckbase.solver.charts.model import Heatmap, Line, Wanted, Words
-from luckbase.solver.games import GAMES, game_class
+from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.games.skunk.pictures import all_or_nothing_from
 
 ROOT = Path(__file__).parents[2]
@@ -111,13 +111,13 @@ def test_the_csv_is_the_list(command: Command, tmp_path: Path) -> None:
 
 def test_choices_closer_than_the_tables_error_are_marked_not_called(results: Path) -> None:
     """The closest call on the board to 100 is 5e-8, at (10,29) with a turn of 21."""
-    game = load_tiered_game(load_board(SEED))
+    charts = load_game(load_board(SEED)).need(Charts)
     (path,) = results.glob("*/seed/*")
     with open_table(path) as table:
         one = Wanted({"mine": "10", "yours": "29"}, error=5e-8)
-        (line,) = (found := game.chart("chart", table.probe, one)).lines
+        (line,) = (found := charts.make("chart", table.probe, one)).lines
         assert line.endswith(" - 21 ? 21") and "1 turns after a ?" in found.note
-        picture = game.chart("hold", table.probe, Wanted(error=5e-8))
+        picture = charts.make("hold", table.probe, Wanted(error=5e-8))
         assert isinstance(picture, Heatmap) and np.isnan(picture.values[10, 29])
         assert "too close to call" in picture.about
 
@@ -127,10 +127,10 @@ def test_choices_closer_than_the_tables_error_are_marked_not_called(results: Pat
 
 def test_the_line_of_the_picture_is_where_the_seed_sees_the_catastrophe(results: Path) -> None:
     """At (0,87) one still holds at 33, at (0,88) it is all or nothing."""
-    game = load_tiered_game(load_board(SEED))
+    charts = load_game(load_board(SEED)).need(Charts)
     (path,) = results.glob("*/seed/*")
     with open_table(path) as table:
-        picture = game.chart("hold", table.probe, Wanted())
+        picture = charts.make("hold", table.probe, Wanted())
     assert isinstance(picture, Heatmap) and picture.blank is not None
     jump = all_or_nothing_from(picture.values)
     assert jump[0] == 88 and jump[88] == 0
@@ -276,7 +276,7 @@ def test_a_table_that_has_no_chart_gets_one_sentence(
     assert command("solve", LUCK, "--set", "frontier=1")[0] == 0
     assert "press-your-luck has no charts" in command.refused("chart", LUCK)
     with open_table(command.table(LUCK)) as table, pytest.raises(Exception, match="has no charts"):
-        table.game.chart("chart", table.probe, Wanted())
+        table.charts.make("chart", table.probe, Wanted())
 
 
 def test_a_search_table_has_no_chart_and_is_not_taken_for_the_boards(
@@ -337,17 +337,30 @@ def test_a_game_of_one_tier_goes_through_every_command(command: Command) -> None
 
 def test_stored_payoffs_are_those_of_the_kernel_to_the_bit(command: Command) -> None:
     with open_table(command.table(TINY)) as table:
-        out = np.empty(table.game.shape(0))
-        table.game.solve_tier(0, out, lambda child: out, lambda: False)
-        states = table.game.states_at(0, np.arange(table.game.rows(0)))
+        layout = load_layout(table.game.board)
+        out = np.empty(layout.shape(0))
+        layout.solve_tier(0, out, lambda child: out, lambda: False)
+        states = layout.states_at(0, np.arange(layout.rows(0)))
         assert (table.probe(states)[:, 0] == out).all()
 
 
 # --- the contract --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("game", GAMES)
-def test_charts_have_names_of_their_own_and_a_sentence(game: str) -> None:
-    kinds = game_class(game).charts(None)  # type: ignore[arg-type]
+CHARTED = [SEED, RACE, str(BOARDS / "goofspiel/points.toml")]
+
+
+def test_the_boards_of_these_games_have_charts_and_no_others() -> None:
+    charted = {
+        path.parent.name
+        for path in BOARDS.glob("*/*.toml")
+        if load_game(load_board(path)).has(Charts)
+    }
+    assert charted == {Path(path).parent.name for path in CHARTED}
+
+
+@pytest.mark.parametrize("path", CHARTED)
+def test_charts_have_names_of_their_own_and_a_sentence(path: str) -> None:
+    kinds = load_game(load_board(path)).need(Charts).kinds
     assert len({kind.name for kind in kinds}) == len(kinds)
     assert all(kind.shows and not kind.shows.endswith(".") for kind in kinds)

@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 import pytest
 
 from luckbase.jobs.app import run
 from luckbase.solver import load_board, load_game
-from luckbase.solver.games import register
-from tests.games.climb import Climb, ClimbBoard
+from luckbase.solver.game.registry import register
+from luckbase.solver.game.rules import Rules
+from tests.games import climb
 
 BOARDS = Path(__file__).parents[2] / "boards"
 
 
-class PrizeBoard(ClimbBoard):
+class PrizeBoard(climb.Hill):
     game: Literal["prize"]  # type: ignore[assignment]
 
 
-class Prize(Climb):
+def prize(board: PrizeBoard) -> Rules:
     """A user's own game whose payoff is money; it says nothing of what that is called."""
+    return replace(climb.rules(board), payoff_range=(0.0, 1000.0))
 
-    payoff_range: tuple[float, float] = (0.0, 1000.0)
 
-
-class PaidBoard(ClimbBoard):
+class PaidBoard(climb.Hill):
     game: Literal["paid"]  # type: ignore[assignment]
 
 
-class Paid(Climb):
+def paid(board: PaidBoard) -> Rules:
     """Its moves can pay, so a payoff from 0 to 1 is no chance."""
+    return replace(climb.rules(board), pays=True)
 
-    pays: ClassVar[bool] = True
 
-
-register("prize", PrizeBoard, Prize)
-register("paid", PaidBoard, Paid)
+register("prize", PrizeBoard, prize)
+register("paid", PaidBoard, paid)
 
 
 @pytest.mark.parametrize(

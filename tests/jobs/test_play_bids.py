@@ -16,6 +16,7 @@ from luckbase.jobs.bidding import meeting
 from luckbase.jobs.playing import Play, Question, read_end
 from luckbase.jobs.worth import find_worth
 from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.capabilities import as_seen_by, detailed, plain, simplify
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph import bellman
 from tests.jobs.test_play import seats_of, seeded, talk_through, worth_of
@@ -28,7 +29,8 @@ Command = Callable[..., tuple[int, str, str]]
 
 
 def the_game(cards: int, objective: str = "points") -> Game:
-    return solver.load_game(solver.load_board(POINTS, cards=cards, objective=objective)).detailed()
+    board = solver.load_board(POINTS, cards=cards, objective=objective)
+    return detailed(solver.load_game(board))
 
 
 def every_talk(start: Callable[[Callable[[Floats], int]], Play]) -> Iterator[tuple[float, Play]]:
@@ -91,7 +93,7 @@ def test_every_bid_of_three_cards_costs_what_the_exact_matrix_game_says(
             sets = frozenset(mine), frozenset(theirs), frozenset(deck)
             exact = goofspiel.game(*sets, decision.state["upcard"], win, lead)
             value, *_ = matrix_game.solve(exact)
-            state = game.as_seen_by(person, game.parse(said))
+            state = as_seen_by(game, person, game.parse(said))
             at = meeting(game, state, _edges(game, state), values)
             a, y = np.array(exact, float), at.lotteries[1 - person]
             against = a @ y
@@ -170,9 +172,9 @@ def test_a_table_tiers_and_a_search_say_the_same(
             table = find_worth(game, POINTS, root, tmp_path, 1_000, tables)
             assert table.look.__name__ == "worth"
             found = [table.of(edges).values]
-        plain = game.plain()
-        simple = plain.simplify(root[None])[0]
-        search = worth._search(plain, POINTS, simple, 1_000_000)
+        bare = plain(game)
+        simple = simplify(bare, root[None])[0]
+        search = worth._search(bare, POINTS, simple, 1_000_000)
         found += [worth_of(game, root).of(edges).values, search.of(edges).values]
         assert found[1] == pytest.approx(found[0], abs=1e-9)
         assert found[2] == pytest.approx(found[0], abs=1e-9)

@@ -18,6 +18,7 @@ from luckbase.cluster.run.plan import make_plan
 from luckbase.cluster.table import storage
 from luckbase.jobs.app import run
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError
+from luckbase.solver.game.capabilities import Layout
 
 BOARDS = Path(__file__).parents[2] / "boards"
 TINY = str(BOARDS / "press-your-luck/tiny.toml")
@@ -30,21 +31,21 @@ SMALLER = {
 }
 
 
-def tiered(name: str) -> TieredGame[Any]:
-    return solver.load_tiered_game(solver.load_board(BOARDS / f"{name}.toml"))
+def load(name: str) -> Layout[Any]:
+    return solver.load_layout(solver.load_board(BOARDS / f"{name}.toml"))
 
 
 @pytest.mark.parametrize("name", list(SMALLER))
 def test_the_game_says_what_makes_its_boards_smaller(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    game = tiered(name)
+    layout = load(name)
     with pytest.raises(MemoryLimitError, match=f"may be used; {SMALLER[name]}"):
-        check_room(make_plan(game), 1000, tmp_path, game.smaller)
+        check_room(make_plan(layout), 1000, tmp_path, layout.smaller)
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(opening.shutil, "disk_usage", lambda path: usage(0, 0, 0))
     with pytest.raises(DiskLimitError, match=f"0.0 GB are free; {SMALLER[name]}"):
-        check_room(make_plan(game), 1 << 50, tmp_path, game.smaller)
+        check_room(make_plan(layout), 1 << 50, tmp_path, layout.smaller)
 
 
 def test_a_plan_of_goofspiel_advises_fewer_cards(

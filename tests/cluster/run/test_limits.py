@@ -201,11 +201,11 @@ def test_a_solves_tally_is_of_all_its_shards(tmp_path: Path) -> None:
     """Goofspiel counts its matrix games and says its worst gap."""
     board = solver.load_board(Path(__file__).parents[3] / "boards/goofspiel/points.toml", cards=4)
     solved = cluster.solve(board, results=tmp_path, workers=1)
-    game = solver.load_tiered_game(board)
+    layout = solver.load_layout(board)
     below: dict[int, np.ndarray] = {}
     total: dict[str, float] = {}
-    for tier in game.tiers():
-        below[tier] = np.empty(game.shape(tier))
-        game.solve_tier(tier, below[tier], below.__getitem__, lambda: False)
-        total = add_tally(total, game.take_tally(tier, 0))
+    for tier in layout.tiers():
+        below[tier] = np.empty(layout.shape(tier))
+        layout.solve_tier(tier, below[tier], below.__getitem__, lambda: False)
+        total = add_tally(total, layout.take_tally(tier, 0))
     assert solved.tally == total and any(name.startswith("worst") for name in total)

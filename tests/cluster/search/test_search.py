@@ -37,7 +37,7 @@ from luckbase.solver.errors import (
     StateError,
 )
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.graph import Graph
 from luckbase.solver.graph.keys import unpack_all
 from tests.solver.games.press_your_luck import reference_of
@@ -48,10 +48,8 @@ FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
 START = {"scores": "0,1000,500", "earned": "1,1,1"}
 
 
-def tiny(**options: object) -> PressYourLuck:
-    game = solver.load_game(solver.load_board(TINY, **options))
-    assert isinstance(game, PressYourLuck)
-    return game
+def tiny(**options: object) -> Game:
+    return solver.load_game(solver.load_board(TINY, **options))
 
 
 def search(results: Path, roots: Ints | None = None, **how: object) -> Searched:

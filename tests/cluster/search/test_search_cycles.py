@@ -14,6 +14,7 @@ from luckbase import cluster, solver
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import StateError
+from luckbase.solver.game.capabilities import plain, simplify
 from luckbase.solver.graph.graph import Graph
 from luckbase.solver.policy.evaluate import evaluate_profile
 from tests.games import climb  # noqa: F401  (registers the game)
@@ -52,15 +53,15 @@ def test_search_gives_the_fractions_of_small_goals(
 
 
 def test_bounds_of_a_cycle_enclose_the_kernels_values_at_every_state(tmp_path: Path) -> None:
-    game = solver.load_tiered_game(solver.load_board(BOARDS / "skunk/seed.toml", goal=15))
-    payoffs = np.empty(game.shape(0))
-    bound = game.solve_tier(0, payoffs, lambda tier: np.empty(0), lambda: False)
-    graph = Graph(game, bounds=True)
-    start = game.start()
+    layout = solver.load_layout(solver.load_board(BOARDS / "skunk/seed.toml", goal=15))
+    payoffs = np.empty(layout.shape(0))
+    bound = layout.solve_tier(0, payoffs, lambda tier: np.empty(0), lambda: False)
+    graph = Graph(layout.game, bounds=True)
+    start = layout.game.start()
     assert start is not None
     graph.solve(start[None])
     states = graph.states(np.arange(graph.count))
-    numbers, rows = game.locate(states)
+    numbers, rows = layout.locate(states)
     inner = numbers >= 0
     assert inner.sum() > 1000
     value = payoffs[rows[inner]]
@@ -95,11 +96,10 @@ def test_a_cycle_that_may_never_end_is_refused_naming_a_state() -> None:
 
 def test_a_choice_on_a_cycle_of_three_players_is_refused() -> None:
     """Press Your Luck has no such cycle: players at the cap choose nothing. A made-up one has."""
-    from tests.solver.graph.three_in_a_ring import Ring
+    from tests.solver.graph.three_in_a_ring import ring
 
-    ring = Ring()
     with pytest.raises(StateError, match="in a game of 3 players"):
-        Graph(ring).solve(np.array([[0]]))
+        Graph(ring()).solve(np.array([[0]]))
 
 
 def test_a_game_whose_states_all_come_back_is_one_shard_unless_a_depth_is_asked_for(
@@ -111,10 +111,10 @@ def test_a_game_whose_states_all_come_back_is_one_shard_unless_a_depth_is_asked_
     assert (alone.shards, alone.overlap) == (1, 1.0)
     shared = cluster.solve_below(board, results=tmp_path / "b", workers=2, depth=1)
     assert shared.shards > 1
-    plain = solver.load_board(BOARDS / "skunk/seed.toml", goal=12)
-    kernel = cluster.solve(plain, results=tmp_path / "c")
+    uncounted = solver.load_board(BOARDS / "skunk/seed.toml", goal=12)
+    kernel = cluster.solve(uncounted, results=tmp_path / "c")
     with cluster.open_table(alone.table) as one, cluster.open_table(kernel.table) as two:
         start = one.game.start()
         assert start is not None
-        exact = two.probe(one.game.plain().simplify(start[None]))
+        exact = two.probe(simplify(plain(one.game), start[None]))
         assert one.probe(start[None])[0] == pytest.approx(exact[0], abs=1e-10)

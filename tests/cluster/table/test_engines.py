@@ -13,11 +13,13 @@ import polars
 import pytest
 
 from luckbase import cluster, solver
+from luckbase.solver.game.capabilities import layout_of
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/how-to/notebook.md").read_text(encoding="utf-8")
 FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
 POINTS = ROOT / "boards/goofspiel/points.toml"
+WIN = ROOT / "boards/goofspiel/win.toml"
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +94,7 @@ def test_cards_are_words_that_a_person_can_ask_for(tmp_path: Path) -> None:
         game = table.game
         state = game.parse({"mine": "1,2", "theirs": "1,3", "deck": "4,5"})
         exact = float(table.probe(state[None])[0, 0])
-        swapped = bool(game.swapped(state[None])[0])  # type: ignore[attr-defined]
+        swapped = bool(layout_of(game).swapped(state[None])[0])
     if not rows:  # the row of this pair is the other way round
         said = "mine = '1 3' and theirs = '1 2' and deck = '4 5'"
         rows = duckdb.sql(f"select payoff_1, best, to_act from '{tiers}' where {said}").fetchall()
@@ -100,6 +102,28 @@ def test_cards_are_words_that_a_person_can_ask_for(tmp_path: Path) -> None:
     assert rows == [(pytest.approx(-exact if swapped else exact), None, 0)]
     texts = duckdb.sql(f"select distinct mine, deck from '{tiers}'").fetchall()
     assert all(re.fullmatch(r"[1-5]( [1-5])*", text) for pair in texts for text in pair)
+
+
+def test_the_lead_in_a_search_is_in_points_as_in_a_query(tmp_path: Path) -> None:
+    """Of the start it is 0; and a row's columns, read as a query's fields, are its state."""
+    board = solver.load_board(WIN, cards=3)
+    game = solver.load_game(board)
+    start = game.needed_start()
+    solved = cluster.solve_below(board, start[None], results=tmp_path, workers=1)
+    rows = pandas.read_parquet(solved.table / "search")
+    first = rows[(rows["mine"] == "1 2 3") & (rows["upcard"] == 0)]
+    assert first["lead"].tolist() == [0]
+    assert rows["lead"].min() == -rows["lead"].max() < 0
+    asked = {name: rows[name].to_numpy() for name in game.columns}
+    states = game.canonical_states(game.fields.read_columns(asked, len(rows)))
+    assert len(np.unique(states, axis=0)) == len(rows) == solved.states
+    with cluster.open_table(solved.table) as table:
+        found = np.concatenate(list(table.all_states()))
+        assert {tuple(state) for state in found.tolist()} == {tuple(s) for s in states.tolist()}
+        assert np.array_equal(table.probe(states)[:, 0], rows["payoff_1"])
+        for row in rows.sample(10, random_state=1).to_dict("records"):
+            words = {name: row[name] for name in game.columns}
+            assert table.ask(words).value[0] == pytest.approx(row["payoff_1"], abs=1e-12)
 
 
 def test_a_batch_takes_the_columns_of_a_table_as_they_are(

@@ -183,12 +183,12 @@ def test_bounds_of_a_cut_search_never_stand_for_values(tmp_path: Path) -> None:
 
 def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once: Path, tmp_path: Path) -> None:
     """They write at the same time, and either may be put in its place, last or first."""
-    game = solver.load_tiered_game(board(1))
-    plan = make_plan(game)
+    layout = solver.load_layout(board(1))
+    plan = make_plan(layout)
     for which in range(3):
         table = tmp_path / str(which)
         run_folder = table / "scratch" / "run"
-        task = worker.Task(game.board, table, run_folder, 3, *plan.parts[3], True, True)
+        task = worker.Task(layout.game.board, table, run_folder, 3, *plan.parts[3], True, True)
         with ThreadPoolExecutor(2) as pool:
             receipts = list(pool.map(worker.solve_shard, [task, task]))
         one, two = receipts if which % 2 else reversed(receipts)

@@ -11,7 +11,7 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.search.solve import FLOAT64_ERROR
 from luckbase.solver.game.arrays import Floats
-from luckbase.solver.games.goofspiel.game import Goofspiel
+from luckbase.solver.games.goofspiel.layout import Layers
 from luckbase.solver.graph.graph import Graph
 from luckbase.solver.matrix_game import certified as matrix_game
 from tests.solver.graph.written_out import board_of, decides, over, written
@@ -69,15 +69,15 @@ def test_the_error_of_the_table_that_a_search_ends_at_is_in_its_own(tmp_path: Pa
 # Goofspiel
 
 
-def layers(board: str) -> tuple[Goofspiel, dict[int, Floats]]:
+def solved(board: str) -> tuple[Layers, dict[int, Floats]]:
     """A board of five cards in memory: the payoffs of each layer."""
-    game = solver.load_tiered_game(solver.load_board(BOARDS / f"goofspiel/{board}.toml", cards=5))
-    assert isinstance(game, Goofspiel)
+    layers = solver.load_layout(solver.load_board(BOARDS / f"goofspiel/{board}.toml", cards=5))
+    assert isinstance(layers, Layers)
     payoffs: dict[int, Floats] = {}
-    for tier in game.tiers():
-        payoffs[tier] = np.empty(game.shape(tier))
-        game.solve_tier(tier, payoffs[tier], payoffs.__getitem__, lambda: False)
-    return game, payoffs
+    for tier in layers.tiers():
+        payoffs[tier] = np.empty(layers.shape(tier))
+        layers.solve_tier(tier, payoffs[tier], payoffs.__getitem__, lambda: False)
+    return layers, payoffs
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def layers(board: str) -> tuple[Goofspiel, dict[int, Floats]]:
 def test_a_layers_error_holds_what_the_layers_below_may_be_off_by(board: str, tier: int) -> None:
     """Those below are moved by all that they may be off by, a gap a layer: so is this one, where
     one hand beats the other whatever is bid."""
-    game, payoffs = layers(board)
-    out, off = np.empty(game.shape(tier)), (tier - 1) * game.layer_error
+    layers, payoffs = solved(board)
+    out, off = np.empty(layers.shape(tier)), (tier - 1) * layers.layer_error
     below = payoffs[tier - 1] + off
-    error = game.solve_tier(tier, out, lambda _: below, lambda: False)
+    error = layers.solve_tier(tier, out, lambda _: below, lambda: False)
     moved = np.abs(out - payoffs[tier]).max()
     assert moved == pytest.approx(off, rel=0.01)
     assert moved <= error

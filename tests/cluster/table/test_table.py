@@ -24,6 +24,7 @@ from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.cluster.table.write import part_name
 from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
+from luckbase.solver.game.capabilities import layout_of
 from luckbase.solver.graph.bellman import choose, evaluate, expand
 from tests.solver.games.press_your_luck import InMemory
 
@@ -45,8 +46,8 @@ def copy(path: Path, tmp_path: Path) -> Path:
 
 
 def all_states(table: Table) -> np.ndarray:
-    tiers = table.game.tiers()
-    return np.concatenate([table.game.states_at(t, np.arange(table.game.rows(t))) for t in tiers])
+    layout = layout_of(table.game)
+    return np.concatenate([layout.states_at(t, np.arange(layout.rows(t))) for t in layout.tiers()])
 
 
 def test_every_stored_payoff_and_every_best_action_is_that_of_the_float64_solve(path: Path) -> None:
@@ -120,19 +121,19 @@ def test_a_game_that_is_over_needs_no_table(path: Path) -> None:
 
 def test_a_file_is_plain_parquet_with_the_documented_columns(path: Path) -> None:
     with cluster.open_table(path) as table:
-        game = table.game
-        tier = game.tiers()[-1]
-        name = part_name(game, tier, 0)
+        layout = layout_of(table.game)
+        tier = layout.tiers()[-1]
+        name = part_name(layout, tier, 0)
         file = pq.ParquetFile(path / name)
         names = file.schema_arrow.names
         constant = ["spins", "whammies_1", "whammies_2", "whammies_3"]
-        assert names == [*constant, *game.columns[:9], "payoff_1", "payoff_2", "payoff_3",
+        assert names == [*constant, *layout.game.columns[:9], "payoff_1", "payoff_2", "payoff_3",
                          "best", "to_act"]  # fmt: skip
         assert [f.name for f in file.schema_arrow if f.nullable] == ["best"]
         entry = table.ledger.files[name]
         sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
         assert set(sizes[:-1]) <= {entry.row_group_rows}
-        assert entry.row_group_rows % game.block_rows(tier) == 0
+        assert entry.row_group_rows % layout.block_rows(tier) == 0
         assert float(file.metadata.metadata[b"luckbase.payoff_error"]) == entry.error
         pq.ParquetFile(path / name, page_checksum_verification=True).read()
 
@@ -147,10 +148,11 @@ def test_a_file_is_plain_parquet_with_the_documented_columns(path: Path) -> None
 def test_the_plan_has_the_known_numbers_of_states(unit: int, counts: dict[int, float]) -> None:
     """docs/sources.md#numbers-of-this-project: states of the full
     table (three in, plus two in), February 1985."""
-    game = solver.load_tiered_game(solver.load_board(FEBRUARY, score_unit=unit, frontier=5))
-    plan = make_plan(game)
+    layout = solver.load_layout(solver.load_board(FEBRUARY, score_unit=unit, frontier=5))
+    plan = make_plan(layout)
     for spins, wanted in counts.items():
-        rows = [s.rows for s, t in zip(plan.shards, game.tiers(), strict=True) if t.spins == spins]
+        tiers = zip(plan.shards, layout.tiers(), strict=True)
+        rows = [shard.rows for shard, tier in tiers if tier.spins == spins]
         assert sum(rows) == pytest.approx(wanted, rel=5e-3)  # three digits printed
 
 
@@ -258,8 +260,8 @@ def test_a_wrong_payoff_in_a_file_that_is_as_the_ledger_says_is_found_by_its_row
         assert check_files(table) == []
         found = check_residuals(table, None)
         assert found.faults >= 1
-        tier = table.game.tier_of_number()[entry.tier]
-        assert found.state == table.game.describe(table.game.states_at(tier, np.array([17]))[0])
+        tier = table.layout.tier_of_number()[entry.tier]
+        assert found.state == table.game.describe(table.layout.states_at(tier, np.array([17]))[0])
 
 
 def test_a_wrong_best_action_in_such_a_file_is_found_too(copy: Path) -> None:

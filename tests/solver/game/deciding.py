@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from luckbase.solver.game.tiered import TieredGame
 from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.decisions import Decisions
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
-from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.graph.bellman import ActionValues, choose, evaluate, expand, final_payoffs
 from tests.solver.games.press_your_luck import InMemory
 
@@ -47,33 +47,33 @@ def what_the_rules_say(
 class Decided:
     """The full table of a game in memory, and what to do in every row of it."""
 
-    def __init__(self, game: TieredGame[Any]) -> None:
-        self.game = game
+    def __init__(self, layout: Layout[Any]) -> None:
+        self.layout, self.game = layout, layout.game
         self.payoffs: dict[Any, Floats] = {}
         self.decisions: dict[Any, Decisions] = {}
-        for tier in game.tiers():
-            plain, out, short = (np.full(game.shape(tier), np.nan) for _ in range(3))
-            noted = Decisions.blank(game.rows(tier), margins=True)
-            best_only = Decisions.blank(game.rows(tier))
+        for tier in layout.tiers():
+            plain, out, short = (np.full(layout.shape(tier), np.nan) for _ in range(3))
+            noted = Decisions.blank(layout.rows(tier), margins=True)
+            best_only = Decisions.blank(layout.rows(tier))
             fetch, never = self.payoffs.__getitem__, lambda: False
-            game.solve_tier(tier, plain, fetch, never)
-            game.solve_tier(tier, out, fetch, never, 0, noted)
-            game.solve_tier(tier, short, fetch, never, decisions=best_only)
+            layout.solve_tier(tier, plain, fetch, never)
+            layout.solve_tier(tier, out, fetch, never, 0, noted)
+            layout.solve_tier(tier, short, fetch, never, decisions=best_only)
             assert plain.tobytes() == out.tobytes() == short.tobytes()
             assert (noted.best == best_only.best).all()
             self.payoffs[tier], self.decisions[tier] = plain, noted
 
     def look_up(self, states: Ints) -> Floats:
         """The exact payoffs (n, players) of canonical states."""
-        if isinstance(self.game, PressYourLuck):
-            return InMemory(self.game, self.payoffs).look_up(states)
-        numbers, rows = self.game.locate(states)
+        if isinstance(self.layout, Planes):
+            return InMemory(self.layout, self.payoffs).look_up(states)
+        numbers, rows = self.layout.locate(states)
         found = np.empty((len(states), self.game.players))
         if (numbers < 0).any():
             found[numbers < 0] = final_payoffs(self.game, states[numbers < 0])
         for tier, out in self.payoffs.items():
-            at = np.flatnonzero(numbers == self.game.tier_number(tier))
-            columns = self.game.payoff_rows(tier, out, 0, len(out)) if len(at) else []
+            at = np.flatnonzero(numbers == self.layout.tier_number(tier))
+            columns = self.layout.payoff_rows(tier, out, 0, len(out)) if len(at) else []
             for player, column in enumerate(columns):
                 found[at, player] = column[rows[at]]
         return found
@@ -81,11 +81,11 @@ class Decided:
     def check(self, tier: Any, rows: Ints) -> NDArray[np.bool_]:
         """Hold rows of a tier to the rules; returns where there is a choice and its best two
         actions are tied."""
-        game, decisions = self.game, self.decisions[tier]
+        layout, game, decisions = self.layout, self.game, self.decisions[tier]
         assert decisions.margin is not None
-        best, actors, margin = what_the_rules_say(game, game.states_at(tier, rows), self.look_up)
+        best, actors, margin = what_the_rules_say(game, layout.states_at(tier, rows), self.look_up)
         assert_same(best, decisions.best[rows])
-        assert_same(actors, game.acting_rows(tier, 0, game.rows(tier))[rows])
+        assert_same(actors, layout.acting_rows(tier, 0, layout.rows(tier))[rows])
         np.testing.assert_allclose(decisions.margin[rows], margin, rtol=0, atol=1e-13)
         tied: NDArray[np.bool_] = margin <= game.tie_tolerance
         return tied

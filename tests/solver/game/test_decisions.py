@@ -11,22 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
+from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.decisions import Decisions
-from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.solver.game.deciding import Decided, what_the_rules_say
-from tests.solver.games.test_press_your_luck import OPTIONS, boards, game_of
+from tests.solver.games.test_press_your_luck import OPTIONS, boards, planes_of
 
 BOARDS = Path(__file__).parents[3] / "boards"
 
 
-def tiered(path: str, **options: object) -> TieredGame[Any]:
-    return solver.load_tiered_game(solver.load_board(BOARDS / f"{path}.toml", **options))
+def load(path: str, **options: object) -> Layout[Any]:
+    return solver.load_layout(solver.load_board(BOARDS / f"{path}.toml", **options))
 
 
-def all_rows(game: TieredGame[Any], tier: Any, most: int = 1 << 30) -> Any:
+def all_rows(layout: Layout[Any], tier: Any, most: int = 1 << 30) -> Any:
     """The rows of a tier, or about `most` of them, evenly."""
-    return np.arange(0, game.rows(tier), max(1, game.rows(tier) // most))
+    return np.arange(0, layout.rows(tier), max(1, layout.rows(tier) // most))
 
 
 # Press Your Luck
@@ -38,11 +39,11 @@ def test_every_row_of_the_tiny_board_says_what_the_rules_say(
     third_place_spins: bool, tied_pass: str
 ) -> None:
     options = {"third_place_spins": third_place_spins, "tied_pass": tied_pass}
-    game = tiered("press-your-luck/tiny", frontier=2, **options)
-    table, ties = Decided(game), 0
-    for tier in game.tiers():
+    layout = load("press-your-luck/tiny", frontier=2, **options)
+    table, ties = Decided(layout), 0
+    for tier in layout.tiers():
         whole = tier.whammies in ((0, 0, 0), (4, 2, 3), (2, 4, 3), (3, 2, 4), (2, 3, 2))
-        ties += int(table.check(tier, all_rows(game, tier, 1 << 30 if whole else 150)).sum())
+        ties += int(table.check(tier, all_rows(layout, tier, 1 << 30 if whole else 150)).sum())
     assert tied_pass == "next" or ties > 0
 
 
@@ -50,17 +51,17 @@ def test_every_row_of_the_tiny_board_says_what_the_rules_say(
 def test_ties_go_to_the_earlier_action_and_not_with_the_last_bits(tied_pass: str) -> None:
     """A whammy is as likely as money here, so that spinning oneself and letting an opponent spin
     are often worth the same; rounding alone would have 30 of them pass."""
-    game = game_of(
+    layout = planes_of(
         {"whammy": "1/2", "1": "1/6", "2": "1/6", "3": "1/6"}, 4, 2, (True, tied_pass, 4)
     )  # fmt: skip
-    table = Decided(game)
+    table = Decided(layout)
     ties = by_rounding = 0
-    for tier in game.tiers():
+    for tier in layout.tiers():
         whole = tier.whammies in ((0, 0, 0), (4, 3, 3), (3, 4, 3))
-        rows = all_rows(game, tier, 1 << 30 if whole else 40)
+        rows = all_rows(layout, tier, 1 << 30 if whole else 40)
         ties += int(table.check(tier, rows).sum())
-        states = game.states_at(tier, rows)
-        exact, _, _ = what_the_rules_say(game, states, table.look_up, tolerance=0.0)
+        states = layout.states_at(tier, rows)
+        exact, _, _ = what_the_rules_say(layout.game, states, table.look_up, tolerance=0.0)
         by_rounding += int((exact != table.decisions[tier].best[rows]).sum())
     assert ties > 100 and by_rounding > 20
 
@@ -69,32 +70,32 @@ def test_ties_go_to_the_earlier_action_and_not_with_the_last_bits(tied_pass: str
 def test_at_the_cap_too_where_loops_are_cut(options: tuple[bool, str, int]) -> None:
     """Two thirds of these rows have somebody at the cap, and all scores are level often."""
     chances = {"whammy": "1/5", "1": "1/4", "2 + spin": "3/10", "1 + spin": "1/4"}
-    game = game_of(chances, 2, 2, options)
-    table = Decided(game)
-    for tier in game.tiers():
-        table.check(tier, all_rows(game, tier, 200))
+    layout = planes_of(chances, 2, 2, options)
+    table = Decided(layout)
+    for tier in layout.tiers():
+        table.check(tier, all_rows(layout, tier, 200))
 
 
 @settings(max_examples=15)
 @given(boards())
-def test_rows_of_random_boards_say_what_the_rules_say(game: PressYourLuck) -> None:
-    table = Decided(game)
-    for tier in game.tiers():
-        table.check(tier, all_rows(game, tier, 40))
+def test_rows_of_random_boards_say_what_the_rules_say(layout: Planes) -> None:
+    table = Decided(layout)
+    for tier in layout.tiers():
+        table.check(tier, all_rows(layout, tier, 40))
 
 
 def test_a_player_who_must_spin_or_pass_has_an_action_and_no_margin() -> None:
-    game = tiered("press-your-luck/tiny", frontier=2)
-    table = Decided(game)
+    layout = load("press-your-luck/tiny", frontier=2)
+    table = Decided(layout)
 
     def said(**words: str) -> tuple[str, int, float]:
-        state = game.parse(words)[None]
-        number, row = (int(x[0]) for x in game.locate(state))
-        tier = game.tier_of_number()[number]
+        state = layout.game.parse(words)[None]
+        number, row = (int(x[0]) for x in layout.locate(state))
+        tier = layout.tier_of_number()[number]
         decisions = table.decisions[tier]
         assert decisions.margin is not None
-        acting = game.acting_rows(tier, 0, game.rows(tier))[row]
-        return game.best_names[decisions.best[row]], int(acting), float(decisions.margin[row])
+        acting = layout.acting_rows(tier, 0, layout.rows(tier))[row]
+        return layout.best_names[decisions.best[row]], int(acting), float(decisions.margin[row])
 
     spins, who, margin = said(scores="0,3000,500", passed="0,2,0")
     assert (spins, who) == ("play", 2) and np.isnan(margin)
@@ -109,12 +110,12 @@ def test_a_player_who_must_spin_or_pass_has_an_action_and_no_margin() -> None:
 
 
 def test_a_dirty_buffer_of_payoffs_changes_no_decision() -> None:
-    game = game_of({"whammy": "1/3", "1": "1/3", "1 + spin": "1/3"}, 3, 2, (True, "passer", 4))
-    table = Decided(game)
+    layout = planes_of({"whammy": "1/3", "1": "1/3", "1 + spin": "1/3"}, 3, 2, (True, "passer", 4))
+    table = Decided(layout)
     tier = Tier(2, (0, 0, 0))
-    noted = Decisions.blank(game.rows(tier), margins=True)
-    dirty = np.full(game.shape(tier), 7.0)
-    game.solve_tier(tier, dirty, table.payoffs.__getitem__, lambda: False, decisions=noted)
+    noted = Decisions.blank(layout.rows(tier), margins=True)
+    dirty = np.full(layout.shape(tier), 7.0)
+    layout.solve_tier(tier, dirty, table.payoffs.__getitem__, lambda: False, decisions=noted)
     assert noted.best.tobytes() == table.decisions[tier].best.tobytes()
     assert noted.margin is not None
     np.testing.assert_array_equal(noted.margin, table.decisions[tier].margin)
@@ -145,9 +146,9 @@ def test_every_row_of_a_small_dice_game_says_what_the_rules_say(
     path: str, options: dict[str, object], ties: int
 ) -> None:
     """`ties`: rows at the least in which both actions are worth the same."""
-    game = tiered(path, **options)
-    table = Decided(game)
-    assert sum(table.check(tier, all_rows(game, tier)).sum() for tier in game.tiers()) >= ties
+    layout = load(path, **options)
+    table = Decided(layout)
+    assert sum(table.check(tier, all_rows(layout, tier)).sum() for tier in layout.tiers()) >= ties
 
 
 # Goofspiel
@@ -155,13 +156,13 @@ def test_every_row_of_a_small_dice_game_says_what_the_rules_say(
 
 @pytest.mark.parametrize("objective", ["points", "win"])
 def test_nobody_decides_before_the_upcard(objective: str) -> None:
-    game = tiered("goofspiel/points", cards=4, objective=objective)
-    table = Decided(game)
-    for tier in game.tiers():
+    layout = load("goofspiel/points", cards=4, objective=objective)
+    table = Decided(layout)
+    for tier in layout.tiers():
         assert (table.decisions[tier].best == -1).all()
         assert np.isnan(table.decisions[tier].margin).all()
-        assert (game.acting_rows(tier, 0, game.rows(tier)) == 0).all()
-    assert game.best_names == ()
+        assert (layout.acting_rows(tier, 0, layout.rows(tier)) == 0).all()
+    assert layout.best_names == ()
 
 
 # The contract
@@ -169,18 +170,20 @@ def test_nobody_decides_before_the_upcard(objective: str) -> None:
 
 @pytest.mark.parametrize("path", ["press-your-luck/tiny", "skunk/tiny", "pig/tiny", "pig/rounds"])
 def test_best_names_are_the_names_of_the_actions(path: str) -> None:
-    game = tiered(path)
-    assert list(game.best_names) == [game.action_name(i) for i in range(len(game.best_names))]
+    layout = load(path)
+    assert list(layout.best_names) == [
+        layout.game.action_name(i) for i in range(len(layout.best_names))
+    ]
 
 
 @settings(max_examples=20)
 @given(st.sampled_from(["press-your-luck/tiny", "skunk/tiny", "pig/rounds"]), st.data())
 def test_who_acts_in_some_rows_is_who_acts_in_all(path: str, data: st.DataObject) -> None:
-    game = tiered(path)
-    tier = data.draw(st.sampled_from(list(game.tiers())))
-    block = game.block_rows(tier)
-    bounds = st.integers(0, game.rows(tier) // block)
+    layout = load(path)
+    tier = data.draw(st.sampled_from(list(layout.tiers())))
+    block = layout.block_rows(tier)
+    bounds = st.integers(0, layout.rows(tier) // block)
     start, stop = sorted((data.draw(bounds) * block, data.draw(bounds) * block))
-    part = game.acting_rows(tier, start, stop)
+    part = layout.acting_rows(tier, start, stop)
     assert part.dtype == np.int8 and len(part) == stop - start
-    assert (part == game.acting_rows(tier, 0, game.rows(tier))[start:stop]).all()
+    assert (part == layout.acting_rows(tier, 0, layout.rows(tier))[start:stop]).all()

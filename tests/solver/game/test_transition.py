@@ -36,7 +36,7 @@ from luckbase.solver.game.transition import (
 )
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.explore import explore
-from tests.solver.graph.three_in_a_ring import Ring
+from tests.solver.graph.three_in_a_ring import ring
 
 ROOT = Path(__file__).parents[3]
 BOARD = Numbers(np.array([7]), np.array([0.25]))
@@ -107,8 +107,7 @@ def test_a_transition_survives_pickling() -> None:
 
 @pytest.mark.parametrize("asked", [expand, explore])
 def test_more_edges_than_said_are_refused(asked: Callable[[Game, Ints], Any]) -> None:
-    game = Ring()
-    game.max_edges = 3
+    game = ring(max_edges=3)
     with pytest.raises(StateError, match="more edges than the 3 of max_edges that ring says"):
         asked(game, np.array([[0]]))
 

@@ -9,33 +9,39 @@ import numpy as np
 
 from luckbase.solver.board.file import read_board
 from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.games.goofspiel import strategies
-from luckbase.solver.games.goofspiel.game import Goofspiel
 from luckbase.solver.games.goofspiel.in_memory import Solved
+from luckbase.solver.games.goofspiel.layout import Layers
 from luckbase.solver.games.goofspiel.strategies import Bids
 
 POINTS = Path(__file__).parents[3] / "boards" / "goofspiel" / "points.toml"
 
 
-def goofspiel(cards: int, objective: str = "points") -> Goofspiel:
+def goofspiel(cards: int, objective: str = "points") -> Game:
     """The game of so many cards."""
-    return Goofspiel(read_board(POINTS, {"cards": str(cards), "objective": objective}))
+    return load_game(read_board(POINTS, {"cards": str(cards), "objective": objective}))
 
 
-def in_parts(game: Goofspiel, tier: int, below: Floats, parts: list[tuple[int, int]]) -> Floats:
-    """A layer solved in these parts, by pretending that they are the game's own."""
-    out = np.full(game.shape(tier), np.nan)
-    game.parts = lambda _: parts  # type: ignore[method-assign]
+def layers(cards: int, objective: str = "points") -> Layers:
+    """Its tiers and kernels."""
+    return Layers(goofspiel(cards, objective))
+
+
+def in_parts(layers: Layers, tier: int, below: Floats, parts: list[tuple[int, int]]) -> Floats:
+    """A layer solved in these parts, by pretending that they are its own."""
+    out = np.full(layers.shape(tier), np.nan)
+    layers.parts = lambda _: parts  # type: ignore[method-assign]
     for i, (start, stop) in enumerate(parts):
-        game.solve_tier(tier, out[start:stop], lambda _: below, lambda: False, i)
-    del game.parts  # type: ignore[method-assign]
+        layers.solve_tier(tier, out[start:stop], lambda _: below, lambda: False, i)
+    del layers.parts  # type: ignore[method-assign]
     return out
 
 
 @cache
 def solved(cards: int, objective: str = "points") -> Solved:
     """The whole table of so many cards, solved once a session."""
-    return Solved(goofspiel(cards, objective))
+    return Solved(layers(cards, objective))
 
 
 def published(table: int) -> Floats:

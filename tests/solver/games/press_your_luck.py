@@ -5,46 +5,50 @@ from __future__ import annotations
 import numpy as np
 
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.game import Game
+from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier, slots_of
 from luckbase.solver.graph.bellman import final_payoffs
 from tests.reference.press_your_luck import Reference, Rules
 
 
 class InMemory:
-    """The payoffs of all tiers of a Press Your Luck board, looked up by state."""
+    """The payoffs of all tiers of a Press Your Luck table, looked up by state."""
 
-    def __init__(self, game: PressYourLuck, payoffs: dict[Tier, Floats] | None = None) -> None:
-        self.game = game
+    def __init__(self, planes: Planes, payoffs: dict[Tier, Floats] | None = None) -> None:
+        self.planes, self.game = planes, planes.game
         self.payoffs: dict[Tier, Floats] = {} if payoffs is None else payoffs
-        for tier in game.tiers() if payoffs is None else ():
-            out = np.full(game.shape(tier), np.nan)
-            game.solve_tier(tier, out, self.payoffs.__getitem__, lambda: False)
+        for tier in planes.tiers() if payoffs is None else ():
+            out = np.full(planes.shape(tier), np.nan)
+            planes.solve_tier(tier, out, self.payoffs.__getitem__, lambda: False)
             self.payoffs[tier] = out
 
     def look_up(self, states: Ints) -> Floats:
         """The payoffs (n, 3) of canonical states (n, 12)."""
-        numbers, rows = self.game.locate(states)
+        numbers, rows = self.planes.locate(states)
         found = np.zeros((len(states), 3))
         if (numbers < 0).any():
             found[numbers < 0] = final_payoffs(self.game, states[numbers < 0])
         for tier, payoffs in self.payoffs.items():
-            at = np.flatnonzero(numbers == self.game.tier_number(tier))
+            at = np.flatnonzero(numbers == self.planes.tier_number(tier))
             a, b = payoffs.reshape(2, -1)[:, rows[at]]
-            slots = slots_of(tier.players_in(self.game.most))
+            slots = slots_of(tier.players_in(self.planes.most))
             for player, value in zip(slots, (a, b, 1 - a - b), strict=True):
                 if player >= 0:
                     found[at, player] = value
         return found
 
 
-def reference_of(game: PressYourLuck) -> Reference:
+def reference_of(game: Game) -> Reference:
     """The independent solver of the same board."""
-    out, rules = game.outcomes, game.board.rules
+    planes = game.need(Layout)
+    assert isinstance(planes, Planes)
+    out, rules = planes.outcomes, planes.board.rules
     money, spin = ([(m, float(p)) for m, p in kind] for kind in (out.money, out.spin))
     return Reference(
         Rules(
-            float(out.whammy), tuple(money), tuple(spin), game.cap, rules.max_whammies,
+            float(out.whammy), tuple(money), tuple(spin), planes.cap, rules.max_whammies,
             rules.third_place_spins, rules.tied_pass,
         )
     )  # fmt: skip

@@ -22,6 +22,7 @@ from tests.solver.games.goofspiel import (
     first_move,
     goofspiel,
     in_parts,
+    layers,
     mask,
     published,
     solved,
@@ -71,8 +72,8 @@ def test_every_pair_of_hands_has_one_of_the_patterns_counted() -> None:
 
 @pytest.mark.parametrize(("cards", "states"), [(10, 2273687), (12, 63214409), (13, 336525645)])
 def test_states_are_as_many_as_were_counted(cards: int, states: int) -> None:
-    game = goofspiel(cards)
-    both = [2 * game.rows(tier) - game.layer(tier).width for tier in game.tiers()]
+    found = layers(cards)
+    both = [2 * found.rows(tier) - found.layer(tier).width for tier in found.tiers()]
     assert sum(both) == states
 
 
@@ -98,37 +99,37 @@ def as_masks(column: Any) -> np.ndarray:
 
 @pytest.mark.parametrize(("cards", "objective"), [(1, "points"), (7, "points"), (5, "win")])
 def test_locate_is_the_inverse_of_states_at(cards: int, objective: str) -> None:
-    game = goofspiel(cards, objective)
-    for tier in game.tiers():
-        rows = np.arange(game.rows(tier))
-        states = game.states_at(tier, rows)
-        number, found = game.locate(states)
+    found = layers(cards, objective)
+    for tier in found.tiers():
+        rows = np.arange(found.rows(tier))
+        states = found.states_at(tier, rows)
+        number, back = found.locate(states)
         assert (number == tier).all()
-        np.testing.assert_array_equal(found, rows)
-        assert not game.swapped(states).any()
-        columns = game.state_rows(tier, 0, len(rows))
-        values = [as_masks(columns.get(name, 0 * rows)) for name in game.columns]
-        np.testing.assert_array_equal(game.canonical_states(np.stack(values, axis=1)), states)
+        np.testing.assert_array_equal(back, rows)
+        assert not found.swapped(states).any()
+        columns = found.state_rows(tier, 0, len(rows))
+        values = [as_masks(columns.get(name, 0 * rows)) for name in found.game.columns]
+        np.testing.assert_array_equal(found.game.canonical_states(np.stack(values, axis=1)), states)
 
 
 def test_parts_cover_a_layer_in_whole_patterns() -> None:
     for cards, objective in [(13, "points"), (14, "points"), (10, "win")]:
-        game = goofspiel(cards, objective)
-        for tier in game.tiers():
-            parts = game.parts(tier)
+        found = layers(cards, objective)
+        for tier in found.tiers():
+            parts = found.parts(tier)
             assert [start for start, _ in parts[1:]] == [stop for _, stop in parts[:-1]]
-            assert (parts[0][0], parts[-1][1]) == (0, game.rows(tier))
-            assert all(start % game.block_rows(tier) == 0 < stop - start for start, stop in parts)
+            assert (parts[0][0], parts[-1][1]) == (0, found.rows(tier))
+            assert all(start % found.block_rows(tier) == 0 < stop - start for start, stop in parts)
 
 
 @pytest.mark.parametrize("objective", ["points", "win"])
 def test_any_parts_give_the_same_bits(objective: str) -> None:
-    game, table = goofspiel(5, objective), solved(5, objective)
-    width = game.block_rows(4)
-    count = game.rows(4) // width
+    found, table = layers(5, objective), solved(5, objective)
+    width = found.block_rows(4)
+    count = found.rows(4) // width
     for pieces in (1, 2, 3, 5):
         bounds = [count * i // pieces * width for i in range(pieces + 1)]
-        out = in_parts(game, 4, table.payoffs[3], list(pairwise(bounds)))
+        out = in_parts(found, 4, table.payoffs[3], list(pairwise(bounds)))
         assert out.tobytes() == table.payoffs[4].tobytes()
 
 
@@ -169,8 +170,8 @@ def test_random_states_have_the_exact_value(data: st.DataObject) -> None:
 @pytest.mark.parametrize("cards", [2, 3, 4])
 def test_winning_has_the_exact_values(cards: int) -> None:
     table = solved(cards, "win")
-    for tier in table.game.tiers():
-        states = table.game.states_at(tier, np.arange(table.game.rows(tier)))[::7]
+    for tier in table.layers.tiers():
+        states = table.layers.states_at(tier, np.arange(table.layers.rows(tier)))[::7]
         exact = []
         for state in states:
             said = table.game.describe(state)
@@ -186,9 +187,9 @@ def test_the_kernel_solves_the_games_of_the_rules(cards: int, objective: str) ->
     """The Bellman residual of random rows: successors by the rules, values by `matrix_game`."""
     table = solved(cards, objective)
     rng = np.random.default_rng(1)
-    for tier in table.game.tiers():
-        rows = rng.integers(0, table.game.rows(tier), 20)
-        states = table.game.states_at(tier, rows)
+    for tier in table.layers.tiers():
+        rows = rng.integers(0, table.layers.rows(tier), 20)
+        states = table.layers.states_at(tier, rows)
         upcards = expand(table.game, states)
         bids = expand(table.game, upcards.children)
         payoffs = table.look_up(bids.children) + bids.rewards
@@ -224,7 +225,7 @@ def test_the_nine_on_the_nine() -> None:
 
 def test_two_cards_left_of_the_paper() -> None:
     """The paper, 3.1: Q K left, 2 4 against 1 3: high on the king with 52%, 12.52 on average."""
-    table = Solved(goofspiel(13), most=2)
+    table = Solved(layers(13), most=2)
     words = {"mine": "2,4", "theirs": "1,3", "deck": "12,13"}
     asked = strategies.question(table.game, words | {"upcard": "13"})
     assert abs(strategies.bids(asked, table.look_up(asked.children)).mine.chances[1] - 0.52) < 5e-3
@@ -288,12 +289,13 @@ def test_bids_need_an_upcard() -> None:
         ({"mine": "1,2"}, "theirs is missing"),
         ({"theirs": "1,2,3"}, "theirs: 3 cards, and mine has 2"),
         ({"deck": "1"}, "deck: 1 cards, and mine has 2"),
-        ({"mine": "2,2"}, "mine: card 2 stands there twice"),
-        ({"deck": "1,6"}, "deck: 6 is not a card of this board; they are 1 to 5"),
+        ({"mine": "2,2"}, "mine: 2 stands there twice"),
+        ({"deck": "1,6"}, "deck: 6 is not one of 1 to 5"),
         ({"upcard": "4"}, "upcard: 4 is not in the deck"),
-        ({"upcard": "0"}, "upcard: 0 is not a card"),
+        ({"upcard": "-1"}, "upcard: -1 is too small; the least is 1"),
+        ({"upcard": "6"}, "upcard: 6 is too large; the most is 5"),
         ({"upcard": "x"}, "upcard: 'x' is not a whole number"),
-        ({"lead": "2"}, "lead is for boards with objective = 'win'"),
+        ({"lead": "2"}, "unknown field 'lead'; right would be mine, theirs, deck, upcard"),
         ({"hand": "2"}, "unknown field 'hand'"),
     ],
 )

@@ -9,10 +9,12 @@ from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import board_hash
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import Layout, agents_of
+from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.goofspiel import in_memory
 from luckbase.solver.games.goofspiel.agents import match, strategies_at
-from luckbase.solver.games.goofspiel.game import Goofspiel
+from luckbase.solver.games.goofspiel.game import options_of
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.keys import pack_all, unpack_all
 from luckbase.solver.matrix_game import certified as matrix_game
@@ -20,36 +22,36 @@ from luckbase.solver.policy.evaluate import Policy, evaluate_profile
 from tests.solver.games.goofspiel import POINTS, published
 
 
-def board(cards: int, objective: str = "points", keep: bool = False) -> Goofspiel:
+def board(cards: int, objective: str = "points", keep: bool = False) -> Game:
     settings = {"cards": str(cards), "objective": objective}
-    return Goofspiel(read_board(POINTS, settings | ({"keep_cards": "true"} if keep else {})))
+    return load_game(read_board(POINTS, settings | ({"keep_cards": "true"} if keep else {})))
 
 
-def first_states(game: Goofspiel) -> Ints:
+def first_states(game: Game) -> Ints:
     """The first move, an upcard each."""
-    start = game.start()
-    states = np.repeat(start[None], game.cards, axis=0)
-    states[:, 3] = np.arange(1, game.cards + 1)
+    start, cards = game.start(), options_of(game).cards
+    states = np.repeat(start[None], cards, axis=0)
+    states[:, 3] = np.arange(1, cards + 1)
     return states
 
 
-def asked(game: Goofspiel, agent: str, player: int, words: dict[str, str]) -> int:
+def asked(game: Game, agent: str, player: int, words: dict[str, str]) -> int:
     """What a named agent answers where both bid."""
     state = game.parse(words)
     hand = int(state[player])
-    answer = game.agents()[agent](game, player, state, [x for x in range(16) if hand >> x & 1])
+    answer = agents_of(game)[agent](game, player, state, [x for x in range(16) if hand >> x & 1])
     assert isinstance(answer, int)
     return answer
 
 
-def decided(game: Goofspiel, agent: str, player: int, states: Ints) -> list[Floats]:
-    policy = game.agents()[agent]
+def decided(game: Game, agent: str, player: int, states: Ints) -> list[Floats]:
+    policy = agents_of(game)[agent]
     assert isinstance(policy, Policy)
     hands = [[x for x in range(16) if int(state[player]) >> x & 1] for state in states]
     return policy.decide(game, player, states, [np.array(hand) for hand in hands])
 
 
-def reference_value(game: Goofspiel) -> dict[bytes, float]:
+def reference_value(game: Game) -> dict[bytes, float]:
     """Player 0's payoff of every state below the start, over `solver.graph.bellman.expand`."""
     found: dict[bytes, float] = {}
 
@@ -86,7 +88,7 @@ def test_kept_cards_have_the_values_of_canonical_hands(cards: int, objective: st
     states = np.array([np.frombuffer(key, np.int64) for key in values])
     relabelled = states.copy()
     if objective == "win":
-        relabelled[:, 4] -= plain.points
+        relabelled[:, 4] -= options_of(plain).points
     relabelled = plain.canonical_states(relabelled)
     expected = [canonical[state.tobytes()] for state in relabelled]
     np.testing.assert_allclose(list(values.values()), expected, rtol=0, atol=1e-12)
@@ -105,10 +107,9 @@ def test_kept_cards_are_read_said_and_packed_as_they_are() -> None:
 
 def test_a_board_that_keeps_cards_has_no_table() -> None:
     game = board(5, keep=True)
-    why = "not in a table, which holds who beats whom and not the cards (keep_cards)"
-    assert game.why_outside(game.start()) == why
+    assert not game.has(Layout) and game.get(Layout) is None
     with pytest.raises(OptionError) as error:
-        game.tiers()
+        game.need(Layout)
     assert str(error.value) == (
         "board points: keep_cards: a table holds who beats whom and not the cards, which change "
         "no value; write false"
@@ -173,13 +174,13 @@ def test_match_bids_every_upcard_at_the_first_move() -> None:
     game = board(7, keep=True)
     for player in (0, 1):
         for k, state in enumerate(first_states(game)):
-            assert game.agents()["match"](game, player, state, list(range(7))) == k
+            assert agents_of(game)["match"](game, player, state, list(range(7))) == k
 
 
 def test_match_needs_the_cards() -> None:
     game = board(5)
     with pytest.raises(OptionError) as error:
-        game.agents()["match"](game, 0, first_states(game)[0], list(range(5)))
+        agents_of(game)["match"](game, 0, first_states(game)[0], list(range(5)))
     assert str(error.value) == (
         "agent 'match' looks at the cards of his hand; play it with --set keep_cards=true"
     )
@@ -188,8 +189,8 @@ def test_match_needs_the_cards() -> None:
 def test_high_and_low_bid_the_ends_of_the_hand() -> None:
     game = board(5)
     state = first_states(game)[2]
-    assert game.agents()["high"](game, 0, state, [0, 2, 4]) == 2
-    assert game.agents()["low"](game, 1, state, [0, 2, 4]) == 0
+    assert agents_of(game)["high"](game, 0, state, [0, 2, 4]) == 2
+    assert agents_of(game)["low"](game, 1, state, [0, 2, 4]) == 0
 
 
 # --- agents that are optimal for an objective ----------------------------------------------------
@@ -290,7 +291,7 @@ def test_a_game_too_large_to_solve_on_the_way_is_refused_in_a_sentence() -> None
 
 def test_bidding_1_on_the_highest_card_pays_against_the_points_player_who_goes_on_to_win() -> None:
     """The paper's last section, with 5 cards: the chance to finish ahead from the first 5 on."""
-    game = Goofspiel(read_board(POINTS, {"cards": "5", "objective": "win"}))
+    game = load_game(read_board(POINTS, {"cards": "5", "objective": "win"}))
     every = dict.fromkeys(("mine", "theirs", "deck"), "1,2,3,4,5")
     root = game.parse(every | {"upcard": "5"})
 

@@ -18,7 +18,7 @@ from luckbase.solver.games.press_your_luck.choosing import (
     note_second,
     take_if_better,
 )
-from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier, layout, tier_from_number
 from luckbase.solver.graph.bellman import choose, evaluate, expand
 from tests.solver.games.press_your_luck import InMemory, reference_of
@@ -27,9 +27,9 @@ OPTIONS = list(product((True, False), ("passer", "next"), (1, 2, 3, 4)))
 """third_place_spins, tied_pass, max_whammies."""
 
 
-def game_of(
+def planes_of(
     outcomes: dict[str, str], cap: int, frontier: int, options: tuple[bool, str, int]
-) -> PressYourLuck:
+) -> Planes:
     third, tied, most = options
     form = {
         "game": "press-your-luck",
@@ -37,13 +37,13 @@ def game_of(
         "rules": {"third_place_spins": third, "tied_pass": tied, "max_whammies": most},
         "solve": {"score_unit": 1, "score_cap": cap, "frontier": frontier},
     }
-    game = solver.load_game(board_from_canonical("drawn", form))
-    assert isinstance(game, PressYourLuck)
-    return game
+    found = solver.load_layout(board_from_canonical("drawn", form))
+    assert isinstance(found, Planes)
+    return found
 
 
 @st.composite
-def boards(draw: st.DrawFn) -> PressYourLuck:
+def boards(draw: st.DrawFn) -> Planes:
     """Up to six outcomes with whole weights, some of them beyond the cap; all rule options."""
     cap = draw(st.integers(2, 5))
     names = draw(
@@ -60,35 +60,35 @@ def boards(draw: st.DrawFn) -> PressYourLuck:
     names.append("whammy")
     weights = draw(st.lists(st.integers(1, 5), min_size=len(names), max_size=len(names)))
     chances = {n: str(Fraction(w, sum(weights))) for n, w in zip(names, weights, strict=True)}
-    return game_of(chances, cap, draw(st.integers(1, 2)), draw(st.sampled_from(OPTIONS)))
+    return planes_of(chances, cap, draw(st.integers(1, 2)), draw(st.sampled_from(OPTIONS)))
 
 
-def compare(game: PressYourLuck, table: InMemory, states: Ints) -> None:
-    reference = reference_of(game)
+def compare(planes: Planes, table: InMemory, states: Ints) -> None:
+    reference = reference_of(planes.game)
     values = table.look_up(states)
     for state, value in zip(states, values, strict=True):
         scores, earned, passed, whammies = (tuple(map(int, p)) for p in state.reshape(4, 3))
         assert value == pytest.approx(
             reference.value(scores, earned, passed, whammies), abs=1e-9
-        ), game.describe(state)
+        ), planes.game.describe(state)
 
 
 @settings(max_examples=25, deadline=None)
 @given(boards(), st.integers(0, 2**32 - 1))
 def test_kernel_and_reference_agree_on_random_states_of_random_boards(
-    game: PressYourLuck, seed: int
+    planes: Planes, seed: int
 ) -> None:
-    table = InMemory(game)
+    table = InMemory(planes)
     rng = np.random.default_rng(seed)
-    tiers = game.tiers()
+    tiers = planes.tiers()
     drawn = []
     for tier in (tiers[i] for i in rng.integers(0, len(tiers), 12)):
-        drawn.append(game.states_at(tier, rng.integers(0, game.rows(tier), 3)))
+        drawn.append(planes.states_at(tier, rng.integers(0, planes.rows(tier), 3)))
     capped = np.concatenate(drawn).copy()
-    inside = capped[:, 9:12] < game.most
+    inside = capped[:, 9:12] < planes.most
     raised = rng.random(inside.shape) < 0.6  # two and three at the cap: where the loops are
-    capped[:, :3] = np.where(inside & raised, game.cap, capped[:, :3])
-    compare(game, table, np.concatenate([*drawn, capped]))
+    capped[:, :3] = np.where(inside & raised, planes.cap, capped[:, :3])
+    compare(planes, table, np.concatenate([*drawn, capped]))
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -96,27 +96,27 @@ def test_kernel_and_reference_agree_on_every_state_of_a_small_board(
     options: tuple[bool, str, int],
 ) -> None:
     chances = {"whammy": "1/5", "1": "1/4", "2 + spin": "3/10", "1 + spin": "1/4"}
-    game = game_of(chances, 2, 2, options)
-    table = InMemory(game)
-    for tier in game.tiers():
-        if tier.spins == 1 or tier.whammies in ((0, 0, 0), (3, 0, 3)) or game.most < 4:
-            compare(game, table, game.states_at(tier, np.arange(game.rows(tier))))
+    planes = planes_of(chances, 2, 2, options)
+    table = InMemory(planes)
+    for tier in planes.tiers():
+        if tier.spins == 1 or tier.whammies in ((0, 0, 0), (3, 0, 3)) or planes.most < 4:
+            compare(planes, table, planes.states_at(tier, np.arange(planes.rows(tier))))
 
 
 @settings(max_examples=15, deadline=None)
 @given(boards())
-def test_every_state_satisfies_the_rules_bellman_equation(game: PressYourLuck) -> None:
-    table = InMemory(game)
-    for tier in game.tiers():
-        rows = np.arange(0, game.rows(tier), max(1, game.rows(tier) // 500))
-        states = game.states_at(tier, rows)
+def test_every_state_satisfies_the_rules_bellman_equation(planes: Planes) -> None:
+    table = InMemory(planes)
+    for tier in planes.tiers():
+        rows = np.arange(0, planes.rows(tier), max(1, planes.rows(tier) // 500))
+        states = planes.states_at(tier, rows)
         values = table.look_up(states)
-        edges = expand(game, states)
+        edges = expand(planes.game, states)
         q = evaluate(edges, table.look_up(edges.children))
         for x in range(len(states)):
             actions = q.values[q.first[x] : q.first[x + 1]]
-            best = actions[choose(actions, int(edges.actors[x]), game.tie_tolerance)]
-            assert values[x] == pytest.approx(best, abs=1e-12), game.describe(states[x])
+            best = actions[choose(actions, int(edges.actors[x]), planes.game.tie_tolerance)]
+            assert values[x] == pytest.approx(best, abs=1e-12), planes.game.describe(states[x])
 
 
 def test_three_at_the_cap_pass_one_spin_round_for_ever() -> None:
@@ -124,30 +124,30 @@ def test_three_at_the_cap_pass_one_spin_round_for_ever() -> None:
     chances of a whammy and of plus a spin alone."""
     chances = {"whammy": "1/6", "1": str(1 - Fraction(1, 6) - Fraction(71, 243)),
                "1 + spin": "71/243"}  # fmt: skip
-    game = game_of(chances, 2, 1, (True, "next", 4))
-    state = game.parse({"scores": "2,2,2", "earned": "1,0,0"})[None]
-    assert InMemory(game).look_up(state)[0] == pytest.approx(
+    planes = planes_of(chances, 2, 1, (True, "next", 4))
+    state = planes.game.parse({"scores": "2,2,2", "earned": "1,0,0"})[None]
+    assert InMemory(planes).look_up(state)[0] == pytest.approx(
         [0.36528138, 0.28711239, 0.34760623], abs=5e-9
     )
 
 
 def test_rows_and_states_are_the_same_thing_and_so_are_the_columns_of_the_table() -> None:
-    game = game_of({"whammy": "1/2", "1": "1/2"}, 3, 3, (True, "passer", 4))
+    planes = planes_of({"whammy": "1/2", "1": "1/2"}, 3, 3, (True, "passer", 4))
     seen: set[int] = set()
-    for tier in game.tiers():
-        rows = np.arange(game.rows(tier))
-        states = game.states_at(tier, rows)
-        numbers, back = game.locate(states)
+    for tier in planes.tiers():
+        rows = np.arange(planes.rows(tier))
+        states = planes.states_at(tier, rows)
+        numbers, back = planes.locate(states)
         assert (back == rows).all()
-        assert set(numbers.tolist()) == {game.tier_number(tier)}
-        assert tier_from_number(game.tier_number(tier), game.most) == tier
-        assert game.tier_number(tier) not in seen
-        seen.add(game.tier_number(tier))
-        assert (game.canonical_states(states) == states).all()
-        columns = game.state_rows(tier, 0, game.rows(tier))
-        for i, name in enumerate(game.columns[:9]):
+        assert set(numbers.tolist()) == {planes.tier_number(tier)}
+        assert tier_from_number(planes.tier_number(tier), planes.most) == tier
+        assert planes.tier_number(tier) not in seen
+        seen.add(planes.tier_number(tier))
+        assert (planes.game.canonical_states(states) == states).all()
+        columns = planes.state_rows(tier, 0, planes.rows(tier))
+        for i, name in enumerate(planes.game.columns[:9]):
             assert (columns[name] == states[:, i]).all()
-        assert set(game.children(tier)) <= set(game.tiers()[: game.tiers().index(tier)])
+        assert set(planes.children(tier)) <= set(planes.tiers()[: planes.tiers().index(tier)])
 
 
 @pytest.mark.parametrize("three", [True, False])
@@ -163,11 +163,11 @@ def test_the_order_of_configurations_lets_the_kernel_stream(three: bool) -> None
 
 
 def test_a_dirty_buffer_gives_the_same_bits() -> None:
-    game = game_of({"whammy": "1/3", "1": "1/3", "1 + spin": "1/3"}, 3, 2, (True, "passer", 4))
-    table = InMemory(game)
+    planes = planes_of({"whammy": "1/3", "1": "1/3", "1 + spin": "1/3"}, 3, 2, (True, "passer", 4))
+    table = InMemory(planes)
     tier = Tier(2, (0, 0, 0))
-    dirty = np.full(game.shape(tier), 7.0)
-    game.solve_tier(tier, dirty, table.payoffs.__getitem__, lambda: False)
+    dirty = np.full(planes.shape(tier), 7.0)
+    planes.solve_tier(tier, dirty, table.payoffs.__getitem__, lambda: False)
     assert dirty.tobytes() == table.payoffs[tier].tobytes()
 
 

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from luckbase import solver
 from luckbase.solver.errors import LuckbaseError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.decisions import kernel_arrays
-from luckbase.solver.game.game import Stopped
+from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.skunk import kernel
 from luckbase.solver.games.skunk.chart import chart, decisions, entry, hold_points
-from luckbase.solver.games.skunk.game import Skunk
+from luckbase.solver.games.skunk.tiers import Race
 from luckbase.solver.graph.bellman import evaluate, expand, final_payoffs
 from luckbase.solver.graph.keys import fits
 from tests.reference.skunk import Reference
@@ -49,32 +50,38 @@ every_variant = pytest.mark.parametrize(
 
 
 @cache
-def skunk(path: Path = TINY, options: Settings = ()) -> Skunk:
-    game = solver.load_game(solver.load_board(path, **dict(options)))
-    assert isinstance(game, Skunk)
-    return game
+def skunk(path: Path = TINY, options: Settings = ()) -> Game:
+    return solver.load_game(solver.load_board(path, **dict(options)))
+
+
+@cache
+def race_of(path: Path = TINY, options: Settings = ()) -> Race:
+    """Its one tier."""
+    found = skunk(path, options).need(Layout)
+    assert isinstance(found, Race)
+    return found
 
 
 @cache
 def solved(path: Path = TINY, options: Settings = ()) -> tuple[Floats, float]:
     """(payoffs, the bound on their error)."""
-    game = skunk(path, options)
-    out = np.full(game.shape(0), np.nan)
-    return out, game.solve_tier(0, out, lambda child: out, lambda: False)
+    race = race_of(path, options)
+    out = np.full(race.shape(0), np.nan)
+    return out, race.solve_tier(0, out, lambda child: out, lambda: False)
 
 
 def value(path: Path, *state: int) -> float:
-    game = skunk(path)
-    return float(solved(path)[0][game.locate(np.array([[*state, 1]]))[1][0]])
+    race = race_of(path)
+    return float(solved(path)[0][race.locate(np.array([[*state, 1]]))[1][0]])
 
 
-def bellman(game: Skunk, out: Floats) -> float:
+def bellman(race: Race, out: Floats) -> float:
     """The largest |V - T V| over all rows, by the game's rules and the general back-up."""
-    states = game.states_at(0, np.arange(game.rows(0)))
-    edges = expand(game, states)
-    tier, rows = game.locate(edges.children)
+    states = race.states_at(0, np.arange(race.rows(0)))
+    edges = expand(race.game, states)
+    tier, rows = race.locate(edges.children)
     one = np.where(tier < 0, 0.0, out[rows])
-    one[tier < 0] = final_payoffs(game, edges.children[tier < 0])[:, 0]
+    one[tier < 0] = final_payoffs(race.game, edges.children[tier < 0])[:, 0]
     q = evaluate(edges, np.column_stack([one, 1 - one]))
     best = np.maximum.reduceat(
         q.values[np.arange(len(q.states)), edges.actors[q.states]], q.first[:-1]
@@ -112,7 +119,7 @@ def test_the_tables_bounds_are_less_than_1e_12_apart() -> None:
 )
 def test_the_chart_has_the_seeds_lines(mine: int, yours: int, toggles: str) -> None:
     """The five lines that docs/sources.md#gottahack-1998 prints."""
-    line = entry(skunk(SEED), solved(SEED)[0], mine, yours)
+    line = entry(race_of(SEED), solved(SEED)[0], mine, yours)
     assert str(line) == f"({mine},{yours}) {value(SEED, mine, yours, 0):.7f} - {toggles}".replace(
         " 0.", " ."
     )
@@ -135,10 +142,10 @@ def test_small_goals_have_their_exact_fractions(goal: int, exact: Fraction) -> N
 
 @pytest.mark.parametrize("options", VARIANTS[:5], ids=str)
 def test_every_row_is_the_references_fraction_within_the_bound(options: Settings) -> None:
-    game, (out, bound) = skunk(TINY, options), solved(TINY, options)
-    rules = game.rules
+    race, (out, bound) = race_of(TINY, options), solved(TINY, options)
+    rules = race.options
     exact = Reference(rules.goal, rules.dice, rules.sides, rules.all_ones).value
-    states = game.states_at(0, np.arange(game.rows(0)))
+    states = race.states_at(0, np.arange(race.rows(0)))
     for state, payoff in zip(states.tolist(), out.tolist(), strict=True):
         mine, yours, turn, player = state
         own = exact[mine, yours, turn]
@@ -147,26 +154,26 @@ def test_every_row_is_the_references_fraction_within_the_bound(options: Settings
 
 @every_variant
 def test_every_row_satisfies_the_bellman_equation_of_the_rules(options: Settings) -> None:
-    assert bellman(skunk(TINY, options), solved(TINY, options)[0]) < 1e-14
+    assert bellman(race_of(TINY, options), solved(TINY, options)[0]) < 1e-14
 
 
 @pytest.mark.slow
 def test_every_row_of_the_board_to_100_satisfies_the_bellman_equation() -> None:
-    assert bellman(skunk(SEED), solved(SEED)[0]) < 1e-14
+    assert bellman(race_of(SEED), solved(SEED)[0]) < 1e-14
 
 
 @every_variant
 def test_rows_and_states_are_inverse_and_edges_keep_the_contract(options: Settings) -> None:
-    game = skunk(TINY, options)
-    rows = np.arange(game.rows(0))
-    states = game.states_at(0, rows)
-    assert np.array_equal(game.locate(states)[1], rows)
+    race = race_of(TINY, options)
+    rows = np.arange(race.rows(0))
+    states = race.states_at(0, rows)
+    assert np.array_equal(race.locate(states)[1], rows)
     assert len(np.unique(states, axis=0)) == len(rows)
-    assert np.array_equal(game.canonical_states(states), states)
-    edges = expand(game, states)
-    assert np.array_equal(game.canonical_states(edges.children), edges.children)
-    assert fits(game.bits, edges.children).all() and game.bits.sum() <= 64
-    assert np.diff(edges.first).max() <= game.max_edges
+    assert np.array_equal(race.game.canonical_states(states), states)
+    edges = expand(race.game, states)
+    assert np.array_equal(race.game.canonical_states(edges.children), edges.children)
+    assert fits(race.game.bits, edges.children).all() and race.game.bits.sum() <= 64
+    assert np.diff(edges.first).max() <= race.game.max_edges
     q = evaluate(edges, np.ones((len(edges.children), 2)))
     assert q.values == pytest.approx(1.0, abs=1e-12)
     assert not edges.terminal.any()
@@ -189,52 +196,52 @@ def test_any_board_is_solved_and_certified(
         ("goal", goal), ("dice", dice), ("sides", sides), ("some_ones", some),
         ("all_ones", every), ("first_roll_safe", safe), ("count", count),
     )  # fmt: skip
-    rolls = skunk(TINY, options).rules.rolls(False)
+    rolls = race_of(TINY, options).options.rolls(False)
     assume(3 * sum(rolls.points) >= rolls.total)  # or see the next test
     out, bound = solved(TINY, options)
-    assert bellman(skunk(TINY, options), out) < 1e-14 and bound < 1e-9
+    assert bellman(race_of(TINY, options), out) < 1e-14 and bound < 1e-9
     assert ((out > -1e-14) & (out < 1 + 1e-14)).all()
 
 
 def test_a_board_whose_plays_can_last_too_long_is_refused_in_a_sentence() -> None:
     """One roll in eight counts, for a point: who never holds needs 7 in a row, 2 million rolls."""
-    game = skunk(
+    race = race_of(
         TINY,
         (("goal", 7), ("dice", 3), ("sides", 2), ("count", "rolls"), ("all_ones", "turn")),
     )
     with pytest.raises(StateError) as caught:
-        game.solve_tier(0, np.empty(game.shape(0)), lambda child: np.empty(0), lambda: False)
+        race.solve_tier(0, np.empty(race.shape(0)), lambda child: np.empty(0), lambda: False)
     assert_one_sentence(caught.value)
     assert "the values at goal 7 are certain to 2" in str(caught.value)
 
 
 def test_columns_of_rows_are_the_states() -> None:
-    game = skunk()
-    columns = game.state_rows(0, 7, 99)
-    assert list(columns) == list(game.columns)
-    assert np.array_equal(np.column_stack([*columns.values()]), game.states_at(0, np.arange(7, 99)))
-    one, two = game.payoff_rows(0, solved()[0], 7, 99)
+    race = race_of()
+    columns = race.state_rows(0, 7, 99)
+    assert list(columns) == list(race.game.columns)
+    assert np.array_equal(np.column_stack([*columns.values()]), race.states_at(0, np.arange(7, 99)))
+    one, two = race.payoff_rows(0, solved()[0], 7, 99)
     assert one + two == pytest.approx(1.0, abs=1e-15) and one.dtype == np.float64
 
 
 # The certificate is real
 
 
-def fresh(game: Skunk, sweeps: int) -> Floats:
+def fresh(race: Race, sweeps: int) -> Floats:
     """A table after so many sweeps."""
-    V = np.full((game.goal, game.goal), 0.5)
-    kernel.solve(game.numbers.ints, V, sweeps)
-    out = np.empty(game.shape(0))
-    kernel.fill(game.numbers.ints, V, out, 0.0, *kernel_arrays(None))
+    V = np.full((race.goal, race.goal), 0.5)
+    kernel.solve(race.ints, V, sweeps)
+    out = np.empty(race.shape(0))
+    kernel.fill(race.ints, V, out, 0.0, *kernel_arrays(None))
     return out
 
 
 @pytest.mark.parametrize("sweeps", [1, 2, 3])
 def test_a_wrong_stopping_rule_is_in_the_bound(sweeps: int) -> None:
     """Stopped too early, the bound says how far off the table can be, and it is not below that."""
-    game, (right, _) = skunk(TINY, (("goal", 40),)), solved(TINY, (("goal", 40),))
-    out = fresh(game, sweeps)
-    bound = kernel.certify(game.numbers.ints, out)
+    race, (right, _) = race_of(TINY, (("goal", 40),)), solved(TINY, (("goal", 40),))
+    out = fresh(race, sweeps)
+    bound = kernel.certify(race.ints, out)
     assert np.abs(out - right).max() <= bound + 1e-12
     assert bound > 1e-9
 
@@ -242,32 +249,32 @@ def test_a_wrong_stopping_rule_is_in_the_bound(sweeps: int) -> None:
 def test_a_wrong_order_of_updates_is_in_the_bound() -> None:
     """With Pig's dice one sweep solves the game, by descending sum of the scores. By ascending sum
     it does not, and the bound says so; more sweeps mend it, for no order is unsound."""
-    game = skunk(TINY, (("goal", 40), ("dice", 1), ("all_ones", "turn")))
-    out, bounds = np.empty(game.shape(0)), []
+    race = race_of(TINY, (("goal", 40), ("dice", 1), ("all_ones", "turn")))
+    out, bounds = np.empty(race.shape(0)), []
     for ascending, sweeps in ((False, 1), (True, 1), (True, 5)):
         V = np.full((40, 40), 0.5)
         for _ in range(sweeps):
-            kernel.sweep(game.numbers.ints, V, ascending)
-        kernel.fill(game.numbers.ints, V, out, 0.0, *kernel_arrays(None))
-        bounds.append(kernel.certify(game.numbers.ints, out))
+            kernel.sweep(race.ints, V, ascending)
+        kernel.fill(race.ints, V, out, 0.0, *kernel_arrays(None))
+        bounds.append(kernel.certify(race.ints, out))
     assert bounds[0] < 1e-12 and bounds[1] > 1 and bounds[2] < 1e-12
 
 
 def test_a_wrong_transition_is_seen_by_the_rules() -> None:
     """The kernel solves another game (one roll in 36 that should lose the score loses the turn):
     its own certificate is content, the Bellman check by the rules is not."""
-    game = skunk()
-    ints = game.numbers.ints.copy()
+    race = race_of()
+    ints = race.ints.copy()
     most = int(ints[3])
     ints[4 + most + 3] += 1
     ints[4 + most + 4] -= 1
     V = np.full((20, 20), 0.5)
     kernel.solve(ints, V)
-    out = np.empty(game.shape(0))
+    out = np.empty(race.shape(0))
     kernel.fill(ints, V, out, 0.0, *kernel_arrays(None))
     assert kernel.certify(ints, out) < 1e-12
-    assert bellman(game, out) > 1e-4
-    assert kernel.certify(game.numbers.ints, out) > 1e-3
+    assert bellman(race, out) > 1e-4
+    assert kernel.certify(race.ints, out) > 1e-3
 
 
 @given(st.integers(0, 8399), st.sampled_from([1e-12, -1e-9, 1e-6, -0.1, 0.5, np.nan]))
@@ -281,9 +288,9 @@ def test_one_wrong_row_is_in_the_bound(row: int, error: float) -> None:
 def test_the_bound_on_the_length_of_a_game_is_one() -> None:
     """No policy of both players plays longer on average: here the longest, by value iteration."""
     for options in ((("goal", 6),), (("goal", 9), ("dice", 1), ("all_ones", "turn"))):
-        game = skunk(TINY, options)
-        edges = expand(game, game.states_at(0, np.arange(game.rows(0))))
-        tier, rows = game.locate(edges.children)
+        race = race_of(TINY, options)
+        edges = expand(race.game, race.states_at(0, np.arange(race.rows(0))))
+        tier, rows = race.locate(edges.children)
         begins = evaluate(edges, np.zeros((len(rows), 2))).first[:-1]
         action = np.flatnonzero(np.diff(edges.actions, prepend=-1) != 0)
         action = np.union1d(action, edges.first[:-1])
@@ -293,21 +300,21 @@ def test_the_bound_on_the_length_of_a_game_is_one() -> None:
             before = w
             means = np.add.reduceat(weights * w[rows], action)
             w = 1 + np.maximum.reduceat(means, begins)
-        assert w.max() <= kernel.most_actions(game.numbers.ints) <= 2.5 * w.max()
+        assert w.max() <= kernel.most_actions(race.ints) <= 2.5 * w.max()
 
 
 # The chart
 
 
 def test_the_chart_and_the_rules_agree_on_rolling_and_holding() -> None:
-    game, out = skunk(), solved()[0]
+    race, out = race_of(), solved()[0]
     for mine, yours in ((0, 0), (3, 17), (12, 5)):
-        roll, hold = decisions(game, out, mine, yours)
+        roll, hold = decisions(race, out, mine, yours)
         states = np.array([[mine, yours, t, 1] for t in range(20 - mine)])
-        edges = expand(game, states)
-        tier, rows = game.locate(edges.children)
+        edges = expand(race.game, states)
+        tier, rows = race.locate(edges.children)
         one = np.where(tier < 0, 0.0, out[rows])
-        one[tier < 0] = final_payoffs(game, edges.children[tier < 0])[:, 0]
+        one[tier < 0] = final_payoffs(race.game, edges.children[tier < 0])[:, 0]
         q = evaluate(edges, np.column_stack([one, 1 - one]))
         assert q.values[q.actions == 1, 0] == pytest.approx(roll, abs=1e-14)
         assert q.values[q.actions == 0, 0] == pytest.approx(hold[1:], abs=1e-14)
@@ -316,30 +323,30 @@ def test_the_chart_and_the_rules_agree_on_rolling_and_holding() -> None:
 def test_unreachable_toggles_can_be_hidden() -> None:
     """docs/sources.md#gottahack-1998: 53 to 100 is unreachable at (0,86); at (0,87) one
     can hop from 32 to 44."""
-    lines = [str(entry(skunk(SEED), solved(SEED)[0], 0, y, reachable=True)) for y in (67, 86, 87)]
+    lines = [str(entry(race_of(SEED), solved(SEED)[0], 0, y, reachable=True)) for y in (67, 86, 87)]
     assert [line.partition(" - ")[2] for line in lines] == ["28", "33", "33 44 100"]
 
 
 def test_toggles_ascend_and_a_chart_has_a_line_for_each_pair_of_scores() -> None:
-    game, (out, _) = skunk(), solved()
-    lines = list(chart(game, out))
+    race, (out, _) = race_of(), solved()
+    lines = list(chart(race, out))
     assert [(line.mine, line.yours) for line in lines] == [
         (mine, yours) for mine in range(20) for yours in range(20)
     ]
     for line in lines:
         assert list(line.toggles) == sorted(set(line.toggles)) and line.toggles
         assert line.toggles[-1] <= 20 - line.mine
-    points, values = hold_points(game, out)
+    points, values = hold_points(race, out)
     assert points[0, 0] == lines[0].hold and values[0, 0] == out[0]
 
 
 def test_choices_that_hang_on_less_than_the_tolerance_are_marked() -> None:
     """The closest call of the board to 100 is 5e-8, at (10,29) with a turn of 21."""
-    game, out = skunk(SEED), solved(SEED)[0]
-    roll, hold = decisions(game, out, 10, 29)
+    race, out = race_of(SEED), solved(SEED)[0]
+    roll, hold = decisions(race, out, 10, 29)
     assert abs(roll[21] - hold[21]) == pytest.approx(5e-8, abs=5e-9)
-    assert entry(game, out, 10, 29).uncertain == ()
-    rough = entry(game, out, 10, 29, tolerance=1e-7)
+    assert entry(race, out, 10, 29).uncertain == ()
+    rough = entry(race, out, 10, 29, tolerance=1e-7)
     assert rough.uncertain == (21,) and str(rough).endswith(" ? 21")
 
 
@@ -347,25 +354,25 @@ def test_choices_that_hang_on_less_than_the_tolerance_are_marked() -> None:
 
 
 def test_states_in_words() -> None:
-    game = skunk(SEED)
-    assert game.parse({"mine": "0", "yours": "87", "turn": "32"}).tolist() == [0, 87, 32, 1]
-    assert game.parse({"mine": "99", "yours": "5", "turn": "7", "player": "2"}).tolist() == [
+    race = race_of(SEED)
+    assert race.game.parse({"mine": "0", "yours": "87", "turn": "32"}).tolist() == [0, 87, 32, 1]
+    assert race.game.parse({"mine": "99", "yours": "5", "turn": "7", "player": "2"}).tolist() == [
         100, 0, 0, 2,
     ]  # fmt: skip
-    assert game.parse({"mine": "3", "yours": "100"}).tolist() == [100, 0, 0, 2]
-    assert game.describe(game.start()) == {"mine": 0, "yours": 0, "turn": 0, "player": 1}
-    for _, words in game.opening_questions():
-        assert game.locate(game.parse(words))[0][0] == 0
+    assert race.game.parse({"mine": "3", "yours": "100"}).tolist() == [100, 0, 0, 2]
+    assert race.game.describe(race.game.start()) == {"mine": 0, "yours": 0, "turn": 0, "player": 1}
+    for _, words in race.opening_questions():
+        assert race.locate(race.game.parse(words))[0][0] == 0
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ({"mine": "1"}, "yours is missing; write both scores as mine=0 yours=0"),
+        ({"mine": "1"}, "yours is missing; write mine=0 yours=0"),
         ({"mine": "1", "yours": "2", "trun": "3"}, "unknown field 'trun'; did you mean 'turn'?"),
-        ({"mine": "-1", "yours": "2"}, "mine: -1 is negative; the least is 0"),
+        ({"mine": "-1", "yours": "2"}, "mine: -1 is too small; the least is 0"),
         ({"mine": "x", "yours": "2"}, "mine: 'x' is not a whole number"),
-        ({"mine": "1", "yours": "2", "player": "3"}, "player: 3 does not play; write 1 or 2"),
+        ({"mine": "1", "yours": "2", "player": "3"}, "player: 3 is too large; the most is 2"),
         ({"mine": "20", "yours": "20"}, "mine and yours: 20 and 20, and 20 wins at once"),
         ({"mine": "1", "yours": "20", "turn": "3"}, "turn: 3, and with yours=20 the game is over"),
     ],
@@ -388,8 +395,9 @@ def test_a_state_that_is_none_is_refused_in_a_sentence(
 )
 def test_a_board_without_a_table_is_refused_in_a_sentence(options: Settings, sentence: str) -> None:
     game = skunk(TINY, options)
+    assert not game.has(Layout)
     with pytest.raises(OptionError) as caught:
-        game.solve_tier(0, np.empty(game.shape(0)), lambda child: np.empty(0), lambda: False)
+        game.need(Layout)
     assert_one_sentence(caught.value)
     assert sentence in str(caught.value)
 
@@ -402,12 +410,12 @@ def test_a_goal_that_is_none_is_refused_in_a_sentence() -> None:
 
 
 def test_a_solve_stops_when_it_is_told_to() -> None:
-    game = skunk()
+    race = race_of()
     with pytest.raises(Stopped):
-        game.solve_tier(0, np.empty(game.shape(0)), lambda child: np.empty(0), lambda: True)
+        race.solve_tier(0, np.empty(race.shape(0)), lambda child: np.empty(0), lambda: True)
 
 
 def test_a_game_can_be_sent_to_another_process() -> None:
     for options in ((), (("count_rolls", True),)):
         game = pickle.loads(pickle.dumps(skunk(TINY, options)))
-        assert game.fields == skunk(TINY, options).fields
+        assert list(game.fields) == list(skunk(TINY, options).fields)

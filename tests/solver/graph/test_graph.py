@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from luckbase import solver
 from luckbase.solver.errors import SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph import keys
 from luckbase.solver.graph.graph import solve_graph
 from tests.reference.press_your_luck import Reference
@@ -21,10 +21,8 @@ from tests.solver.games.press_your_luck import reference_of
 TINY = Path(__file__).parents[3] / "boards/press-your-luck/tiny.toml"
 
 
-def tiny(**settings: object) -> PressYourLuck:
-    game = solver.load_game(solver.load_board(TINY, **settings))
-    assert isinstance(game, PressYourLuck)
-    return game
+def tiny(**settings: object) -> Game:
+    return solver.load_game(solver.load_board(TINY, **settings))
 
 
 def by_reference(reference: Reference, state: Ints) -> Floats:

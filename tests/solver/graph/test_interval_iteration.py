@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from luckbase import solver
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import expand, final_payoffs
 from luckbase.solver.graph.interval_iteration import (
     Component,
@@ -207,23 +208,23 @@ def test_a_wrong_transition_moves_the_bounds_away() -> None:
 # A whole game
 
 
-def whole_tier(path: Path, **options: object) -> tuple[TieredGame[int], FixedPoint, Floats]:
+def whole_tier(path: Path, **options: object) -> tuple[Game, FixedPoint, Floats]:
     """A game of one tier solved as one component, and the payoffs of its kernel."""
-    game = solver.load_tiered_game(solver.load_board(path, **options))
-    states = game.states_at(0, np.arange(game.rows(0)))
-    edges = expand(game, states)
-    tier, rows = game.locate(edges.children)
+    layout = solver.load_layout(solver.load_board(path, **options))
+    states = layout.states_at(0, np.arange(layout.rows(0)))
+    edges = expand(layout.game, states)
+    tier, rows = layout.locate(edges.children)
     over = np.flatnonzero(tier < 0)
     children = rows.copy()
     children[over] = len(states) + np.arange(len(over))
-    known = final_payoffs(game, edges.children[over])
+    known = final_payoffs(layout.game, edges.children[over])
     found = solve_component(
         edges.first, edges.actions, edges.weights, edges.rewards, children, edges.actors,
         known, known, 0.0, 1.0, 1e-11,
     )  # fmt: skip
-    out = np.empty(game.shape(0))
-    game.solve_tier(0, out, lambda child: out, lambda: False)
-    return game, found, out
+    out = np.empty(layout.shape(0))
+    layout.solve_tier(0, out, lambda child: out, lambda: False)
+    return layout.game, found, out
 
 
 def test_skunk_as_one_component_has_its_kernels_payoffs() -> None:

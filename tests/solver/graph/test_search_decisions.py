@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from luckbase import solver
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.press_your_luck.game import PressYourLuck
+from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.graph.bellman import evaluate, expand
 from luckbase.solver.graph.depth_first import MIXED, NEW, OVER, UNDECIDED
@@ -22,7 +22,7 @@ from luckbase.solver.graph.keys import pack_all
 from luckbase.solver.policy.chain import explore_profile
 from luckbase.solver.policy.evaluate import deciders_of
 from tests.solver.game.deciding import assert_same, what_the_rules_say
-from tests.solver.games.test_press_your_luck import boards, game_of
+from tests.solver.games.test_press_your_luck import boards, planes_of
 
 BOARDS = Path(__file__).parents[3] / "boards"
 
@@ -84,20 +84,20 @@ def test_every_state_of_a_search_says_what_the_rules_say(
 
 @settings(max_examples=10)
 @given(boards(), st.integers(0, 2**32 - 1))
-def test_states_of_random_boards_say_what_the_rules_say(game: PressYourLuck, seed: int) -> None:
-    rng, graph = np.random.default_rng(seed), Graph(game)
-    tiers = game.tiers()
+def test_states_of_random_boards_say_what_the_rules_say(planes: Planes, seed: int) -> None:
+    rng, graph = np.random.default_rng(seed), Graph(planes.game)
+    tiers = planes.tiers()
     for tier in (tiers[i] for i in rng.integers(0, len(tiers), 4)):
-        graph.solve(game.states_at(tier, rng.integers(0, game.rows(tier), 2)))
+        graph.solve(planes.states_at(tier, rng.integers(0, planes.rows(tier), 2)))
     check(graph)
 
 
 def test_ties_go_to_the_earlier_action_and_cost_nothing() -> None:
     """The board on which spinning oneself and letting an opponent spin are often worth the same."""
     chances = {"whammy": "1/2", "1": "1/6", "2": "1/6", "3": "1/6"}
-    game = game_of(chances, 4, 2, (True, "passer", 4))
-    graph, tier = Graph(game), Tier(2, (0, 0, 0))
-    graph.solve(game.states_at(tier, np.arange(0, game.rows(tier), 3)))
+    planes = planes_of(chances, 4, 2, (True, "passer", 4))
+    graph, tier = Graph(planes.game), Tier(2, (0, 0, 0))
+    graph.solve(planes.states_at(tier, np.arange(0, planes.rows(tier), 3)))
     check(graph)
     tied = graph.margins <= graph.tolerance
     assert tied.sum() > 10 and (graph.margins[~np.isnan(graph.margins)] >= 0).all()

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-import numpy as np
-
 from luckbase.solver.board.model import Board
-from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import (
-    Numbers,
-    Transition,
-    decision,
-    lead,
-    over,
-    transition,
-)
+from luckbase.solver.game.rules import Rules
+from luckbase.solver.game.transition import decision, lead, over, transition
 
 
 @transition
@@ -29,32 +19,14 @@ def _ring(board, state, edges):  # type: ignore
     return decision(edges, state[0])
 
 
-class Ring(Game):
-    rules_version: ClassVar[int] = 1
-    players: ClassVar[int] = 3
-    fields: ClassVar[tuple[tuple[str, int], ...]] = (("up", 1),)
-    tie_tolerance: ClassVar[float] = 1e-12
-
-    def __init__(self) -> None:
-        super().__init__(Board(game="ring", name="ring"))
-        self.max_edges, self.bits = 4, np.array([2])
-
-    @property
-    def transition(self) -> Transition:
-        return _ring
-
-    @property
-    def numbers(self) -> Numbers:
-        return Numbers(np.zeros(1, np.int64), np.zeros(1))
-
-    def parse(self, words: Any) -> Ints:
-        raise NotImplementedError
-
-    def canonical_states(self, values: Ints) -> Ints:
-        return values
-
-    def describe(self, state: Ints) -> dict[str, Any]:
-        return {"up": int(state[0])}
-
-    def action_name(self, action: int) -> str:
-        return str(action)
+def ring(max_edges: int = 4) -> Game:
+    """The game; max_edges: what it says of itself."""
+    rules = Rules(
+        fields=[Field("up", high=3)],
+        players=3,
+        transition=_ring,
+        numbers=[0],
+        max_edges=max_edges,
+        actions=str,
+    )
+    return Game(Board(game="ring", name="ring"), rules)

@@ -9,23 +9,18 @@ edges (weight, child) or (weight, child, rewards). The first state is the start.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from luckbase.solver.board.model import Board, Section
-from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.game.transition import (
-    CHANCE,
-    DECISION,
-    TERMINAL,
-    Numbers,
-    Transition,
-    transition,
-)
-from luckbase.solver.games import register
+from luckbase.solver.game.capabilities import Agents
+from luckbase.solver.game.fields import Field
+from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.registry import register
+from luckbase.solver.game.rules import Rules as GameRules
+from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL, Numbers, transition
 
 Edge = tuple[Any, ...]
 State = dict[str, Any]
@@ -64,9 +59,9 @@ def board_of(*states: State, name: str = "written", **rules: Any) -> WrittenBoar
     return WrittenBoard(game="written", name=name, rules=Rules(text=json.dumps(states), **rules))
 
 
-def written(*states: State, **rules: Any) -> WrittenOut:
+def written(*states: State, **rules: Any) -> Game:
     """The game of these states."""
-    return WrittenOut(board_of(*states, **rules))
+    return load_game(board_of(*states, **rules))
 
 
 @transition
@@ -85,57 +80,36 @@ def _written(board, state, edges):  # type: ignore
     return 0 if about[0] == 0 else count
 
 
-class WrittenOut(Game):
-    rules_version: ClassVar[int] = 1
-    fields: ClassVar[tuple[tuple[str, int], ...]] = (("at", 1),)
-    pays: ClassVar[bool] = True
-
-    def __init__(self, board: Board) -> None:
-        assert isinstance(board, WrittenBoard)
-        super().__init__(board)
-        rules = board.rules
-        self.players, self.tie_tolerance = rules.players, rules.tolerance  # type: ignore[misc]
-        self.payoff_range, self.bits = (rules.low, rules.high), np.array([30])
-        states, about, edges, reals = json.loads(rules.text), [], [], []
-        for state in states:
-            flat = [(a, *edge) for a, action in enumerate(state["actions"]) for edge in action]
-            about += [state["kind"], state["who"], len(edges) // 2, len(flat)]
-            for action, weight, child, *paid in flat:
-                edges += [child, action]
-                reals += [weight, *(paid[0] if paid else [0.0] * rules.players)]
-        self.max_edges = max(about[3::4])
-        self._numbers = Numbers(
-            np.array([len(states), rules.players, *about, *edges]), np.array(reals, np.float64)
-        )
-
-    @property
-    def transition(self) -> Transition:
-        return _written
-
-    @property
-    def numbers(self) -> Numbers:
-        return self._numbers
-
-    def start(self) -> Ints:
-        return np.array([0])
-
-    def parse(self, words: Mapping[str, str]) -> Ints:
-        return np.array([int(words["at"])])
-
-    def canonical_states(self, values: Ints) -> Ints:
-        return np.asarray(values, np.int64).reshape(-1, 1)
-
-    def describe(self, state: Ints) -> dict[str, Any]:
-        return {"at": int(state[0])}
-
-    def action_name(self, action: int) -> str:
-        return chr(ord("a") + action)
-
-    def agents(self) -> Mapping[str, Agent]:
-        return {
-            "the-first": lambda game, player, state, actions: 0,
-            "the-last": lambda game, player, state, actions: len(actions) - 1,
-        }
+def written_out(board: WrittenBoard) -> GameRules:
+    """The rules of a board of this game."""
+    options = board.rules
+    states, about, edges, reals = json.loads(options.text), [], [], []
+    for state in states:
+        flat = [(a, *edge) for a, action in enumerate(state["actions"]) for edge in action]
+        about += [state["kind"], state["who"], len(edges) // 2, len(flat)]
+        for action, weight, child, *paid in flat:
+            edges += [child, action]
+            reals += [weight, *(paid[0] if paid else [0.0] * options.players)]
+    return GameRules(
+        fields=[Field("at", high=2**30 - 1)],
+        players=options.players,
+        transition=_written,
+        numbers=Numbers(
+            np.array([len(states), options.players, *about, *edges]), np.array(reals, np.float64)
+        ),
+        max_edges=max(about[3::4]),
+        actions=lambda action: chr(ord("a") + action),
+        start={"at": 0},
+        tie_tolerance=options.tolerance,
+        payoff_range=(options.low, options.high),
+        pays=True,
+        capabilities={
+            Agents: Agents({
+                "the-first": lambda game, player, state, actions: 0,
+                "the-last": lambda game, player, state, actions: len(actions) - 1,
+            })
+        },
+    )  # fmt: skip
 
 
-register("written", WrittenBoard, WrittenOut)
+register("written", WrittenBoard, written_out)

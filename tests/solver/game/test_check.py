@@ -1,0 +1,244 @@
+"""The conformance suite of games: every one here keeps the contract, and whoever breaks a point of
+it is told which, with the state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from luckbase import solver
+from luckbase.game import (
+    Board,
+    Field,
+    Game,
+    Layout,
+    Rules,
+    chance,
+    check_game,
+    decision,
+    lead,
+    over,
+    pay,
+    transition,
+)
+from luckbase.solver.errors import GameError
+from luckbase.solver.game.arrays import Floats, Ints
+
+BOARDS = Path(__file__).parents[3] / "boards"
+STATE = ({"scores": (500, 1000, 1500), "earned": (0, 2, 1)},)
+
+
+@pytest.mark.parametrize(
+    ("board", "options", "states"),
+    [
+        ("skunk/tiny", {}, ()),
+        ("skunk/tiny", {"count_rolls": True}, ()),
+        ("pig/race", {"goal": 12}, ()),
+        ("pig/rounds", {"rounds": 2, "cut": 20}, ()),
+        ("pig/rounds", {"rounds": 2, "cut": 20, "objective": "difference"}, ()),
+        ("jackpot/tiny", {}, ()),
+        ("goofspiel/points", {"cards": 3}, ()),
+        ("goofspiel/win", {"cards": 3}, ()),
+        ("goofspiel/win", {"cards": 3, "keep_cards": True}, ()),
+        ("press-your-luck/tiny", {"frontier": 1}, STATE),
+    ],
+)
+def test_every_game_here_keeps_the_contract(
+    board: str, options: Mapping[str, object], states: tuple[Mapping[str, object], ...]
+) -> None:
+    made = solver.load_board(BOARDS / f"{board}.toml", **options)
+    assert check_game(made, states, most=400, rows=30_000) > 20
+
+
+def test_a_game_without_a_start_wants_states() -> None:
+    with pytest.raises(GameError, match="has no start; name states"):
+        check_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
+
+
+# --- whoever breaks it ---------------------------------------------------------------------------
+# Coins: a purse, tosses left. Stop and keep the purse, or toss: it doubles, or is gone.
+
+
+@transition
+def coins(board, state, edges):  # type: ignore[no-untyped-def]
+    """What is broken is board.ints[0]."""
+    broken = board.ints[0]
+    purse, tosses = state
+    if tosses == 0:
+        return over(edges, 2.0 if broken == 1 else purse / 64)
+    lead(edges, state, 0, 1.0)[1] = 0
+    for doubled in (0, 2 * purse):
+        child = lead(edges, state, 0 if broken == 2 else 1, 0.4 if broken == 3 else 0.5)
+        child[0], child[1] = doubled, tosses - 1
+        if broken == 4:
+            child[0] = 70
+        if broken == 5:
+            pay(edges, 1.0)
+    if broken == 6:
+        return decision(edges, 1)
+    if broken == 7:
+        return chance(edges)
+    if broken == 8:
+        lead(edges, state, 0, 0.0)
+    if broken == 9:
+        return decision(edges, -1)
+    return decision(edges, 0)
+
+
+def rules(broken: int = 0, **changed: Any) -> Rules:
+    right = Rules(
+        fields=[Field("purse", high=64), Field("tosses", high=5)],
+        players=1,
+        transition=coins,
+        numbers=(broken,),
+        max_edges=4,
+        actions=("stop", "toss"),
+        start={"purse": 2, "tosses": 5},
+    )
+    return replace(right, **changed)
+
+
+def game(broken: int = 0, **changed: Any) -> Game:
+    return Game(Board(game="coins", name="purse"), rules(broken, **changed))
+
+
+def test_the_game_of_coins_is_right_as_it_is() -> None:
+    assert check_game(game()) == 16
+
+
+@pytest.mark.parametrize(
+    ("broken", "sentence"),
+    [
+        (1, r"at purse=\d+ tosses=0: pays \[2.0\]; payoffs lie from 0.0 to 1.0"),
+        (2, "the weights of 'stop' sum to 2.0, not 1"),
+        (3, "the weights of 'toss' sum to 0.8, not 1"),
+        (4, r"at purse=2 tosses=5: leads to a state that its own fields refuse: purse=70"),
+        (5, "an edge pays, and the rules say that none does"),
+        (6, r"about\[1\] is 1, and there are 1 players"),
+        (7, "is chance, and has 2 actions"),
+        (8, "edges of one action do not stand together"),
+        (9, "is a decision, and about.1. says that nobody acts"),
+    ],
+)
+def test_a_transition_that_breaks_the_contract_is_told_which_point(
+    broken: int, sentence: str
+) -> None:
+    with pytest.raises(GameError, match=sentence) as said:
+        check_game(game(broken))
+    assert str(said.value).startswith("game coins, board purse, at ")
+
+
+def _empty_at_the_end(states: Ints, refuse: object) -> Ints:
+    states[states[:, 1] == 0, 0] = 0
+    return states
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (
+            {"canonical": _empty_at_the_end},
+            "leads to purse=2 tosses=0, which is not canonical; that",
+        ),
+        ({"actions": ("stop", "stop")}, "two actions are called the same"),
+        ({"actions": ("stop",)}, "action 1 has no name"),
+        ({"fields": [Field("purse", high=64), Field("purse", high=5)]}, "have one name"),
+        ({"fields": [Field("purse", bits=60), Field("tosses", bits=5)]}, "the most is 64"),
+        ({"fields": [Field("purse", bits=2), Field("tosses", high=5)]}, "have no room for"),
+    ],
+)
+def test_rules_that_break_the_contract_are_told_which_point(
+    changed: dict[str, Any], sentence: str
+) -> None:
+    if "have one name" in sentence:
+        changed = changed | {"start": {"purse": 1}}
+    with pytest.raises(GameError, match=sentence):
+        check_game(game(**changed))
+
+
+class Table(Layout[int]):
+    """A tier for each number of tosses left, purses as rows; what is wrong is `wrong`."""
+
+    payoff_type = np.float64
+    best_names = ("stop", "toss")
+    wrong = ""
+
+    def tiers(self) -> list[int]:
+        return [5, 4, 3, 2, 1] if self.wrong == "order" else [1, 2, 3, 4, 5]
+
+    def children(self, tier: int) -> list[int]:
+        return [tier - 1] if tier > 1 else []
+
+    def tier_number(self, tier: int) -> int:
+        return tier
+
+    def tier_fields(self, tier: int) -> dict[str, int]:
+        return {"tosses": tier}
+
+    def tier_name(self, tier: int) -> str:
+        return f"{tier} tosses"
+
+    def shape(self, tier: int) -> tuple[int, ...]:
+        return (self.rows(tier),)
+
+    def rows(self, tier: int) -> int:
+        return (64 >> tier) + 1
+
+    def block_rows(self, tier: int) -> int:
+        return 1
+
+    def solve_tier(
+        self, tier: int, out: Floats, fetch: Callable[[int], Floats], *more: Any
+    ) -> float:
+        purses = np.arange(self.rows(tier))
+        below = np.arange(65) / 64 if tier == 1 else fetch(tier - 1)
+        out[:] = np.maximum(purses / 64, (below[0] + below[2 * purses]) / 2)
+        out[-1] += 1e-6 * (self.wrong == "value")
+        return 0.0
+
+    def payoff_rows(self, tier: int, payoffs: Floats, start: int, stop: int) -> list[Floats]:
+        return [payoffs[start:stop]]
+
+    def state_rows(self, tier: int, start: int, stop: int) -> dict[str, Any]:
+        return {"purse": np.arange(start, stop, dtype=np.int32)}
+
+    def acting_rows(self, tier: int, start: int, stop: int) -> Any:
+        return np.ones(stop - start, np.int8)
+
+    def locate(self, states: Ints) -> tuple[Ints, Ints]:
+        over = states[:, 1] == 0
+        rows = states[:, 0] + (self.wrong == "row") * (states[:, 0] == 1)
+        return np.where(over, -1, states[:, 1]), np.where(over, -1, rows)
+
+    def states_at(self, tier: int, rows: Ints) -> Ints:
+        return np.column_stack([rows, np.full(len(rows), tier)])
+
+    def why_outside(self, state: Ints) -> str | None:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ("", ""),
+        (
+            "value",
+            "purse=32 tosses=1: the kernel says .0.500001., one step of the rules says .0.5.",
+        ),
+        ("row", "is row 1 of 1 tosses, and `locate` says row 2 of tier 1"),
+        ("order", "tier 5 tosses reads 4 tosses, which does not come before it"),
+    ],
+)
+def test_a_kernel_is_held_to_the_rules(wrong: str, sentence: str) -> None:
+    kind = type("Wrong", (Table,), {"wrong": wrong})
+    made = game(capabilities={Layout: kind})
+    if not wrong:
+        assert check_game(made) == 16
+        return
+    with pytest.raises(GameError, match=sentence):
+        check_game(made)

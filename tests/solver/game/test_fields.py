@@ -1,0 +1,376 @@
+"""Fields: every way to write a state gives the same state, in every game; what is wrong is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from luckbase import solver
+from luckbase.solver.errors import StateError
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.coded import Coded
+from luckbase.solver.game.fields import Field, Fields, Refuse, members, set_field
+from luckbase.solver.game.game import Game
+from luckbase.solver.graph.bellman import expand
+from luckbase.solver.graph.keys import fits
+
+BOARDS = Path(__file__).parents[3] / "boards"
+GAMES: dict[str, dict[str, object]] = {
+    "press-your-luck/tiny": {"frontier": 3},
+    "press-your-luck/1985-02": {"score_unit": 250, "score_cap": 3000, "frontier": 2},
+    "skunk/tiny": {},
+    "skunk/seed": {"goal": 30, "count_rolls": True},
+    "pig/tiny": {},
+    "pig/piglet": {},
+    "pig/two-dice": {"goal": 20},
+    "pig/race": {"goal": 30, "count_rolls": True},
+    "pig/rounds": {"rounds": 3, "cut": 30},
+    "pig/rounds count": {"rounds": 3, "cut": 30, "count_rolls": True, "objective": "difference"},
+    "goofspiel/points": {"cards": 5},
+    "goofspiel/win": {"cards": 6},
+    "goofspiel/win kept": {"cards": 6, "keep_cards": True},
+    "jackpot/seed": {},
+    "jackpot/tiny": {},
+    "jackpot/shut-the-box": {"one_die": "may"},
+    "jackpot/shut-the-box-sum": {},
+}
+"""Boards at small sizes; a name after the board's tells two of one board apart."""
+
+
+@cache
+def load(name: str) -> Game:
+    return solver.load_game(solver.load_board(BOARDS / f"{name.split()[0]}.toml", **GAMES[name]))
+
+
+@st.composite
+def states(draw: st.DrawFn, names: Sequence[str] = tuple(GAMES)) -> tuple[Game, Ints]:
+    """A game, and some of its states, in the order of a play: from the start, or from any row of a
+    full table where there is no start, by random steps of the transition."""
+    game = load(draw(st.sampled_from(names)))
+    state = game.start()
+    if state is None or (game.has(Layout) and draw(st.booleans())):
+        layout = game.need(Layout)
+        tier = draw(st.sampled_from(list(layout.tiers())))
+        row = draw(st.integers(0, layout.rows(tier) - 1))
+        state = layout.states_at(tier, np.array([row]))[0]
+    found = [state]
+    for _ in range(draw(st.integers(0, 12))):
+        edges = expand(game, found[-1][None])
+        if edges.terminal[0]:
+            break
+        found.append(edges.children[draw(st.integers(0, len(edges.children) - 1))])
+    return game, np.array(found)
+
+
+def as_text(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def assert_read(game: Game, words: dict[str, Any], state: Ints) -> None:
+    assert game.parse(words).tolist() == state.tolist()
+
+
+# --- every way to write a state -----------------------------------------------------------------
+
+
+def test_every_game_is_asked() -> None:
+    games = {name.partition("/")[0] for name in GAMES}
+    assert games == {path.parent.name for path in BOARDS.glob("*/*.toml")}
+
+
+@settings(max_examples=150, deadline=None)
+@given(states())
+def test_what_is_said_of_a_state_is_read_as_the_state_however_it_is_written(
+    case: tuple[Game, Ints],
+) -> None:
+    game, found = case
+    assert fits(game.bits, found).all()
+    for state in found:
+        said = game.describe(state)
+        assert set(said) <= set(game.fields.names)
+        assert_read(game, said, state)
+        assert_read(game, {name: as_text(value) for name, value in said.items()}, state)
+        for kind in (tuple, np.array):
+            made = {n: kind(v) if isinstance(v, list) else v for n, v in said.items()}  # type: ignore
+            assert_read(game, made, state)
+        assert_read(game, {n: np.int32(v) if isinstance(v, int) else v for n, v in said.items()},
+                    state)  # fmt: skip
+        values = game.fields.values(state[None])[0].tolist()
+        held = {each.name for each in game.fields if each.is_set}
+        columns = {
+            name: members(value) if name in held else value
+            for name, value in zip(game.columns, values, strict=True)
+        }
+        assert_read(game, columns, state)
+        assert_read(game, {name: as_text(value) for name, value in columns.items()}, state)
+
+
+@settings(max_examples=150, deadline=None)
+@given(states())
+def test_what_is_left_out_is_what_is_said_of_it_by_default(case: tuple[Game, Ints]) -> None:
+    """Fields that hold their defaults change nothing when they are not said, or said as nothing."""
+    game, found = case
+    for state in found:
+        said = game.describe(state)
+        usual = {
+            field.name: [field.default] * field.length if field.length > 1 else field.default
+            for field in game.fields
+            if field.default is not None
+        }
+        short = {n: v for n, v in said.items() if n not in usual or v != usual[n]}
+        assert_read(game, short, state)
+        assert_read(game, short | {n: None for n in usual if n not in short}, state)
+        for name in usual.keys() - said.keys():
+            assert load_field(game, name).blank is not None  # else it would be said
+
+
+def load_field(game: Game, name: str) -> Field:
+    found: Field = next(field for field in game.fields if field.name == name)
+    return found
+
+
+@settings(max_examples=100, deadline=None)
+@given(states())
+def test_a_frame_is_read_as_its_states(case: tuple[Game, Ints]) -> None:
+    """Whole numbers, texts and lists as cells; a column a number, or a column a field."""
+    game, found = case
+    fields, values = game.fields, game.fields.values(found)
+    n = len(found)
+
+    def check(cells: dict[str, Any]) -> None:
+        read = fields.read_columns(cells, n)
+        assert read.tolist() == values.tolist()
+        assert game.canonical_states(read).tolist() == found.tolist()
+
+    columns = fields.as_columns(found)
+    assert list(columns) == list(game.columns)
+    held = {each.name for each in fields if each.is_set}
+    sets = {name: [members(bits) for bits in columns[name]] for name in held}
+    check({**columns, **sets})
+    check({**columns, **sets, "note": None})  # not a state's
+    check({name: [str(x) for x in column] for name, column in columns.items()}
+          | {name: [" ".join(map(str, each)) for each in sets[name]] for name in held})  # fmt: skip
+    said = [game.describe(state) for state in found]
+    check({name: [each.get(name) for each in said] for name in fields.names})
+    check({
+        name: [as_text(each[name]) if name in each else "" for each in said]
+        for name in fields.names
+    })  # fmt: skip
+    tables = {name: [column.labels[code] for code in column.codes] if isinstance(column, Coded)
+              else column for name, column in game.table_columns(found).items()}  # fmt: skip
+    check(tables)
+
+
+@settings(max_examples=60, deadline=None)
+@given(states(), st.data())
+def test_in_a_frame_a_default_is_what_it_is_in_words(
+    case: tuple[Game, Ints], data: st.DataObject
+) -> None:
+    game, found = case
+    said = game.describe(found[-1])
+    free = [field.name for field in game.fields if field.default is not None]
+    out = data.draw(st.sets(st.sampled_from(free))) if free else set()
+    words = {name: value for name, value in said.items() if name not in out}
+    try:
+        wanted = game.parse(words)
+    except StateError:
+        return  # turn=3 without its rolls
+    read = game.fields.read_columns({name: [value] * 2 for name, value in words.items()}, 2)
+    assert game.canonical_states(read).tolist() == [wanted.tolist()] * 2
+
+
+def test_a_set_of_one_is_a_number_in_a_frame() -> None:
+    """CSV reads a column of cells like 5 as whole numbers."""
+    game = load("goofspiel/points")
+    cells = {"mine": np.array([5, 2]), "theirs": np.array([1, 1]), "deck": ["3", [4]]}
+    assert game.fields.read_columns(cells, 2).tolist() == [[16, 1, 4, 0], [2, 1, 8, 0]]
+    assert_read(game, {"mine": 5, "theirs": 1, "deck": 3}, game.parse(
+        {"mine": "5", "theirs": "1", "deck": "3"}))  # fmt: skip
+
+
+def test_blank_fields_are_left_out_and_may_be_said_as_what_stands_there() -> None:
+    cards, tiles = load("goofspiel/points"), load("jackpot/seed")
+    start = cards.needed_start()
+    assert "upcard" not in cards.describe(start) and "dice" not in tiles.describe(tiles.start())  # type: ignore
+    for blank in (None, "", 0, "0"):
+        assert_read(cards, cards.describe(start) | {"upcard": blank}, start)
+    for none in (None, "", [], (), "0,0", [0, 0]):
+        assert_read(tiles, {"open": "1,2", "dice": none}, tiles.parse({"open": "1,2"}))
+    cells = {"open": ["1,2", "1,2"], "dice": [None, "2,1"]}
+    assert tiles.fields.read_columns(cells, 2).tolist() == [[3, 0, 0], [3, 2, 1]]
+    columns = {"open": ["1,2", "1,2"], "dice_1": ["", 2], "dice_2": [None, 1]}
+    assert tiles.fields.read_columns(columns, 2).tolist() == [[3, 0, 0], [3, 2, 1]]
+
+
+# --- one field ----------------------------------------------------------------------------------
+
+
+SCORES = Field("scores", length=3, high=1000, unit=250, default=None)
+LEAD = Field("lead", low=-7, high=7)
+DICE = Field("dice", length=2, low=1, high=6, default=0, blank=0)
+MINE = set_field("mine", most=5)
+
+
+def test_bounds_and_units_shift_numbers_to_start_at_0() -> None:
+    assert (SCORES.shift, SCORES.width) == (0, 3)  # 0 to 4 units
+    assert (LEAD.shift, LEAD.width) == (-7, 4)  # 0 to 14
+    assert (DICE.shift, DICE.width) == (0, 3)  # the blank has a number of its own
+    assert (MINE.shift, MINE.width) == (0, 5)
+    assert Field("x", high=7).width == 3 and Field("x", high=8).width == 4
+    assert Field("x", high=8, bits=9).width == 9
+    fields = Fields([SCORES, LEAD, MINE])
+    values = np.array([[0, 250, 1000, -7, 0b10011], [750, 0, 0, 7, 0]])
+    numbers = fields.numbers(values)
+    assert numbers.tolist() == [[0, 1, 4, 0, 0b10011], [3, 0, 0, 14, 0]]
+    assert (numbers >= 0).all() and (numbers < 1 << fields.bits).all()
+    assert fields.values(numbers).tolist() == values.tolist()
+    assert fields.describe(numbers[0]) == {"scores": [0, 250, 1000], "lead": -7, "mine": [1, 2, 5]}
+
+
+def test_columns_are_named_by_player_from_1() -> None:
+    fields = Fields([SCORES, LEAD])
+    assert fields.columns == ("scores_1", "scores_2", "scores_3", "lead")
+    assert fields.names == ("scores", "lead") and len(fields) == 2 and fields[1] is LEAD
+
+
+@pytest.mark.parametrize(
+    ("field", "said", "values"),
+    [
+        (SCORES, "0,250,500", [0, 250, 500]),
+        (SCORES, " $0 , $250,500 ", [0, 250, 500]),
+        (SCORES, [0, "250", np.int16(500)], [0, 250, 500]),
+        (LEAD, "-3", [-3]),
+        (LEAD, "+3", [3]),
+        (LEAD, None, [0]),
+        (LEAD, "", [0]),
+        (DICE, "4", [4, 0]),
+        (DICE, (4, 5), [4, 5]),
+        (DICE, None, [0, 0]),
+        (MINE, "1 2 5", [0b10011]),
+        (MINE, "5, 1,2", [0b10011]),
+        (MINE, "", [0]),
+        (MINE, [3], [0b100]),
+        (MINE, 3, [0b100]),
+    ],
+)
+def test_a_field_is_read(field: Field, said: object, values: list[int]) -> None:
+    assert field.read(said) == values
+
+
+@pytest.mark.parametrize(
+    ("field", "said", "sentence"),
+    [
+        (SCORES, "0,250", "scores: '0,250' has 2 values, not 3; write scores=0,0,0"),
+        (SCORES, 250, "scores: '250' has 1 value, not 3; write scores=0,0,0"),
+        (SCORES, None, "scores: 'None' has 0 values, not 3; write scores=0,0,0"),
+        (SCORES, "0,x,0", "scores: 'x' is not a whole number of at most 9 digits"),
+        (SCORES, "0,,0", "scores: '' is not a whole number of at most 9 digits"),
+        (SCORES, [0, 1.0, 0], "scores: '1.0' is not a whole number of at most 9 digits"),
+        (LEAD, True, "lead: 'True' is not a whole number of at most 9 digits"),
+        (LEAD, "9" * 10, "lead: '9999999999' is not a whole number of at most 9 digits"),
+        (DICE, "1,2,3", "dice: '1,2,3' has 3 values, not 2; write dice=1,1"),
+        (MINE, "1,6", "mine: 6 is not one of 1 to 5"),
+        (MINE, "0", "mine: 0 is not one of 1 to 5"),
+        (MINE, "2 2", "mine: 2 stands there twice"),
+    ],
+)
+def test_what_is_no_value_is_said_with_field_and_value(
+    field: Field, said: object, sentence: str
+) -> None:
+    with pytest.raises(StateError) as caught:
+        field.read(said)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        (SCORES, 1250, "scores: 1250 is too large; the most is 1000"),
+        (SCORES, -250, "scores: -250 is too small; the least is 0"),
+        (SCORES, 600, "scores: 600 is not a multiple of 250; nearest are 500 and 750"),
+        (LEAD, -8, "lead: -8 is too small; the least is -7"),
+        (DICE, 7, "dice: 7 is too large; the most is 6"),
+        (DICE, -1, "dice: -1 is too small; the least is 1"),
+        (MINE, 32, "mine: 32 is no set of numbers from 1 to 5"),
+        (MINE, -1, "mine: -1 is no set of numbers from 1 to 5"),
+    ],
+)
+def test_a_value_out_of_its_bounds_is_said_with_what_would_be_right(
+    field: Field, value: int, sentence: str
+) -> None:
+    fields = Fields([field])
+    right = [field.low] * field.length
+    with pytest.raises(StateError) as caught:
+        fields.numbers(np.array([value, *right[1:]]))
+    assert str(caught.value) == sentence
+    with pytest.raises(StateError) as caught:
+        fields.numbers(np.array([right, [value, *right[1:]]]))
+    assert str(caught.value) == f"row 2: {sentence}"
+
+
+def test_the_blank_is_no_value_out_of_bounds() -> None:
+    assert DICE.wrong(np.array([0, 1, 6, 7, -1])).tolist() == [False, False, False, True, True]
+    assert DICE.say([0, 0]) is None and DICE.say([4, 0]) == [4]
+
+
+# --- all of them --------------------------------------------------------------------------------
+
+
+FIELDS = Fields([SCORES, set_field("open", 5), LEAD])
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ({}, "scores is missing; write scores=0,0,0 open=1,2"),
+        ({"scores": None}, "scores is missing; write scores=0,0,0 open=1,2"),
+        ({"scores": "0,0,0"}, "open is missing; write scores=0,0,0 open=1,2"),
+        ({"scores_1": 0, "scores_3": 0}, "scores_2 is missing; write scores=0,0,0"),
+        ({"score": "0"}, "unknown field 'score'; did you mean 'scores'?"),
+        ({"xyz": "0"}, "unknown field 'xyz'; right would be scores, open, lead"),
+    ],
+)
+def test_a_field_that_must_be_said_or_that_is_none_is_named(
+    words: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(StateError) as caught:
+        FIELDS.read(words)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("cells", "sentence"),
+    [
+        ({"scores": ["0,0,0", "0,0"], "open": [1, 1]}, "row 2: scores: '0,0' has 2 values, not 3"),
+        ({"scores": ["0,0,0"] * 2, "open": ["1", "6"]}, "row 2: open: 6 is not one of 1 to 5"),
+        ({"scores": ["0,x,0"] * 2, "open": [1, 1]}, "row 1: scores: 'x' is not a whole number"),
+        ({"scores": ["0,0,0"] * 2}, "column open is missing"),
+        ({"scores_1": [0, 0], "scores_2": [0, 0]}, "column scores_3 is missing"),
+        ({"a": [0, 0], "b": [0, 0]}, "no column of a state among a, b; write scores_1"),
+    ],
+)  # fmt: skip
+def test_a_frame_that_is_wrong_is_refused_with_row_and_field(
+    cells: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(StateError) as caught:
+        FIELDS.read_columns(cells, 2)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_the_row_that_is_wrong_is_named_where_there_are_several() -> None:
+    refuse = Refuse(3)
+    refuse(np.zeros(3, bool), lambda x: "never said")
+    with pytest.raises(StateError, match=r"^row 2: no$"):
+        refuse(np.array([False, True, True]), lambda x: "no")
+    with pytest.raises(StateError, match=r"^row 2: player 3$"):
+        refuse(np.array([[0, 0, 0], [0, 0, 1]], bool), lambda x, i: f"player {i + 1}")
+    with pytest.raises(StateError, match=r"^no$"):
+        Refuse(1)(np.array([True]), lambda x: "no")

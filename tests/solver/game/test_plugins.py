@@ -1,0 +1,172 @@
+"""Games in somebody's own file: found by it, known by its code, carried to where the work is."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from luckbase import cluster, solver
+from luckbase.game import load_game, load_game_file
+from luckbase.solver.board.file import read_board
+from luckbase.solver.errors import BoardError, OptionError
+from luckbase.solver.game import registry
+
+ROOT = Path(__file__).parents[3]
+CLIMB = (ROOT / "tests/games/climb.py").read_text()
+
+
+@pytest.fixture(autouse=True)
+def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test enters is known to it alone."""
+    monkeypatch.setattr(registry, "_entered", {})
+    yield
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Path:
+    path = tmp_path / "hill.toml"
+    path.write_text('game = "climb"\n[rules]\nrounds = 2\n')
+    return path
+
+
+def file(folder: Path, text: str = CLIMB, name: str = "climb.py") -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_a_game_is_not_known_before_its_file_is_and_the_sentence_says_how(
+    board: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(BoardError, match="'climb' is not a game known here.*--game FILE.py"):
+        read_board(board)
+    assert load_game_file(file(tmp_path)) == ("climb",)
+    assert load_game(read_board(board)).players == 2
+
+
+def test_the_version_of_its_rules_is_that_of_its_code_and_not_of_its_comments(
+    board: Path, tmp_path: Path
+) -> None:
+    versions = []
+    for i, text in enumerate(
+        (CLIMB, CLIMB + "# a comment\n", CLIMB.replace('"""Climb', '"""Mount'),
+         CLIMB.replace("1 / sides", "1.0 / sides"), CLIMB.replace("players=2", "version=3, players=2"))
+    ):  # fmt: skip
+        load_game_file(file(tmp_path / str(i), text))
+        versions.append(load_game(read_board(board)).rules_version)
+    assert versions[0] == versions[1] == versions[2]
+    assert len(set(versions[2:])) == 3 and versions[0] >> 32 == 1 and versions[4] >> 32 == 3
+
+
+def test_a_table_that_an_older_text_has_solved_answers_nothing(board: Path, tmp_path: Path) -> None:
+    load_game_file(file(tmp_path / "a"))
+    before = cluster.solve_below(read_board(board), results=tmp_path / "results").table
+    load_game_file(file(tmp_path / "b", CLIMB.replace("k > 1", "k > 2")))
+    after = cluster.solve_below(read_board(board), results=tmp_path / "results").table
+    assert before.parent == after.parent and before != after
+    with cluster.open_table(after) as table:
+        edges = table.game.parse({}).reshape(1, -1)
+        assert table.probe(edges)[0, 0] != pytest.approx(0.5, abs=1e-6)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_process_that_has_not_seen_the_file_gets_it_with_the_board(
+    there: bool, board: Path, tmp_path: Path
+) -> None:
+    """Also where the machine does not have it."""
+    path = file(tmp_path / "own")
+    load_game_file(path)
+    pickled = tmp_path / "board.pickle"
+    pickled.write_bytes(pickle.dumps([read_board(board), load_game(read_board(board))]))
+    if not there:
+        path.unlink()
+    script = (
+        "import pickle, sys; from luckbase.game import load_game\n"
+        "board, game = pickle.loads(open(sys.argv[1], 'rb').read())\n"
+        "assert load_game(board).bits.tolist() == game.bits.tolist() == [4, 4, 3]\n"
+        "print(game.rules_version, board.source.file)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(pickled)], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == [str(load_game(read_board(board)).rules_version), str(board)]
+
+
+def test_ray_workers_solve_it(board: Path, tmp_path: Path) -> None:
+    load_game_file(file(tmp_path / "own"))
+    made = read_board(board, {"rounds": "3"})
+    alone = cluster.solve_below(made, results=tmp_path / "one", workers=1)
+    by_ray = cluster.solve_below(
+        made, results=tmp_path / "ray", workers=2, in_process_seconds=-1.0, depth=2
+    )
+    assert by_ray.ray
+    with cluster.open_table(alone.table) as one, cluster.open_table(by_ray.table) as two:
+        states = np.concatenate(list(one.all_states()))
+        assert (one.probe(states) == two.probe(states)).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("x = 1\n", "registers no game"),
+        ("x = (\n", r"line 1: SyntaxError"),
+        ("\nx = 1 / 0\n", r"line 2: ZeroDivisionError: division by zero"),
+        (CLIMB.replace('register("climb"', 'register("pig"'), "one of luckbase's own"),
+        (CLIMB.replace("board.ints\n", "bored.ints\n"), "bored"),
+    ],
+)
+def test_a_file_that_does_not_do_is_refused_in_a_sentence(
+    text: str, sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(OptionError, match=sentence) as said:
+        load_game_file(file(tmp_path, text))
+    assert str(said.value).startswith(f"--game: {tmp_path}") and "\n" not in str(said.value)
+    assert "climb" not in registry.names()
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"--game: .*none.py: No such file"):
+        load_game_file(tmp_path / "none.py")
+
+
+def test_an_installed_package_brings_its_game_by_an_entry_point(
+    board: Path, tmp_path: Path
+) -> None:
+    """A distribution of its own on the path, found by its metadata alone."""
+    site = tmp_path / "site"
+    file(site, CLIMB, "climb_game.py")
+    info = site / "climb_game-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: climb-game\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[luckbase.games]\nclimb = climb_game\n")
+    script = (
+        "import sys; from luckbase.solver import load_board, load_game\n"
+        "assert 'climb_game' not in sys.modules\n"
+        "print(load_game(load_board(sys.argv[1])).columns, 'climb_game' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(board)], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}"}, check=True,
+    )  # fmt: skip
+    assert done.stdout == "('steps_1', 'steps_2', 'turns') True\n"
+
+
+def test_the_games_of_this_package_are_found_without_numba() -> None:
+    script = (
+        "import sys; from luckbase.solver.game import registry\n"
+        "print(*registry.names()); assert 'numba' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.split() == [
+        "goofspiel", "jackpot", "pig", "pig-rounds", "press-your-luck", "skunk"
+    ], done.stderr  # fmt: skip
+    assert solver.load_board(ROOT / "boards/skunk/tiny.toml").game == "skunk"
