@@ -1,4 +1,4 @@
-"""The house's walls: who may import whom (DESIGN 3)."""
+"""The house's walls: who may import whom."""
 
 from __future__ import annotations
 

@@ -6,9 +6,9 @@
   memory.
 * ``store``: encodings of one tier's payoffs and state columns: nanoseconds and bytes a row.
 * ``probe``: one state and a million of them, against pyarrow's own dataset filter.
-* ``search``: states of the seed and of the games page from the root, with no table, one worker;
-  then one of them with 1 and 2 workers and several depths: overlap and time.
-
+* ``search``: states with known payoffs (docs/sources.md#numbers-of-this-project) from the
+  root, with no table, one worker; then one of them with 1 and 2 workers and several depths:
+  overlap and time.
 * ``ledger``: 10,000 commits, opening, and looking at the sizes of 10,000 files.
 * ``compile``: the first solve of each game with nothing compiled, and the one after it.
 

@@ -9,13 +9,13 @@ from typing import Any
 from luckbase.jobs.terminal import render
 
 QUESTIONS = (
-    ("the seed's, five spins", 250, "next", {"scores": "0,2000,3500", "earned": "0,3,2"}),
+    ("five spins", 250, "next", {"scores": "0,2000,3500", "earned": "0,3,2"}),
     ("three spins", 250, "next", {"scores": "2000,3000,6000", "earned": "0,3,0"}),
     ("three spins between two", 250, "next", {"scores": "0,10000,7000", "earned": "0,2,1"}),
     ("six spins", 250, "next", {"scores": "0,8000,3000", "earned": "0,6,0"}),
     ("five spins at $500", 500, "next", {"scores": "0,2000,3500", "earned": "0,3,2"}),
 )
-"""(what it is, score_unit, tied_pass, fields); source: the games page, "Values to reproduce"."""
+"""(what it is, score_unit, tied_pass, fields); source: docs/sources.md#numbers-of-this-project."""
 
 
 def search_suite(board: Path, results: Path) -> None:

@@ -8,7 +8,7 @@ For a state x with actions a, each a lottery over edges with weight w, reward r 
 `expand` turns states into flat arrays of edges by the game's own transition; `evaluate`
 takes the payoffs of the children and gives q. Nothing here knows which game it is.
 
-Source: Puterman, Markov Decision Processes, 4.3 (the equations); DESIGN 5.6 (ties).
+Source: Puterman, Markov Decision Processes, 4.3 (the equations), docs/sources.md#puterman-1994.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The profile's Markov chain is expanded once (`solver.policy.evaluate`); a play is then a walk on it,
 a random number and a binary search in the cumulated chances a step. The random number of step t of
-play i is a hash of (seed, i, t), so the result depends on the seed and the number of games, not on
+play i is a hash of (seed, i, t), so the result depends on `seed` and the number of games, not on
 threads.
 
 Where a profile comes to more states than can be expanded, they are expanded as plays come to them

@@ -318,7 +318,7 @@ def test_status_says_what_changed_in_a_board(command: Command, tmp_path: Path) -
     assert (code, err) == (0, "")
 
 
-def test_plan_counts_the_states_of_the_games_page(command: Command, tmp_path: Path) -> None:
+def test_plan_counts_the_states_that_were_counted_by_hand(command: Command, tmp_path: Path) -> None:
     board = str(ROOT / "boards/press-your-luck/1985-02.toml")
     code, out, _ = command(
         "plan", board, "--set", "score_unit=500", "--json", "--results", str(tmp_path),

@@ -1,4 +1,4 @@
-"""`luckbase chart`: the seed's lines, what the published files are, and a table of one tier."""
+"""`luckbase chart`: the lines of 1998, what the published files are, and a table of one tier."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_the_csv_is_the_list(command: Command, tmp_path: Path) -> None:
 
 
 def test_choices_closer_than_the_tables_error_are_marked_not_called(results: Path) -> None:
-    """The closest call on the seed's board is 5e-8, at (10,29) with a turn of 21."""
+    """The closest call on the board to 100 is 5e-8, at (10,29) with a turn of 21."""
     charts = load_game(load_board(SEED)).need(Charts)
     (path,) = results.glob("*/seed/*")
     with open_table(path) as table:

@@ -1,4 +1,4 @@
-"""The charts of Goofspiel: the seed's Table 1 by one command, its parity, a picture, refusals."""
+"""The charts of Goofspiel: Table 1 of the paper by one command, its parity, a picture, refusals."""
 
 from __future__ import annotations
 

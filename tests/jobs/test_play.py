@@ -165,7 +165,7 @@ def test_in_one_round_to_stick_at_once_costs_the_whole_game(played: Command) -> 
 
 @pytest.mark.parametrize(("file", "value"), [(PIG, PIG_GOES_FIRST), (SKUNK, SKUNK_GOES_FIRST)])
 def test_the_chances_shown_are_exact(file: str, value: float) -> None:
-    """The exact fractions of the games' pages, at goal 20."""
+    """docs/sources.md#numbers-of-this-project, at goal 20."""
     game = solver.load_game(solver.load_board(file))
     root = game.start()
     assert root is not None
@@ -254,7 +254,7 @@ def test_the_same_seed_gives_the_same_game(played: Command, file: str) -> None:
 
 
 def test_mixed_agents_draw_from_the_same_seed(played: Command) -> None:
-    """The seed's computer of Pig sticks by chance, and looks at the rolls of the turn."""
+    """The blog's computer of Pig sticks by chance, and looks at the rolls of the turn."""
     words = [PIG, "--set", "count_rolls=true", "--against", "computer", "--hints"]
     answers = ["r", "r", "h"] * 30
     code, out, _ = played(*words, "--seed", "2", lines=answers)

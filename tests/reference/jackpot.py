@@ -1,6 +1,6 @@
 """Jackpot and Shut the Box, solved slowly and obviously: the rules read aloud in plain Python.
 
-What this file is for: a reader can hold it beside the page of rules and check it line by line;
+What this file is for: a reader can hold it beside the rules and check it line by line;
 the product is then tested against it. It imports nothing from the product.
 
 A position is the frozenset of the tiles still open (not yet flipped), a roll the tuple of the faces
@@ -15,7 +15,7 @@ The first of each pair is for the chance to shut all, the second for the least s
 counted negative so that more is better. With ``one_die`` and no tile above the faces of one die
 left open, one die is rolled ("must") or the better of one die and all of them ("may").
 
-Readings where the page leaves room
+Readings where the rules leave room
 -----------------------------------
 * Jackpot's list of choices: the first die, the second die, their sum, those that are open tiles;
   doubles stand in it twice. Shut the Box's: every set of open tiles with the roll's sum.
@@ -73,7 +73,7 @@ class Reference:
         return list(product(range(1, self.sides + 1), repeat=dice))
 
     def choices(self, open: Open, roll: Roll) -> list[Open]:
-        """What may be flipped, in the page's order."""
+        """What may be flipped: first die, second die, sum."""
         if self.allowed == "jackpot":
             numbers = [*roll, sum(roll)] if len(roll) > 1 else [*roll]
             return [frozenset({n}) for n in numbers if n in open]

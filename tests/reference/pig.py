@@ -1,6 +1,6 @@
 """The n-round Pig, solved slowly and obviously in exact fractions: the rules read aloud in Python.
 
-What this file is for: a reader can hold it beside the page of rules and check it line by line; the
+What this file is for: a reader can hold it beside the rules and check it line by line; the
 product is then tested against it. It imports nothing from the product. (The Pig that is a race is
 `tests.reference.skunk` with one die.)
 

@@ -1,6 +1,6 @@
 """Press Your Luck, round 2, solved slowly and obviously: the rules read aloud in plain Python.
 
-What this file is for: a reader can hold it beside the page of rules and check it line by line;
+What this file is for: a reader can hold it beside the rules and check it line by line;
 the product is then tested against it. It imports nothing from the product.
 
 A state is four triples, one entry for each player in turn order: scores (in units), earned
@@ -12,7 +12,7 @@ himself:
     value(s) = the best, for the player up, over the actions a  otherwise,
     value(s, a) = sum over outcomes s' of a:  chance(s') * value(s').
 
-Readings where the page leaves room
+Readings where the rules leave room
 -----------------------------------
 * The player up is the lowest in turn order who is in and has a spin, earned or passed.
 * Up with passed spins he must spin one of them, also at the cap: the one action is "play". Money

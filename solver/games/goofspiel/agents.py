@@ -4,7 +4,7 @@
   none the lowest card. It looks at the cards, so the board must keep them (`keep_cards`).
 * `high` and `low` bid their highest and their lowest card.
 * `one-then-points` and `one-then-win` bid the lowest card when the highest is the first to be
-  turned up, then play optimally: the seed's question what "always bid 1 against the 9" is worth.
+  turned up, then play optimally: the published question what "always bid 1 against the 9" is worth.
 * `points-optimal` and `win-optimal` play optimally for the points ahead and for the chance to
   finish ahead, whatever the board pays. They solve the game of that objective with as many cards in
   memory, once a process, and a matrix game for every state in which they bid. Points need no lead:
@@ -16,8 +16,8 @@ objective, depends on which it is. These are the ones that `matrix_game.solve` c
 player: the same for the same pattern of hands, deck, upcard and lead, in either seat (player 2 is
 asked as player 1 of the swapped state), whether or not the board keeps cards.
 
-Source: Ross, Goofspiel: the game of pure strategy, J. Appl. Probab. 1971 (bidding the upcard is
-optimal against an opponent who bids at random); the games page for the others.
+Sources: docs/sources.md#ross-1971 (bidding the upcard is optimal against an opponent who bids at
+random), docs/sources.md#rhoads-and-bartholdi-2012 (the 1 against the 9).
 """
 
 from __future__ import annotations

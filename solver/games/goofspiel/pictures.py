@@ -1,7 +1,8 @@
 """The charts of Goofspiel, as `solver.charts.model` has them: the first move (`tables`).
 
-``bids`` is the seed's table, an optimal lottery over the bids for each upcard; ``parity`` what it
-saw in it: bids have the upcard's parity, and some cards are never bid; ``upcard`` the picture.
+``bids`` is the table of docs/sources.md#rhoads-and-bartholdi-2012, an optimal lottery over the bids
+for each upcard; ``parity`` what they saw in it: bids have the upcard's parity, and some cards are
+never bid; ``upcard`` the picture.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ KINDS = (
     Kind("upcard", "the first move: the chance of each bid by upcard", picture=True),
 )
 PRINTED = 6
-"""Decimals of a chance for people; the seed has 4 to 6."""
+"""Decimals of a chance for people; the published tables have 3 or 4."""
 
 
 class FirstMove(Charts):

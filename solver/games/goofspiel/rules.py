@@ -15,7 +15,7 @@ deck added, so that no number is negative.
 For winning, a lead of more than the deck's points decides the game, and then nothing else matters:
 such a state is the empty one with a lead of 1 or -1.
 
-Source: the games page; the seed, Rhoads and Bartholdi 2012, 2 and 3.
+Source: docs/sources.md#rhoads-and-bartholdi-2012, sections 2 and 3.
 """
 
 from __future__ import annotations

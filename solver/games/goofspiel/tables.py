@@ -1,7 +1,7 @@
-"""The first move in numbers: the tables of the seed, and the parity that it found in them.
+"""The first move in numbers: the tables of the paper, and the parity that it found in them.
 
 `first_bids` solves the games of the first move, an upcard each, from the payoffs of the states
-below, which `look` gives. `table_lines` writes them as the seed prints them, bids as rows and
+below, which `look` gives. `table_lines` writes them as the paper prints them, bids as rows and
 upcards as columns; `parity_lines` says for each upcard what it saw:
 
 * one should in general bid a card of the upcard's parity: `FirstBids.same_parity` is the chance of
@@ -12,7 +12,7 @@ upcards as columns; `parity_lines` says for each upcard what it saw:
 
 At the start both hands are equal, so the value of every upcard is that of a draw.
 
-Source: the seed, Rhoads and Bartholdi 2012, 4.
+Source: docs/sources.md#rhoads-and-bartholdi-2012, section 4.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def first_bids(game: Game, look: Look) -> FirstBids:
 
 
 def table_lines(found: FirstBids, decimals: int = 4) -> list[str]:
-    """The table as the seed prints it: a line of upcards, then one a bid; 0 is a bid not made. A
+    """The table as the paper prints it: a line of upcards, then one a bid; 0 is a bid not made. A
     star behind an upcard says that another lottery is optimal too."""
     heads = [f"{k + 1}" + ("" if unique else "*") for k, unique in enumerate(found.unique.tolist())]
     lines = [["", *heads]]

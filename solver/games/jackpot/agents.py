@@ -9,7 +9,7 @@ than rolling fewer. A new one::
     def second(game, player, state, actions):
         return min(1, len(actions) - 1)
 
-Source: the games page (the six agents of the seed).
+Source: docs/sources.md#french-2022 (the six agents).
 """
 
 from __future__ import annotations

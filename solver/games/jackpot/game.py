@@ -58,7 +58,7 @@ def jackpot(board: JackpotBoard) -> Rules:
 
 
 def agents(game: Game) -> Agents:
-    """The agents of the page, and what they choose from."""
+    """The six agents, and what they choose from."""
     from luckbase.solver.games.jackpot.agents import AGENTS
 
     return Agents(AGENTS, lambda state, actions: choices(game, state))

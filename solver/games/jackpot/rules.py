@@ -20,7 +20,7 @@ Merging: Jackpot's dice keep their order, for `first` and `last` are agents. Shu
 the sum of a roll only, so all rolls of one sum are one state: shown as one die where one may be
 rolled and can show the sum, else as the most even dice, low ones first (7 is 3,4 and 12 is 6,6).
 
-Source: the games page; the seed, jackpot-mike-french.txt.
+Sources: docs/sources.md#french-2022, docs/sources.md#shut-the-box.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def show_sum(ints, total, state):
 
 @njit(nb.int64(nb.int64[::1], nb.int64[::1], nb.int64[::1]), cache=True)
 def choices(ints, state, listed):
-    """Write what may be flipped after the roll, as sets of tiles in the order of the page; a tile
+    """Write what may be flipped after the roll, as sets of tiles, first die, second, sum; a tile
     that two dice show stands there twice. Returns how many."""
     open_tiles, total, n = state[OPEN], roll_sum(state), 0
     if ints[ADD_UP]:

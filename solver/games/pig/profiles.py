@@ -92,7 +92,7 @@ class LastTurn:
 
 
 def last_turn_cost(game: Game, one: str, two: str) -> LastTurn:
-    """The seed's "final round problem" for agent `two`, who is player 2 and does not look at the
+    """The blog's "final round problem" for agent `two`, who is player 2 and does not look at the
     scores, in payoffs. Raises OptionError.
 
     Where he is more than `MOST_BEHIND` points behind nothing is mended; that he comes back from

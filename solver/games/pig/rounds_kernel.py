@@ -29,7 +29,7 @@ the cut, the values are certain to far more (`PigRounds.start_bounds`).
 
 Rows of a tier: (d, t) ascending, -D < d < D, 0 <= t < D - d.
 
-Source: the games page; the seed, pig-blog.txt.
+Source: docs/sources.md#pig-blog.
 """
 
 from __future__ import annotations

@@ -28,8 +28,6 @@ Work: with t outcomes about 2 t multiply-adds a state, streamed from rows that w
 b outermost and a next keeps the rows a + m of one b in the second-level cache. No gathers, no
 ``fastmath``: every sum has one order, so the bits do not depend on the processor's vectors. Noting
 the best actions takes 4 % more, with their margins 11 % ($500, three spins).
-
-Source: games page, "What decides whether a solver is right" and the layouts measured there.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ to the other; a later one must be better by more than the tolerance.
 Merging: with T spins left in all, a player with w whammies and w + T < max_whammies can not be put
 out any more; w is written as 0.
 
-Source: the games page ("The model"); the seed, press-your-luck-pressorpass.txt.
+Sources: docs/sources.md#pressorpass, docs/sources.md#fan-pages-of-press-your-luck.
 """
 
 from __future__ import annotations

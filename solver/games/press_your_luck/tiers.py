@@ -22,7 +22,7 @@ In that order "spend a spin" maps each region onto a contiguous piece of the con
 T - 1, and "gain a spin" maps each block of equal passed spins onto a contiguous piece of the next
 block: a kernel streams, and gathers nothing. The row number is the state's key inside its tier.
 
-Source: the games page (order without gathers), DESIGN 1 (tier, key).
+Source: docs/sources.md#gamescrafters (the word tier); the order is this project's own.
 """
 
 from __future__ import annotations

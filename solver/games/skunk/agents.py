@@ -1,7 +1,7 @@
 """The agents of Skunk and Pig: when to hold, as a function of the turn.
 
-`hold-at-k`, for any k: hold once the turn has k points or more. `computer`: the opponent in the
-seed's Pig, who after each roll sticks with the chance min(1, rolls ** (4 v) / 50), where
+`hold-at-k`, for any k: hold once the turn has k points or more. `computer`: the opponent in Pig
+by rounds, who after each roll sticks with the chance min(1, rolls ** (4 v) / 50), where
 v = (turn / rolls) / sides; he always rolls first, and he has to see the rolls of the turn.
 
 An agent is asked ``choose(game, player, state, actions)`` (`solver.game.rules`) with the actions
@@ -10,7 +10,7 @@ HOLD and ROLL. Neither looks at the scores, so what a turn of theirs brings has 
 one who looks at the turn alone and holds with the same chance on average over the rolls that took
 him there (`holds_by_turn`): the next roll does not depend on how many there were.
 
-Source: the seed, pig-blog.txt.
+Source: docs/sources.md#pig-blog.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TURN = 2
 
 
 def chance_to_stick(turn: int, rolls: int, sides: int) -> float:
-    """The chance with which the seed's computer sticks after `rolls` rolls worth `turn`."""
+    """The chance with which the blog's computer sticks after `rolls` rolls worth `turn`."""
     v = turn / rolls / sides
     return float(min(1.0, rolls ** (4 * v) / 50))
 
@@ -55,7 +55,7 @@ class HoldAt:
 
 @dataclass(frozen=True)
 class Computer:
-    """The seed's computer, with dice of this many sides."""
+    """The blog's computer, with dice of this many sides."""
 
     sides: int
 

@@ -1,6 +1,6 @@
 """The chart of Skunk: for each pair of scores the chance to win and where rolling turns to holding.
 
-A line is ``(mine,yours) chance - toggles``, at the start of a turn, as the seed prints it::
+A line is ``(mine,yours) chance - toggles``, at the start of a turn, as first printed in 1998::
 
     (0,0) .5195589 - 21
     (0,87) .0661453 - 33 44 100
@@ -14,7 +14,7 @@ toggle that changes the choice at no reachable turn can be left out. A turn is *
 rolling and holding differ by less than what the table's error can account for: it is marked, and
 the chart says hold there.
 
-Source: the seed, skunk-gottahack.txt.
+Source: docs/sources.md#gottahack-1998.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The charts of Skunk, and of the Pig that is a race, as `solver.charts.model` has them.
 
-``chart`` is the seed's list of toggles (`solver.games.skunk.chart`), ``hold`` the seed's picture of
-the strategy: the hold point as colour over both scores, and the line beyond which holding is no
-use. ``win`` is the chance to win at the start of a turn.
+``chart`` is the list of toggles (`solver.games.skunk.chart`), ``hold`` the picture of the strategy
+(docs/sources.md#gottahack-1998): the hold point as colour over both scores, and the line
+beyond which holding is no use. ``win`` is the chance to win at the start of a turn.
 
 **The line.** At a score of mine, y is the least such that from y on every hold point is
 goal - mine: all or nothing. A step lies between y - 1 and y; steps are joined.

@@ -15,7 +15,7 @@ Whoever has rolled has at least a point, so turn = 0 is before the first roll: `
 
 Ties between actions: holding comes first; rolling must be better by more than the tolerance.
 
-Source: the games pages; the seeds, skunk-gottahack.txt and pig-blog.txt.
+Sources: docs/sources.md#gottahack-1998, docs/sources.md#neller-and-presser-2004.
 """
 
 from __future__ import annotations

@@ -98,8 +98,8 @@ def test_a_state_and_its_swap_are_one_row_with_the_payoffs_exchanged(whole: Path
 
 @pytest.mark.parametrize("board", [POINTS, WIN])
 def test_a_turned_card_is_answered_with_both_sides_bids(board: Path, tmp_path: Path) -> None:
-    """The seed, N = 5 (goofspiel.md): on the 5, points .8636 on the 5; win 1: .1444, 2: .0154,
-    5: .8402."""
+    """docs/sources.md#numbers-of-this-project: on the 5,
+    points .8636 on the 5; win 1: .1444, 2: .0154, 5: .8402."""
     table = cluster.solve(solver.load_board(board, cards=5), results=tmp_path).table
     every = dict.fromkeys(("mine", "theirs", "deck"), "1,2,3,4,5")
     with cluster.open_table(table) as opened:
@@ -118,7 +118,7 @@ def test_a_turned_card_is_answered_with_both_sides_bids(board: Path, tmp_path: P
 
 
 def test_bids_are_named_by_the_persons_own_cards(whole: Path) -> None:
-    """The seed: {2,4} against {1,3}, queen (2) and king (4) left: high on the king with ..."""
+    """Paper, 3.1: {2,4} against {1,3}, queen (2) and king (4) left: high on the king with ..."""
     with cluster.open_table(whole) as table:
         answer = table.ask({"mine": "2,7", "theirs": "1,5", "deck": "3,6", "upcard": "6"})
         assert answer.strategies is not None

@@ -33,7 +33,7 @@ BOARDS = Path(__file__).parents[3] / "boards"
 def test_search_gives_the_fractions_of_small_goals(
     board: str, goal: int, exact: Fraction, tmp_path: Path
 ) -> None:
-    """The games pages, "Values to reproduce", and issue 4's."""
+    """docs/sources.md#numbers-of-this-project."""
     read = solver.load_board(BOARDS / f"{board}.toml", goal=goal)
     digests = set()
     for workers, depth in ((1, 0), (2, 2), (3, None)):

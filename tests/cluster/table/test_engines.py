@@ -1,5 +1,5 @@
-"""DuckDB, pandas and polars read a table as it is: the README's own lines, after two solves of
-other rules and a search in the same results folder."""
+"""DuckDB, pandas and polars read a table as it is: the notebook page's own lines, after solves of
+two boards and a search in the same results folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from luckbase import cluster, solver
 from luckbase.solver.game.capabilities import layout_of
 
 ROOT = Path(__file__).parents[3]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/how-to/notebook.md").read_text(encoding="utf-8")
 FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
 POINTS = ROOT / "boards/goofspiel/points.toml"
 WIN = ROOT / "boards/goofspiel/win.toml"
@@ -24,7 +24,7 @@ WIN = ROOT / "boards/goofspiel/win.toml"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with results/ as the README's first command makes it, of one spin, and more."""
+    """A folder with results/ as the page's first command makes it, of one spin, and more."""
     folder = tmp_path_factory.mktemp("engines")
     results = folder / "results"
     board = solver.load_board(FEBRUARY, score_unit=500, frontier=1)
@@ -36,10 +36,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def blocks(kind: str) -> list[str]:
-    return re.findall(rf"```{kind}\n(.*?)```", README, re.DOTALL)
+    return re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL)
 
 
-def test_the_readmes_sql_runs_on_one_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pages_sql_runs_on_one_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     (sql,) = blocks("sql")
     rows = duckdb.sql(sql).fetchall()
@@ -50,13 +50,13 @@ def test_the_readmes_sql_runs_on_one_table(folder: Path, monkeypatch: pytest.Mon
             assert (answer.value[1], answer.best) == (payoff, best)
 
 
-def test_the_readmes_pandas_and_polars_lines_run(
+def test_the_pages_pandas_and_polars_lines_run(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(folder)
-    (code,) = blocks("py")
+    (code,) = (block for block in blocks("python") if "import pandas" in block)
     found: dict[str, object] = {}
-    exec(compile(code, "README.md", "exec"), found)
+    exec(compile(code, "notebook.md", "exec"), found)
     passed = found["passed"]
     assert isinstance(passed, pandas.DataFrame)
     assert len(passed) > 0 and set(passed["best"]) <= {"pass to 1", "pass to 2", "pass to 3"}

@@ -145,10 +145,9 @@ def test_a_file_is_plain_parquet_with_the_documented_columns(path: Path) -> None
         (500, {1: 3.39e6, 2: 3.95e7, 3: 2.49e8, 4: 5.59e8, 5: 1.12e9}),
     ],
 )
-def test_the_plan_has_the_games_pages_numbers_of_states(
-    unit: int, counts: dict[int, float]
-) -> None:
-    """games page: states of the full table (three in, plus two in), February 1985."""
+def test_the_plan_has_the_known_numbers_of_states(unit: int, counts: dict[int, float]) -> None:
+    """docs/sources.md#numbers-of-this-project: states of the full
+    table (three in, plus two in), February 1985."""
     layout = solver.load_layout(solver.load_board(FEBRUARY, score_unit=unit, frontier=5))
     plan = make_plan(layout)
     for spins, wanted in counts.items():

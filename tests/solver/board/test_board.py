@@ -31,7 +31,7 @@ from tests.solver.board.board_files import (
     read,
 )
 
-# The list of the game's page (shared/games/press-your-luck.md), as it stands there.
+# The slides of February 1985, typed once more.
 PAGE = """
 1: 1400 · 1750 · 2250 — 2: 500 · 1250 · prize — 3: 500 · 2000 · whammy —
 4: 3000+spin · 4000+spin · 5000+spin — 5: 750 · prize · whammy —
@@ -45,7 +45,7 @@ PAGE = """
 # What the boards give
 
 
-def test_february_1985_is_the_list_of_the_games_page() -> None:
+def test_february_1985_is_the_list_that_was_typed_once_more() -> None:
     """Square by square, slide by slide."""
     board = press_your_luck(FEBRUARY)
     assert board.squares is not None
@@ -57,7 +57,7 @@ def test_february_1985_is_the_list_of_the_games_page() -> None:
 
 
 @pytest.mark.parametrize(("unit", "distinct"), [("250", 16), ("500", 12), ("1000", 9)])
-def test_february_1985_has_the_chances_and_counts_of_the_games_page(
+def test_february_1985_has_the_chances_and_counts_worked_out_by_hand(
     unit: str, distinct: int
 ) -> None:
     """Page: "exactly, whammy 1/6, money plus a spin 71/243", 16, 12, 9 distinct outcomes."""
@@ -67,7 +67,7 @@ def test_february_1985_has_the_chances_and_counts_of_the_games_page(
     assert outcomes.distinct == distinct
 
 
-def test_june_1984_has_the_chances_of_the_games_page() -> None:
+def test_june_1984_has_the_chances_worked_out_by_hand() -> None:
     """Page: whammy .1687, plus a spin .2973.
 
     By hand, in slides of 54: whammies 9 and, by pick a corner (1 of 3) to square 1 (1 of 3), 1/9:
@@ -191,7 +191,7 @@ def test_spaces_and_capitals_in_a_slide_do_not_matter() -> None:
 # What the format holds and the solver refuses
 
 
-def test_every_slide_of_the_games_page_is_held() -> None:
+def test_every_slide_of_the_show_is_held() -> None:
     """Written in any order, they come back as they were written."""
     written = [
         "prize",

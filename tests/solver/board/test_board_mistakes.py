@@ -195,7 +195,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path: Path) -> Non
 
 
 def test_a_wrong_request_ends_with_exit_code_two_and_all_else_with_one() -> None:
-    """DESIGN, section 4: 1 the answer is no, 2 the request is wrong."""
+    """1 the answer is no, 2 the request is wrong."""
     wrong = [errors.BoardError, errors.StateError, errors.OptionError, errors.MemoryLimitError]
     rest = [errors.MissingTableError, errors.CorruptTableError, errors.DisagreementError]
     assert {error.exit_code for error in wrong} == {2}

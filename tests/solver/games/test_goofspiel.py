@@ -71,7 +71,7 @@ def test_every_pair_of_hands_has_one_of_the_patterns_counted() -> None:
 
 
 @pytest.mark.parametrize(("cards", "states"), [(10, 2273687), (12, 63214409), (13, 336525645)])
-def test_states_are_as_many_as_the_games_page_counts(cards: int, states: int) -> None:
+def test_states_are_as_many_as_were_counted(cards: int, states: int) -> None:
     found = layers(cards)
     both = [2 * found.rows(tier) - found.layer(tier).width for tier in found.tiers()]
     assert sum(both) == states
@@ -203,28 +203,28 @@ def test_the_kernel_solves_the_games_of_the_rules(cards: int, objective: str) ->
 # --- published -----------------------------------------------------------------------------------
 
 
-def test_table_1_of_the_seed() -> None:
+def test_table_1_of_the_paper() -> None:
     """Rhoads and Bartholdi 2012, Table 1: five cards, within one unit of the last digit."""
     chances = np.stack([bids.mine.chances for bids in first_move(solved(5))], axis=1)
     np.testing.assert_allclose(chances, published(1), rtol=0, atol=1.01e-4)
 
 
 @pytest.mark.slow
-def test_table_2_of_the_seed() -> None:
+def test_table_2_of_the_paper() -> None:
     """Table 2: thirteen cards, within .001 (four of its entries are off by up to .0009)."""
     chances = np.stack([bids.mine.chances for bids in first_move(solved(13))], axis=1)
     np.testing.assert_allclose(chances, published(2), rtol=0, atol=1e-3)
 
 
 def test_the_nine_on_the_nine() -> None:
-    """The seed, 5: with nine cards a 9 is bid on the 9 with .7475; the value of a start is 0."""
+    """The paper, 5: with nine cards a 9 is bid on the 9 with .7475; the value of a start is 0."""
     bids = first_move(solved(9))[-1]
     assert abs(bids.mine.chances[8] - 0.7475) < 5e-5
     assert abs(bids.value) < 1e-11 and bids.mine.unique
 
 
-def test_two_cards_left_of_the_seed() -> None:
-    """The seed, 3.1: Q K left, 2 4 against 1 3: high on the king with 52%, 12.52 on average."""
+def test_two_cards_left_of_the_paper() -> None:
+    """The paper, 3.1: Q K left, 2 4 against 1 3: high on the king with 52%, 12.52 on average."""
     table = Solved(layers(13), most=2)
     words = {"mine": "2,4", "theirs": "1,3", "deck": "12,13"}
     asked = strategies.question(table.game, words | {"upcard": "13"})
@@ -235,14 +235,15 @@ def test_two_cards_left_of_the_seed() -> None:
 
 @pytest.mark.parametrize("cards", [5, 6, 7, 8, 9])
 def test_on_the_highest_card_the_next_two_are_never_bid(cards: int) -> None:
-    """The seed, 4; and with an even number of cards never the 1."""
+    """The paper, 4; and with an even number of cards never the 1."""
     bids = first_move(solved(cards))[-1].mine
     assert (bids.most[cards - 3 : cards - 1] < 1e-5).all()
     assert cards % 2 or bids.most[0] < 1e-5
 
 
 def test_winning_with_five_cards_bids_less_on_the_five() -> None:
-    """The games page: 1 .1444, 2 .0154, 5 .8402 where points ask for .8636."""
+    """docs/sources.md#numbers-of-this-project: 1 .1444, 2 .0154, 5 .8402
+    where points ask for .8636."""
     chances = first_move(solved(5, "win"))[-1].mine.chances
     np.testing.assert_allclose(chances, [0.1444, 0.0154, 0, 0, 0.8402], rtol=0, atol=5e-5)
 

@@ -199,7 +199,7 @@ def test_high_and_low_bid_the_ends_of_the_hand() -> None:
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("objective", ["points", "win"])
 @pytest.mark.parametrize("player", [0, 1])
-def test_points_optimal_bids_table_1_of_the_seed(player: int, objective: str, keep: bool) -> None:
+def test_points_optimal_bids_table_1_of_the_paper(player: int, objective: str, keep: bool) -> None:
     """Rhoads and Bartholdi 2012, Table 1, whatever the board pays and keeps."""
     game = board(5, objective, keep)
     chances = np.stack(decided(game, "points-optimal", player, first_states(game)), axis=1)
@@ -209,7 +209,7 @@ def test_points_optimal_bids_table_1_of_the_seed(player: int, objective: str, ke
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("player", [0, 1])
 def test_win_optimal_bids_less_on_the_five(player: int, keep: bool) -> None:
-    """The games page: 1 .1444, 2 .0154, 5 .8402."""
+    """docs/sources.md#numbers-of-this-project: 1 .1444, 2 .0154, 5 .8402."""
     game = board(5, "win", keep)
     chances = decided(game, "win-optimal", player, first_states(game))[-1]
     np.testing.assert_allclose(chances, [0.1444, 0.0154, 0, 0, 0.8402], rtol=0, atol=5e-5)
@@ -290,7 +290,7 @@ def test_a_game_too_large_to_solve_on_the_way_is_refused_in_a_sentence() -> None
 
 
 def test_bidding_1_on_the_highest_card_pays_against_the_points_player_who_goes_on_to_win() -> None:
-    """The seed's last section, with 5 cards: the chance to finish ahead from the first 5 on."""
+    """The paper's last section, with 5 cards: the chance to finish ahead from the first 5 on."""
     game = load_game(read_board(POINTS, {"cards": "5", "objective": "win"}))
     every = dict.fromkeys(("mine", "theirs", "deck"), "1,2,3,4,5")
     root = game.parse(every | {"upcard": "5"})

@@ -1,4 +1,4 @@
-"""The first move of Goofspiel in numbers, and the seed's observations on them."""
+"""The first move of Goofspiel in numbers, and the paper's observations on them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_equal_hands_draw_whatever_is_turned_up(objective: str, even: float) -> 
 
 @pytest.mark.parametrize("cards", [5, 6, 7, 8, 9])
 def test_the_bids_that_the_seed_never_saw_are_never_optimal(cards: int) -> None:
-    """The seed, 4: on the N never N - 1 nor N - 2; with even N never the 1."""
+    """The paper, 4: on the N never N - 1 nor N - 2; with even N never the 1."""
     never = first(cards).never[-1]
     assert {cards - 1, cards - 2} <= set(never)
     assert cards % 2 or 1 in never
@@ -67,7 +67,7 @@ def test_parity_is_said_in_a_line_an_upcard() -> None:
 
 @pytest.mark.slow
 def test_on_the_king_bids_are_odd() -> None:
-    """The seed, 4: on the 13 odd bids up to 9, and the 13, by far the more likely ones."""
+    """The paper, 4: on the 13 odd bids up to 9, and the 13, by far the more likely ones."""
     found = first(13)
     np.testing.assert_allclose(found.chances, published(2), rtol=0, atol=1e-3)
     assert found.same_parity[-1] > 0.9

@@ -76,7 +76,7 @@ def exact(path: Path, settings: Settings = ()) -> Exact:
 
 @cache
 def played(name: str) -> Play:
-    """An agent's play of the seed's board."""
+    """An agent's play of the board of nine tiles."""
     return exact(SEED).play(AGENTS[name])
 
 
@@ -108,7 +108,7 @@ def said(game: Game, **words: str) -> list[str]:
 # Published numbers
 
 
-def test_the_best_play_wins_the_fraction_of_the_games_page() -> None:
+def test_the_best_play_wins_its_known_fraction() -> None:
     assert exact(SEED).best.value == OPTIMUM
 
 
@@ -124,12 +124,12 @@ def test_the_best_play_wins_the_fraction_of_the_games_page() -> None:
     ],
 )
 def test_an_agent_wins_what_the_seed_calculated(name: str, percent: float) -> None:
-    """The seed's list CALCULATED, to its four decimals."""
+    """The list CALCULATED of docs/sources.md#french-2022, to its four decimals."""
     assert round(float(100 * played(name).value), 4) == percent
 
 
 def test_hilo_errs_in_67_positions() -> None:
-    """A position is a set of open tiles, as the page counts them (512 in all); hilo errs in it if
+    """A position is a set of open tiles, 512 in all; hilo errs in it if
     for at least one roll his tile loses against the best. In rolls: 218 of 36 each, 120 where the
     order of the dice does not matter."""
     regrets = exact(SEED).regrets(played("hilo"))
@@ -143,11 +143,11 @@ def test_hilo_and_hilo2_flip_the_same_tile_everywhere() -> None:
     assert played("hilo").actions == played("hilo2").actions
 
 
-def test_shut_the_box_has_the_chance_of_the_games_page() -> None:
+def test_shut_the_box_has_its_known_chance() -> None:
     assert float(exact(SHUT_THE_BOX).best.value) == pytest.approx(0.071431622306, abs=1e-12)
 
 
-def test_shut_the_box_has_the_least_sum_of_the_games_page_as_a_negative_payoff() -> None:
+def test_shut_the_box_has_its_least_sum_as_a_negative_payoff() -> None:
     assert float(exact(LEAST_SUM).best.value) == pytest.approx(-11.157508444203, abs=1e-12)
 
 
@@ -193,7 +193,7 @@ def test_every_position_after_every_roll_has_the_reference_value(path: Path) -> 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_agent_reaches_every_position_as_often_as_in_the_reference(name: str) -> None:
-    """The reference gives agents the list of the page, doubles twice."""
+    """The reference gives agents the same list, doubles twice."""
     reached = exact(SEED).reach(played(name))
     expected = slow(SEED).reach(reference.AGENTS[name])
     assert all(reached[x] == expected[open_tiles] for x, open_tiles in positions(SEED))
@@ -334,7 +334,7 @@ def test_the_seed_has_512_positions_in_ten_layers_and_36_edges_to_roll() -> None
 def test_the_list_of_a_roll_is_first_die_second_die_sum(
     words: dict[str, str], names: list[str]
 ) -> None:
-    """The page: ordered, filtered to the tiles still down, doubles twice."""
+    """Ordered, filtered to the tiles still down, doubles twice."""
     assert said(jackpot(SEED), **words) == names
 
 

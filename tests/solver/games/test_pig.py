@@ -94,17 +94,18 @@ def start(path: Path, options: Settings = ()) -> float:
 
 
 def test_the_race_is_worth_what_neller_and_presser_print() -> None:
-    """.5306 in Optimal play of the dice game Pig (2004); all digits from the games page."""
+    """.5306 in Optimal play of the dice game Pig (2004); all digits:
+    docs/sources.md#numbers-of-this-project."""
     assert start(RACE) == pytest.approx(0.530592725274, abs=1e-12)
     assert 2 * solved(RACE)[1] < 2e-12
 
 
-def test_hold_at_20_against_itself_is_the_games_pages() -> None:
+def test_hold_at_20_against_itself_has_its_known_value() -> None:
     value = race_profiles.chance_to_win(pig(RACE), "hold-at-20", "hold-at-20")
     assert value == pytest.approx(0.534698326165, abs=1e-12)
 
 
-def test_a_race_to_20_is_the_issues_fraction() -> None:
+def test_a_race_to_20_is_its_exact_fraction() -> None:
     exact = Fraction(15116544, 24557443)
     assert RaceReference(20, dice=1, all_ones="turn").value[0, 0, 0] == exact
     assert abs(Fraction(start(TINY)) - exact) <= solved(TINY)[1]
@@ -121,7 +122,7 @@ def test_piglet_to_2_is_as_solved_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("rounds", "value"), [(10, 0.423189985509), (1, 0.281521160783)])
-def test_the_rounds_are_worth_the_games_pages_numbers(rounds: int, value: float) -> None:
+def test_the_rounds_are_worth_their_known_numbers(rounds: int, value: float) -> None:
     options = (("rounds", rounds),)
     assert start(ROUNDS, options) == pytest.approx(value, abs=1e-12)
     low, high = rounds_of(options).start_bounds()
@@ -129,13 +130,14 @@ def test_the_rounds_are_worth_the_games_pages_numbers(rounds: int, value: float)
 
 
 def test_nobody_draws_under_the_best_play_of_ten_rounds() -> None:
-    """The games page: player two, level in his last turn, wins for sure."""
+    """docs/sources.md#numbers-of-this-project: player two, level in his last turn,
+    wins for sure."""
     chances = rounds_profiles.chances(pig(ROUNDS), "optimal", "optimal")
     assert chances.win == pytest.approx(start(ROUNDS), abs=1e-13)
     assert chances.draw == 0.0
 
 
-def test_the_seeds_computer_makes_the_games_pages_points() -> None:
+def test_the_blogs_computer_makes_its_known_points() -> None:
     found = rounds_profiles.turn_statistics(pig(ROUNDS), "computer")
     assert found.mean == pytest.approx(8.464091932, abs=1e-9)
     assert found.nothing == pytest.approx(0.369449561, abs=1e-9)
@@ -144,7 +146,7 @@ def test_the_seeds_computer_makes_the_games_pages_points() -> None:
 
 
 def test_20_and_21_are_the_best_numbers_to_hold_at_by_points_a_turn() -> None:
-    """The games page: they tie exactly at 9.561337."""
+    """docs/sources.md#numbers-of-this-project: they tie exactly at 9.561337."""
     game = pig(ROUNDS)
     means = [rounds_profiles.turn_statistics(game, f"hold-at-{k}").mean for k in range(1, 41)]
     best = np.flatnonzero(np.array(means) > max(means) - 1e-12) + 1

@@ -120,7 +120,7 @@ def test_every_state_satisfies_the_rules_bellman_equation(planes: Planes) -> Non
 
 
 def test_three_at_the_cap_pass_one_spin_round_for_ever() -> None:
-    """games page: .36528138, .28711239, .34760623 on the board of February 1985; they depend on the
+    """docs/sources.md#numbers-of-this-project: .36528138, .28711239, .34760623; they depend on the
     chances of a whammy and of plus a spin alone."""
     chances = {"whammy": "1/6", "1": str(1 - Fraction(1, 6) - Fraction(71, 243)),
                "1 + spin": "71/243"}  # fmt: skip
@@ -152,7 +152,7 @@ def test_rows_and_states_are_the_same_thing_and_so_are_the_columns_of_the_table(
 
 @pytest.mark.parametrize("three", [True, False])
 def test_the_order_of_configurations_lets_the_kernel_stream(three: bool) -> None:
-    """games page: spending and gaining a spin map pieces onto contiguous pieces."""
+    """Spending and gaining a spin map pieces onto contiguous pieces."""
     for spins in range(1, 7):
         lay = layout(spins, three)
         assert lay.regions[6] == len(lay)

@@ -97,8 +97,9 @@ def bellman(race: Race, out: Floats) -> float:
     ("state", "chance"),
     [((0, 0, 0), 0.519558893862), ((0, 5, 0), 0.497331818708), ((67, 0, 0), 0.858475698797)],
 )
-def test_the_chances_are_the_games_pages(state: tuple[int, int, int], chance: float) -> None:
-    """The games page, solved there to 1e-13; the seed's .5195594, .4973309, .858472 are near."""
+def test_the_chances_are_the_known_ones(state: tuple[int, int, int], chance: float) -> None:
+    """docs/sources.md#numbers-of-this-project; the .5195594,
+    .4973309, .858472 of 1998 are near."""
     assert value(SEED, *state) == pytest.approx(chance, abs=1e-11)
 
 
@@ -117,7 +118,7 @@ def test_the_tables_bounds_are_less_than_1e_12_apart() -> None:
     ],
 )
 def test_the_chart_has_the_seeds_lines(mine: int, yours: int, toggles: str) -> None:
-    """The five lines that the seed prints, skunk-gottahack.txt."""
+    """The five lines that docs/sources.md#gottahack-1998 prints."""
     line = entry(race_of(SEED), solved(SEED)[0], mine, yours)
     assert str(line) == f"({mine},{yours}) {value(SEED, mine, yours, 0):.7f} - {toggles}".replace(
         " 0.", " ."
@@ -128,8 +129,9 @@ def test_the_chart_has_the_seeds_lines(mine: int, yours: int, toggles: str) -> N
     ("goal", "exact"),
     [(10, Fraction(46656, 68491)), (20, Fraction(20155392, 33433085))],
 )
-def test_small_goals_have_the_issues_fractions(goal: int, exact: Fraction) -> None:
-    """Issue 4; found again by the reference solver, and by the kernel within its own bound."""
+def test_small_goals_have_their_exact_fractions(goal: int, exact: Fraction) -> None:
+    """docs/sources.md#numbers-of-this-project; found again by the reference
+    solver, and by the kernel within its own bound."""
     assert Reference(goal).value[0, 0, 0] == exact
     out, bound = solved(TINY, (("goal", goal),))
     assert abs(Fraction(float(out[0])) - exact) <= bound < 1e-13
@@ -156,7 +158,7 @@ def test_every_row_satisfies_the_bellman_equation_of_the_rules(options: Settings
 
 
 @pytest.mark.slow
-def test_every_row_of_the_seeds_board_satisfies_the_bellman_equation() -> None:
+def test_every_row_of_the_board_to_100_satisfies_the_bellman_equation() -> None:
     assert bellman(race_of(SEED), solved(SEED)[0]) < 1e-14
 
 
@@ -319,7 +321,8 @@ def test_the_chart_and_the_rules_agree_on_rolling_and_holding() -> None:
 
 
 def test_unreachable_toggles_can_be_hidden() -> None:
-    """The seed: 53 to 100 is unreachable at (0,86); at (0,87) one can hop from 32 to 44."""
+    """docs/sources.md#gottahack-1998: 53 to 100 is unreachable at (0,86); at (0,87) one
+    can hop from 32 to 44."""
     lines = [str(entry(race_of(SEED), solved(SEED)[0], 0, y, reachable=True)) for y in (67, 86, 87)]
     assert [line.partition(" - ")[2] for line in lines] == ["28", "33", "33 44 100"]
 
@@ -338,7 +341,7 @@ def test_toggles_ascend_and_a_chart_has_a_line_for_each_pair_of_scores() -> None
 
 
 def test_choices_that_hang_on_less_than_the_tolerance_are_marked() -> None:
-    """The closest call of the seed's board is 5e-8, at (10,29) with a turn of 21."""
+    """The closest call of the board to 100 is 5e-8, at (10,29) with a turn of 21."""
     race, out = race_of(SEED), solved(SEED)[0]
     roll, hold = decisions(race, out, 10, 29)
     assert abs(roll[21] - hold[21]) == pytest.approx(5e-8, abs=5e-9)

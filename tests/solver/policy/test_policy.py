@@ -71,7 +71,7 @@ def test_the_best_play_is_the_seeds_optimum(name: str) -> None:
     [("shut-the-box", 0.071431622306), ("shut-the-box-sum", -11.157508444203)],
 )
 def test_shut_the_box(board: str, value: float) -> None:
-    """The games page."""
+    """docs/sources.md#numbers-of-this-project."""
     game = jackpot(board)
     graph = Graph(game)
     at = graph.solve(game.start()[None])

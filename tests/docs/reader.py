@@ -1,0 +1,427 @@
+"""A reader of tables, written from docs/reference/table-format.md alone: nothing of ours in it.
+
+`Reader(folder)` checks the head and the ledger; `find(columns)` gives the row of a state, or None.
+Every byte that an answer comes from was checked against the ledger.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+Columns = dict[str, Any]
+SEALED = re.compile(r'(?s)(.*?)\s*,\s*"check"\s*:\s*"([0-9a-f]{32})"\s*\}\s*')
+NAME = re.compile(r"[A-Za-z0-9_.-]+\.parquet")
+
+
+class RefusedError(Exception):
+    """What a reader must refuse."""
+
+
+@dataclass
+class Row:
+    """The row of a state; swapped: its payoffs are to be exchanged."""
+
+    columns: Columns
+    error: float
+    swapped: bool = False
+
+    def list(self, name: str) -> list[float]:
+        """``payoff_1``, … or ``upper_1``, … in turn order."""
+        found, i = [], 1
+        while f"{name}_{i}" in self.columns:
+            found.append(float(self.columns[f"{name}_{i}"]))
+            i += 1
+        return found[::-1] if self.swapped else found
+
+
+def sha(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
+
+
+def unseal(text: str, salt: str, where: str) -> Columns:
+    """The object in a sealed text."""
+    found = SEALED.fullmatch(text)
+    if not found or not text.endswith("\n"):
+        raise RefusedError(f"{where}: has no check")
+    if sha(f"{salt}\n{found[1]}".encode())[:32] != found[2]:
+        raise RefusedError(f"{where}: its check does not match")
+    said: Columns = json.loads(found[1] + "}")
+    return said
+
+
+class Reader:
+    """A table's folder, its head and ledger checked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        where = folder / "table.json"
+        if not where.is_file():
+            raise RefusedError(f"{where}: is missing")
+        self.head = unseal(where.read_text(encoding="utf-8"), "", str(where))
+        if self.head["format"] != 3:
+            raise RefusedError(f"{where}: format {self.head['format']}")
+        rules = json.dumps(
+            [self.head["rules"], self.head["rules_version"]], sort_keys=True, separators=(",", ":")
+        )
+        if not self.head["identity"] == sha(rules.encode("ascii"))[:12] == folder.name:
+            raise RefusedError(f"{where}: its identity is not that of its rules")
+        self.files: dict[str, Columns] = {}
+        self.goals: list[Columns] = []
+        self.done: dict[str, Columns] = {}
+        for path in sorted((folder / "ledger").glob("*.jsonl")):
+            self._read_lines(path)
+
+    def _read_lines(self, path: Path) -> None:
+        content = path.read_bytes()
+        if not content.endswith(b"\n"):
+            raise RefusedError(f"{path}: was cut off")
+        if path.name.startswith("all-") and path.name != f"all-{sha(content)[:12]}.jsonl":
+            raise RefusedError(f"{path}: is not the text that its name says")
+        for line in content.decode("utf-8").splitlines(keepends=True):
+            said = unseal(line, self.head["identity"], str(path))
+            if said["kind"] == "file":
+                part, _, name = said["name"].partition("/")
+                if part != said["part"] or not NAME.fullmatch(name):
+                    raise RefusedError(f"{path}: names a file outside the table")
+                self.files.setdefault(said["name"], said)
+            elif said["kind"] == "goal":
+                self.goals.append(said)
+            elif said["kind"] == "done":
+                self.done.setdefault(said["ask"], said)
+            elif said["kind"] != "shard":
+                raise RefusedError(f"{path}: '{said['kind']}' is no kind of line")
+
+    @property
+    def complete(self) -> bool:
+        """Whether every goal is reached."""
+        asks = [
+            sha(json.dumps([g["part"], g["reach"], g["roots"]], sort_keys=True).encode())[:32]
+            for g in self.goals
+        ]
+        return bool(asks) and all(ask in self.done for ask in asks)
+
+    def parts(self) -> list[str]:
+        """The parts in the order in which a state is looked for."""
+        names = {entry["part"] for entry in self.files.values()}
+        return sorted(names, key=lambda name: (name != "tiers", name != "search", name))
+
+    def entries(self, part: str) -> list[Columns]:
+        """The files of a part."""
+        return [entry for entry in self.files.values() if entry["part"] == part]
+
+    # --- files ---------------------------------------------------------------------------------
+
+    def footer(self, entry: Columns) -> tuple[Any, list[int], list[bytes]]:
+        """(metadata, where the row groups begin and the last one ends, checks) of a file."""
+        path = self.folder / entry["name"]
+        if not path.is_file() or path.stat().st_size != entry["bytes"]:
+            raise RefusedError(f"{path}: is missing or of another size")
+        raw = base64.b64decode(entry["checks"])
+        checks = [raw[i : i + 8] for i in range(0, len(raw), 8)]
+        with path.open("rb") as file:
+            file.seek(entry["bytes"] - entry["footer"])
+            footer = file.read()
+        if hashlib.sha256(footer).digest()[:8] != checks[0]:
+            raise RefusedError(f"{path}: its footer does not match")
+        about = pq.read_metadata(io.BytesIO(footer))
+        starts = [0]
+        for number in range(1, about.num_row_groups):
+            group = about.row_group(number)
+            columns = [group.column(i) for i in range(group.num_columns)]
+            offsets = [c.dictionary_page_offset for c in columns if c.dictionary_page_offset]
+            starts.append(min(offsets + [c.data_page_offset for c in columns]))
+        starts.append(entry["bytes"] - entry["footer"])
+        if len(checks) != len(starts):
+            raise RefusedError(f"{path}: has another number of row groups")
+        return about, starts, checks[1:]
+
+    def group(self, entry: Columns, number: int) -> Any:
+        """A row group as a pyarrow table, its bytes checked."""
+        path = self.folder / entry["name"]
+        _, starts, checks = self.footer(entry)
+        with path.open("rb") as file:
+            file.seek(starts[number])
+            content = file.read(starts[number + 1] - starts[number])
+            if hashlib.sha256(content).digest()[:8] != checks[number]:
+                raise RefusedError(f"{path}: row group {number + 1} does not match")
+            return pq.ParquetFile(file).read_row_group(number)
+
+    def groups(self, entry: Columns) -> int:
+        """How many row groups a file has."""
+        return len(self.footer(entry)[2])
+
+    # --- states --------------------------------------------------------------------------------
+
+    def error(self, part: str) -> float:
+        """The largest error of a part."""
+        return max(float(entry["error"]) for entry in self.entries(part))
+
+    def find(self, columns: Columns) -> tuple[str, Row] | None:
+        """(part, row) of a state by its key; None where it is not there."""
+        for part in self.parts():
+            found = self.in_tiers(columns) if part == "tiers" else self.in_search(part, columns)
+            if found is not None:
+                return part, found
+        return None
+
+    def in_tiers(self, columns: Columns) -> Row | None:
+        """The row of the full table, by tier and row."""
+        state, swapped = GAMES[self.head["game"]][0](self.head["rules"], columns)
+        place = GAMES[self.head["game"]][1](self.head["rules"], state)
+        if place is None:
+            return None
+        key = (place[0] << 40) + place[1]
+        for entry in self.entries("tiers"):
+            if entry["rows"] and entry["first_key"] <= key <= entry["last_key"]:
+                number, row = divmod(key - entry["first_key"], entry["row_group_rows"])
+                read = self.group(entry, number).slice(row, 1).to_pylist()[0]
+                return Row(read, self.error("tiers"), swapped)
+        return None
+
+    def in_search(self, part: str, columns: Columns) -> Row | None:
+        """The row of a search, by its key."""
+        key = search_key(self.head, columns)
+        for entry in self.entries(part):
+            if not entry["rows"] or not entry["first_key"] <= key <= entry["last_key"]:
+                continue
+            about = self.footer(entry)[0]
+            firsts = [about.row_group(i).column(0).statistics.min
+                      for i in range(about.num_row_groups)]  # fmt: skip
+            number = max(i for i, first in enumerate(firsts) if first <= key)
+            read = self.group(entry, number)
+            row = int(pc.index(read["key"], pa.scalar(key, pa.uint64())).as_py())
+            if row >= 0:
+                return Row(read.slice(row, 1).to_pylist()[0], self.error(part))
+        return None
+
+    def find_by_columns(self, part: str, columns: Columns) -> list[Row]:
+        """Every row of a part whose state columns are these: of any game, one is right."""
+        found = []
+        for entry in self.entries(part):
+            for number in range(self.groups(entry)):
+                read = self.group(entry, number)
+                mask = None
+                for name in set(columns) & set(read.column_names):
+                    same = pc.equal(read[name], columns[name])
+                    mask = same if mask is None else pc.and_(mask, same)
+                for row in read.filter(mask).to_pylist():
+                    found.append(Row(row, self.error(part)))
+        return found
+
+    def read_all(self) -> int:
+        """Check every byte of every file; how many rows there are."""
+        rows = 0
+        for entry in self.files.values():
+            rows += sum(len(self.group(entry, i)) for i in range(self.groups(entry)))
+        return rows
+
+
+# --- the games of the repository ---------------------------------------------------------------
+
+
+def mask_of(text: str) -> int:
+    """A set as a number."""
+    return sum(1 << (int(k) - 1) for k in str(text).split())
+
+
+def set_of(mask: int) -> str:
+    """A set as text."""
+    return " ".join(str(k + 1) for k in range(mask.bit_length()) if mask >> k & 1)
+
+
+def pyl_canonical(rules: Columns, columns: Columns) -> tuple[Columns, bool]:
+    most, found = rules["rules"]["max_whammies"], dict(columns)
+    total = sum(columns[f"{kind}_{i}"] for kind in ("earned", "passed") for i in (1, 2, 3))
+    for i in (1, 2, 3):
+        if columns[f"whammies_{i}"] + total < most:
+            found[f"whammies_{i}"] = 0
+    return {**found, "spins": total}, False
+
+
+@cache
+def configurations(total: int, three: bool) -> dict[tuple[int, ...], int]:
+    numbers = range(total, -1, -1)
+    others = numbers if three else (0,)
+    every = product(numbers, numbers, others, others, numbers, numbers)
+    return {c: i for i, c in enumerate(c for c in every if sum(c) == total)}
+
+
+def pyl_place(rules: Columns, state: Columns) -> tuple[int, int] | None:
+    most, unit = rules["rules"]["max_whammies"], rules["solve"]["score_unit"]
+    n = rules["solve"]["score_cap"] // unit + 1
+    whammies = [state[f"whammies_{i}"] for i in (1, 2, 3)]
+    inside = [i + 1 for i, w in enumerate(whammies) if w < most]
+    if state["spins"] == 0 or len(inside) < 2:
+        return None
+    three = len(inside) == 3
+    a, b, c = inside if three else (inside[0], None, inside[1])
+    held = [(state[f"passed_{i}"], state[f"earned_{i}"]) if i else (0, 0) for i in (a, b, c)]
+    orders = configurations(state["spins"], three)
+    scores = [state[f"scores_{i}"] // unit if i else 0 for i in (a, b, c)]
+    number = state["spins"]
+    for w in whammies:
+        number = number * (most + 1) + w
+    at = orders[tuple(x for pair in held for x in pair)]
+    return number, ((scores[1] * n + scores[0]) * len(orders) + at) * n + scores[2]
+
+
+def goofspiel_canonical(rules: Columns, columns: Columns) -> tuple[Columns, bool]:
+    mine, theirs = mask_of(columns["mine"]), mask_of(columns["theirs"])
+    ranks = [k for k in range(16) if (mine | theirs) >> k & 1]
+    mine, theirs = (
+        sum(1 << i for i, k in enumerate(ranks) if hand >> k & 1) for hand in (mine, theirs)
+    )
+    apart = (mine ^ theirs) & -(mine ^ theirs)
+    swapped = bool(theirs & apart)
+    if swapped:
+        mine, theirs = theirs, mine
+    found = {**columns, "mine": set_of(mine), "theirs": set_of(theirs)}
+    if swapped and "lead" in columns:
+        found["lead"] = -columns["lead"]
+    return found, swapped
+
+
+@cache
+def patterns(size: int, ranks: int) -> dict[tuple[int, ...], int]:
+    """Number of each canonical pattern as its steps from below: 0 a tie, 1 mine, 2 theirs."""
+
+    def paths(mine: int, theirs: int, left: int) -> list[tuple[int, ...]]:
+        if mine == theirs == 0:
+            return [()]
+        if left == 0:
+            return []
+        found = []
+        for step, (x, y) in enumerate(((1, 1), (1, 0), (0, 1))):
+            if mine >= x and theirs >= y:
+                found += [(step, *rest) for rest in paths(mine - x, theirs - y, left - 1)]
+        return found
+
+    every = [(0,) * size]
+    for ties in range(size):
+        rest = paths(size - ties - 1, size - ties, ranks - ties - 1)
+        every += [(0,) * ties + (1, *path) for path in rest]
+    return {pattern: i for i, pattern in enumerate(every)}
+
+
+def points(deck: int) -> int:
+    return sum(k + 1 for k in range(deck.bit_length()) if deck >> k & 1)
+
+
+def goofspiel_place(rules: Columns, state: Columns) -> tuple[int, int] | None:
+    cards, win = rules["rules"]["cards"], rules["rules"]["objective"] == "win"
+    mine, theirs, deck = (mask_of(state[name]) for name in ("mine", "theirs", "deck"))
+    size, lead = mine.bit_count(), state.get("lead", 0)
+    if size == 0 or state.get("upcard") or (win and abs(lead) > points(deck)):
+        return None
+    steps = tuple(
+        {(1, 1): 0, (1, 0): 1, (0, 1): 2}[mine >> k & 1, theirs >> k & 1]
+        for k in range((mine | theirs).bit_length())
+    )
+    width, column = 0, -1
+    for other in range(1 << cards):
+        if other.bit_count() == size:
+            reach = min(points(other), cards * (cards + 1) // 2 - points(other)) if win else 0
+            if other == deck:
+                if abs(lead) > reach:
+                    return None
+                column = width + reach + lead
+            width += 2 * reach + 1
+    return size, patterns(size, cards)[steps] * width + column
+
+
+def as_asked(rules: Columns, columns: Columns) -> tuple[Columns, bool]:
+    return columns, False
+
+
+def skunk_place(rules: Columns, state: Columns) -> tuple[int, int] | None:
+    goal = rules["rules"]["goal"]
+    mine, yours, turn, player = (state[name] for name in ("mine", "yours", "turn", "player"))
+    if mine + turn >= goal or yours >= goal:
+        return None
+    row = sum(goal * (goal - m) for m in range(goal)) * (player - 1)
+    row += sum(goal * (goal - m) for m in range(mine)) + yours * (goal - mine) + turn
+    return 0, row
+
+
+def rounds_canonical(rules: Columns, columns: Columns) -> tuple[Columns, bool]:
+    lower = min(columns["mine"], columns["yours"])
+    taken = {name: columns[name] - lower for name in ("mine", "yours")}
+    return {**columns, **taken}, False
+
+
+def rounds_place(rules: Columns, state: Columns) -> tuple[int, int] | None:
+    cut, lead, turn = rules["solve"]["cut"], state["mine"] - state["yours"], state["turn"]
+    if state["round"] > rules["rules"]["rounds"] or lead + turn >= cut or lead <= -cut:
+        return None
+    row = sum(cut - d for d in range(1 - cut, lead)) + turn
+    return 2 * state["round"] + state["player"] - 3, row
+
+
+def no_place(rules: Columns, state: Columns) -> None:
+    return None
+
+
+GAMES: dict[str, tuple[Any, Any]] = {
+    "press-your-luck": (pyl_canonical, pyl_place),
+    "goofspiel": (goofspiel_canonical, goofspiel_place),
+    "skunk": (as_asked, skunk_place),
+    "pig": (as_asked, skunk_place),
+    "pig-rounds": (rounds_canonical, rounds_place),
+    "jackpot": (as_asked, no_place),
+}
+
+
+def key_fields(head: Columns) -> list[tuple[str, int]]:
+    """(column, bits) of a search's key, the highest first."""
+    game, rules = head["game"], head["rules"]["rules"]
+    if game == "press-your-luck":
+        widths = (("scores", 8), ("earned", 5), ("passed", 5), ("whammies", 3))
+        return [(f"{name}_{i}", bits) for name, bits in widths for i in (1, 2, 3)]
+    if game == "goofspiel":
+        found = [(name, rules["cards"]) for name in ("mine", "theirs", "deck")] + [("upcard", 5)]
+        return found + [("lead", 9)] * (rules["objective"] == "win")
+    if game in ("skunk", "pig"):
+        wide = rules["goal"].bit_length()
+        found = [("mine", wide), ("yours", wide), ("turn", wide), ("player", 2)]
+        return found + [("rolls", wide)] * rules["count_rolls"]
+    if game == "pig-rounds":
+        cut, turn = head["rules"]["solve"]["cut"].bit_length(), 2 * head["rules"]["solve"]["cut"]
+        found = [("mine", cut), ("yours", cut), ("turn", turn.bit_length())]
+        found += [("round", (rules["rounds"] + 1).bit_length()), ("player", 2)]
+        return found + [("rolls", turn.bit_length())] * rules["count_rolls"]
+    assert game == "jackpot"
+    dice = rules["dice"]
+    names = ["dice"] if dice == 1 else [f"dice_{i + 1}" for i in range(dice)]
+    return [("open", rules["tiles"]), *((name, rules["sides"].bit_length()) for name in names)]
+
+
+def search_key(head: Columns, columns: Columns) -> int:
+    """The key of a canonical state, given by its columns, in a search of one of our games."""
+    state = columns
+    if head["game"] in ("press-your-luck", "pig-rounds"):
+        state, _ = GAMES[head["game"]][0](head["rules"], columns)
+    key = 0
+    for name, bits in key_fields(head):
+        value = state.get(name, 0)
+        if name in ("mine", "theirs", "deck", "open") and head["game"] in ("goofspiel", "jackpot"):
+            value = mask_of(value)
+        if name == "lead":
+            cards = head["rules"]["rules"]["cards"]
+            value += cards * (cards + 1) // 2
+        if name.startswith("scores"):
+            value //= head["rules"]["solve"]["score_unit"]
+        key = key << bits | value
+    return key

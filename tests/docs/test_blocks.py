@@ -1,0 +1,186 @@
+"""Every block of commands, Python or SQL in the documentation is run, a page at a time.
+
+The blocks of a page are run one after the other in one temporary folder that holds `boards/`. A
+line of commands must end with exit code 0, or with the one that a comment behind it names: ``# exit
+1``. A block of ``text`` behind a block that was run is what it prints: every line of it must be
+among the lines that were printed, whatever the spaces. HTML comments before a block say what is
+different:
+
+* ``<!-- not run: REASON -->``: the block is not run.
+* ``<!-- tested with: A for B -->``: B stands in the block, and the test writes A.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+import matplotlib
+import pytest
+
+from luckbase.jobs.app import run
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+BLOCK = re.compile(r"((?:^<!-- [^\n]* -->\n)*)^```([a-z]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_RUN = re.compile(r"<!-- not run: (.{10,}) -->")
+TESTED = re.compile(r"<!-- tested with: (.+) for (.+) -->")
+RUN = ("sh", "python", "sql")
+FEW = 8
+"""Blocks that are not run, in all pages."""
+
+
+@dataclass
+class Block:
+    """A block of a page, as it is tested; line: where it stands."""
+
+    kind: str
+    text: str
+    line: int
+    skipped: str = ""
+    printed: list[str] = field(default_factory=list)
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """The blocks of a page that are run, each with what it should print."""
+    text = page.read_text(encoding="utf-8")
+    found: list[Block] = []
+    before = ""
+    for match in BLOCK.finditer(text):
+        comments, kind, content = match.groups()
+        if kind in RUN:
+            skipped = NOT_RUN.search(comments)
+            for instead, written in TESTED.findall(comments):
+                assert written in content, f"{page.name}: {written} is not in the block"
+                content = content.replace(written, instead)
+            line = text[: match.start(3)].count("\n") + 1
+            found.append(Block(kind, content, line, skipped[1] if skipped else ""))
+        elif kind == "text" and before in RUN and not found[-1].skipped:
+            found[-1].printed = content.splitlines()
+        before = kind
+    return found
+
+
+def words_of(line: str) -> list[str] | None:
+    """The words of a line that only calls luckbase; None where a shell is needed."""
+    if re.search(r"[|<>;&$`*]", line):
+        return None
+    words = shlex.split(line, comments=True)
+    return words[1:] if words and words[0] == "luckbase" else None
+
+
+def joined(text: str) -> list[str]:
+    """The commands of a block: lines, continued ones and here-documents as one."""
+    found: list[str] = []
+    ends = ""
+    for line in text.splitlines():
+        if ends:
+            found[-1] += "\n" + line
+            ends = "" if line == ends else ends
+        elif found and found[-1].endswith("\\"):
+            found[-1] = found[-1][:-1] + line.strip()
+        elif line.strip() and not line.startswith("#"):
+            found.append(line)
+            here = re.search(r"<<\s*'?(\w+)'?", line)
+            ends = here[1] if here else ""
+    return found
+
+
+def shell(command: str, folder: Path) -> tuple[int, str]:
+    """Run a command by a shell in which luckbase is this one; an installation is left out."""
+    if "pip install" in command:
+        command = command.rpartition("&& ")[2]
+    command = command.replace(".venv/bin/", "")
+    scripts = folder / ".scripts"
+    scripts.mkdir(exist_ok=True)
+    (scripts / "luckbase").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m luckbase "$@"\n')
+    (scripts / "luckbase").chmod(0o755)
+    here = {"PATH": f"{scripts}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command], cwd=folder, env={**os.environ, **here},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def run_line(line: str, folder: Path) -> tuple[int, str]:
+    """(exit code, all that it printed) of a command."""
+    if "pip install" in line and "&& " in line:
+        line = line.rpartition("&& ")[2].replace(".venv/bin/", "")
+    words = words_of(line)
+    if words is None or words[0] == "play":
+        return shell(line, folder)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        code = run(words)
+    return code, printed.getvalue()
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which the blocks of a page are run."""
+    for name in ("boards", "tests"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    matplotlib.use("agg")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_blocks_of_a_page_run_and_print_what_it_says(page: Path, folder: Path) -> None:
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks_of(page):
+        if block.skipped:
+            continue
+        where, printed = f"{page.name}:{block.line}", ""
+        if block.kind == "sh":
+            for line in joined(block.text):
+                wanted = re.search(r"# exit (\d+)", line)
+                code, said = run_line(line, folder)
+                assert code == (int(wanted[1]) if wanted else 0), f"{where}: {line}\n{said}"
+                printed += said
+        elif block.kind == "sql":
+            printed = str(duckdb.sql(block.text))
+        else:
+            caught = io.StringIO()
+            with contextlib.redirect_stdout(caught):
+                exec(compile(block.text, where, "exec"), names)
+            printed = caught.getvalue()
+        there = {flat(line) for line in printed.splitlines()}
+        for line in block.printed:
+            if flat(line) and flat(line) != "…":
+                assert flat(line) in there, f"{where}: not printed: {line}\n{printed}"
+
+
+def test_few_blocks_are_not_run_and_each_says_why() -> None:
+    skipped = [(page.name, block.skipped) for page in PAGES for block in blocks_of(page)
+               if block.skipped]  # fmt: skip
+    assert len(skipped) <= FEW, skipped
+    assert sum(len(blocks_of(page)) for page in PAGES) >= 25
+
+
+def test_every_link_within_the_documentation_leads_somewhere() -> None:
+    from tests.docs.test_sources import anchors
+
+    for page in PAGES:
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            if link.startswith("http"):
+                continue
+            name, _, anchor = link.partition("#")
+            there = (page.parent / name).resolve() if name else page
+            assert there.exists(), f"{page.name}: {link}"
+            if anchor:
+                assert anchor in anchors(there), f"{page.name}: {link}"

@@ -1,0 +1,47 @@
+"""Comments name their sources: pages that this repository has, by anchors that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ELSEWHERE = re.compile(
+    r"(?i:games?'?s?'?[ _]pages?\b|\bthe[ _]seed('s|s)?\b(?!\.))|\bDESIGN\b"
+    r"|shared/(games|seeds|boards)"
+)
+"""What only those who wrote this house have seen."""
+HERE = Path(__file__)
+
+
+def texts() -> list[Path]:
+    """Every text that we wrote."""
+    found = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
+    for folder in ("solver", "cluster", "jobs", "luckbase", "tests", "boards", "docs", "results"):
+        for ending in ("py", "toml", "md"):
+            found += (ROOT / folder).rglob(f"*.{ending}")
+    return [path for path in found if path.is_file() and path != HERE]
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def test_no_comment_refers_to_a_page_that_the_repository_does_not_have() -> None:
+    there = texts()
+    assert len(there) > 200
+    for path in there:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            assert not ELSEWHERE.search(line), f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+
+
+def test_every_source_that_is_named_exists() -> None:
+    known = anchors(ROOT / "docs/sources.md")
+    named = 0
+    for path in texts():
+        for anchor in re.findall(r"sources\.md#([\w-]+)", path.read_text(encoding="utf-8")):
+            named += 1
+            assert anchor in known, f"{path.relative_to(ROOT)}: #{anchor}"
+    assert named >= 25

@@ -1,0 +1,209 @@
+"""docs/reference/table-format.md says enough: a reader made from it answers as `query` does."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from luckbase import solver
+from luckbase.jobs.app import run
+from luckbase.solver.games.goofspiel import tiers
+from tests.docs.reader import Columns, Reader, RefusedError, key_fields, set_of
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/reference/table-format.md"
+TINY = "press-your-luck/tiny"
+CUT = 2
+SOLVES: dict[str, tuple[list[str], ...]] = {
+    TINY: (
+        ["--set", "frontier=1"],
+        ["--from", "scores=0,1000,500", "earned=0,1,2"],
+        ["--from", "scores=500,0,1000", "earned=1,0,2", "--max-depth", "2"],
+    ),
+    "goofspiel/points": (["--set", "cards=6"],),
+    "goofspiel/win": (["--set", "cards=4"],),
+    "skunk/tiny": ([],),
+    "pig/tiny": (["--set", "goal=12", "--margin"],),
+    "pig/rounds": (["--set", "rounds=2", "--set", "cut=20"],),
+    "jackpot/tiny": ([],),
+    "jackpot/shut-the-box": (["--set", "tiles=5"],),
+}
+"""The solves of each table, over a board; a search of Goofspiel stands alone (`a_search`)."""
+
+
+def solved(board: str, results: Path, words: list[str]) -> Path:
+    """The folder of the table after a solve."""
+    path = str(ROOT / "boards" / f"{board}.toml")
+    assert run(["solve", path, *words, "--results", str(results)]) == 0
+    (head,) = results.glob("*/*/*/table.json")
+    return head.parent
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+    """A table of every kind, each under a results folder of its own; Goofspiel's in parts."""
+    found = {}
+    with pytest.MonkeyPatch.context() as patched:
+        tiers.layer.cache_clear()
+        patched.setattr(tiers, "GAMES_A_PART", 1000)
+        for board, solves in SOLVES.items():
+            results = tmp_path_factory.mktemp("results")
+            for words in solves:
+                found[board] = solved(board, results, words)
+        tiers.layer.cache_clear()
+    hands = ["--from", "mine=1,4,5", "theirs=2,3,4", "deck=1,2,5", "lead=2", "--set", "cards=5"]
+    found["a_search"] = solved("goofspiel/win", tmp_path_factory.mktemp("results"), hands)
+    yield found
+
+
+def words_of(head: Columns, row: Columns) -> list[str]:
+    """A row's state as a person asks about it."""
+    said: dict[str, str] = {}
+    names = [name for name, _ in key_fields(head)]
+    for name, value in row.items():
+        field = name.rpartition("_")[0] if name[-1].isdigit() else name
+        if name not in names or (field in ("upcard", "dice") and not value):
+            continue
+        text = str(value).replace(" ", ",")
+        said[field] = f"{said[field]},{text}" if field in said else text
+    return [f"{name}={text}" for name, text in said.items()]
+
+
+def drawn(reader: Reader, part: str, count: int) -> list[Columns]:
+    """Rows of a part, some of each of several files."""
+    found: list[Columns] = []
+    entries = [entry for entry in reader.entries(part) if entry["rows"]]
+    for entry in random.sample(entries, min(4, len(entries))):
+        read = reader.group(entry, random.randrange(reader.groups(entry)))
+        for at in random.sample(range(len(read)), min(count, len(read))):
+            found += read.slice(at, 1).to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("name", [*SOLVES, "a_search"])
+def test_the_reader_finds_every_row_by_its_key_and_by_its_columns(
+    tables: dict[str, Path], name: str
+) -> None:
+    random.seed(name)
+    reader = Reader(tables[name])
+    assert reader.complete
+    assert reader.read_all() == sum(entry["rows"] for entry in reader.files.values())
+    for part in reader.parts():
+        for i, row in enumerate(drawn(reader, part, 12)):
+            state = {k: row[k] for k, _ in key_fields(reader.head)} if "key" in row else row
+            by_key = reader.in_tiers(row) if part == "tiers" else reader.in_search(part, state)
+            assert by_key is not None and by_key.columns == row and not by_key.swapped
+            if i % 12:
+                continue
+            wanted = [k for k in row if k not in ("key", "best", "to_act", "margin", "status")]
+            (found,) = reader.find_by_columns(part, {k: row[k] for k in wanted})
+            assert found.columns == row
+
+
+@pytest.mark.parametrize("name", [*SOLVES, "a_search"])
+def test_the_reader_answers_as_query_does(
+    tables: dict[str, Path], name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    random.seed(name)
+    reader = Reader(tables[name])
+    asked = 0
+    for part in reader.parts():
+        for row in drawn(reader, part, 2 if part == "tiers" and len(reader.files) > 2 else 8):
+            found = reader.find(row)
+            assert found is not None
+            capsys.readouterr()
+            words = words_of(reader.head, row)
+            assert run(["query", str(tables[name]), *words, "--json"]) == 0
+            said = json.loads(capsys.readouterr().out)
+            asked += 1
+            if row["to_act"] == 0 and row.get("upcard"):  # both bid at once: query solves it again
+                assert said["value"] == pytest.approx(found[1].list("payoff"), abs=1e-12)
+                continue
+            assert said["value"] == found[1].list("payoff"), words
+            if found[1].columns.get("status") != CUT:
+                assert said["to_act"] == (found[1].columns["to_act"] or None)
+            assert said["best"] == found[1].columns["best"]
+            if found[1].list("upper"):
+                assert said["upper"] == found[1].list("upper")
+            else:
+                assert said["error"] == found[1].error
+            if found[1].columns.get("margin") is not None:
+                assert said["margin"] == pytest.approx(found[1].columns["margin"], abs=1e-6)
+    assert asked >= 3
+
+
+def test_the_swap_of_a_goofspiel_state_has_the_payoffs_exchanged(tables: dict[str, Path]) -> None:
+    reader = Reader(tables["goofspiel/points"])
+    state = {"mine": "2 3 6", "theirs": "1 4 5", "deck": "1 2 6"}
+    swap = {**state, "mine": state["theirs"], "theirs": state["mine"]}
+    (one, two) = (reader.find(each) for each in (state, swap))
+    assert one is not None and two is not None
+    assert one[1].swapped and not two[1].swapped
+    assert one[1].list("payoff") == two[1].list("payoff")[::-1] != [0, 0]
+
+
+def test_what_is_not_there_is_not_answered(tables: dict[str, Path]) -> None:
+    reader = Reader(tables[TINY])
+    state = {f"{name}_{i}": 0 for name in ("scores", "passed", "whammies") for i in (1, 2, 3)}
+    beyond = state | {"earned_1": 3, "earned_2": 0, "earned_3": 0, "scores_1": 500}
+    over = state | {"earned_1": 0, "earned_2": 0, "earned_3": 0}
+    assert reader.find(beyond) is None
+    assert reader.find(over) is None
+
+
+@pytest.mark.parametrize("name", ["skunk/tiny", TINY])
+def test_a_changed_byte_is_refused(tables: dict[str, Path], name: str, tmp_path: Path) -> None:
+    copy = tmp_path / tables[name].name
+    shutil.copytree(tables[name], copy)
+    random.seed(3)
+    files = sorted(p for p in copy.rglob("*") if p.suffix in (".json", ".jsonl", ".parquet"))
+    for path in random.sample(files, min(len(files), 12)) + [copy / "table.json"]:
+        whole = path.read_bytes()
+        for at in random.sample(range(len(whole)), 4):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 32]) + whole[at + 1 :])
+            with pytest.raises((RefusedError, ValueError)):
+                Reader(copy).read_all()
+        path.write_bytes(whole[:-1])
+        with pytest.raises((RefusedError, ValueError)):
+            Reader(copy).read_all()
+        path.write_bytes(whole)
+    Reader(copy).read_all()
+
+
+def test_a_folder_of_another_name_and_a_line_of_another_table_are_refused(
+    tables: dict[str, Path], tmp_path: Path
+) -> None:
+    copy = tmp_path / "0123456789ab"
+    shutil.copytree(tables["skunk/tiny"], copy)
+    with pytest.raises(RefusedError, match="identity"):
+        Reader(copy)
+    there = copy.rename(tmp_path / tables["skunk/tiny"].name)
+    (foreign,) = (tables["pig/tiny"] / "ledger").glob("*.jsonl")
+    shutil.copy(foreign, there / "ledger" / foreign.name)
+    with pytest.raises(RefusedError, match="does not match"):
+        Reader(there)
+
+
+@pytest.mark.parametrize("name", [*SOLVES, "a_search"])
+def test_the_pages_table_of_games_is_the_games_own(tables: dict[str, Path], name: str) -> None:
+    """The reader's widths are the page's; here they are held to the solver's."""
+    reader = Reader(tables[name])
+    board = name if name != "a_search" else "goofspiel/win"
+    settings = {k: v for k, v in reader.head["rules"].get("rules", {}).items()}
+    settings |= reader.head["rules"].get("solve", {})
+    game = solver.load_game(solver.load_board(ROOT / "boards" / f"{board}.toml", **settings))
+    assert [bits for _, bits in key_fields(reader.head)] == game.bits.tolist()
+    table = PAGE.read_text(encoding="utf-8").split("## The games of this repository")[1]
+    line = next(line for line in table.splitlines() if f"`{board.split('/')[0]}`" in line)
+    tolerance = float(line.rstrip(" |").rpartition("|")[2])
+    assert tolerance == game.tie_tolerance
+    assert f"| {game.players}, " in line
+
+
+def test_sets_are_written_as_the_page_says() -> None:
+    assert set_of(0b10011) == "1 2 5"
