@@ -157,7 +157,7 @@ def _tiers(game: TieredGame[Any]) -> Worth:
 
 
 def _search(game: Game, file: str, root: Ints, max_states: int) -> Worth:
-    from luckbase.solver.graph.graph import Graph
+    from luckbase.solver.graph.game_graph import Graph
     from luckbase.solver.graph.keys import pack_all
 
     tiered = game if isinstance(game, TieredGame) and _inside(game, root) else None

@@ -14,7 +14,7 @@ from luckbase.cluster.table.table import open_table
 from luckbase.solver.game.rules import Floats, Game, Ints
 from luckbase.solver.game.transition import DECISION
 from luckbase.solver.graph.bellman import expand
-from luckbase.solver.graph.depth_first import KNOWN
+from luckbase.solver.graph.codes import KNOWN
 from luckbase.solver.graph.keys import Keys, unpack_all
 
 

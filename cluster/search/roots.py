@@ -12,7 +12,7 @@ from luckbase.solver.board.identity import rules_identity
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.rules import Game, Ints
 from luckbase.solver.graph.explore import Explorer
-from luckbase.solver.graph.graph import Graph
+from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import Keys, pack_all
 
 

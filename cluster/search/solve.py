@@ -52,7 +52,7 @@ from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.rules import Game, Ints
-from luckbase.solver.graph.graph import Graph
+from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import Keys, unpack_all
 
 SHARDS_A_WORKER = 4

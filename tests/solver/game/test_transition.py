@@ -35,6 +35,7 @@ from luckbase.solver.game.transition import (
 )
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.explore import explore
+from luckbase.solver.graph.game_graph import Graph
 from tests.solver.graph.three_in_a_ring import Ring
 
 ROOT = Path(__file__).parents[3]
@@ -104,7 +105,7 @@ def test_a_transition_survives_pickling() -> None:
     assert pickle.loads(pickle.dumps(BOARD)) == BOARD
 
 
-@pytest.mark.parametrize("asked", [expand, explore])
+@pytest.mark.parametrize("asked", [expand, explore, lambda game, x: Graph(game).solve(x)])
 def test_more_edges_than_said_are_refused(asked: Callable[[Game, Ints], Any]) -> None:
     game = Ring()
     game.max_edges = 3
