@@ -60,7 +60,7 @@ def evaluate(
     from luckbase.cluster.table.answer import origin_of
     from luckbase.solver import load_game
     from luckbase.solver.board.file import read_board
-    from luckbase.solver.graph.graph import Graph
+    from luckbase.solver.graph.game_graph import Graph
     from luckbase.solver.policy.evaluate import BEST_RESPONSE, costly_moves, evaluate_profile
 
     game = load_game(read_board(Path(board), options.read_settings(settings)))

@@ -162,7 +162,7 @@ def _tiers(layout: Layout[Any]) -> Worth:
 
 
 def _search(game: Game, file: str, root: Ints, max_states: int) -> Worth:
-    from luckbase.solver.graph.graph import Graph
+    from luckbase.solver.graph.game_graph import Graph
     from luckbase.solver.graph.keys import pack_all
 
     layout = game.get(Layout)

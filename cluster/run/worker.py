@@ -39,7 +39,7 @@ from luckbase.solver.game.decisions import Decisions
 from luckbase.solver.graph.keys import Keys, unpack_all
 
 if TYPE_CHECKING:
-    from luckbase.solver.graph.graph import Graph
+    from luckbase.solver.graph.game_graph import Graph
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def solve_subtrees(task: SubtreesTask, stop: Callable[[], bool] = lambda: False)
 
 def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
     """The states from number `start` on that a graph has solved itself and that are not over."""
-    from luckbase.solver.graph.depth_first import MIXED, UNDECIDED
+    from luckbase.solver.graph.codes import MIXED, UNDECIDED
 
     best = graph.best[start:]
     at = start + np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))
@@ -236,7 +236,7 @@ def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
 
 def _graph_of(task: SubtreesTask, stop: Callable[[], bool]) -> tuple[Graph, set[str]]:
     """This worker's graph of the search, and what it has taken in."""
-    from luckbase.solver.graph.graph import (
+    from luckbase.solver.graph.game_graph import (
         Graph,  # compiles the search, which a full table does not need
     )
 

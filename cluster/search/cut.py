@@ -2,9 +2,9 @@
 
 The graph is that of the states whose shortest way from a root has fewer edges than the depth; those
 at it are leaves, unless they are over, and may be worth anything that the game allows. Backward
-induction of lower and upper payoffs (`solver.graph.graph`) then bounds every state above: the graph
-of a greater depth has more states solved and fewer leaves, so bounds only narrow. Deeper level by
-level, the search ends when the actions of every root that has a choice are told apart.
+induction of lower and upper payoffs (`solver.graph.game_graph`) then bounds every state above: the
+graph of a greater depth has more states solved and fewer leaves, so bounds only narrow. Deeper
+level by level, the search ends when the actions of every root that has a choice are told apart.
 
 How deep a state is depends on the roots, not on the state, so such a search is one piece and is not
 sharded.
@@ -23,9 +23,9 @@ from luckbase.cluster.table.write import STATUS
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import expand
-from luckbase.solver.graph.depth_first import KNOWN
+from luckbase.solver.graph.codes import KNOWN
 from luckbase.solver.graph.explore import INNER, Explorer
-from luckbase.solver.graph.graph import Graph
+from luckbase.solver.graph.game_graph import Graph
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import DECISION
 from luckbase.solver.graph.bellman import expand
-from luckbase.solver.graph.depth_first import KNOWN
+from luckbase.solver.graph.codes import KNOWN
 from luckbase.solver.graph.keys import Keys, unpack_all
 
 

@@ -31,7 +31,7 @@ from luckbase.solver.graph.keys import Keys, unpack_all
 class PayoffTable:
     """n states: keys uint64 (n,), values float64 (n, columns), best int64 (n,), status uint8 (n,).
 
-    best: an action or a code of `solver.graph.depth_first`; status: an index into
+    best: an action or a code of `solver.graph.codes`; status: an index into
     `table.write.STATUS`. gap: float64 (n,), of a cycle that was solved between bounds, at its state
     of the lowest key, else 0. margin: float64 (n,), what the second best would cost the one who
     decides; NaN where there is no choice. actor: int8 (n,), who acts, from 1; 0 where nobody does,

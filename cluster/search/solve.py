@@ -54,7 +54,7 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import hints
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.graph import Graph
+from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import Keys, unpack_all
 
 SHARDS_A_WORKER = 4

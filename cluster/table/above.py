@@ -2,8 +2,8 @@
 
 From the question's state every successor is expanded and merged by key until it is over or the
 table holds it (`solver.graph.explore`); the table's payoffs of those are looked up at once, and the
-rest is backward induction by the rules (`solver.graph.graph`). So an answer above the frontier is
-as exact as the table below it: its payoffs are means of the table's, within the same bound. Two
+rest is backward induction by the rules (`solver.graph.game_graph`). So an answer above the frontier
+is as exact as the table below it: its payoffs are means of the table's, within the same bound. Two
 actions that the table's precision can not tell apart count as tied, and the earlier is taken.
 """
 
@@ -38,7 +38,7 @@ from luckbase.solver.graph.bellman import (
     payoffs_of,
 )
 from luckbase.solver.graph.explore import HELD, explore
-from luckbase.solver.graph.graph import Graph
+from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import Keys, unpack_all
 
 

@@ -23,7 +23,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
 from luckbase.solver.graph import keys as hashing
 from luckbase.solver.graph.bellman import ActionValues, Expanded, evaluate, expand, payoffs_of
-from luckbase.solver.graph.depth_first import choose_by_bounds
+from luckbase.solver.graph.bellman_step import choose_by_bounds
 
 SOLVED, GIVEN, CUT = range(len(STATUS))
 

@@ -145,6 +145,10 @@ def _check_actions(
         k = int(np.argmax(np.abs(sums - 1.0)))
         name = _name(game, state, int(groups[k]), kind)
         raise _wrong(game, state, f"the weights of '{name}' sum to {float(sums[k])!r}, not 1")
+    _check_kind(game, state, groups, kind, actor)
+
+
+def _check_kind(game: Game, state: Ints, groups: Ints, kind: int, actor: int) -> None:
     if kind == DECISION and actor < 0:
         raise _wrong(game, state, "is a decision, and about[1] says that nobody acts")
     if kind == CHANCE and len(groups) > 1:

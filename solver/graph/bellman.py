@@ -1,14 +1,8 @@
-"""Backward induction over expanded states: one step of the Bellman equation, for any game.
+"""What every action of expanded states is worth, for any game: the Bellman step, many at a time.
 
-For a state x with actions a, each a lottery over edges with weight w, reward r and child y::
-
-    q(x, a) = sum over the edges of a  w (r + V(y))
-    V(x)    = q(x, a*),  a* the acting player's best action; of tied ones the earliest
-
-`expand` turns states into flat arrays of edges by the game's own transition; `evaluate`
-takes the payoffs of the children and gives q. Nothing here knows which game it is.
-
-Source: Puterman, Markov Decision Processes, 4.3 (the equations), docs/sources.md#puterman-1994.
+`expand` turns states into flat arrays of edges by the game's own transition; `evaluate` takes the
+payoffs of the children and gives q (`solver.graph.bellman_step`). Nothing here knows which game it
+is.
 """
 
 from __future__ import annotations
@@ -32,9 +26,10 @@ from luckbase.solver.game.transition import (
     Edges,
     room_for,
 )
+from luckbase.solver.graph.bellman_step import LOTTERIES, Lotteries, action_value, best_of
 from luckbase.solver.njit import njit
 
-_i1, _i2 = types.int64[::1], types.int64[:, ::1]
+_i1, _i2, _f2 = types.int64[::1], types.int64[:, ::1], types.float64[:, ::1]
 
 
 @njit(types.int64(TRANSITION, NUMBERS_TYPE, _i2, EDGES_TYPE, _i1, _i1, _i1), cache=True, nogil=True)
@@ -134,26 +129,42 @@ def action_starts(edges: Expanded) -> tuple[Ints, Ints]:
     return owner, np.flatnonzero(starts)
 
 
+@njit(types.void(_i1, _i1, LOTTERIES, _f2, _f2), cache=True, nogil=True)
+def _evaluate(kinds, first, edges, payoffs, q):  # type: ignore[no-untyped-def]
+    """Write q (k, players) of every action of states with edges first[x] .. first[x + 1] - 1."""
+    g = 0
+    for x in range(kinds.size):
+        k = first[x]
+        if kinds[x] == TERMINAL:
+            for p in range(q.shape[1]):
+                q[g, p] = edges.rewards[k, p]
+            g, k = g + 1, k + 1
+        while k < first[x + 1]:
+            k = action_value(edges, k, first[x + 1], payoffs, 0, q, g)
+            g += 1
+
+
 def evaluate(edges: Expanded, payoffs: Floats) -> ActionValues:
     """q of every action, from the payoffs (m, players) of the children in the edges' order.
 
     The payoff given for the child of a terminal edge is not looked at.
     """
     owner, at = action_starts(edges)
-    over = edges.terminal[owner]
-    worth = edges.rewards + np.where(over[:, None], 0.0, payoffs)
-    values = np.add.reduceat(edges.weights[:, None] * worth, at, axis=0)
+    q, each = np.empty((len(at), edges.rewards.shape[1])), np.arange(len(owner))
+    flat = Lotteries(each, edges.weights, edges.actions, edges.rewards)
+    _evaluate(edges.kinds, edges.first, flat, np.ascontiguousarray(payoffs, np.float64), q)
     first = np.searchsorted(owner[at], np.arange(len(edges.kinds) + 1))
-    return ActionValues(owner[at], edges.actions[at], values, first)
+    return ActionValues(owner[at], edges.actions[at], q, first)
+
+
+@njit(types.int64(_f2, types.int64, types.float64), cache=True, nogil=True)
+def _best_of(values, actor, tolerance):  # type: ignore[no-untyped-def]
+    return best_of(values, values.shape[0], actor, tolerance)
 
 
 def choose(values: Floats, actor: int, tolerance: float) -> int:
     """The row of `values` (actions, players) that `actor` takes: a later one if better by more."""
-    best = 0
-    for k in range(1, len(values)):
-        if values[k, actor] > values[best, actor] + tolerance:
-            best = k
-    return best
+    return int(_best_of(np.ascontiguousarray(values), actor, tolerance))
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def lottery(f, start, count):
 
 
 @typed(_n(_f1, _i1, _n, _n, _n, _n, _n, _f))
-def try_support(f, z, games, rows, columns, support, wanted, tolerance):
+def try_support(f, z, games, rows, columns, support, wanted, tolerance):  # noqa: C901, PLR0915  # eight lanes in step, in registers
     """Solve eight games by a support; returns a bit a lane: whether its gap is closed.
 
     f, z: the workspace. games: where the games begin in f. support: where it begins in z. wanted:
@@ -187,7 +187,7 @@ def try_support(f, z, games, rows, columns, support, wanted, tolerance):
 
 
 @typed(_n(_f1, _i1, _n, _n, _n, _f))
-def simplex_eight(f, z, games, m, n, tolerance):
+def simplex_eight(f, z, games, m, n, tolerance):  # noqa: C901, PLR0915  # eight lanes in step, in registers
     """Solve eight games (m, n) by the simplex of `simplex`, each lane with pivots of its own.
 
     Returns bits as `try_support` does: a lane whose gap is not closed is to be solved another way.
@@ -307,7 +307,7 @@ def simplex_eight(f, z, games, m, n, tolerance):
 
 
 @typed(types.void(_f1, _i1, _n, _n, _n, _n, _n))
-def read_support(f, z, games, m, n, lane, support):
+def read_support(f, z, games, m, n, lane, support):  # noqa: C901  # eight lanes in step, in registers
     """Write the basis of a lane that `simplex_eight` solved, in an order fit for its neighbours.
 
     Last, the reference, come the row and the column of the greatest weight; the others in the order

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
+from luckbase.solver.linear import eliminate
 from luckbase.solver.matrix_game.types import SOLVE_GAME
 from luckbase.solver.njit import njit
 
@@ -72,7 +73,7 @@ def saddle_point(a, rows, columns):
 
 
 @typed(types.UniTuple(_n, 2)(_f2, _n, _n, _i1, _i1))
-def undominated(a, rows, columns, keep_rows, keep_columns):
+def undominated(a, rows, columns, keep_rows, keep_columns):  # noqa: C901  # rows, then columns, until nothing goes
     """Write the rows and columns that no other one dominates, iterated; returns how many."""
     m, n = rows, columns
     for r in range(rows):
@@ -129,7 +130,7 @@ def pivot(t, m, n, p, q):
 
 
 @typed(types.UniTuple(_n, 2)(_f2, _i1, _n, _i1, _n, _f, _f, _f2, _f2))
-def tableau(a, keep_rows, m, keep_columns, n, shift, scale, t, labels):
+def tableau(a, keep_rows, m, keep_columns, n, shift, scale, t, labels):  # noqa: PLR0913  # one tableau, its scratch and its scale
     """Write the first tableau; returns the first pivot: the greatest entry of the column in which
     that is least.
 
@@ -154,7 +155,7 @@ def tableau(a, keep_rows, m, keep_columns, n, shift, scale, t, labels):
 
 
 @typed(_n(_f2, _i1, _n, _i1, _n, _f, _f, _f2, _f2))
-def simplex(a, keep_rows, m, keep_columns, n, shift, scale, t, labels):
+def simplex(a, keep_rows, m, keep_columns, n, shift, scale, t, labels):  # noqa: PLR0913  # one tableau, its scratch and its scale
     """Solve the game of the kept rows and columns by Dantzig's rule; returns the pivots.
 
     t, labels: `tableau`, written. It may give up; the gap will tell.
@@ -218,7 +219,7 @@ def quotient(t, t_low, u, u_low):
 
 
 @typed(_n(_f2, _i1, _n, _i1, _n, _f, _f, _f2, _f2, _f2))
-def careful_simplex(a, keep_rows, m, keep_columns, n, shift, scale, t, low, labels):
+def careful_simplex(a, keep_rows, m, keep_columns, n, shift, scale, t, low, labels):  # noqa: C901, PLR0913  # Bland's rule, in pairs of numbers
     """The same by Bland's rule, which can not cycle, with 32 digits: t + low is the tableau.
 
     Where entries differ by 1e-9 a pivot can be as small, and 16 digits leave half of them.
@@ -286,32 +287,8 @@ def normalise(x, n):
         x[i] /= total
 
 
-@typed(types.void(_f2, _n))
-def eliminate(t, n):
-    """Solve the n equations in t (n, n + 1), last column the right side, which becomes the answer.
-
-    Partial pivoting; a singular system leaves infinities, which `normalise` and the gap catch.
-    """
-    for k in range(n):
-        p = k
-        for r in range(k + 1, n):
-            if abs(t[r, k]) > abs(t[p, k]):
-                p = r
-        for c in range(k, n + 1):
-            t[k, c], t[p, c] = t[p, c], t[k, c]
-        inverse = 1.0 / t[k, k]
-        for r in range(k + 1, n):
-            f = t[r, k] * inverse
-            for c in range(k, n + 1):
-                t[r, c] -= f * t[k, c]
-    for k in range(n - 1, -1, -1):
-        for c in range(k + 1, n):
-            t[k, n] -= t[k, c] * t[c, n]
-        t[k, n] /= t[k, k]
-
-
 @typed(types.void(_f2, _i1, _n, _i1, _n, _f, _f, _f2, _f2, _f1, _f1))
-def refine(a, keep_rows, m, keep_columns, n, shift, scale, t, labels, x, y):
+def refine(a, keep_rows, m, keep_columns, n, shift, scale, t, labels, x, y):  # noqa: PLR0913  # one tableau, its scratch and its scale
     """Write the strategies that make the basis of `labels` indifferent, from the matrix anew.
 
     B y = v, sum of y = 1 and x B = v, sum of x = 1, where B are the rows and columns in the basis.
@@ -334,7 +311,7 @@ def refine(a, keep_rows, m, keep_columns, n, shift, scale, t, labels, x, y):
             t[i, s], t[i, s + 1] = -1.0, 0.0
             t[s, i] = 1.0
         t[s, s], t[s, s + 1] = 0.0, 1.0
-        eliminate(t, s + 1)
+        eliminate(t, s + 1, 1, 0.0, True)  # infinities are caught by `normalise` and the gap
         for i in range(s):
             if side:
                 x[int(labels[2, i])] = t[i, s + 1]
@@ -343,7 +320,7 @@ def refine(a, keep_rows, m, keep_columns, n, shift, scale, t, labels, x, y):
 
 
 @typed(SOLVE_GAME)
-def solve_game(a, rows, columns, dominance, x, y, work):
+def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # three attempts, one after the other
     """One game: (value, gap, pivots, fallbacks), its strategies written into x and y.
 
     a: float64 (rows, columns) or larger. dominance: whether to look for it. x, y: float64, as long

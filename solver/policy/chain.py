@@ -19,8 +19,8 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import DECISION, JOINT, SIMULTANEOUS
 from luckbase.solver.graph.bellman import action_starts, expand
-from luckbase.solver.graph.depth_first import JOINTLY, MIXED
-from luckbase.solver.graph.graph import Fixed
+from luckbase.solver.graph.codes import JOINTLY, MIXED
+from luckbase.solver.graph.depth_first import Fixed
 from luckbase.solver.graph.keys import Keys, Numbering, pack_all, unpack_all
 from luckbase.solver.policy.visits import NeverEnds, visits
 
@@ -41,7 +41,7 @@ class Chain:
     (where a player has no policy, to 1 an action). actions: int64 (m,). rewards: float64
     (m, players). payoffs: float64 (n, players), of states that are over, else 0. actors: int64
     (n,), who decides, -1 where nobody does, JOINTLY where both do.
-    fixed: the chances of the states' actions where they are fixed (`solver.graph.graph.Fixed`).
+    fixed: the chances of the states' actions where they are fixed.
     """
 
     game: Game
@@ -114,8 +114,8 @@ def expand_profile(
     acts, takers = np.full(len(at), MIXED), np.full(len(states), -1)
     both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
     if len(both):
-        groups = [slice(bounds[x], bounds[x + 1]) for x in both]
-        _meet(game, deciders, states, both, groups, edges.actions[at], chosen, acts, takers)
+        places = [(int(x), slice(bounds[x], bounds[x + 1])) for x in both]
+        _fix_jointly(game, deciders, states, places, edges.actions[at], chosen, acts, takers)
         fixed[both] = [d is not None for d in deciders[:2]].count(True) > 0
     over = edges.terminal
     weights: Floats = edges.weights * chosen[group]
@@ -165,22 +165,24 @@ def explore_profile(
     )  # fmt: skip
 
 
-def _meet(
-    game: Game, deciders: Sequence[Decider | None], states: Ints, both: Ints,
-    groups: list[slice], actions: Ints, chosen: Floats, acts: Ints, takers: Ints,
+def _fix_jointly(
+    game: Game, deciders: Sequence[Decider | None], states: Ints,
+    places: list[tuple[int, slice]], actions: Ints, chosen: Floats, acts: Ints, takers: Ints,
 ) -> None:  # fmt: skip
-    """Write the chances of the joint actions at simultaneous states `both`: products of the two
-    players', or one's where the other maximises; and then to which of his actions each belongs."""
+    """Write the chances of the joint actions at simultaneous states, `places` being their numbers
+    and where their actions stand: products of the two players', or one's where the other maximises;
+    and then to which of his actions each belongs."""
     row, column = np.divmod(actions, JOINT)
+    both = [x for x, _ in places]
     sides = []
-    for g in groups:  # every pair is there, rows slowest
+    for _, g in places:  # every pair is there, rows slowest
         across = int((row[g] == row[g.start]).sum())
         sides.append((row[g][::across], column[g.start : g.start + across]))
     fixed = [
         None if decide is None else decide(game, player, states[both], [s[player] for s in sides])
         for player, decide in enumerate(deciders[:2])
     ]
-    for i, (x, g) in enumerate(zip(both, groups, strict=True)):
+    for i, (x, g) in enumerate(places):
         rows, columns = (np.ones(len(side)) for side in sides[i])
         if fixed[0] is not None:
             rows = fixed[0][i]

@@ -10,8 +10,8 @@ with P(x, y) the chance of going from x to y, p the player who acts at x and q* 
 from there on. A player without a policy (`BEST_RESPONSE`) maximises against the others: backward
 induction with their states averaged. For one player, value lost = sum of R(x) regret(x).
 
-Only what the profile can come to is expanded. Values are exact as `solver.graph.graph` is, R as
-`solver.policy.visits`.
+Only what the profile can come to is expanded. Values are exact as `solver.graph.game_graph` is, R
+as `solver.policy.visits`.
 
 Source: Puterman, Markov Decision Processes, 4.2 and 5.1; Kakade and Langford (2002), lemma 6.1.
 """
@@ -28,8 +28,8 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import agents_of, choices
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.graph.bellman import evaluate, expand, joint
-from luckbase.solver.graph.depth_first import MIXED
-from luckbase.solver.graph.graph import Graph
+from luckbase.solver.graph.codes import MIXED
+from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import pack_all
 from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.policy.chain import MOST_STATES, PIECE, Chain, Decider, explore_profile

@@ -1,6 +1,6 @@
 """Monte Carlo: plays of a profile, their mean payoffs and standard errors.
 
-The profile's Markov chain is expanded once (`solver.policy.evaluate`); a play is then a walk on it,
+The profile's Markov chain is expanded once (`solver.policy.evaluate`); a play is then a path in it,
 a random number and a binary search in the cumulated chances a step. The random number of step t of
 play i is a hash of (seed, i, t), so the result depends on `seed` and the number of games, not on
 threads.
@@ -19,10 +19,11 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
+from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -61,15 +62,27 @@ def pick(cumulated, low, high, stream, step):
     return low
 
 
+class _Edges(NamedTuple):
+    """A chain's edges: where those of a state begin int64; the children int32, the chances from the
+    state's first edge on, added up, float64, the rewards float64 (edges, players)."""
+
+    first: Ints
+    children: NDArray[np.int32]
+    cumulated: Floats
+    rewards: Floats
+
+
+_edges = types.NamedTuple((_i1, _n1, _f1, _f2), _Edges)
+
+
 @njit(
-    types.boolean(
-        _i1, _n1, _f1, _f2, _f2, types.uint64, types.int64, types.int64, types.int64, _f2
-    ),
+    types.boolean(_edges, _f2, types.uint64, types.int64, types.int64, types.int64, _f2),
     cache=True, nogil=True,
 )  # fmt: skip
-def _play(first, children, cumulated, rewards, payoffs, seed, start, stop, most, sums):
+def _play(edges, payoffs, seed, start, stop, most, sums):
     """Play games start .. stop - 1; adds returns and their squares to sums (2, players). Returns
     False where one does not end."""
+    first, children, cumulated, rewards = edges
     players = payoffs.shape[1]
     returns = np.empty(players)
     for game in range(start, stop):
@@ -114,22 +127,13 @@ def simulate(chain: Chain, games: int, seed: int = 0, threads: int | None = None
     cumulated = cumulated - np.repeat(before, np.diff(chain.first))
     first = np.ascontiguousarray(chain.first, np.int64)
     children = np.ascontiguousarray(chain.children, np.int32)
+    edges = _Edges(first, children, cumulated, chain.rewards)
     start = np.uint64(mix(np.uint64(seed & (2**64 - 1))))
     blocks = [(i, min(i + BLOCK, games)) for i in range(0, games, BLOCK)]
 
     def play(block: tuple[int, int]) -> Floats:
         sums = np.zeros((2, chain.payoffs.shape[1]))
-        ended = _play(
-            first,
-            children,
-            cumulated,
-            chain.rewards,
-            chain.payoffs,
-            start,
-            *block,
-            MOST_STEPS,
-            sums,
-        )
+        ended = _play(edges, chain.payoffs, start, *block, MOST_STEPS, sums)
         if not ended:
             raise StateError("with these agents a play may never end")
         return sums
@@ -146,14 +150,13 @@ BATCH = 1 << 14
 
 
 @njit(
-    types.void(
-        _i1, _n1, _n1, _f1, _f2, types.uint64, types.int64, _i1, _i1, _f2, types.int64
-    ),
+    types.void(_edges, _n1, types.uint64, types.int64, _i1, _i1, _f2, types.int64),
     cache=True, nogil=True,
 )  # fmt: skip
-def _advance(first, size, children, cumulated, rewards, seed, start, at, steps, returns, most):
+def _advance(edges, size, seed, start, at, steps, returns, most):
     """Let each game, numbered from `start`, go on until it comes to a state that is not expanded
     (size -1), is over (size 0) or has made `most` steps. at, steps, returns: in place."""
+    first, children, cumulated, rewards = edges
     for i in range(at.size):
         stream = mix(seed + np.uint64(start + i) * np.uint64(0x9E3779B97F4A7C15))
         x, step = at[i], steps[i]
@@ -240,8 +243,8 @@ def simulate_on_the_way(
         steps, returns = np.zeros(count, np.int64), np.zeros((count, game.players))
         while True:
             _advance(
-                known.first, known.size, known.children, known.cumulated, known.rewards, start,
-                begin, at, steps, returns, MOST_STEPS,
+                _Edges(known.first, known.children, known.cumulated, known.rewards), known.size,
+                start, begin, at, steps, returns, MOST_STEPS,
             )  # fmt: skip
             if (steps >= MOST_STEPS).any():
                 raise StateError("with these agents a play may never end")

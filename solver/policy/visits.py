@@ -53,7 +53,7 @@ class NeverEnds(Exception):
 
 
 @njit(types.Tuple((_i1, _i1))(_i1, _i4), cache=True, nogil=True)
-def components(first, children):
+def components(first, children):  # noqa: C901  # Tarjan in one loop: no recursion
     """Strongly connected components: (the states (n,), those of one together and every one behind
     all that it leads to; where each component begins, and the end)."""
     n = first.size - 1

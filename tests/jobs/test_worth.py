@@ -16,7 +16,7 @@ from luckbase.solver.game.capabilities import layout_of
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.components import TOLERANCES
-from luckbase.solver.graph.graph import Graph
+from luckbase.solver.graph.game_graph import Graph
 from tests.solver.graph.written_out import chance, decides, over, written
 
 BOARDS = Path(__file__).parents[2] / "boards"

@@ -95,7 +95,7 @@ def remember(f, z, rows, columns, lane):
 
 
 @typed(nb.void(ALONE_TYPE, _f1, _i1, _n, _n, _n, _f, _f1, _f1))
-def solve_waiting(alone, f, z, rows, columns, count, tolerance, out, stats):
+def solve_waiting(alone, f, z, rows, columns, count, tolerance, out, stats):  # noqa: PLR0913  # a workspace and eight games: once an eight, tuples count references
     """Solve the first `count` games that wait, by the simplex, and remember their supports."""
     z[_COUNT] = 0
     for lane in range(count, 8):  # some game in the lanes left over
@@ -121,7 +121,7 @@ def solve_waiting(alone, f, z, rows, columns, count, tolerance, out, stats):
 
 
 @typed(nb.void(ALONE_TYPE, _f1, _i1, _n, _n, _n, _n, _i1, _n, _n, _f, _f1, _f1))
-def solve_eight(
+def solve_eight(  # noqa: C901, PLR0913  # a workspace and eight games: once an eight, tuples count references
     alone, f, z, rows, columns, place, missing, targets, at, start, tolerance, out, stats
 ):  # fmt: skip
     """Solve those of the eight games at GAMES that have a bit in `missing`, now or later.

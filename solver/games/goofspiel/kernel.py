@@ -46,7 +46,7 @@ _f2, _i2, _i3 = nb.float64[:, ::1], nb.int64[:, ::1], nb.int64[:, :, ::1]
 
 
 @typed(nb.void(ALONE_TYPE, _i3, _n, _n, _n, _f2, _f2, _i2, _f2, _f, _f1))
-def solve_for_points(alone, d, cards, size, first, below, upcards, targets, out, tolerance, stats):
+def solve_for_points(alone, d, cards, size, first, below, upcards, targets, out, tolerance, stats):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     """Write the values of patterns first, first + 1, … of the layer of `size` cards into `out`.
 
     below: (patterns, decks) of the layer below. upcards, targets: `tiers.upcards`. out: (patterns,
@@ -102,7 +102,7 @@ def solve_for_points(alone, d, cards, size, first, below, upcards, targets, out,
 
 
 @typed(nb.void(ALONE_TYPE, _i3, _n, _n, _n, _f2, _f2, _i2, _i2, _i2, _f2, _f, _f1))
-def solve_for_winning(
+def solve_for_winning(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     alone, d, cards, size, first, below, upcards, targets, under, layer, out, tolerance, stats
 ):  # fmt: skip
     """The same for winning: below and out have a column for each deck and lead.

@@ -75,7 +75,7 @@ def pattern_count(d, cards, size):
 
 
 @njit(nb.int64(_counts, nb.int64, nb.int64, nb.int64, nb.int64), cache=True, nogil=True)
-def rank_pattern(d, cards, size, mine, theirs):
+def rank_pattern(d, cards, size, mine, theirs):  # noqa: C901  # two sums in one loop
     """The number of the pattern of two hands of `size` cards; ``~number`` if it is the swap."""
     a = b = size
     left, index, swapped, tied = cards, 1, False, True

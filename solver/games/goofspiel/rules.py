@@ -59,7 +59,7 @@ def make_canonical(ints, state):
 
 
 @njit(TRANSITION_TYPE, cache=True)
-def transition(board, state, edges):
+def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
     """The edges of a state, by the contract in `solver.game.transition`."""
     ints = board.ints
     children, weights, actions, rewards, about = edges

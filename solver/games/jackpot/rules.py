@@ -123,7 +123,7 @@ def roll(ints, reals, state, dice, children, weights, actions, edge):
 
 
 @njit(TRANSITION_TYPE, cache=True)
-def transition(board, state, edges):
+def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
     """The edges of a state, by the contract in `solver.game.transition`.
 
     `reals` holds, for Shut the Box, the chance of each sum from 0 on of all dice, then of one.

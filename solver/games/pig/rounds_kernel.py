@@ -131,7 +131,7 @@ def row_of(cut, lead, turn):
 @njit(
     types.void(_i1, _f1, _i, _f, _f, _f1, _f, types.int8[::1], _f1), cache=True, nogil=True
 )  # fmt: skip
-def solve(ints, starts, player, won, lost, out, tolerance, best, margin):
+def solve(ints, starts, player, won, lost, out, tolerance, best, margin):  # noqa: PLR0913  # the arrays of a tier, once a tier
     """Fill a tier, the payoffs of player 1.
 
     starts: float64 (2 cut - 1,), his payoffs at the next turn start by the lead of the player who

@@ -73,7 +73,7 @@ def add_taps(out, source, start, stride, rows, weights, first, last):
 
 
 @nb.njit(nogil=True, cache=True)
-def play_run(out, face, pw, d, d_start, v, v_start, stride_d, stride_v, rows, weights, nm, nt):
+def play_run(out, face, pw, d, d_start, v, v_start, stride_d, stride_v, rows, weights, nm, nt):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """One payoff of `out.size` states that stream together: whammy, money taps, plus taps.
 
     `d`, `v` are flat; tap k of the `nt` (the first `nm` are money) starts `rows[k]` strides after
@@ -93,7 +93,7 @@ def play_run(out, face, pw, d, d_start, v, v_start, stride_d, stride_v, rows, we
 
 
 @nb.njit(nogil=True, cache=True)
-def play_streams(up, first, last, spend, gain, b, a, arrays, pw, regions, taps):
+def play_streams(up, first, last, spend, gain, b, a, arrays, pw, regions, taps):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Playing, slot A (up = 0) or B (1): row (b, a), configurations first .. last - 1, into V.
 
     They map to `spend`, `spend` + 1, … of T - 1 and to `gain`, `gain` + 1, … of T.
@@ -117,7 +117,7 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, pw, regions, taps):
 
 
 @nb.njit(nogil=True, cache=True)
-def walk(order, pivot_of, constant, b, a, s_last, s_first, arrays, pw, rules, lay, taps, notes):
+def walk(order, pivot_of, constant, b, a, s_last, s_first, arrays, pw, rules, lay, taps, notes):  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays count references
     """Fill the states of row (b, a) one by one: s from s_last down to s_first, each in `order`.
 
     The scalar twin of the streams, for the rows where somebody is at the cap and for the one
@@ -192,7 +192,7 @@ def walk(order, pivot_of, constant, b, a, s_last, s_first, arrays, pw, rules, la
 
 
 @nb.njit(nogil=True, cache=True)
-def walk_cap_row(b, a, arrays, pw, again, rules, lay, taps, caps, notes):
+def walk_cap_row(b, a, arrays, pw, again, rules, lay, taps, caps, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Fill row (b, a), A or B at the cap (A's configurations only with A at the cap).
 
     With all pivots taken as 0, walking a loop once gives its constant k; the value of the pivot is
@@ -223,7 +223,7 @@ def walk_cap_row(b, a, arrays, pw, again, rules, lay, taps, caps, notes):
 
 
 @nb.njit(nogil=True, cache=True)
-def play_c(v0, v1, d0, d1, n_c, w0, w1, first, stop, spend, gain, moves, chances, n_money):
+def play_c(v0, v1, d0, d1, n_c, w0, w1, first, stop, spend, gain, moves, chances, n_money):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Slot C must spin, configurations stop - 1 down to first of one row: shifts along s.
 
     `moves`, `chances`: the board's outcomes (units, chance), money first; scores saturate.
@@ -253,7 +253,7 @@ def play_c(v0, v1, d0, d1, n_c, w0, w1, first, stop, spend, gain, moves, chances
 
 
 @nb.njit(nogil=True, cache=True)
-def solve_plane(b, v, d, wa, wb, wc, pw, again, rules, lay, runs, taps, moves, caps, notes):
+def solve_plane(b, v, d, wa, wb, wc, pw, again, rules, lay, runs, taps, moves, caps, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Fill V[:, b]: every state with score b of slot B; planes above b must be filled.
 
     Shapes: v (2, nB, nA, K nC), d (2, nB, nA, K' nC), wa (2, nB, K_A nC), wb (2, nA, K_B nC),

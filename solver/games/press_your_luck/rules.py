@@ -134,7 +134,7 @@ def pass_spins(state, up, to, children, actions, edge):
 
 
 @njit(TRANSITION_TYPE, cache=True)
-def transition(board, state, edges):
+def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
     """The edges of a state, by the contract in `solver.game.transition`.
 
     `reals` holds the chance of a whammy, then the outcomes' in the order of their units.

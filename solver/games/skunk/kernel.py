@@ -232,7 +232,7 @@ def _actions_alone(ints, s, m, x, z, write):
 
 
 @njit(_f(_i1), cache=True)
-def most_actions(ints):
+def most_actions(ints):  # noqa: C901  # one check, step by step
     """A checked bound on w over all states: the actions of both players, however they play; inf if
     none was found."""
     goal, most, total = ints[GOAL], ints[MOST], ints[TOTAL]

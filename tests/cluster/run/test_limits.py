@@ -21,7 +21,7 @@ from luckbase.cluster.run.schedule import Shard
 from luckbase.cluster.table.above import answer_by_search
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
 from luckbase.solver.graph.explore import explore
-from luckbase.solver.graph.graph import Graph
+from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.policy.evaluate import evaluate_profile
 from tests.cluster.table.test_tie_slack import Held
 from tests.solver.graph.written_out import board_of, decides, over, written

@@ -39,7 +39,7 @@ from luckbase.solver.errors import (
 )
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.graph import Graph
+from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import unpack_all
 from tests.solver.games.press_your_luck import reference_of
 

@@ -15,7 +15,7 @@ from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import plain, simplify
-from luckbase.solver.graph.graph import Graph
+from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.policy.evaluate import evaluate_profile
 from tests.games import climb  # noqa: F401  (registers the game)
 

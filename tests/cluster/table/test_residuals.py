@@ -21,7 +21,7 @@ from luckbase.cluster.table.verify import TOLERANCE, check_residuals
 from luckbase.cluster.table.write import write_states
 from luckbase.jobs.app import run
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.graph.graph import Graph
+from luckbase.solver.graph.game_graph import Graph
 from tests.cluster.table.test_tie_slack import Held
 from tests.solver.graph.written_out import board_of, decides, over
 

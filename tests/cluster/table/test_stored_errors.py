@@ -12,7 +12,7 @@ from luckbase import cluster, solver
 from luckbase.cluster.search.solve import FLOAT64_ERROR
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.games.goofspiel.layout import Layers
-from luckbase.solver.graph.graph import Graph
+from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.matrix_game import certified as matrix_game
 from tests.solver.graph.written_out import board_of, decides, over, written
 

@@ -46,7 +46,7 @@ def file(folder: Path, text: str = CLIMB, name: str = "climb.py") -> Path:
 def test_a_game_is_not_known_before_its_file_is_and_the_sentence_says_how(
     board: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(BoardError, match="'climb' is not a game known here.*--game FILE.py"):
+    with pytest.raises(BoardError, match=r"'climb' is not a game known here.*--game FILE\.py"):
         read_board(board)
     assert load_game_file(file(tmp_path)) == ("climb",)
     assert load_game(read_board(board)).players == 2
@@ -58,7 +58,8 @@ def test_the_version_of_its_rules_is_that_of_its_code_and_not_of_its_comments(
     versions = []
     for i, text in enumerate(
         (CLIMB, CLIMB + "# a comment\n", CLIMB.replace('"""Climb', '"""Mount'),
-         CLIMB.replace("1 / sides", "1.0 / sides"), CLIMB.replace("players=2", "version=3, players=2"))
+         CLIMB.replace("1 / sides", "1.0 / sides"),
+         CLIMB.replace("players=2", "players=2, version=3"))
     ):  # fmt: skip
         load_game_file(file(tmp_path / str(i), text))
         versions.append(load_game(read_board(board)).rules_version)

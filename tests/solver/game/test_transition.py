@@ -36,6 +36,7 @@ from luckbase.solver.game.transition import (
 )
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.explore import explore
+from luckbase.solver.graph.game_graph import Graph
 from tests.solver.graph.three_in_a_ring import ring
 
 ROOT = Path(__file__).parents[3]
@@ -105,7 +106,7 @@ def test_a_transition_survives_pickling() -> None:
     assert pickle.loads(pickle.dumps(BOARD)) == BOARD
 
 
-@pytest.mark.parametrize("asked", [expand, explore])
+@pytest.mark.parametrize("asked", [expand, explore, lambda game, x: Graph(game).solve(x)])
 def test_more_edges_than_said_are_refused(asked: Callable[[Game, Ints], Any]) -> None:
     game = ring(max_edges=3)
     with pytest.raises(StateError, match="more edges than the 3 of max_edges that ring says"):

@@ -23,7 +23,7 @@ from luckbase.solver.games.jackpot.agents import AGENTS
 from luckbase.solver.games.jackpot.exact import Exact, Play
 from luckbase.solver.games.jackpot.game import action_named, choices, options_of
 from luckbase.solver.graph.bellman import choose, evaluate, expand
-from luckbase.solver.graph.graph import solve_graph
+from luckbase.solver.graph.game_graph import solve_graph
 from luckbase.solver.graph.keys import fits
 from tests.reference import jackpot as reference
 from tests.solver.board.board_files import assert_one_sentence

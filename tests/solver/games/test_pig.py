@@ -24,7 +24,7 @@ from luckbase.solver.games.pig.rounds_tiers import Rounds
 from luckbase.solver.games.skunk import profiles as race_profiles
 from luckbase.solver.games.skunk.agents import Computer, HoldAt, chance_to_stick, turn_points
 from luckbase.solver.graph.bellman import evaluate, expand, final_payoffs
-from luckbase.solver.graph.graph import solve_graph
+from luckbase.solver.graph.game_graph import solve_graph
 from luckbase.solver.graph.interval_iteration import solve_component
 from luckbase.solver.graph.keys import fits
 from tests.reference.pig import Reference

@@ -21,13 +21,13 @@ Edge = tuple[Fraction, Fraction, int]
 def component(states: list[list[Edge]], known: list[Fraction]) -> Component:
     """States without a choice, as float64 has them."""
     flat = [edge for state in states for edge in state]
-    known_ = np.array([float(k) for k in known])
+    known_ = np.array([[float(k)] for k in known])
     return Component(
         np.concatenate([[0], np.cumsum([len(state) for state in states])]).astype(np.int64),
-        np.zeros(len(flat), np.int64),
-        np.array([float(weight) for weight, _, _ in flat]),
-        np.array([float(reward) for _, reward, _ in flat]),
         np.array([child if child >= 0 else len(states) - 1 - child for _, _, child in flat]),
+        np.array([float(weight) for weight, _, _ in flat]),
+        np.zeros(len(flat), np.int64),
+        np.array([[float(reward)] for _, reward, _ in flat]),
         np.zeros(len(states), np.int64), known_, known_,
     )  # fmt: skip
 
@@ -48,13 +48,13 @@ def values(states: list[list[Edge]], known: list[Fraction]) -> list[Fraction]:
 
 def settled(c: Component) -> Floats:
     """The table that float64 sweeps come to rest on: its residual, as computed, is 0 or nearly."""
-    v = np.concatenate([np.zeros(c.size), c.known_lower])
+    v = np.concatenate([np.zeros(c.size), c.known_lower[:, 0]])
     for _ in range(100_000):
         before = v[: c.size].copy()
         for x in range(c.size):
             q = 0.0
             for k in range(c.first[x], c.first[x + 1]):
-                q += c.weights[k] * (c.rewards[k] + v[c.children[k]])
+                q += c.weights[k] * (c.rewards[k, 0] + v[c.children[k]])
             v[x] = q
         if (v[: c.size] == before).all():
             break
@@ -103,7 +103,7 @@ def test_each_rounding_of_a_term_is_in_the_margin() -> None:
     rewards = Fraction(16.636363636363637), Fraction(88.22222222222223)
     state = [(Fraction(58, 59), rewards[0], 0), (Fraction(1, 59), rewards[1], -1)]
     c, guess = component([state], [Fraction(4)]), np.array([1057.1313131313352])
-    (weight, leave), (back, out) = c.weights, c.rewards
+    (weight, leave), (back, out) = c.weights, c.rewards[:, 0]
     assert weight * (back + guess[0]) + leave * (out + 4.0) == guess[0]
     lower, upper = certify(c, guess, guess)
     assert_between(lower, values([state], [Fraction(4)]), upper)

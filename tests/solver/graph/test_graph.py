@@ -14,11 +14,14 @@ from luckbase.solver.errors import SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph import keys
-from luckbase.solver.graph.graph import solve_graph
+from luckbase.solver.graph.bellman import evaluate, expand, payoffs_of
+from luckbase.solver.graph.codes import OVER
+from luckbase.solver.graph.game_graph import solve_graph
 from tests.reference.press_your_luck import Reference
 from tests.solver.games.press_your_luck import reference_of
 
-TINY = Path(__file__).parents[3] / "boards/press-your-luck/tiny.toml"
+BOARDS = Path(__file__).parents[3] / "boards"
+TINY = BOARDS / "press-your-luck/tiny.toml"
 
 
 def tiny(**settings: object) -> Game:
@@ -93,3 +96,18 @@ def test_a_key_gives_its_numbers_back(numbers: list[tuple[int, int]]) -> None:
     assert keys.fits(bits, state[None]).all()
     key = keys.pack(bits, state)
     assert (keys.unpack_all(bits, np.array([key], np.uint64))[0] == state).all()
+
+
+def test_what_every_action_is_worth_has_the_bits_of_the_search() -> None:
+    """One Bellman step: from the children's payoffs it gives the payoffs that are stored, though a
+    roll has so many edges that numpy would add them in another order."""
+    game = solver.load_game(solver.load_board(BOARDS / "jackpot/seed.toml"))
+    graph = solve_graph(game, game.needed_start()[None])
+    inner = np.flatnonzero(graph.best != OVER)
+    edges = expand(game, graph.states(inner))
+    below = graph.values[graph.look_up(keys.pack_all(game.bits, edges.children))]
+    q = evaluate(edges, below)
+    found = payoffs_of(edges.kinds, edges.actors, q, graph.tolerance)
+    assert np.diff(edges.first).max() == 36
+    assert (found == graph.values[inner]).all()
+    assert (np.add.reduceat(edges.weights[:, None] * below, edges.first[:-1]) != found).any()

@@ -45,27 +45,26 @@ def arrays(
         "rewards": np.column_stack([reward, -reward]),
         "children": np.array([e[2] if e[2] >= 0 else len(states) - 1 - e[2] for _, e in edges]),
         "actors": np.array(actors),
-        "outside_lower": both,
-        "outside_upper": both,
-        "low": -100.0,
-        "high": 100.0,
+        "known_lower": both,
+        "known_upper": both,
         "tolerance": 1e-10,
     }
 
 
 def component(given: dict[str, Any]) -> Component:
-    """The same as player 0 sees it."""
-    return Component(
-        given["first"], given["actions"], given["weights"], given["rewards"][:, 0].copy(),
-        given["children"], given["actors"],
-        given["outside_lower"][:, 0].copy(), given["outside_upper"][:, 0].copy(),
-    )  # fmt: skip
+    """The component of these arrays."""
+    return Component(**{name: array for name, array in given.items() if name != "tolerance"})
+
+
+def solved(given: dict[str, Any], **more: Any) -> FixedPoint:
+    """The payoffs of it, between -100 and 100."""
+    return solve_component(component(given), (-100.0, 100.0), given["tolerance"], **more)
 
 
 def exact(c: Component) -> Floats:
     """The values by plain value iteration, until nothing moves."""
-    v = [0.0] * c.size + c.known_lower.tolist()
-    weights, rewards, children = c.weights.tolist(), c.rewards.tolist(), c.children.tolist()
+    v = [0.0] * c.size + c.known_lower[:, 0].tolist()
+    weights, rewards, children = c.weights.tolist(), c.rewards[:, 0].tolist(), c.children.tolist()
     actions, first, actors = c.actions.tolist(), c.first.tolist(), c.actors.tolist()
     for _ in range(20_000):
         before = v[:]
@@ -105,7 +104,7 @@ def games(draw: st.DrawFn) -> dict[str, Any]:
 @settings(max_examples=50, deadline=None)
 def test_the_bounds_meet_around_the_values(given_: dict[str, Any]) -> None:
     right = exact(component(given_))
-    found = solve_component(**given_)
+    found = solved(given_)
     assert found.gap <= 1e-10
     for player, sign in ((0, 1), (1, -1)):
         assert (found.lower[:, player] <= sign * right + 1e-13).all()
@@ -127,9 +126,9 @@ def test_the_certificate_holds_whatever_the_tables_are(given_: dict[str, Any], s
 @settings(max_examples=30, deadline=None)
 def test_known_payoffs_may_be_bounds_themselves(given_: dict[str, Any]) -> None:
     right = exact(component(given_))
-    given_["outside_lower"] = given_["outside_lower"] - 0.125
-    given_["outside_upper"] = given_["outside_upper"] + 0.125
-    found = solve_component(**given_)
+    given_["known_lower"] = given_["known_lower"] - 0.125
+    given_["known_upper"] = given_["known_upper"] + 0.125
+    found = solved(given_)
     assert (found.lower[:, 0] <= right).all() and (right <= found.upper[:, 0]).all()
     assert found.gap <= 0.25 + 1e-9
 
@@ -139,9 +138,9 @@ def test_known_payoffs_may_be_bounds_themselves(given_: dict[str, Any]) -> None:
 def test_one_player_is_covered(given_: dict[str, Any]) -> None:
     given_["actors"][:] = 0
     right = exact(component(given_))
-    for name in ("rewards", "outside_lower", "outside_upper"):
+    for name in ("rewards", "known_lower", "known_upper"):
         given_[name] = given_[name][:, :1].copy()
-    found = solve_component(**given_)
+    found = solved(given_)
     assert found.lower[:, 0] == pytest.approx(right, abs=1e-9) and found.lower.shape[1] == 1
 
 
@@ -149,8 +148,8 @@ def test_three_players_without_a_choice_are_solved_each() -> None:
     """Out with chance 1/2 each time, a unit paid each time to player 0: 2 on average."""
     loop = arrays([[[(0.5, 1.0, 0), (0.5, 1.0, -1)]]], [0], [0.0])
     loop["rewards"] = np.array([[1.0, 2.0, -3.0]] * 2)
-    loop["outside_lower"] = loop["outside_upper"] = np.array([[0.0, 1.0, 2.0]])
-    found = solve_component(**loop)
+    loop["known_lower"] = loop["known_upper"] = np.array([[0.0, 1.0, 2.0]])
+    found = solved(loop)
     assert found.lower[0] == pytest.approx([2.0, 5.0, -4.0], abs=1e-9)
 
 
@@ -159,7 +158,7 @@ CHOICE = [[[(0.5, 0.0, 0), (0.5, 0.0, -1)], [(1.0, 0.0, -2)]]]
 
 def refused(given_: dict[str, Any], **more: Any) -> str:
     with pytest.raises(StateError) as caught:
-        solve_component(**given_, **more)
+        solved(given_, **more)
     assert_one_sentence(caught.value)
     return str(caught.value)
 
@@ -179,10 +178,10 @@ def test_a_cycle_that_can_be_kept_up_for_ever_is_refused_with_its_state() -> Non
 def test_choices_of_many_players_or_of_no_constant_sum_are_refused() -> None:
     many = arrays(CHOICE, [0], [1.0, 0.0])
     many["rewards"] = np.zeros((3, 3))
-    many["outside_lower"] = many["outside_upper"] = np.zeros((2, 3))
+    many["known_lower"] = many["known_upper"] = np.zeros((2, 3))
     assert "state 0 lies on a cycle with a choice in it, in a game of 3 players" in refused(many)
     general = arrays(CHOICE, [0], [1.0, 0.0])
-    general["outside_lower"] = general["outside_upper"] = np.array([[1.0, 0.0], [0.0, 0.5]])
+    general["known_lower"] = general["known_upper"] = np.array([[1.0, 0.0], [0.0, 0.5]])
     assert "have no constant sum" in refused(general)
     paying = arrays(CHOICE, [0], [1.0, 0.0])
     paying["rewards"] = np.ones((3, 2))
@@ -194,7 +193,7 @@ def test_bounds_that_do_not_meet_are_refused_with_their_state() -> None:
     slow = arrays([[[(0.999, 0.0, 0), (0.001, 0.0, -1)], [(1.0, 0.0, -2)]]], [0], [1.0, 0.0])
     said = refused(slow, most_sweeps=10)
     assert "state 0 lies on a cycle whose bounds are" in said and "after 10 sweeps" in said
-    assert solve_component(**slow).lower[0, 0] == pytest.approx(1.0, abs=1e-9)
+    assert solved(slow).lower[0, 0] == pytest.approx(1.0, abs=1e-9)
     assert "the tolerance is 1e-20" in refused({**slow, "tolerance": 1e-20})
 
 
@@ -202,7 +201,7 @@ def test_a_wrong_transition_moves_the_bounds_away() -> None:
     """Bounds are of the game that was given: with one child changed they exclude the value."""
     right = arrays([[[(0.5, 0.0, 0), (0.5, 0.0, -1)]]], [0], [1.0, 0.0])
     wrong = {**right, "children": np.array([0, 2])}
-    assert solve_component(**wrong).upper[0, 0] < solve_component(**right).lower[0, 0]
+    assert solved(wrong).upper[0, 0] < solved(right).lower[0, 0]
 
 
 # A whole game
@@ -219,8 +218,11 @@ def whole_tier(path: Path, **options: object) -> tuple[Game, FixedPoint, Floats]
     children[over] = len(states) + np.arange(len(over))
     known = final_payoffs(layout.game, edges.children[over])
     found = solve_component(
-        edges.first, edges.actions, edges.weights, edges.rewards, children, edges.actors,
-        known, known, 0.0, 1.0, 1e-11,
+        Component(
+            edges.first, children, edges.weights, edges.actions, edges.rewards, edges.actors,
+            known, known,
+        ),
+        (0.0, 1.0), 1e-11,
     )  # fmt: skip
     out = np.empty(layout.shape(0))
     layout.solve_tier(0, out, lambda child: out, lambda: False)

@@ -15,9 +15,9 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.graph.bellman import evaluate, expand
-from luckbase.solver.graph.depth_first import MIXED, NEW, OVER, UNDECIDED
+from luckbase.solver.graph.codes import MIXED, NEW, OVER, UNDECIDED
 from luckbase.solver.graph.explore import INNER, Explorer
-from luckbase.solver.graph.graph import Graph
+from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import pack_all
 from luckbase.solver.policy.chain import explore_profile
 from luckbase.solver.policy.evaluate import deciders_of

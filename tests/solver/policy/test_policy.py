@@ -19,7 +19,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.games.jackpot.agents import AGENTS
 from luckbase.solver.games.jackpot.exact import Exact
 from luckbase.solver.graph.bellman import expand
-from luckbase.solver.graph.graph import Graph
+from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.policy.chain import explore_profile
 from luckbase.solver.policy.evaluate import costly_moves, deciders_of, evaluate_profile
 from luckbase.solver.policy.simulate import simulate

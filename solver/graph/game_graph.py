@@ -2,7 +2,7 @@
 
 For roots R and a set K of states whose payoffs are known (a table's, another shard's), the graph G
 is the least set with R in G and, for each state of G that is neither over nor in K, all its
-successors in G. One walk, depth first, finds and solves it (`solver.graph.depth_first`):
+children in G. One depth-first search finds and solves it (`solver.graph.depth_first`):
 
 1. Visit a state: unpack its key, call the game's transition into a frame of the path, look
    the children up in a hash table (`solver.graph.keys`); a new one gets the next number. The
@@ -35,7 +35,6 @@ Source: Tarjan, Depth-first search and linear graph algorithms (1972).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,47 +45,39 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.transition import room_for
 from luckbase.solver.graph import keys as hashing
+from luckbase.solver.graph.bellman import expand, too_many_edges
+from luckbase.solver.graph.bellman_step import Scratch, no_matrix_games
+from luckbase.solver.graph.codes import KNOWN, NEW
 from luckbase.solver.graph.depth_first import (
     COMPONENT,
     COUNT,
+    CROWDED,
     DEPTH,
     EDGES,
     FINISHED,
     GROW,
     HEIGHT,
-    KNOWN,
-    NEW,
     NODE,
     ROOT,
     START,
     TOP,
-    no_matrix_games,
-    walk,
-)  # fmt: skip
+    WIDE,
+    Fixed,
+    Frames,
+    Path,
+    Store,
+    Task,
+    search,
+)
 from luckbase.solver.graph.keys import Keys, fits, unpack_all
 
 BUDGET = 200_000
 """States visited between two looks at `stop`: a fifth of a second."""
 
-EMPTY = {"_margins": np.nan, "_actors": 0}
-"""What the walk need not write of a state: filled in where room is made."""
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """Choices that are fixed at m states, all different.
-
-    keys: uint64 (m,). first: int64 (m + 1,). chances, acts: float64, int64: of the actions of state
-    i, first[i]:first[i + 1] (none where nothing is fixed), the chances, and the action that each
-    belongs to then: MIXED for all, or where one player's answer to the other's part of a
-    simultaneous state is left to choose, his. takers: int64 (m,), that player, or -1.
-    """
-
-    keys: Keys
-    first: Ints
-    chances: Floats
-    acts: Ints
-    takers: Ints
+NOTHING_FIXED = Fixed(
+    np.empty(0, np.uint64), np.zeros(1, np.int64), np.empty(0), np.empty(0, np.int64),
+    np.empty(0, np.int64),
+)  # fmt: skip
 
 
 class Graph:
@@ -115,24 +106,29 @@ class Graph:
         self.loops = self.largest_loop = 0
         self.gaps: dict[int, float] = {}
         room = 1 << 14
-        self._keys = np.empty((room, 1 + self.columns), np.uint64)
-        self._best, self._stack = np.empty(room, np.int64), np.empty(room, np.int32)
-        self._margins, self._actors = np.full(room, np.nan), np.zeros(room, np.int8)
-        self._slots = np.full(4 * room, -1, np.int32)
-        self._make_frames(max(256, 2 * game.max_edges))
-        self._path = np.empty(64, np.int32)
-        self._scratch = room_for(game.max_edges, game.field_count, game.players)
-        self._at = np.array([-1, 0, 0, 0, 0, 0, 0])
+        keys = np.empty((room, 1 + self.columns), np.uint64)
+        self._store = Store(
+            np.full(4 * room, -1, np.int32), keys, keys.view(np.float64), np.empty(room, np.int64),
+            np.full(room, np.nan), np.zeros(room, np.int8),
+        )  # fmt: skip
+        self._frames = self._new_frames(max(256, 2 * game.max_edges))
+        self._at = np.array([-1, 0, 0, 0, 0, 0, 0, -1])
+        self._path = Path(np.empty(room, np.int32), np.empty(64, np.int32), self._at)
         self._solve_game = no_matrix_games
         if game.simultaneous:
             from luckbase.solver.matrix_game.simplex import solve_game  # long to compile
 
             self._solve_game = solve_game
-        none = np.empty(0, np.int64)
-        self._policy = np.zeros(1, np.int64), np.empty(0), none, none
-        if policy is not None:
-            self._policy = policy.first, policy.chances, policy.acts, policy.takers
-            self._enter(policy.keys)
+        self._fixed = NOTHING_FIXED if policy is None else policy
+        step = Scratch(
+            np.empty((game.max_edges, self.columns)), np.empty(game.max_edges, np.int64),
+            np.empty(self.columns),
+        )  # fmt: skip
+        self._task = Task(
+            game.numbers, room_for(game.max_edges, game.field_count, game.players), game.bits,
+            self._fixed, float(self.tolerance), step,
+        )  # fmt: skip
+        self._enter(self._fixed.keys)
 
     # --- what it holds -------------------------------------------------------------------------
 
@@ -147,24 +143,19 @@ class Graph:
         return int(self._at[EDGES])
 
     @property
-    def _rows(self) -> Floats:
-        """float64 (room, 1 + columns): the same memory as `_keys`, for the payoffs."""
-        return self._keys.view(np.float64)
-
-    @property
     def keys(self) -> Keys:
         """uint64 (count,), in the order in which the states were met; a copy."""
-        return np.ascontiguousarray(self._keys[: self.count, 0])
+        return np.ascontiguousarray(self._store.keys[: self.count, 0])
 
     @property
     def values(self) -> Floats:
         """float64 (count, columns): NaN in the first where a state is not solved."""
-        return self._rows[: self.count, 1:]
+        return self._store.rows[: self.count, 1:]
 
     @property
     def best(self) -> Ints:
         """int64 (count,): the best action, or why there is none (OVER, …, NEW)."""
-        return self._best[: self.count]
+        return self._store.best[: self.count]
 
     @property
     def margins(self) -> Floats:
@@ -174,13 +165,13 @@ class Graph:
         upper one of the others. NaN where there is no choice or none is called, where both players
         choose at once, where a state is not solved or was given without.
         """
-        return self._margins[: self.count]
+        return self._store.margins[: self.count]
 
     @property
     def actors(self) -> NDArray[np.int8]:
         """int8 (count,): the player who acts, from 1; 0 where nobody does or both choose at once,
         where a state is not solved or was given without."""
-        return self._actors[: self.count]
+        return self._store.actors[: self.count]
 
     @property
     def error(self) -> float:
@@ -191,20 +182,21 @@ class Graph:
     @property
     def bytes_a_state(self) -> float:
         """Bytes of the arrays as far as they are used, by states that are not given."""
-        arrays = (self._keys, self._best, self._margins, self._actors, self._stack)
-        used = sum(array.nbytes for array in arrays) / len(self._keys) * self.count
-        per_state = used + self._slots.nbytes * self.count / len(self._keys)
+        store = self._store
+        arrays = (store.keys, store.best, store.margins, store.actors, self._path.stack)
+        used = sum(array.nbytes for array in arrays) / len(store.keys) * self.count
+        per_state = used + store.slots.nbytes * self.count / len(store.keys)
         return per_state / max(1, self.count)
 
     def look_up(self, keys: Keys) -> NDArray[np.int32]:
         """The number of each key (m,), int32; -1 for a state that was not met."""
         numbers = np.empty(len(keys), np.int32)
-        hashing.look_up(self._slots, self._keys, np.ascontiguousarray(keys), numbers)
+        hashing.look_up(self._store.slots, self._store.keys, np.ascontiguousarray(keys), numbers)
         return numbers
 
     def keys_at(self, numbers: NDArray[np.integer[Any]]) -> Keys:
         """The keys (m,) of numbers (m,)."""
-        return np.ascontiguousarray(self._keys[numbers, 0])
+        return np.ascontiguousarray(self._store.keys[numbers, 0])
 
     def states(self, numbers: NDArray[np.integer[Any]]) -> Ints:
         """The states (m, fields) of numbers (m,)."""
@@ -222,20 +214,21 @@ class Graph:
     ) -> None:
         """Payoffs (m, columns) of states that need not be expanded; those solved already stay."""
         numbers = self._enter(keys)
-        fresh = self._best[numbers] == NEW
+        fresh = self._store.best[numbers] == NEW
         at = numbers[fresh]
-        self._rows[at, 1:] = values[fresh]
-        self._best[at] = KNOWN if best is None else best[fresh]
+        self._store.rows[at, 1:] = values[fresh]
+        self._store.best[at] = KNOWN if best is None else best[fresh]
         if margins is not None:
-            self._margins[at] = margins[fresh]
+            self._store.margins[at] = margins[fresh]
         if actors is not None:
-            self._actors[at] = actors[fresh]
+            self._store.actors[at] = actors[fresh]
 
     def solve(self, roots: Ints) -> NDArray[np.int32]:
         """Solve canonical roots (m, fields) and all below them; returns the roots' numbers.
 
-        Raises SearchLimitError beyond `max_states`, StateError for a root that has no key and for
-        a cycle that `solver.graph.components` refuses, Stopped soon after `stop()` turns true.
+        Raises SearchLimitError beyond `max_states`; StateError for a root that has no key, for a
+        cycle that `solver.graph.components` refuses and for a state with more edges than
+        `Game.max_edges`; Stopped soon after `stop()` turns true.
         """
         wrong = ~fits(self.game.bits, roots)
         if wrong.any():
@@ -245,11 +238,9 @@ class Graph:
         self._at[ROOT] = 0
         game = self.game
         while True:
-            code = walk(  # type: ignore[call-arg]
-                game.transition, self._solve_game, game.numbers, game.bits,
-                game.pays, self.tolerance, BUDGET, self._at, numbers, self._slots, self._keys,
-                self._rows, self._best, self._margins, self._actors, self._stack, self._path,
-                *self._frames, self._scratch, *self._policy,
+            code = search(
+                game.transition, self._solve_game, self._task, numbers, self._store, self._frames,
+                self._path, BUDGET,
             )  # fmt: skip
             if code != FINISHED and self.stop():
                 raise Stopped
@@ -265,31 +256,42 @@ class Graph:
                 self._grow()
             elif code == COMPONENT:
                 self._solve_component()
+            elif code == CROWDED:
+                raise too_many_edges(game, self.states(self._at[WIDE:])[0])
 
     def _solve_component(self) -> None:
-        from luckbase.solver.graph.components import solve_component
+        from luckbase.solver.graph.components import Component, solve  # long to compile
 
-        frame = self._frames[0][self._path[self._at[DEPTH]]]
-        height = int(self._at[HEIGHT])
+        frame = self._frames.numbers[self._path.frames[self._at[DEPTH]]]
+        stack, height = self._path.stack, int(self._at[HEIGHT])
         below = height - 1
-        while self._stack[below] != frame[NODE]:
+        while stack[below] != frame[NODE]:
             below -= 1
-        members = self._stack[below:height]
-        members = members[np.argsort(self._keys[members, 0])]  # the same bits whoever comes first
-        found = solve_component(self, members)
+        members = stack[below:height]
+        members = members[np.argsort(self.keys_at(members))]  # the same bits whoever comes first
+        states = self.states(members)
+        edges = expand(self.game, states)
+        children = self.look_up(hashing.pack_all(self.game.bits, edges.children))
+        found = solve(
+            Component(
+                self.game, members, states, edges, children, [self._chances(x) for x in members],
+                self.values, self.tolerance,
+            )
+        )  # fmt: skip
         if found.gap:
             self.gaps[int(members[0])] = found.gap
-        self._rows[members, 1:], self._best[members] = found.values, found.best
-        self._margins[members], self._actors[members] = found.margins, found.actors
+        store = self._store
+        store.rows[members, 1:], store.best[members] = found.values, found.best
+        store.margins[members], store.actors[members] = found.margins, found.actors
         self.loops += 1
         self.largest_loop = max(self.largest_loop, len(members))
         self._at[HEIGHT] = below
         self._at[DEPTH] -= 1
         self._at[TOP] = frame[START] if self._at[DEPTH] >= 0 else 0
 
-    def policy_of(self, number: int) -> Floats:
+    def _chances(self, number: int) -> Floats:
         """The chances of a state's actions as the policy fixes them; empty where it does not."""
-        first, chances = self._policy[:2]
+        first, chances = self._fixed.first, self._fixed.chances
         if number >= len(first) - 1:
             return np.empty(0)
         return chances[first[number] : first[number + 1]]
@@ -297,49 +299,55 @@ class Graph:
     # --- room ----------------------------------------------------------------------------------
 
     def _enter(self, keys: Keys) -> NDArray[np.int32]:
-        while self.count + len(keys) > len(self._keys):
+        while self.count + len(keys) > len(self._store.keys):
             self._grow_states()
         numbers, before = np.empty(len(keys), np.int32), self.count
         self._at[COUNT] = hashing.enter(
-            self._slots, self._keys, before, np.ascontiguousarray(keys), numbers
+            self._store.slots, self._store.keys, before, np.ascontiguousarray(keys), numbers
         )
-        self._best[before : self.count] = NEW
-        self._rows[before : self.count, 1] = np.nan
+        self._store.best[before : self.count] = NEW
+        self._store.rows[before : self.count, 1] = np.nan
         return numbers
 
     def _grow(self) -> None:
         most = self.game.max_edges
-        while self.count + most * (most + 1) > len(self._keys):
+        while self.count + most * (most + 1) > len(self._store.keys):
             self._grow_states()
-        while self._at[TOP] + most >= len(self._frames[0]):
-            old = self._frames
-            self._make_frames(2 * len(old[0]))
-            for i in range(len(old)):
-                self._frames[i][: len(old[i])] = old[i]
-        if self._at[DEPTH] + 1 == len(self._path):
-            self._path = np.concatenate([self._path, self._path])
+        while self._at[TOP] + most >= len(self._frames.numbers):
+            old: list[NDArray[Any]] = list(self._frames)
+            self._frames = self._new_frames(2 * len(old[0]))
+            arrays: list[NDArray[Any]] = list(self._frames)
+            for before, after in zip(old, arrays, strict=True):
+                after[: len(before)] = before
+        if self._at[DEPTH] + 1 == len(self._path.frames):
+            self._path = self._path._replace(frames=np.tile(self._path.frames, 2))
 
     def _grow_states(self) -> None:
-        room = 2 * len(self._keys)
-        for name in ("_keys", "_best", "_margins", "_actors", "_stack"):
-            old = getattr(self, name)
-            bigger = np.empty((room, *old.shape[1:]), old.dtype)
-            bigger[: len(old)] = old
-            if name in EMPTY:
-                bigger[len(old) :] = EMPTY[name]
-            setattr(self, name, bigger)
-        self._slots = np.full(4 * room, -1, np.int32)
-        hashing.rehash(self._slots, self._keys, self.count)
+        old = self._store
+        keys, room = _longer(old.keys), 2 * len(old.keys)
+        slots = np.full(4 * room, -1, np.int32)
+        hashing.rehash(slots, keys, self.count)
+        self._store = Store(
+            slots, keys, keys.view(np.float64), _longer(old.best), _longer(old.margins, np.nan),
+            _longer(old.actors, 0),
+        )  # fmt: skip
+        self._path = self._path._replace(stack=_longer(self._path.stack))
 
-    def _make_frames(self, room: int) -> None:
-        edges, players = self.game.max_edges, self.game.players
-        self._frames: tuple[NDArray[Any], ...] = (
-            np.empty((room, 7), np.int32),
-            np.empty(room * edges, np.int32),
-            np.empty(room * edges),
-            np.empty(room * edges, np.int64),
-            np.empty((room * edges if self.game.pays else 0, players)),
-        )
+    def _new_frames(self, room: int) -> Frames:
+        edges, players = room * self.game.max_edges, self.game.players
+        return Frames(
+            np.empty((room, 7), np.int32), np.empty(edges, np.int32), np.empty(edges),
+            np.empty(edges, np.int64), np.empty((edges if self.game.pays else 0, players)),
+        )  # fmt: skip
+
+
+def _longer(array: NDArray[Any], fill: float | None = None) -> NDArray[Any]:
+    """The array with as much room again: `fill`, where the search need not write."""
+    bigger = np.empty((2 * len(array), *array.shape[1:]), array.dtype)
+    bigger[: len(array)] = array
+    if fill is not None:
+        bigger[len(array) :] = fill
+    return bigger
 
 
 def solve_graph(
