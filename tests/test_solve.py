@@ -15,7 +15,7 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run import driver
-from luckbase.cluster.run.driver import Progress, Solved
+from luckbase.cluster.run.options import Progress, Solved
 from luckbase.cluster.run.plan import Plan
 from luckbase.cluster.table import storage
 from luckbase.cluster.table.ledger import Ledger, read_ledger
@@ -84,7 +84,7 @@ def test_an_interrupted_solve_goes_on_where_it_was(
     before = {p: p.stat().st_mtime_ns for p in path.rglob("*.parquet")}
     assert after <= len(finished) < len(BOARD_TIERS)
     solved = cluster.solve(BOARD, results=tmp_path, workers=2)
-    assert (solved.kept, solved.kept + solved.rows) == (kept, read(path).rows)
+    assert (solved.kept, solved.kept + solved.states) == (kept, read(path).rows)
     assert solved.again <= kept  # float32 on disk: what others still read is solved again
     assert all(p.stat().st_mtime_ns == then for p, then in before.items())
     assert files(path) == files(undisturbed)

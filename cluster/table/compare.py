@@ -11,17 +11,19 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import Part, Rows
-from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.rules import Floats, Ints
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.table import Table
 
 
 @dataclass(frozen=True)
@@ -63,22 +65,27 @@ class Comparison:
         return {**own, "largest": self.largest, "tolerance": self.tolerance, "worst": worst}
 
 
-def compare(
-    one: Table,
-    other: Table,
-    *,
-    tolerance: float | None = None,
-    worst: int = 10,
-    sample: int | None = None,
-    seed: int = 0,
-    on_rows: Callable[[int, int], None] = lambda done, total: None,
-) -> Comparison:
-    """Compare two tables. tolerance: how far payoffs may be apart (both tables' errors). on_rows:
-    told how many rows were compared, and of how many.
+class Comparing(TypedDict, total=False):
+    """How two tables are compared.
 
-    Raises OptionError for tables of different games, CorruptTableError.
+    tolerance: how far payoffs may be apart (both tables' errors). worst: how many differences are
+    kept (10). sample, seed: only so many states, drawn evenly. on_rows: told how many rows were
+    compared, and of how many.
     """
-    games = [table.ledger.head.game for table in (one, other)]
+
+    tolerance: float | None
+    worst: int
+    sample: int | None
+    seed: int
+    on_rows: Callable[[int, int], None]
+
+
+def compare(one: Table, other: Table, **how: Unpack[Comparing]) -> Comparison:
+    """Compare two tables. Raises OptionError for tables of different games, CorruptTableError."""
+    tolerance, worst = how.get("tolerance"), how.get("worst", 10)
+    sample, seed = how.get("sample"), how.get("seed", 0)
+    on_rows = how.get("on_rows", _quietly)
+    games = [table.game.board.game for table in (one, other)]
     if games[0] != games[1]:
         raise OptionError(f"a table of {games[0]} and one of {games[1]} can not be compared")
     slack = one.error + other.error + 1e-9 if tolerance is None else tolerance
@@ -97,10 +104,14 @@ def compare(
     )  # fmt: skip
 
 
+def _quietly(done: int, total: int) -> None:
+    """Nobody is told."""
+
+
 def _parts(table: Table) -> list[Part]:
     """The parts that stand for a table: the full table, or what there is without one."""
     if table.full is None and not table.exact:
-        raise OptionError(f"{table.path}: holds bounds only, of a search that was cut")
+        raise OptionError(f"{table.where}: holds bounds only, of a search that was cut")
     return [table.full] if table.full is not None else table.exact
 
 
@@ -167,7 +178,7 @@ def _all(small: Table, large: Table) -> Iterator[_Pair]:
     """Every row of the smaller table; files whose rows stand alike in both side by side."""
     for part in _parts(small):
         other = large.full
-        if isinstance(part, TierPart) and other is not None:
+        if isinstance(part, TierPart) and isinstance(other, TierPart):
             theirs = {(e.tier, e.first_key, e.rows, e.row_group_rows): e for e in other.entries}
             for entry in part.entries:
                 same = theirs.get((entry.tier, entry.first_key, entry.rows, entry.row_group_rows))

@@ -1,8 +1,7 @@
-"""A table: everything that was solved under one rules identity, open for questions.
+"""A table: the payoffs of many states of one game, open for questions; on disk or in memory.
 
-    >>> with cluster.open_table("results/press-your-luck/1985-02/ab2edb73e281") as table:
-    ...     table.probe(states)                       # (n, fields) -> (n, players) float64
-    ...     table.ask({"scores": "0,10000,7000", "earned": "0,1,0"}).best
+    >>> with luckbase.open("results/press-your-luck/1985-02/ab2edb73e281") as table:
+    ...     table[{"scores": (0, 10000, 7000), "earned": (0, 1, 0)}].best
     'pass to 2'
 
 A state is answered by the part that holds it: the full table first, then what lies below the roots
@@ -10,53 +9,55 @@ of searches, then the parts of searches that ended at another table or were cut.
 is worked out: one step of the rules where all its children are there, else a search down to what
 is (`cluster.table.above`). `probe` raises MissingTableError for a state that is not held, `get`
 gives a default.
+
+`cluster.table.stored` makes tables of a folder, `cluster.table.memory` of nothing but a board.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.answer import Answer, Origin, origin_of, said
-from luckbase.cluster.table.find import why_stale
-from luckbase.cluster.table.keyed import KeyPart
-from luckbase.cluster.table.ledger import Ledger, read_ledger
-from luckbase.cluster.table.lines import TIERS, Goal
-from luckbase.cluster.table.part import Part, worth
-from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.tiers import TierPart
-from luckbase.solver import load_game
-from luckbase.solver.errors import MissingTableError, StateError
+from luckbase.cluster.table.charts import check_charts, choose_chart
+from luckbase.cluster.table.dense import DensePart
+from luckbase.cluster.table.part import Part, first_holding, worth
+from luckbase.cluster.words import typed
+from luckbase.solver.charts.model import Heatmap, Listing, Wanted
+from luckbase.solver.errors import MissingTableError, OptionError, StateError
 from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL, Floats, Game, Ints
 from luckbase.solver.game.tiered import TieredGame
-from luckbase.solver.graph.bellman import Edges, evaluate, expand, joint
+from luckbase.solver.graph.bellman import ActionValues, Edges, evaluate, expand
 
 if TYPE_CHECKING:
+    from luckbase.cluster.play.talk import Play, Playing
+    from luckbase.cluster.table.compare import Comparing, Comparison
+    from luckbase.cluster.table.verify import Verdict
     from luckbase.solver.policy.evaluate import Policy
 
 D = TypeVar("D")
 
+MOST_SEARCHED = 20_000_000
+"""States that a search above the table may meet unless told otherwise."""
+
 
 class Table:
-    """An open table; a context manager. Safe to use from one thread at a time."""
+    """An open table; a context manager. Safe to use from one thread at a time.
 
-    def __init__(self, path: Path, ledger: Ledger, *, named_by_board: bool = False) -> None:
-        """named_by_board: found by the rules of a board file as it stands, so never stale."""
-        self.path, self.ledger, self.named_by_board = path, ledger, named_by_board
-        goal = furthest(ledger)
-        self.game: Game = load_game(ledger.board({} if goal is None else goal.reach))
-        storage = Folder(path)
-        self.parts: list[Part] = [
-            (TierPart if name == TIERS else KeyPart)(storage, path, ledger, name, self.game)
-            for name in ledger.part_names()
-        ]
+    parts: where states are looked up, in this order. where: the table's place, for people. source:
+    where its payoffs come from, in words.
+    """
+
+    def __init__(
+        self, game: Game, parts: Sequence[Part], where: object, source: str | None = None
+    ) -> None:
+        self.game, self.parts, self.where = game, list(parts), where
+        self._source = source
 
     def __enter__(self) -> Self:
         return self
@@ -77,18 +78,30 @@ class Table:
     @cached_property
     def origin(self) -> Origin:
         """What every answer says of the table."""
-        stale = () if self.named_by_board else tuple(why_stale(self.ledger, absent_is_stale=False))
-        return origin_of(self.game, stale)
+        return origin_of(self.game)
+
+    @property
+    def identity(self) -> str:
+        """The identity of the rules under which it was solved (`solver.board.identity`)."""
+        return self.origin.solve_id
+
+    @property
+    def source(self) -> str:
+        """Where its payoffs come from, for people."""
+        return self._source or f"the table of {self.origin}"
+
+    def __repr__(self) -> str:
+        return f"<Table of {self.origin}: {self.rows:,} states, {self.where}>"
 
     @cached_property
     def exact(self) -> list[Part]:
         """The parts whose payoffs are values, not bounds."""
-        return [p for p in self.parts if not (isinstance(p, KeyPart) and p.bounds)]
+        return [p for p in self.parts if not p.bounds]
 
     @property
-    def full(self) -> TierPart | None:
+    def full(self) -> DensePart | None:
         """The part that holds the full table, or as much of it as is solved."""
-        return next((p for p in self.parts if isinstance(p, TierPart)), None)
+        return next((p for p in self.parts if isinstance(p, DensePart)), None)
 
     @property
     def error(self) -> float:
@@ -109,11 +122,11 @@ class Table:
 
     def owners(self, states: Ints) -> Ints:
         """(n,) the first part that holds each canonical state (n, fields); -1 where none does."""
-        return _first_holding(self.parts, states)
+        return first_holding(self.parts, states)
 
     def holds(self, states: Ints) -> NDArray[np.bool_]:
         """(n,) whether some part that is exact holds each canonical state; not where it is over."""
-        held: NDArray[np.bool_] = _first_holding(self.exact, states) >= 0
+        held: NDArray[np.bool_] = first_holding(self.exact, states) >= 0
         return held
 
     def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
@@ -156,6 +169,11 @@ class Table:
             raise MissingTableError(self._missing(np.asarray(states)[np.flatnonzero(~found)[0]]))
         return payoffs
 
+    def action_values(self, edges: Edges) -> ActionValues:
+        """The payoffs of every action of expanded states of this game, or of one that it is `plain`
+        of. Raises MissingTableError as `worth`."""
+        return evaluate(edges, self.worth(self.game.simplify(edges.children)))
+
     def why_outside(self, state: Ints) -> str | None:
         """Why the table does not hold a canonical state, after "is"; None if it does."""
         if self.look(state.reshape(1, -1))[1][0]:
@@ -175,9 +193,16 @@ class Table:
 
     # --- answers -----------------------------------------------------------------------------
 
-    def ask(self, words: Mapping[str, str], max_states: int = 0) -> Answer:
-        """The answer to fields as text, by a search of at most `max_states` where the table does
-        not reach the state.
+    def __getitem__(self, state: Mapping[str, Any]) -> Answer:
+        """The answer to a state, as `ask`.
+
+        >>> t[{"scores": (0, 8000, 3000), "earned": (0, 2, 0)}].best
+        """
+        return self.ask(state, MOST_SEARCHED)
+
+    def ask(self, state: Mapping[str, Any], max_states: int = 0) -> Answer:
+        """The answer to a state, by a search of at most `max_states` where the table does not reach
+        it; fields as numbers, tuples, lists or text, those of ``luckbase query``.
 
         Raises StateError, also for a state beyond the table where nothing may be searched;
         SearchLimitError.
@@ -187,16 +212,17 @@ class Table:
             answer_step,
         )
 
-        state = self.game.parse(words).reshape(1, -1)
-        edges = expand(self.game, state)
-        held = self.owners(state)[0] >= 0 or edges.kinds[0] == TERMINAL
+        words = typed(state)
+        asked = self.game.parse(words).reshape(1, -1)
+        edges = expand(self.game, asked)
+        held = self.owners(asked)[0] >= 0 or edges.kinds[0] == TERMINAL
         if held and edges.kinds[0] != SIMULTANEOUS:
-            return self.answers(state)[0]
+            return self.answers(asked)[0]
         if self._reaches(edges):
-            return answer_step(self, state[0], edges, self.worth(edges.children), words)
+            return answer_step(self, asked[0], edges, self.worth(edges.children), words)
         if max_states:
-            return answer_by_search(self, state[0], max_states, words)
-        raise StateError(self._missing(state[0]))
+            return answer_by_search(self, asked[0], max_states, words)
+        raise StateError(self._missing(asked[0]))
 
     def answers(self, states: Ints) -> list[Answer]:
         """The answers to canonical states (n, fields) that the table holds, or that are over.
@@ -221,7 +247,8 @@ class Table:
 
     def best_of(self, states: Ints) -> tuple[list[str | None], Floats, NDArray[np.bool_]]:
         """Of canonical states (n, fields): the best actions, None where nobody decides or it is not
-        decided; the margins (n,), NaN where there is no choice; and which are toss-ups.
+        decided; the margins (n,), NaN where there is no choice; and which are toss-ups. Also of
+        states that are not held but all of whose children are.
 
         Raises MissingTableError for a state that is not in the table and not over.
         """
@@ -232,7 +259,10 @@ class Table:
         for i in np.unique(owners):
             at = np.flatnonzero(owners == i)
             if i < 0:
-                self.probe(states[at])  # raises
+                for x in at.tolist():
+                    step = self._step(states[x])
+                    names[x], ties[x] = step.best, step.toss_up
+                    margins[x] = np.nan if step.margin is None else step.margin
                 continue
             part = self.parts[int(i)]
             best, margins[at] = part.best_of(states[at])
@@ -240,6 +270,20 @@ class Table:
             for x, name in zip(at.tolist(), best, strict=True):
                 names[x] = name
         return names, margins, ties
+
+    def _step(self, state: Ints) -> Answer:
+        """The answer to a canonical state that no part holds: one step of the rules over it.
+
+        Raises MissingTableError where not all of its children are there.
+        """
+        from luckbase.cluster.table.above import answer_step
+
+        edges = expand(self.game, state.reshape(1, -1))
+        if edges.terminal[0]:
+            return Answer(self.origin, self.game.describe(state), None, tuple(edges.rewards[0]))
+        if not self._reaches(edges):
+            raise MissingTableError(self._missing(state))
+        return answer_step(self, state, edges, self.worth(edges.children))
 
     def stored_best(self, states: Ints) -> list[str | None]:
         """The best actions of canonical states, as they are stored; None of what is not held."""
@@ -257,6 +301,89 @@ class Table:
             return False
         return bool(worth(self.game, self.look, edges.children, self.tolerance)[1].all())
 
+    # --- what is made of it --------------------------------------------------------------------
+
+    def values(
+        self, frame: Any, *, best: bool = False, margin: bool = False, toss_up: bool = False,
+        solve_id: bool = False,
+    ) -> Any:  # fmt: skip
+        """The payoffs of many states: a pandas, polars or Arrow table, or a list of mappings, with
+        the columns ``payoff_1``, … behind its own; the same kind is given back.
+
+        States are in columns as tables have them (``scores_1``, …) or one a field
+        (`cluster.table.frames`). best, margin, toss_up, solve_id: more columns. Raises StateError,
+        with the row, for what is no state or not in the table; OptionError for another kind.
+        """
+        from luckbase.cluster.table import frames
+
+        more = frames.More(best, margin, toss_up, solve_id)
+        return frames.answered(self, frame, more)
+
+    def to_arrow(self, where: Any = None, columns: Sequence[str] | None = None) -> Any:
+        """Every row of every part as a pyarrow.RecordBatchReader, a row group at a time.
+
+        where: only these rows: words (``"scores_1>=8000 spins=2"``, `cluster.table.where`), by
+        which row groups are skipped, or a pyarrow.compute expression. columns: only these. Raises
+        OptionError for words that say no column, CorruptTableError.
+        """
+        from luckbase.cluster.table.export import reader
+
+        return reader(self, where, columns)
+
+    def verify(self, sample: int | None = 10_000, seed: int = 0) -> Verdict:
+        """Check every byte against the ledger, then the payoffs of `sample` rows (None: all)
+        against the rules. Raises MissingTableError where a child of a row is not there."""
+        from luckbase.cluster.table.verify import verify
+
+        return verify(self, sample, seed)
+
+    def check_files(self) -> tuple[list[str], int]:
+        """What is wrong with its files, a sentence each, and how many there are: every byte is
+        read."""
+        return [], 0
+
+    def diff(self, other: Table, **how: Unpack[Comparing]) -> Comparison:
+        """Where two tables of one game differ (`cluster.table.compare.compare`)."""
+        from luckbase.cluster.table.compare import compare
+
+        return compare(self, other, **how)
+
+    def chart(
+        self, name: str | None = None, fields: Mapping[str, Any] = {}, *, reachable: bool = False
+    ) -> Listing | Heatmap:
+        """One of the game's charts, the usual one if not named: lines and rows, or a picture.
+
+        fields: only what has these values. reachable: without what nobody meets who plays as the
+        chart says. Raises OptionError for a chart that the game does not have, and for a table
+        without the full one; MissingTableError where that is not complete.
+        """
+        self.check_full()
+        wanted = Wanted(typed(fields), reachable, self.error)
+        return self.game.chart(choose_chart(self.game, name).name, self.probe, wanted)
+
+    def check_full(self) -> None:
+        """Raises OptionError where there is no full table in it or its game has no charts,
+        MissingTableError for one that is not complete."""
+        check_charts(self.game)
+        if self.full is None:
+            raise OptionError(
+                f"{self.where}: holds what lies below some states, and a chart needs the full table"
+            )
+
+    def agent(self) -> Policy:
+        """The table's best actions as an agent, for `evaluate`, `simulate` and `play`; of states in
+        which both choose at once an optimal strategy."""
+        from luckbase.cluster.table.agent import policy_of
+
+        return policy_of(self)
+
+    def play(self, start: Mapping[str, Any] | None = None, **how: Unpack[Playing]) -> Play:
+        """A person's game from a state, or the game's start, priced by this table
+        (`cluster.play.talk.new_play`)."""
+        from luckbase.cluster.play.talk import new_play
+
+        return new_play(self, start, **how)
+
     # --- all of it ---------------------------------------------------------------------------
 
     def draw(self, count: int, seed: int) -> Iterator[Ints]:
@@ -270,63 +397,3 @@ class Table:
         """Every state that some part has solved from its children, part by part, in pieces."""
         for part in self.parts:
             yield from part.all_states()
-
-
-def _first_holding(parts: Sequence[Part], states: Ints) -> Ints:
-    """(n,) the first of `parts` that holds each canonical state (n, fields); -1 where none does."""
-    states = np.ascontiguousarray(np.asarray(states, np.int64))
-    found = np.full(len(states), -1, np.int64)
-    for i, part in enumerate(parts):
-        left = np.flatnonzero(found < 0)
-        if not len(left):
-            break
-        found[left[part.holds(states[left])]] = i
-    return found
-
-
-def furthest(ledger: Ledger) -> Goal | None:
-    """The goal of the full table that reaches furthest; None where there is none."""
-    found = [goal for goal in ledger.goals if goal.part == TIERS]
-    return max(found, key=lambda goal: (goal.files, goal.number), default=None)
-
-
-def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) -> Table:
-    """Open the table in a directory. Raises MissingTableError, CorruptTableError."""
-    where = Path(path)
-    return Table(where, read_ledger(Folder(where), where), named_by_board=named_by_board)
-
-
-def policy_of(table: Table) -> Policy:
-    """The table's best actions as an agent; it must hold the states that it is asked about, less
-    the fields that only agents look at (`Game.plain`)."""
-    from luckbase.solver.policy.evaluate import Policy  # compiles the search
-
-    def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
-        asked = table.game.simplify(states)
-        edges = expand(table.game, asked)
-        if len(asked) and edges.kinds[0] == SIMULTANEOUS:
-            return _strategies(table, player, edges)
-        found = []
-        names, _, _ = table.best_of(asked)
-        for x, (best, own) in enumerate(zip(names, actions, strict=True)):
-            if best is None:
-                where = table.game.describe(asked[x])
-                raise MissingTableError(f"{table.path}: says no best action at {where}")
-            said = [game.action_name(int(action)) for action in own]
-            found.append(np.array([float(name == best) for name in said]))
-        return found
-
-    return Policy(decide)
-
-
-def _strategies(table: Table, player: int, edges: Edges) -> list[Floats]:
-    """A player's optimal strategies at expanded states in which both choose at once."""
-    from luckbase.solver.matrix_game import certified as matrix_game
-
-    q = evaluate(edges, table.worth(edges.children))
-    found = []
-    for x in range(len(edges.kinds)):
-        here = slice(int(q.first[x]), int(q.first[x + 1]))
-        solved = matrix_game.solve(joint(q.actions[here], q.values[here]).games[None])
-        found.append((solved.row_strategies if player == 0 else solved.column_strategies)[0])
-    return found

@@ -158,17 +158,11 @@ def _solve(board: Path, results: Path) -> None:
     render.print_table("Whole tables, disk included", heads, rows, sys.stdout)
 
 
-def solve_in_memory(game: TieredGame[Any], tier: Any, solved: dict[Any, Floats]) -> Floats:
+def solve_in_memory(game: TieredGame[Any], tier: Any) -> Floats:
     """The payoffs of one tier, its descendants solved first, nothing on disk."""
-    import numpy as np
+    from luckbase.solver.game.in_memory import InMemory, with_descendants
 
-    if tier not in solved:
-        for child in game.children(tier):
-            solve_in_memory(game, child, solved)
-        out = np.empty(game.shape(tier))
-        game.solve_tier(tier, out, solved.__getitem__, lambda: False)
-        solved[tier] = out
-    return solved[tier]
+    return InMemory(game, with_descendants(game, tier)).payoffs[tier]
 
 
 def _store(board: Path, results: Path) -> None:
@@ -177,7 +171,7 @@ def _store(board: Path, results: Path) -> None:
     game = _game(board, score_unit=500, frontier=3)
     game.compile()
     tier = _largest(game)
-    payoffs = solve_in_memory(game, tier, {})
+    payoffs = solve_in_memory(game, tier)
     count = game.rows(tier)
     columns = game.payoff_rows(tier, payoffs, 0, count)
     values = pa.table({f"payoff_{i + 1}": column for i, column in enumerate(columns)})

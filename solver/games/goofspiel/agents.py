@@ -27,10 +27,11 @@ from functools import partial
 import numpy as np
 
 from luckbase.solver.errors import OptionError
+from luckbase.solver.game.in_memory import InMemory
 from luckbase.solver.game.rules import Agent, Floats, Game, Ints
 from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.game import Goofspiel
-from luckbase.solver.games.goofspiel.in_memory import Solved, solved
+from luckbase.solver.games.goofspiel.in_memory import solved
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.policy.evaluate import Policy
@@ -57,11 +58,11 @@ def low(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     return 0
 
 
-def strategies_at(table: Solved, states: Ints) -> list[Floats]:
+def strategies_at(table: InMemory[int], states: Ints) -> list[Floats]:
     """Player 1's optimal lotteries over his bids, ascending, at canonical states (n, fields) of the
     table's game whose upcard is turned."""
     edges = expand(table.game, states)
-    payoffs = (table.look_up(edges.children) + edges.rewards)[:, 0]
+    payoffs = (table.look(edges.children)[0] + edges.rewards)[:, 0]
     cells = np.diff(edges.first)
     found: list[Floats] = [np.empty(0)] * len(states)
     for count in np.unique(cells):  # games of one size at a time
@@ -83,6 +84,7 @@ def _decide(
             "with --set objective=win"
         )
     table = solved(game.cards, objective)
+    assert isinstance(table.game, Goofspiel)
     seen = np.array(states[:, : table.game.field_count], np.int64, order="C")  # points: no lead
     if player:
         seen[:, [rules.MINE, rules.THEIRS]] = seen[:, [rules.THEIRS, rules.MINE]]

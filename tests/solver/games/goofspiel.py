@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from luckbase.solver.board.model import read_board
-from luckbase.solver.game.rules import Floats
+from luckbase.solver.game.in_memory import InMemory
+from luckbase.solver.game.rules import Floats, Ints
 from luckbase.solver.games.goofspiel import strategies
 from luckbase.solver.games.goofspiel.game import Goofspiel
-from luckbase.solver.games.goofspiel.in_memory import Solved
 from luckbase.solver.games.goofspiel.strategies import Bids
 
 POINTS = Path(__file__).parents[3] / "boards" / "goofspiel" / "points.toml"
@@ -30,6 +30,15 @@ def in_parts(game: Goofspiel, tier: int, below: Floats, parts: list[tuple[int, i
         game.solve_tier(tier, out[start:stop], lambda _: below, lambda: False, i)
     del game.parts  # type: ignore[method-assign]
     return out
+
+
+class Solved(InMemory[int]):
+    """A game's layers in memory."""
+
+    def look_up(self, states: Ints) -> Floats:
+        """The payoffs (n, 2) of canonical states without an upcard; nan where there are none."""
+        payoffs, found = self.look(states)
+        return np.where(found[:, None], payoffs, np.nan)
 
 
 @cache

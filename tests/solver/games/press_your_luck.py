@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from luckbase.solver.game import in_memory
 from luckbase.solver.game.rules import Floats, Ints
 from luckbase.solver.games.press_your_luck.game import PressYourLuck
 from luckbase.solver.games.press_your_luck.tiers import Tier, slots_of
@@ -12,15 +13,12 @@ from tests.reference.press_your_luck import Reference, Rules
 
 
 class InMemory:
-    """The payoffs of all tiers of a Press Your Luck board, looked up by state."""
+    """The payoffs of all tiers of a Press Your Luck board, looked up by state, as the kernel left
+    them (a table rounds them)."""
 
     def __init__(self, game: PressYourLuck, payoffs: dict[Tier, Floats] | None = None) -> None:
         self.game = game
-        self.payoffs: dict[Tier, Floats] = {} if payoffs is None else payoffs
-        for tier in game.tiers() if payoffs is None else ():
-            out = np.full(game.shape(tier), np.nan)
-            game.solve_tier(tier, out, self.payoffs.__getitem__, lambda: False)
-            self.payoffs[tier] = out
+        self.payoffs = in_memory.InMemory(game).payoffs if payoffs is None else payoffs
 
     def look_up(self, states: Ints) -> Floats:
         """The payoffs (n, 3) of canonical states (n, 12)."""
