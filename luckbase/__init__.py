@@ -3,7 +3,7 @@
 >>> import luckbase
 >>> board = luckbase.load_board("boards/pig/tiny.toml")
 >>> luckbase.solve(board).states
-1323
+8400
 >>> with luckbase.open(board) as t:
 ...     t[{"mine": 0, "yours": 10, "turn": 4}].best
 'roll'
@@ -150,7 +150,7 @@ def open(
 
     >>> t = luckbase.open("boards/press-your-luck/1985-02.toml", score_unit=500)
     >>> t[{"scores": (0, 8000, 3000), "earned": (0, 2, 0)}].value
-    (0.0117, 0.8049, 0.1833)
+    (0.0037612058222293854, 0.7714707851409912, 0.22476798295974731)
 
     in_memory: solve the board here, on one core, and write nothing: its full table, or what lies
     below `start`. Raises MissingTableError where there is none, with what would be right;
@@ -181,7 +181,7 @@ def evaluate(
     """The exact payoffs of a profile of agents from a state, or the game's start.
 
     >>> luckbase.evaluate("boards/pig/race.toml", "hold-at-20,optimal").value
-    (0.4780, 0.5219)
+    (0.4916579354532667, 0.5083420645467334)
 
     agents: one for all players or one for each: names (the game's own, ``optimal``,
     ``best-response``, ``random``, a table's directory), functions ``choose(game, player, state,

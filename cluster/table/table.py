@@ -2,7 +2,7 @@
 
     >>> with luckbase.open("results/press-your-luck/1985-02/ab2edb73e281") as table:
     ...     table[{"scores": (0, 10000, 7000), "earned": (0, 1, 0)}].best
-    'pass to 2'
+    'pass to 3'
 
 A state is answered by the part that holds it: the full table first, then what lies below the roots
 of searches, then the parts of searches that ended at another table or were cut. What no part holds
