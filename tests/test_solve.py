@@ -69,7 +69,7 @@ def test_any_number_of_workers_gives_the_same_bytes(
 def test_a_complete_table_is_left_alone(undisturbed: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in undisturbed.rglob("*") if p.is_file()}
     again = cluster.solve(BOARD, results=undisturbed.parents[2])
-    assert (again.shards, again.rows, again.table) == (0, 0, undisturbed)
+    assert (again.shards, again.states, again.table) == (0, 0, undisturbed)
     assert before == {p: p.stat().st_mtime_ns for p in undisturbed.rglob("*") if p.is_file()}
 
 

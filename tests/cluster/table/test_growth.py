@@ -65,7 +65,7 @@ def test_a_raised_frontier_extends_the_table_and_writes_nothing_again(
     assert [p.name for p in tmp_path.glob("*/*/*")] == [at_once.name]
     assert files(solved.table) == files(at_once)
     again = cluster.solve(board(1), results=tmp_path)
-    assert (again.rows, again.again, again.shards) == (0, 0, 0)
+    assert (again.states, again.again, again.shards) == (0, 0, 0)
     with cluster.open_table(solved.table) as table:
         assert check_files(table) == []
         assert table.ask({"scores": "0,1000,500", "earned": "1,1,1"}).source == "table"

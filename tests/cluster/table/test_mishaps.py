@@ -176,7 +176,7 @@ def test_force_of_a_nearer_frontier_keeps_what_lies_beyond(tmp_path: Path) -> No
     far = cluster.solve(solver.load_board(TINY, frontier=2), results=tmp_path)
     before = {path: path.read_bytes() for path in far.table.rglob("*.parquet")}
     near = cluster.solve(solver.load_board(TINY, frontier=1), results=tmp_path, force=True)
-    assert (near.rows, near.ledger.rows) == (18_816, far.ledger.rows)
+    assert (near.states, near.ledger.rows) == (18_816, far.ledger.rows)
     assert before == {path: path.read_bytes() for path in far.table.rglob("*.parquet")}
     assert read_ledger(Folder(far.table), far.table).complete
 
