@@ -1,4 +1,6 @@
-"""Many workers and the disk: solve a table, keep it, ask it, check it.
+"""Many workers and the disk: solve a table, keep it, ask it, check it; play with it (`play`).
+
+What a person calls is on `luckbase`'s own page; here are its parts.
 
 >>> from luckbase import cluster, solver
 >>> solved = cluster.solve(solver.load_board("boards/press-your-luck/tiny.toml"))
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from luckbase.cluster.run.driver import solve
     from luckbase.cluster.search.solve import solve_below
-    from luckbase.cluster.table.table import open_table
+    from luckbase.cluster.table.stored import open_table
 
 __all__ = ["open_table", "solve", "solve_below"]
 
@@ -29,7 +31,7 @@ def __getattr__(name: str) -> Any:
 
         return solve_below
     if name == "open_table":
-        from luckbase.cluster.table.table import open_table
+        from luckbase.cluster.table.stored import open_table
 
         return open_table
     raise AttributeError(f"module 'cluster' has no attribute {name!r}")

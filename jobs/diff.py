@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -13,48 +14,55 @@ from luckbase.jobs import options
 from luckbase.jobs.terminal import render
 
 
-def diff(
-    one: options.TableName,
-    other: Annotated[str, typer.Argument(metavar="TABLE", help="Another table of the game.")],
+@dataclass(frozen=True)
+class Diff:
+    """Which tables, and what is told of them."""
+
+    one: options.TableName
+    other: Annotated[str, typer.Argument(metavar="TABLE", help="Another table of the game.")]
     tolerance: Annotated[
         float | None,
         typer.Option(metavar="X", min=0, help="Payoffs closer than this agree; the tables' errors"),
-    ] = None,
+    ] = None
     worst: Annotated[
         int, typer.Option(metavar="N", min=0, help="Print the N largest differences.")
-    ] = 10,
+    ] = 10
     sample: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Compare N states only, drawn evenly.")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Which states are drawn.")] = 0,
-    settings: options.Settings = None,
+    ] = None
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Which states are drawn.")] = 0
+    settings: options.Settings = None
     second: Annotated[
         list[str] | None,
         typer.Option(
             "--set-second", metavar="NAME=VALUE", help="As --set, for the second board only."
         ),
-    ] = None,
-    results: options.Results = Path("results"),
-    as_json: options.Json = False,
-) -> int:
-    """Compare the states that two tables have in common (exit code 1 if they differ)."""
-    from luckbase.cluster.table.compare import compare
+    ] = None
+    results: options.Results = Path("results")
+    as_json: options.Json = False
 
-    both = settings or []
-    chosen = [both if not Path(name).is_dir() else [] for name in (one, other)]
-    chosen[1] = [*(w for w in chosen[1] if _name(w) not in map(_name, second or [])),
-                 *(second or [])]  # fmt: skip
+    def settings_of(self) -> list[list[str]]:
+        """The options of each table; none of a directory."""
+        both, second = self.settings or [], self.second or []
+        mine, theirs = (both if not Path(t).is_dir() else [] for t in (self.one, self.other))
+        return [mine, [*(w for w in theirs if _name(w) not in map(_name, second)), *second]]
+
+
+@options.takes(Diff)
+def diff(asked: Diff) -> int:
+    """Compare the states that two tables have in common (exit code 1 if they differ)."""
+    chosen = asked.settings_of()
     with (
-        options.open_found(one, results, chosen[0]) as first,
-        options.open_found(other, results, chosen[1]) as last,
+        options.open_found(asked.one, asked.results, chosen[0]) as first,
+        options.open_found(asked.other, asked.results, chosen[1]) as last,
         render.progress("diff") as on_progress,
     ):
         names = [table.origin for table in (first, last)]
-        found = compare(
-            first, last, tolerance=tolerance, worst=worst, sample=sample, seed=seed,
-            on_rows=render.rows_progress(on_progress),
+        found = first.diff(
+            last, tolerance=asked.tolerance, worst=asked.worst, sample=asked.sample,
+            seed=asked.seed, on_rows=render.rows_progress(on_progress),
         )  # fmt: skip
-    if as_json:
+    if asked.as_json:
         print(json.dumps({"tables": [name.as_json() for name in names], **found.as_json()}))
         return 1 if found.differs else 0
     print(f"first   {names[0]}\nsecond  {names[1]}")

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING, fields
+from functools import wraps
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+import luckbase
 from luckbase.jobs.folder import read_results
 from luckbase.jobs.terminal import render
 from luckbase.solver.errors import OptionError, StateError
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.find import Found
-    from luckbase.cluster.table.table import Table
-    from luckbase.solver.game.arrays import Ints
-    from luckbase.solver.game.game import Game
+    from luckbase.cluster.table.stored import StoredTable
+    from luckbase.solver.board.model import Board
+
+D = TypeVar("D")
+R = TypeVar("R")
 
 Settings = Annotated[
     list[str] | None,
@@ -36,6 +41,42 @@ TableName = Annotated[
 Strict = Annotated[
     bool, typer.Option("--strict", help="Refuse a stale table (exit code 1), not only say so.")
 ]
+
+
+Agents = Annotated[
+    str,
+    typer.Option(
+        metavar="A[,B...]",
+        help="Agents by name, or tables' directories; one for all, or one for each player.",
+    ),
+]
+More = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[FIELD=VALUE...]", help="Start here, as with --from."),
+]
+
+
+def takes(asked: type[D]) -> Callable[[Callable[[D], R]], Callable[..., R]]:
+    """A command whose arguments and options are the fields of a frozen dataclass."""
+    hints = get_type_hints(asked, include_extras=True)
+
+    def decorate(command: Callable[[D], R]) -> Callable[..., R]:
+        @wraps(command)
+        def call(**given: Any) -> R:
+            return command(asked(**given))
+
+        parameters = [
+            Parameter(
+                one.name, Parameter.KEYWORD_ONLY, annotation=hints[one.name],
+                default=Parameter.empty if one.default is MISSING else one.default,
+            )
+            for one in fields(asked)  # type: ignore[arg-type]
+        ]  # fmt: skip
+        call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {one.name: one.annotation for one in parameters}
+        return call
+
+    return decorate
 
 
 Memory = Annotated[str | None, typer.Option(help="GB that shards in flight may use.", metavar="GB")]
@@ -102,51 +143,35 @@ def split_from(words: Iterable[str], start: list[str] | None) -> tuple[list[str]
     return mine, None if start is None else start + [w for w in words if w not in mine]
 
 
-def read_roots(game: Game, start: list[str] | None) -> Ints | None:
-    """The canonical states (m, fields) that ``--from`` names; None where it is not given.
-
-    Raises StateError, OptionError.
-    """
-    if not start:
+def read_start(start: Sequence[str] | None, more: Sequence[str] | None = None) -> Any:
+    """What ``--from`` names, with the fields that stand without it: a state as fields, a table of
+    the states in a file, or None. Raises StateError, OptionError."""
+    given = [*(start or []), *(more or [])]
+    if not given:
         return None
-    if len(start) == 1 and "=" not in start[0]:
-        from luckbase.jobs.batch import read_rows, state_columns
+    if len(given) == 1 and "=" not in given[0]:
+        from luckbase.cluster.table.files import read_rows
 
-        return game.canonical_states(state_columns(game, read_rows(start[0])[1]))
-    return game.parse(read_fields(start)).reshape(1, -1)
-
-
-def read_start(game: Game, start: list[str] | None) -> Ints:
-    """The one state (fields,) where plays begin: ``--from``'s, or the game's own start.
-
-    Raises OptionError where there is none, or more than one.
-    """
-    roots = read_roots(game, start)
-    if roots is None:
-        return game.needed_start()
-    if len(roots) != 1:
-        raise OptionError(f"--from: {len(roots)} states given; this command starts from one")
-    found: Ints = roots[0]
-    return found
+        return read_rows(given[0])[1]
+    return read_fields(given)
 
 
-def find_table(name: str, results: Path, settings: list[str] | None) -> Found:
-    """The table that a person means (`cluster.table.find`), with ``--set`` as it was typed."""
-    from luckbase.cluster.table.find import find_table as find
-
-    return find(name, results, read_settings(settings))
+def board_of(name: str | Path, settings: Iterable[str] | None) -> Board:
+    """The board in a file, with ``--set`` as it was typed."""
+    return luckbase.load_board(name, **read_settings(settings))
 
 
-def open_found(name: str, results: Path, settings: list[str] | None, strict: bool = False) -> Table:
-    """That table, open; says on stderr why it is stale, if it is.
+def open_found(
+    name: str, results: Path, settings: list[str] | None, strict: bool = False
+) -> StoredTable:
+    """The table that a person means, open; says on stderr why it is stale, if it is.
 
     Raises StaleTableError instead where `strict`.
     """
-    from luckbase.cluster.table.table import open_table
+    from luckbase.cluster.given import opened as open_table
     from luckbase.solver.errors import StaleTableError
 
-    found = find_table(name, results, settings)
-    opened = open_table(found.path, named_by_board=found.by_board)
+    opened = open_table(name, results, read_settings(settings))
     if opened.origin.stale:
         said = f"{name}: this table is stale: {'; '.join(opened.origin.stale[:3])}"
         if strict:

@@ -1,34 +1,33 @@
-"""``luckbase play``: a person plays against agents on the terminal (`jobs.playing`)."""
+"""``luckbase play``: a person plays against agents on the terminal (`cluster.play.talk`)."""
 
 from __future__ import annotations
 
 import io
 import shlex
 import sys
-from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from luckbase.jobs import agents as names_of
+import luckbase
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from luckbase.jobs.playing import Decision, Draw, Play, Seat
-    from luckbase.solver.game.arrays import Floats
-    from luckbase.solver.game.game import Game
+    from luckbase.cluster.play.talk import Decision, Play
+    from luckbase.solver.board.model import Board
 
 
-def play(
-    board: Annotated[str, typer.Argument(metavar="BOARD", help="A board file.")],
-    more: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[FIELD=VALUE...]", help="Start here, as with --from."),
-    ] = None,
+@dataclass(frozen=True)
+class PlayOptions:
+    """Which game, against whom."""
+
+    board: Annotated[str, typer.Argument(metavar="BOARD", help="A board file.")]
+    more: options.More = None
     against: Annotated[
         str | None,
         typer.Option(
@@ -36,63 +35,46 @@ def play(
             help="Opponents by name, or tables' directories; one for all, or one for each "
             "(default: optimal).",
         ),
-    ] = None,
+    ] = None
     seat: Annotated[
         int, typer.Option("--as", metavar="PLAYER", min=1, help="Which player you are.")
-    ] = 1,
+    ] = 1
     seed: Annotated[
         int | None,
         typer.Option(metavar="S", min=0, help="Of the random numbers; any if not given."),
-    ] = None,
-    start: options.From = None,
-    settings: options.Settings = None,
+    ] = None
+    start: options.From = None
+    settings: options.Settings = None
     hints: Annotated[
         bool, typer.Option("--hints", help="Show what each action is worth before every decision.")
-    ] = False,
+    ] = False
     max_states: Annotated[
         int, typer.Option(metavar="N", min=1, help="States that a search for their worth may meet.")
-    ] = 20_000_000,
-    results: options.Results = Path("results"),
-) -> None:
+    ] = 20_000_000
+    results: options.Results = Path("results")
+
+
+@options.takes(PlayOptions)
+def play(asked: PlayOptions) -> None:
     """Play against the optimal or other agents; afterwards, what each of your decisions cost.
 
     Answer with an action's name, its beginning or its number; ? shows what each is worth, q
     quits. Where both choose at once, fields are as you see them: mine is yours."""
-    import numpy as np
+    from luckbase.cluster.play.talk import new_seed
 
-    from luckbase.jobs.playing import Play, Seat
-    from luckbase.jobs.worth import find_worth
-    from luckbase.solver import load_game
-    from luckbase.solver.board.file import read_board
-    from luckbase.solver.errors import OptionError, StateError
-    from luckbase.solver.game.capabilities import as_seen_by, detailed
-
-    game = detailed(load_game(read_board(Path(board), options.read_settings(settings))))
-    if seat > game.players:
-        raise OptionError(f"--as: there is no player {seat}; write 1 to {game.players}")
-    given = [*(start or []), *(more or [])]
-    root = options.read_start(game, given)
-    if given:
-        root = as_seen_by(game, seat - 1, root)
-    if seed is None:
-        seed = int(np.random.SeedSequence().generate_state(1)[0])
-    with ExitStack() as tables:
-        others = names_of.opponents(game, against, tables)
-        seats = [
-            Seat(f"player {i + 1 + (i + 1 >= seat)} ({name})", decide)
-            for i, (name, decide) in enumerate(others)
-        ]
-        seats.insert(seat - 1, Seat("you"))
-        named = [board, *_settings_of(game, settings)]
-        worth = find_worth(game, shlex.join(named), root, results, max_states, tables)
-        played = Play(game, root, worth, seats, seat - 1, _draw(seed), hints)
-        if played.edges.terminal[0]:
-            raise StateError(f"{render.fields(played.shown)}: the game is over there")
-        title = game.board.title or game.board.name
-        if settings:  # a title is of the file as it stands
-            title = f"{game.board.name} with {', '.join(settings)}"
+    board = options.board_of(asked.board, asked.settings)
+    seed = new_seed() if asked.seed is None else asked.seed
+    named = shlex.join([asked.board, *_settings_of(board, asked.settings)])
+    with luckbase.play(
+        board, options.read_start(asked.start, asked.more), results=asked.results,
+        max_states=asked.max_states, seat=asked.seat, against=asked.against, seed=seed,
+        hints=asked.hints, on_note=render.say, named=named,
+    ) as played:  # fmt: skip
+        title = board.title or board.name
+        if asked.settings:  # a title is of the file as it stands
+            title = f"{board.name} with {', '.join(asked.settings)}"
         for line in (
-            f"{title}, seed {seed}: {_seated(seats, seat)}", f"payoffs are from {worth.source}",
+            f"{title}, seed {seed}: {_seated(played)}", f"payoffs are from {played.table.source}",
             f"write {played.help}",
         ):  # fmt: skip
             print(render.to_fit(line, sys.stdout))
@@ -100,43 +82,30 @@ def play(
     _report(played.decisions)
 
 
-def _settings_of(game: Game, settings: list[str] | None) -> Iterator[str]:
+def _settings_of(board: Board, settings: list[str] | None) -> Iterator[str]:
     """The words ``--set NAME=VALUE`` without those that a table's board does not take."""
+    from luckbase.solver import load_game
     from luckbase.solver.game.capabilities import plain as plain_form
 
-    plain = plain_form(game).board
+    plain = plain_form(load_game(board)).board
     for name, value in options.read_settings(settings).items():
-        held: tuple[object, object] = (game.board, plain)
+        held: tuple[object, object] = (board, plain)
         for part in plain.options()[name]:
             held = (getattr(held[0], str(part)), getattr(held[1], str(part)))
         if held[0] == held[1]:
             yield from ("--set", f"{name}={value}")
 
 
-def _seated(seats: list[Seat], seat: int) -> str:
+def _seated(played: Play) -> str:
     """Who plays against whom."""
-    others = [other.name for i, other in enumerate(seats) if i != seat - 1]
-    you = f"you are player {seat}" if others else "you play alone"
+    others = [seat.name for i, seat in enumerate(played.seats) if i != played.person]
+    you = f"you are player {played.person + 1}" if others else "you play alone"
     return f"{you} against {' and '.join(others)}" if others else you
-
-
-def _draw(seed: int) -> Draw:
-    """Chance from a seeded generator: one random number a draw."""
-    import numpy as np
-
-    rng = np.random.default_rng(seed)
-
-    def draw(chances: Floats) -> int:
-        sums = np.cumsum(chances)
-        at = np.searchsorted(sums, rng.random() * sums[-1], side="right")
-        return int(min(at, np.flatnonzero(chances)[-1]))
-
-    return draw
 
 
 def _converse(played: Play) -> None:
     """Lines to stdout, answers from stdin, a line each; what is piped in is written out too."""
-    from luckbase.jobs.playing import Question
+    from luckbase.cluster.play.talk import Question
 
     talk, answer = played.talk(), None
     if isinstance(sys.stdin, io.TextIOWrapper):
@@ -159,7 +128,7 @@ def _converse(played: Play) -> None:
 
 def _report(decisions: list[Decision]) -> None:
     """What each decision cost, and all of them."""
-    from luckbase.jobs.bidding import small
+    from luckbase.cluster.words import cost
 
     count = f"{len(decisions)} decision{'s' * (len(decisions) != 1)}"
     total = sum(decision.cost for decision in decisions)
@@ -167,10 +136,10 @@ def _report(decisions: list[Decision]) -> None:
         print(f"no mistakes in {count}" if decisions else "nothing was yours to decide")
         return
     rows = [
-        (render.fields(d.state), d.action, d.best, small(d.cost) if d.cost else "")
+        (render.fields(d.state), d.action, d.best, cost(d.cost) if d.cost else "")
         for d in decisions
     ]
     print()
     render.print_table("", ("your decisions", "you", "best", "cost"), rows, sys.stdout)
     wrong = sum(decision.cost > 0 for decision in decisions)
-    print(f"{count}, {wrong} not the best; they cost {small(total)} in all")
+    print(f"{count}, {wrong} not the best; they cost {cost(total)} in all")

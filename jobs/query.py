@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,95 +15,81 @@ from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.answer import Answer
+    from luckbase.cluster.table.table import Table
 
 
-def query(
-    table: options.TableName,
+@dataclass(frozen=True)
+class Query:
+    """What is asked, and of which table."""
+
+    table: options.TableName
     fields: Annotated[
         list[str] | None,
         typer.Argument(metavar="FIELD=VALUE...", help="The state: scores=0,2000,3500 earned=0,1,0"),
-    ] = None,
+    ] = None
     batch: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="States as CSV, JSON lines or Parquet; - is stdin."),
-    ] = None,
+    ] = None
     out: Annotated[
         str, typer.Option(metavar="FILE", help="Where a batch's answers go; - is stdout.")
-    ] = "-",
+    ] = "-"
     best: Annotated[
         bool, typer.Option("--best", help="In a batch, the best action too, not the payoffs only.")
-    ] = False,
+    ] = False
     max_states: Annotated[
         int,
         typer.Option(metavar="N", min=1, help="States that a search above the frontier may meet."),
-    ] = 20_000_000,
-    settings: options.Settings = None,
-    strict: options.Strict = False,
-    results: options.Results = Path("results"),
-    as_json: options.Json = False,
-) -> None:
+    ] = 20_000_000
+    settings: options.Settings = None
+    strict: options.Strict = False
+    results: options.Results = Path("results")
+    as_json: options.Json = False
+
+
+@options.takes(Query)
+def query(asked: Query) -> None:
     """Answer by state: the payoff of the state and of every action, best first.
 
     A state above the table's frontier is answered by a search down to it."""
     from luckbase.solver.errors import OptionError
 
-    if (batch is None) == (not fields):
+    if (asked.batch is None) == (not asked.fields):
         raise OptionError("query: give a state as FIELD=VALUE, or states with --batch FILE")
-    with options.open_found(table, results, settings, strict) as opened:
-        if batch is not None:
-            from luckbase.jobs.batch import answer_batch
-
-            answer_batch(opened, batch, out, best)
+    with options.open_found(asked.table, asked.results, asked.settings, asked.strict) as opened:
+        if asked.batch is not None:
+            _answer_batch(opened, asked.batch, asked.out, asked.best)
             render.say(f"answered by {opened.origin}")
             return
-        answer = opened.ask(options.read_fields(fields or []), max_states)
-    if as_json:
+        answer = opened.ask(options.read_fields(asked.fields or []), asked.max_states)
+        name = opened.game.payoff_name
+    if asked.as_json:
         print(json.dumps(answer.as_json()))
     else:
-        _print(answer, opened.game.payoff_name)
+        _print(answer, name)
+
+
+def _answer_batch(table: Table, source: str, out: str, best: bool) -> None:
+    """Answer every state in a file; write when all of them are answered."""
+    from luckbase.cluster.table.files import format_of, read_rows, write_rows
+
+    kind, read = read_rows(source)
+    target = kind if out == "-" else format_of(out)
+    write_rows(table.values(read, best=best, toss_up=best, solve_id=True), out, target)
 
 
 def _print(answer: Answer, payoff_name: str) -> None:
     said = f"{answer.board}  {render.fields(answer.state, '  ')}"
     print(render.to_fit(said, sys.stdout))
+    if answer.headline:
+        print(answer.headline)
+    heads, rows = answer.table()
     if answer.strategies is not None:
-        _print_strategies(answer)
-    elif answer.to_act is None:
-        print("nobody chooses here" if answer.error else "the game is over")
-    elif len(answer.actions) > 1:
-        toss = "  (a toss-up)" if answer.toss_up else ""
-        best = answer.best or "not decided by these bounds"
-        ahead = "" if answer.margin is None else f", by {answer.margin:.7f}"
-        print(f"player {answer.to_act} is up; best: {best}{ahead}{toss}")
-    elif answer.best and answer.to_act:
-        print(f"player {answer.to_act} is up and must {answer.best}")
-    players = [f"player {i + 1}" for i in range(len(answer.value))]
-    rows = [("this state", *_worth(answer.value, answer.upper))]
-    rows += [(a.name, *_worth(a.value, a.upper)) for a in answer.actions]
-    render.print_table("", (payoff_name, *players), rows, sys.stdout)
+        render.print_table("", heads, rows, sys.stdout)
+        heads, rows = replace(answer, strategies=None).table()
+    render.print_table("", [payoff_name, *heads[1:]], rows, sys.stdout)
     if answer.upper is not None:
         print("between these bounds: the search was cut")
     else:
         print(f"each within {answer.error:.1e}, from the {answer.source}")
     print(f"answered by {answer.origin}")
-
-
-def _print_strategies(answer: Answer) -> None:
-    """Both sides' optimal lotteries, and how far the chances may go in others."""
-    assert answer.strategies is not None
-    other = "; other strategies are optimal too" if answer.toss_up else ""
-    print(f"both choose at once; an optimal strategy of each{other}")
-    rows = []
-    for player, side in enumerate(answer.strategies):
-        for bid in side:
-            if bid.chance > 1e-9 or bid.most > 1e-4:
-                span = "" if bid.sure else f"{bid.least:.4f} – {bid.most:.4f}"
-                rows.append((f"player {player + 1}: {bid.name}", f"{bid.chance:.6f}", span))
-    render.print_table("", ("", "chance", "in any optimal one"), rows, sys.stdout)
-
-
-def _worth(value: tuple[float, ...], upper: tuple[float, ...] | None) -> list[str]:
-    """One text a player: the payoff, or its bounds."""
-    if upper is None:
-        return [f"{x:.7f}" for x in value]
-    return [f"{low:.5f} – {high:.5f}" for low, high in zip(value, upper, strict=True)]

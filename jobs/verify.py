@@ -30,46 +30,28 @@ def verify(
 
     A row's residual is the payoff recomputed from the rules, not the kernel, minus the stored one.
     """
-    from luckbase.cluster.table.verify import TOLERANCE, check_files, check_residuals
     from luckbase.solver.errors import OptionError
 
     if every and sample is not None:
         raise OptionError("--sample and --all: give one of them")
+    rows = None if every else SAMPLE if sample is None else sample
     with options.open_found(table, results, settings) as opened:
-        faults = check_files(opened)
-        found = None
-        if not faults and opened.rows:
-            rows = None if every else SAMPLE if sample is None else sample
-            found = check_residuals(opened, rows, seed)
-        ledger, origin = opened.ledger, opened.origin
-        where, error = opened.path, opened.error
-    if found is not None and found.faults:
-        faults.append(
-            f"{found.faults} of {found.rows} rows have a residual above {TOLERANCE}; the worst, "
-            f"{found.worst:.2e}, is {found.state}"
-        )
+        found, ledger = opened.verify(rows, seed), opened.ledger
+        origin, where, error = opened.origin, opened.where, opened.error
     if as_json:
-        said = {
-            **origin.as_json(), "table": str(where), "ok": not faults, "faults": faults,
-            "files": len(ledger.files),
-            "rows_checked": found.rows if found else 0,
-            "worst_residual": found.worst if found else None,
-            "mean_residual": found.mean if found else None,
-            "worst_state": found.state if found else None,
-        }  # fmt: skip
-        print(json.dumps(said))
-        return 1 if faults else 0
-    for fault in faults:
+        print(json.dumps({**origin.as_json(), "table": str(where), **found.as_json()}))
+        return 0 if found.ok else 1
+    for fault in found.faults:
         print(f"fault: {fault}")
-    if faults:
+    if found.faults:
         return 1
-    files = render.many(len(ledger.files), "file")
-    print(f"{origin}: {files} as written, {render.size(ledger.bytes)}")
-    if found is not None and found.rows:
-        at = render.fields(found.state)
+    print(f"{origin}: {render.many(found.files, 'file')} as written, {render.size(ledger.bytes)}")
+    checked = found.residuals
+    if checked is not None and checked.rows:
+        at = render.fields(checked.state)
         print(
-            f"{found.rows:,} rows agree with the rules: worst residual {found.worst:.2e} at {at}, "
-            f"mean {found.mean:.2e}, stored to {error:.1e}"
+            f"{checked.rows:,} rows agree with the rules: worst residual {checked.worst:.2e} at "
+            f"{at}, mean {checked.mean:.2e}, stored to {error:.1e}"
         )
     if not ledger.complete:
         left = sum(not ledger.is_done(goal) for goal in ledger.goals)

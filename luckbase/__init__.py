@@ -1,5 +1,269 @@
 """The exact payoff of every state of a game, solved overnight and asked in the morning.
 
-One name: everything is under it. The rooms `solver`, `cluster` and `jobs` stand beside this folder
-in a checkout and are links here.
+>>> import luckbase
+>>> board = luckbase.load_board("boards/pig/tiny.toml")
+>>> luckbase.solve(board).states
+8400
+>>> with luckbase.open(board) as t:
+...     t[{"mine": 0, "yours": 10, "turn": 4}].best
+'roll'
+
+All of luckbase is on this page; what the command line does, a function here does:
+
+=============================================  =================================================
+`load_board`                                   a board file, read and checked
+`plan`, `solve`, `status`                      a table: before the night, the night, the morning
+`open` -> `Table`                              ``t[state]``, ``t.values(frame)``, ``t.to_arrow()``,
+                                               ``t.verify()``, ``t.diff(other)``, ``t.chart()``,
+                                               ``t.agent()``, ``t.play()``
+`evaluate`, `matrix`, `simulate`               what a profile of agents is worth
+`play`, `graph`                                a person's game; a drawing of how agents play
+`Game`, `register`                             a game of your own
+`errors`                                       every exception, one tree: `LuckbaseError`
+=============================================  =================================================
+
+A state is a mapping of the fields that ``luckbase query`` takes, as numbers, tuples, lists or text:
+``{"scores": (0, 8000, 3000), "earned": "0,2,0"}``. A board is what `load_board` gives, or its file.
+Players count from 1, payoffs are lists over players, in turn order; errors are sentences.
 """
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+if TYPE_CHECKING:
+    from luckbase.cluster.play.evaluate import Evaluated as Evaluated
+    from luckbase.cluster.play.evaluate import Matrix as Matrix
+    from luckbase.cluster.play.picture import Picture as Picture
+    from luckbase.cluster.play.simulate import Simulated as Simulated
+    from luckbase.cluster.play.talk import Play as Play
+    from luckbase.cluster.play.talk import Playing
+    from luckbase.cluster.run.options import Progress as Progress
+    from luckbase.cluster.run.options import Solved as Solved
+    from luckbase.cluster.run.options import SolveOptions as SolveOptions
+    from luckbase.cluster.run.planned import Planned as Planned
+    from luckbase.cluster.table.answer import Answer as Answer
+    from luckbase.cluster.table.status import Status as Status
+    from luckbase.cluster.table.table import Table as Table
+    from luckbase.solver import errors as errors
+    from luckbase.solver.board.model import Board as Board
+    from luckbase.solver.errors import LuckbaseError as LuckbaseError
+    from luckbase.solver.game.game import Game as Game
+    from luckbase.solver.game.registry import register as register
+
+_ELSEWHERE = {
+    "Answer": "cluster.table.answer", "Board": "solver.board.model",
+    "Evaluated": "cluster.play.evaluate", "Game": "solver.game.game",
+    "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
+    "Picture": "cluster.play.picture", "Planned": "cluster.run.planned",
+    "Play": "cluster.play.talk", "Progress": "cluster.run.options",
+    "Simulated": "cluster.play.simulate", "SolveOptions": "cluster.run.options",
+    "Solved": "cluster.run.options", "Status": "cluster.table.status",
+    "Table": "cluster.table.table", "register": "solver.game.registry",
+}  # fmt: skip
+"""Where the names are that this page does not define: loaded when they are asked for."""
+
+__all__ = [
+    "Answer", "Board", "Evaluated", "Game", "LuckbaseError", "Matrix", "Picture", "Planned",
+    "Play", "Progress", "Simulated", "SolveOptions", "Solved", "Status", "Table", "errors",
+    "evaluate", "graph", "load_board", "matrix", "open", "plan", "play", "register", "simulate",
+    "solve", "status",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name == "errors":
+        return import_module("luckbase.solver.errors")
+    if name in _ELSEWHERE:
+        return getattr(import_module(f"luckbase.{_ELSEWHERE[name]}"), name)
+    raise AttributeError(f"module 'luckbase' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def load_board(path: str | os.PathLike[str], /, **options: object) -> Board:
+    """Read and check a board file; `options` change its own, as ``--set name=value`` does.
+
+    >>> luckbase.load_board("boards/press-your-luck/1985-02.toml", score_unit=500, frontier=2)
+
+    Raises BoardError, OptionError.
+    """
+    from luckbase.cluster.given import board_of
+
+    return board_of(path, **options)
+
+
+def plan(
+    board: Board | str | os.PathLike[str], *, workers: int | None = None, memory: int | None = None,
+    results: str | os.PathLike[str] = "results",
+) -> Planned:  # fmt: skip
+    """What the solve of a full table will take: states, bytes, memory, seconds, by level.
+
+    workers: shards at once (all cores). memory: bytes that they may use (a share of what is free).
+    `Planned.check` raises MemoryLimitError or DiskLimitError for what will not fit. Raises
+    BoardError where the board's game has no full table, OptionError where the board has none.
+    """
+    from luckbase.cluster.given import board_of
+    from luckbase.cluster.run.planned import planned
+
+    return planned(board_of(board), Path(results), workers, memory)
+
+
+def solve(
+    board: Board | str | os.PathLike[str], start: Any = None, **options: Unpack[SolveOptions]
+) -> Solved:
+    """Solve what is missing of a board's table; the same call goes on after a stop.
+
+    >>> luckbase.solve(board, workers=4, memory=8_000_000_000)
+    >>> luckbase.solve(board, {"scores": (0, 8000, 3000), "earned": (4, 2, 2)})
+
+    start: a state, several, or a frame of them: solve what lies below, by search. Without it the
+    full table is solved, or, where the board has none, what lies below the game's start. options:
+    `SolveOptions`. Raises RequestError for what can not be done, CorruptTableError.
+    """
+    from luckbase import cluster
+    from luckbase.cluster.given import board_of, has_full_table, roots_of, table_used
+    from luckbase.cluster.run.options import Options
+    from luckbase.solver import load_game
+
+    read, asked = board_of(board), Options(**options)
+    game = load_game(read)
+    if start is None and not asked.searches and has_full_table(game, asked.on_note):
+        return cluster.solve(read, **options)
+    if asked.using is not None:
+        options["using"] = table_used(asked.using, read, asked.folder)
+    return cluster.solve_below(read, roots_of(game, start), **options)
+
+
+def open(
+    board_or_path: Board | str | os.PathLike[str], *, results: str | os.PathLike[str] = "results",
+    in_memory: bool = False, start: Any = None, **options: object,
+) -> Table:  # fmt: skip
+    """Open a table, a context manager: by its directory, or by a board (file) with its options.
+
+    >>> t = luckbase.open("boards/press-your-luck/1985-02.toml", score_unit=500)
+    >>> t[{"scores": (0, 8000, 3000), "earned": (0, 2, 0)}].value
+    (0.0037612058222293854, 0.7714707851409912, 0.22476798295974731)
+
+    in_memory: solve the board here, on one core, and write nothing: its full table, or what lies
+    below `start`. Raises MissingTableError where there is none, with what would be right;
+    CorruptTableError; MemoryLimitError, SearchLimitError for what is too much for the memory.
+    """
+    from luckbase.cluster import given
+
+    if in_memory:
+        return given.in_memory(board_or_path, start, options)
+    return given.opened(board_or_path, Path(results), options)
+
+
+def status(
+    *names: str, results: str | os.PathLike[str] = "results", settings: Mapping[str, str] = {}
+) -> list[Status]:
+    """What is complete, partial, stale or damaged, and why: of tables by directory or board file,
+    of all under `results` if none is named. settings: options of the board files, as text."""
+    from luckbase.cluster.table.status import statuses
+
+    return statuses(names, Path(results), settings)
+
+
+def evaluate(
+    board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
+    start: Any = None, *, gain: bool = False, moves: int = 0, exact: bool = False,
+    facts: bool = False, max_states: int = 20_000_000,
+) -> Evaluated:  # fmt: skip
+    """The exact payoffs of a profile of agents from a state, or the game's start.
+
+    >>> luckbase.evaluate("boards/pig/race.toml", "hold-at-20,optimal").value
+    (0.4916579354532667, 0.5083420645467334)
+
+    agents: one for all players or one for each: names (the game's own, ``optimal``,
+    ``best-response``, ``random``, a table's directory), functions ``choose(game, player, state,
+    actions)``, or open tables. gain: what each could gain by a best response. moves: so many of the
+    decisions that cost most. exact: a fraction. facts: what else the game says of them. Raises
+    OptionError, SearchLimitError beyond `max_states`.
+    """
+    from luckbase.cluster.given import game_of, start_of
+    from luckbase.cluster.play.evaluate import Asked, evaluated
+    from luckbase.cluster.play.opening import tables_by_name
+
+    game = game_of(board)
+    with ExitStack() as tables:
+        asked = Asked(gain, moves, exact, facts, max_states)
+        return evaluated(game, start_of(game, start), agents, asked, tables_by_name(tables))
+
+
+def matrix(
+    board: Board | str | os.PathLike[str], agents: str | Sequence[Any], start: Any = None
+) -> Matrix:
+    """Each agent against each, in a game of two: `Matrix.array` is float64 (agents, agents), player
+    1's payoffs. Raises OptionError for another game."""
+    from luckbase.cluster.given import game_of, start_of
+    from luckbase.cluster.play.evaluate import matrix_of
+
+    game = game_of(board)
+    return matrix_of(game, start_of(game, start), agents)
+
+
+def simulate(
+    board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
+    games: int = 1_000_000, start: Any = None, *, seed: int = 0, max_states: int = 1_000_000,
+) -> Simulated:  # fmt: skip
+    """Play games of a profile of agents: mean payoffs with standard errors, the same for the same
+    seed. max_states: that are expanded beforehand; beyond, on the way. Raises OptionError."""
+    from luckbase.cluster.given import game_of, start_of
+    from luckbase.cluster.play.opening import tables_by_name
+    from luckbase.cluster.play.simulate import Plays, simulated
+
+    game = game_of(board)
+    root = None if start is None else start_of(game, start)
+    with ExitStack() as tables:
+        plays = Plays(games, seed, max_states)
+        return simulated(game, root, agents, plays, tables_by_name(tables))
+
+
+def play(
+    board: Board | str | os.PathLike[str], start: Mapping[str, Any] | None = None, *,
+    results: str | os.PathLike[str] = "results", max_states: int = 20_000_000,
+    **how: Unpack[Playing],
+) -> Play:  # fmt: skip
+    """A person's game, priced by the board's table, or by a solve in memory where there is none.
+
+    >>> p = luckbase.play("boards/pig/tiny.toml", seed=3)
+    >>> print(*p.through(lambda play: "roll"), sep="\\n")
+
+    how: seat, against, seed, draw, hints (`cluster.play.talk.Playing`). `Play.talk` yields what is
+    said and what is asked; `Play.decisions` says what each of the person's cost. Raises
+    OptionError, StateError, SearchLimitError.
+    """
+    from luckbase.cluster.given import game_of
+    from luckbase.cluster.play.source import new_play
+
+    return new_play(game_of(board), start, Path(results), max_states, how)
+
+
+def graph(
+    board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
+    start: Any = None, *, every: bool = False, labels: str = "chances", layers: bool = False,
+    ends: bool = False, max_nodes: int = 2000,
+) -> Picture:  # fmt: skip
+    """How a profile of agents plays, drawn: `Picture.diagram` is data, `Picture.dot` a
+    `graphviz.Digraph`, which a notebook shows.
+
+    every: positions that no play comes to as well. labels: what edges say: none, actions, counts,
+    chances. layers: positions in a box a layer. ends: in a one-player game, lost games as well.
+    max_nodes: positions that a drawing may have. Raises OptionError."""
+    from luckbase.cluster.given import game_of, start_of
+    from luckbase.cluster.play.opening import tables_by_name
+    from luckbase.cluster.play.picture import Drawn, pictured
+
+    game = game_of(board)
+    with ExitStack() as tables:
+        how = Drawn(every, labels, layers, ends, max_nodes)
+        return pictured(game, start_of(game, start), agents, how, tables_by_name(tables))

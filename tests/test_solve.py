@@ -17,7 +17,7 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run import driver
-from luckbase.cluster.run.driver import Progress, Solved
+from luckbase.cluster.run.options import Progress, Solved
 from luckbase.cluster.run.plan import Plan
 from luckbase.cluster.table import storage
 from luckbase.cluster.table.ledger import Ledger, read_ledger
@@ -74,7 +74,7 @@ def test_any_number_of_workers_gives_the_same_bytes(
 def test_a_complete_table_is_left_alone(undisturbed: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in undisturbed.rglob("*") if p.is_file()}
     again = cluster.solve(BOARD, results=undisturbed.parents[2])
-    assert (again.shards, again.rows, again.table) == (0, 0, undisturbed)
+    assert (again.shards, again.states, again.table) == (0, 0, undisturbed)
     assert before == {p: p.stat().st_mtime_ns for p in undisturbed.rglob("*") if p.is_file()}
 
 
@@ -89,7 +89,7 @@ def test_an_interrupted_solve_goes_on_where_it_was(
     before = {p: p.stat().st_mtime_ns for p in path.rglob("*.parquet")}
     assert after <= len(finished) < len(BOARD_TIERS)
     solved = cluster.solve(BOARD, results=tmp_path, workers=2)
-    assert (solved.kept, solved.kept + solved.rows) == (kept, read(path).rows)
+    assert (solved.kept, solved.kept + solved.states) == (kept, read(path).rows)
     assert solved.again <= kept  # float32 on disk: what others still read is solved again
     assert all(p.stat().st_mtime_ns == then for p, then in before.items())
     assert files(path) == files(undisturbed)

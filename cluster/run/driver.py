@@ -14,9 +14,9 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -29,7 +29,9 @@ from luckbase.cluster.run.opening import (
     make_goal,
     open_ledger,
 )
+from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
 from luckbase.cluster.run.plan import Plan, make_plan
+from luckbase.cluster.run.planned import MEMORY_SHARE
 from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Solve
 from luckbase.cluster.run.scratch import tier_file
 from luckbase.cluster.run.session import Workers, check_address, ray_session, threads
@@ -43,119 +45,70 @@ from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.capabilities import Layout
 
-MEMORY_SHARE = 0.7
-"""Of the machine's free memory, what shards in flight may use unless told otherwise."""
 
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a solve is: shards and rows of this run, seconds since it started. compiling: it has
-    not, all else is 0."""
-
-    shards: int
-    shards_total: int
-    rows: int
-    rows_total: int
-    seconds: float
-    compiling: bool = False
-
-
-@dataclass(frozen=True)
-class Solved:
-    """What a solve did, in rows: kept: were there; again: solved again for those that read them, in
-    `again_seconds` of the kernel; read: read back for them; rows: new. 0 where all was there.
-
-    shards: handed out. seconds: from the first shard handed out to the last commit, starting Ray
-    included. solve_seconds: in the kernel, added up over workers. compile_seconds: before the first
-    shard. peak_memory: bytes, of this process and of the workers' together. tally: what the game
-    counted. damaged: the files that were not as they should be and were made again, a sentence
-    each.
-    """
-
-    table: Path
-    ledger: Ledger
-    kept: int = 0
-    again: int = 0
-    read: int = 0
-    rows: int = 0
-    shards: int = 0
-    seconds: float = 0.0
-    solve_seconds: float = 0.0
-    again_seconds: float = 0.0
-    compile_seconds: float = 0.0
-    peak_memory: int = 0
-    workers: int = 1
-    ray: bool = False
-    tally: dict[str, float] = field(default_factory=dict)
-    damaged: tuple[str, ...] = ()
-
-
-def solve(
-    board: Board,
-    *,
-    results: str | os.PathLike[str] = "results",
-    workers: int | None = None,
-    address: str | None = None,
-    memory: int | None = None,
-    margin: bool = False,
-    force: bool = False,
-    check: bool = False,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
-) -> Solved:
+def solve(board: Board, **options: Unpack[SolveOptions]) -> Solved:
     """Solve what is missing of the board's full table; a table that is complete is left alone.
-
-    workers: how many shards at once (all cores). address: a Ray cluster to use. memory: bytes that
-    shards in flight may need (a share of what is free). margin: with a column `margin`. force:
-    solve all of it again. check: read every byte first, and solve again what has changed.
 
     Raises RequestError for what can not be done (too little memory or disk, another solve of the
     same table running), CorruptTableError for a file that a solve reads back and that has changed.
     """
+    asked = Options(**options)
     layout = load_layout(board)
     game = layout.game
-    if address:
-        check_address(address)
-    count = workers or os.cpu_count() or 1
-    plan = make_plan(layout, count)
-    table = table_directory(Path(results).absolute(), game)
-    budget = memory if memory is not None else int(free_memory() * MEMORY_SHARE)
-    if not (force or check):
-        ledger = complete_ledger(game, table, TIERS, margin=margin)
+    if asked.address:
+        check_address(asked.address)
+    plan = make_plan(layout, asked.slots)
+    table = table_directory(asked.folder, game)
+    if not (asked.force or asked.check):
+        ledger = complete_ledger(game, table, TIERS, margin=asked.margin)
         if ledger is not None and ledger.files.keys() >= set(plan.files):
             kept = sum(ledger.files[name].rows for name in plan.files)
-            return Solved(table, ledger, kept=kept, workers=count)
+            goal = make_goal(game, ledger, TIERS, len(plan.files), margin=asked.margin)
+            return Solved(table, ledger, goal, kept=kept, workers=asked.slots)
+    budget = asked.memory if asked.memory is not None else int(free_memory() * MEMORY_SHARE)
     there = set(Folder(table).list(f"{TIERS}/"))
-    if force or not there.issuperset(plan.files):
-        todo = [i for i, name in enumerate(plan.files) if force or name not in there]
+    if asked.force or not there.issuperset(plan.files):
+        todo = [i for i, name in enumerate(plan.files) if asked.force or name not in there]
         check_room(plan, budget, table, layout.smaller, todo)  # before anything is made, or unmade
     with lock(table):
-        ledger, damaged = open_ledger(game, table, TIERS, check=check)
-        if force:  # all of the part where its files get another column, else what was asked for
-            anew = margin and not ledger.margin
-            every = [entry.name for entry in ledger.of_part(TIERS)]
-            drop_files(Folder(table), ledger, [n for n in every if anew or n in plan.files])
-        goal = make_goal(game, ledger, TIERS, len(plan.files), margin=margin)
-        if is_new(goal, ledger):
-            commit(Folder(table), ledger, goal)
-        kept = sum(ledger.files[name].rows for name in plan.files if name in ledger.files)
-        report = Solved(table, ledger, kept=kept, workers=count, damaged=tuple(damaged))
-        if any(name not in ledger.files for name in plan.files):
-            started = time.perf_counter()
-            on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
-            layout.compile()  # once, not in every worker at the same time
-            compiled = time.perf_counter() - started
-            use_ray = address is not None or not plan.in_process(count)
-            run = _Run(layout, plan, table, ledger, count, budget, on_progress)
-            session = ray_session(count, run.folder, address) if use_ray else threads(count)
-            with session as pool:
-                run.walk(pool)
-            shutil.rmtree(table / "scratch", ignore_errors=True)
-            report = replace(run.report(report), compile_seconds=compiled, ray=use_ray)
-        if goal.ask not in ledger.done:
-            commit(Folder(table), ledger, Done(goal.ask, len(plan.files), plan.rows))
-            _note_others(table, ledger)
-            compact(Folder(table), ledger)
-        return report
+        return _solve_locked(layout, plan, table, budget, asked)
+
+
+def _solve_locked(
+    layout: Layout[Any], plan: Plan, table: Path, budget: int, asked: Options
+) -> Solved:
+    game = layout.game
+    ledger, damaged = open_ledger(game, table, TIERS, check=asked.check)
+    if asked.force:  # all of the part where its files get another column, else what was asked for
+        anew = asked.margin and not ledger.margin
+        every = [entry.name for entry in ledger.of_part(TIERS)]
+        drop_files(Folder(table), ledger, [n for n in every if anew or n in plan.files])
+    goal = make_goal(game, ledger, TIERS, len(plan.files), margin=asked.margin)
+    if is_new(goal, ledger):
+        commit(Folder(table), ledger, goal)
+    kept = sum(ledger.files[name].rows for name in plan.files if name in ledger.files)
+    report = Solved(
+        table, ledger, goal, kept=kept, workers=asked.slots, damaged=tuple(damaged)
+    )  # fmt: skip
+    if any(name not in ledger.files for name in plan.files):
+        started = time.perf_counter()
+        asked.on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
+        layout.compile()  # once, not in every worker at the same time
+        compiled = time.perf_counter() - started
+        use_ray = asked.address is not None or not plan.in_process(asked.slots)
+        run = _Run(layout, plan, table, ledger, asked.slots, budget, asked.on_progress)
+        session = (
+            ray_session(asked.slots, run.folder, asked.address) if use_ray else threads(asked.slots)
+        )
+        with session as pool:
+            run.walk(pool)
+        shutil.rmtree(table / "scratch", ignore_errors=True)
+        report = replace(run.report(report), compile_seconds=compiled, ray=use_ray)
+    if goal.ask not in ledger.done:
+        commit(Folder(table), ledger, Done(goal.ask, len(plan.files), plan.rows))
+        _note_others(table, ledger)
+        compact(Folder(table), ledger)
+    return report
 
 
 def _note_others(table: Path, ledger: Ledger) -> None:
@@ -206,7 +159,7 @@ class _Run:
         """What was done, beside what is known already."""
         peak = sum((self.processes | {os.getpid(): peak_memory()}).values())
         return replace(
-            before, again=self.again, read=self.read, rows=self.rows,
+            before, again=self.again, read=self.read, states=self.rows,
             shards=self.shards, seconds=self.seconds, solve_seconds=self.solve_seconds,
             again_seconds=self.again_seconds, peak_memory=peak, tally=self.tally,
         )  # fmt: skip

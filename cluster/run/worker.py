@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.run import scratch
-from luckbase.cluster.search.merge import PayoffTable, read_shard, write_shard
+from luckbase.cluster.search.merge import read_shard, solved_rows, write_shard
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.storage import Folder
@@ -215,22 +215,6 @@ def solve_subtrees(task: SubtreesTask, stop: Callable[[], bool] = lambda: False)
     return SubtreesReceipt(
         task.shard, len(solved), graph.edges - edges, path, size, sha256, graph.bytes_a_state,
         seconds, os.getpid(), peak_memory(),
-    )  # fmt: skip
-
-
-def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
-    """The states from number `start` on that a graph has solved itself and that are not over."""
-    from luckbase.solver.graph.codes import MIXED, UNDECIDED
-
-    best = graph.best[start:]
-    at = start + np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))
-    gap = np.zeros(len(at))
-    gapped = np.array(sorted(number for number in graph.gaps if number >= start), np.int64)
-    gap[np.searchsorted(at, gapped)] = [graph.gaps[int(number)] for number in gapped]
-    status = np.zeros(len(at), np.uint8)
-    return PayoffTable(
-        graph.keys_at(at), graph.values[at], graph.best[at], status, gap, graph.margins[at],
-        graph.actors[at],
     )  # fmt: skip
 
 

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from luckbase.cluster.run.worker import solved_rows
-from luckbase.cluster.search.merge import PayoffTable, merge
+from luckbase.cluster.search.merge import PayoffTable, merge, solved_rows
 from luckbase.cluster.table.write import STATUS
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game

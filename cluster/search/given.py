@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.table.above import Holder, known_below
-from luckbase.cluster.table.keyed import GIVEN, KeyPart
-from luckbase.cluster.table.table import open_table
+from luckbase.cluster.table.keyed import KeyPart
+from luckbase.cluster.table.sparse import GIVEN
+from luckbase.cluster.table.stored import open_table
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import DECISION

@@ -14,7 +14,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,9 @@ from luckbase.solver.errors import CorruptTableError, DisagreementError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.keys import Keys, unpack_all
+
+if TYPE_CHECKING:
+    from luckbase.solver.graph.game_graph import Graph
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,22 @@ def merge(game: Game, tables: Sequence[PayoffTable]) -> tuple[PayoffTable, int]:
             f"actions {best[x - 1]} and {best[x]}; nothing was written"
         )
     return every.only(first), len(again)
+
+
+def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
+    """The states from number `start` on that a graph has solved itself and that are not over."""
+    from luckbase.solver.graph.codes import MIXED, UNDECIDED
+
+    best = graph.best[start:]
+    at = start + np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))
+    gap = np.zeros(len(at))
+    gapped = np.array(sorted(number for number in graph.gaps if number >= start), np.int64)
+    gap[np.searchsorted(at, gapped)] = [graph.gaps[int(number)] for number in gapped]
+    status = np.zeros(len(at), np.uint8)
+    return PayoffTable(
+        graph.keys_at(at), graph.values[at], graph.best[at], status, gap, graph.margins[at],
+        graph.actors[at],
+    )  # fmt: skip
 
 
 SHARDS = "shards/"

@@ -21,31 +21,39 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 
-from luckbase.cluster.run.driver import Progress, file_entry
+from luckbase.cluster.run.driver import file_entry
 from luckbase.cluster.run.opening import complete_ledger, is_new, lock, make_goal, open_ledger
-from luckbase.cluster.run.plan import IN_PROCESS_SECONDS
+from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
 from luckbase.cluster.run.session import Workers, check_address, ray_session, threads
 from luckbase.cluster.run.worker import (
     Known,
     SubtreesReceipt,
     SubtreesTask,
     peak_memory,
-    solved_rows,
 )
 from luckbase.cluster.search.cut import solve_cut
 from luckbase.cluster.search.frontier import find_frontier, shares
 from luckbase.cluster.search.given import known_payoffs
-from luckbase.cluster.search.merge import PayoffTable, merge, read_shard, shard_name, write_shard
+from luckbase.cluster.search.merge import (
+    PayoffTable,
+    merge,
+    read_shard,
+    shard_name,
+    solved_rows,
+    write_shard,
+)
 from luckbase.cluster.search.roots import root_keys, using_table, warm_up
 from luckbase.cluster.table.health import drop_files
-from luckbase.cluster.table.keyed import SOLVED, KeyPart
+from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import Ledger, commit, compact, table_directory
 from luckbase.cluster.table.lines import SEARCH, Done, Goal, Roots, ShardEntry
+from luckbase.cluster.table.sparse import SOLVED
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.write import made_by, search_name, search_part, write_states
 from luckbase.solver import load_game
@@ -63,112 +71,70 @@ FLOAT64_ERROR = 1e-12
 GIVEN_NAME = "given"
 
 
-@dataclass(frozen=True)
-class Searched:
-    """What a search did; 0 or empty where the table was there.
-
-    states: solved, distinct. solved: over all shards, so that solved / states is the overlap.
-    edges: expanded. depth: of the frontier. seconds: of the whole, Ray included. solve_seconds:
-    added up over workers. bytes_a_state: of a worker's arrays. peak_memory: bytes, all processes'.
-    kept: states that were there. goal: what was asked for. damaged: the files that were not as they
-    should be and were made again, a sentence each.
-    """
-
-    table: Path
-    ledger: Ledger
-    goal: Goal
-    kept: int = 0
-    damaged: tuple[str, ...] = ()
-    states: int = 0
-    solved: int = 0
-    edges: int = 0
-    depth: int = 0
-    shards: int = 0
-    seconds: float = 0.0
-    solve_seconds: float = 0.0
-    bytes_a_state: float = 0.0
-    peak_memory: int = 0
-    workers: int = 0
-    ray: bool = False
-
-    @property
-    def overlap(self) -> float:
-        """States solved over distinct states: 1 where no two shards solved the same one."""
-        return self.solved / self.states if self.states else 1.0
-
-
 def solve_below(
-    board: Board,
-    roots: Ints | None = None,
-    *,
-    depth: int | None = None,
-    max_depth: int | None = None,
-    using: str | os.PathLike[str] | None = None,
-    results: str | os.PathLike[str] = "results",
-    workers: int | None = None,
-    address: str | None = None,
-    max_states: int = 200_000_000,
-    force: bool = False,
-    check: bool = False,
-    in_process_seconds: float = IN_PROCESS_SECONDS,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
-) -> Searched:
+    board: Board, roots: Ints | None = None, **options: Unpack[SolveOptions]
+) -> Solved:  # fmt: skip
     """Solve all that lies below canonical `roots` (m, fields), or below the game's start.
-
-    depth: of the frontier, or picked. max_depth: cut the search there, with bounds. using: a
-    table's directory; the search ends at what it holds. max_states: that one worker may meet.
-    Other arguments as in `driver.solve`; in the first `in_process_seconds` workers are threads.
 
     Raises OptionError where a start is missing, RequestError as `Graph.solve`, DisagreementError.
     """
+    asked = Options(**options)
     game = load_game(board)
-    if address:
-        check_address(address)
+    if asked.address:
+        check_address(asked.address)
     keys = root_keys(game, roots)
-    table_used = None if using is None else Path(using)
-    asked = Roots(
-        [game.describe(state) for state in unpack_all(game.bits, keys)],
-        max_depth,
-        None if table_used is None else using_table(game, table_used),
-    )
-    if max_depth is not None and table_used is not None:
-        raise OptionError("--max-depth and --using: a search is cut or ends at a table; give one")
-    table = table_directory(Path(results).absolute(), game)
-    alone = max_depth is not None or table_used is not None
-    part = search_part(Goal("", {}, asked, 1, "", {}).ask if alone else None)
-    if not (force or check):
-        ledger = complete_ledger(game, table, part, asked)
+    wanted, part = _goal_of(game, keys, asked)
+    table = table_directory(asked.folder, game)
+    if not (asked.force or asked.check):
+        ledger = complete_ledger(game, table, part, wanted)
         if ledger is not None:
-            goal = make_goal(game, ledger, part, 1, roots=asked)
+            goal = make_goal(game, ledger, part, 1, roots=wanted)
             kept = sum(entry.rows for entry in ledger.of_part(part))
-            return Searched(table, ledger, goal, kept=kept)
+            return Solved(table, ledger, goal, kept=kept, workers=0)
     with lock(table):
-        ledger, damaged = open_ledger(game, table, part, check=check)
-        goal = make_goal(game, ledger, part, 1, roots=asked)
-        others = dict(ledger.done)
-        if force:
-            mine = [e.name for e in ledger.of_part(part) if made_by(e.name, goal.ask)]
-            drop_files(Folder(table), ledger, mine, goal)
-        report = Searched(table, ledger, goal, damaged=tuple(damaged), workers=1)
-        if goal.ask not in ledger.done:
-            on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
-            warm_up(game)
-            run = _Search(
-                game, table, ledger, goal, keys, workers or os.cpu_count() or 1, max_states,
-                on_progress,
-            )  # fmt: skip
-            if max_depth is not None:
-                run.cut(max_depth)
-            else:
-                run.walk(depth, table_used, address, in_process_seconds)
-            report = replace(run.report, damaged=tuple(damaged))
-            if force:  # what this goal's files held is there again, and what others need of it
-                for ask, done in others.items():
-                    if ask not in ledger.done:
-                        commit(Folder(table), ledger, done)
-        elif is_new(goal, ledger):
-            commit(Folder(table), ledger, goal)
-        return report
+        return _solve_locked(game, table, keys, part, wanted, asked)
+
+
+def _goal_of(game: Game, keys: Keys, asked: Options) -> tuple[Roots, str]:
+    """What is asked for, and the part of the table that it belongs to."""
+    used = None if asked.using is None else Path(asked.using)
+    wanted = Roots(
+        [game.describe(state) for state in unpack_all(game.bits, keys)],
+        asked.max_depth,
+        None if used is None else using_table(game, used),
+    )
+    if asked.max_depth is not None and used is not None:
+        raise OptionError("--max-depth and --using: a search is cut or ends at a table; give one")
+    alone = asked.max_depth is not None or used is not None
+    return wanted, search_part(Goal("", {}, wanted, 1, "", {}).ask if alone else None)
+
+
+def _solve_locked(
+    game: Game, table: Path, keys: Keys, part: str, wanted: Roots, asked: Options
+) -> Solved:
+    ledger, damaged = open_ledger(game, table, part, check=asked.check)
+    goal = make_goal(game, ledger, part, 1, roots=wanted)
+    others = dict(ledger.done)
+    if asked.force:
+        mine = [e.name for e in ledger.of_part(part) if made_by(e.name, goal.ask)]
+        drop_files(Folder(table), ledger, mine, goal)
+    report = Solved(table, ledger, goal, damaged=tuple(damaged), workers=1)
+    if goal.ask not in ledger.done:
+        asked.on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
+        warm_up(game)
+        run = _Search(game, table, ledger, goal, keys, asked)
+        if asked.max_depth is not None:
+            run.cut(asked.max_depth)
+        else:
+            run.walk()
+        report = replace(run.report, damaged=tuple(damaged))
+        if asked.force:  # what this goal's files held is there again, and what others need of it
+            for ask, done in others.items():
+                if ask not in ledger.done:
+                    commit(Folder(table), ledger, done)
+    elif is_new(goal, ledger):
+        commit(Folder(table), ledger, goal)
+    return report
 
 
 class _Search:
@@ -181,12 +147,11 @@ class _Search:
         ledger: Ledger,
         goal: Goal,
         roots: Keys,
-        workers: int,
-        max_states: int,
-        on_progress: Callable[[Progress], None],
+        asked: Options,
     ) -> None:
         self.game, self.table, self.ledger, self.goal, self.roots = game, table, ledger, goal, roots
-        self.workers, self.max_states, self.on_progress = workers, max_states, on_progress
+        self.asked, self.workers, self.max_states = asked, asked.slots, asked.most
+        self.on_progress = asked.on_progress
         self.storage, self.tolerance = Folder(table), game.tie_tolerance
         self.held = KeyPart(self.storage, table, ledger, goal.part, game)
         # What lies below a goal's files is all there once the goal is done, and not before.
@@ -198,7 +163,7 @@ class _Search:
         self.started = time.perf_counter()
         self.error = FLOAT64_ERROR
         self.processes: dict[int, int] = {}
-        self.report = Searched(table, ledger, goal, kept=self.held.rows, workers=workers)
+        self.report = Solved(table, ledger, goal, kept=self.held.rows, workers=self.workers)
 
     @property
     def root_states(self) -> Ints:
@@ -206,11 +171,10 @@ class _Search:
 
     # --- to the end --------------------------------------------------------------------------
 
-    def walk(
-        self, depth: int | None, using: Path | None, address: str | None, in_process: float
-    ) -> None:
+    def walk(self) -> None:
         """Explore, shard, solve, merge, back up, commit."""
-        given = self._given(using)
+        depth = self.asked.depth
+        given = self._given(None if self.asked.using is None else Path(self.asked.using))
         wanted = SHARDS_A_WORKER * self.workers
         if depth is None and hints(self.game).cyclic:
             depth = 0
@@ -219,7 +183,7 @@ class _Search:
         )
         shards = shares(self.game, frontier.keys, wanted)
         self.report = replace(self.report, depth=frontier.depth, shards=len(shards))
-        self._solve_shards(shards, given, address, in_process)
+        self._solve_shards(shards, given)
         tables = [self._read(one) for one in self._finished()]
         merged, _ = merge(self.game, [*tables, given])
         top = Graph(self.game, tolerance=self.tolerance, max_states=self.max_states)
@@ -261,13 +225,8 @@ class _Search:
             self.given, self.given_sha = (Known(GIVEN_NAME, sha256),), sha256
         return given
 
-    def _solve_shards(
-        self,
-        shards: Sequence[tuple[str, Keys]],
-        given: PayoffTable,
-        address: str | None,
-        in_process: float,
-    ) -> None:
+    def _solve_shards(self, shards: Sequence[tuple[str, Keys]], given: PayoffTable) -> None:
+        address, in_process = self.asked.address, self.asked.in_process_seconds
         done = {one.name for one in self._finished()}
         todo = [i for i, (name, _) in enumerate(shards) if name not in done]
         self.todo, self.done = len(todo), 0

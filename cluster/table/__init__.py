@@ -11,10 +11,12 @@ One folder holds everything that was solved under one rules identity (`solver.bo
         scratch/              while a solve runs; worth nothing afterwards
         .lock                 who is solving now
 
-`storage` puts and reads bytes; `ledger` says what is committed; `write` makes the Parquet files,
-`sealed` reads them and refuses a byte that changed; `tiers` and `keyed` answer from the two kinds
-of part; `table` is all of them together; `find` takes a person's words to a folder; `verify`,
-`compare` and `health` look at whole tables.
+`table` is a table, wherever it is: `stored` in a folder, `memory` in none; its parts answer by row
+(`dense`: `tiers` in files) or by key (`sparse`: `keyed` in files). `storage` puts and reads bytes;
+`ledger` says what is committed; `write` makes the Parquet files, `sealed` reads them and refuses a
+byte that changed; `find` takes a person's words to a folder. `answer` and `above` are what is said
+of a state; `frames` answers many, `export` streams all, `where` picks some; `verify`, `compare`,
+`status` and `health` look at whole tables.
 
 Version history: 1 (2026-11) first. 2 (2026-11) tables of roots, parts, an error a file. 3 (2026-11)
 one folder a rules identity, a ledger that only grows, every row group sealed, `best`, `to_act`,

@@ -53,6 +53,10 @@ class Holder(Protocol):
     def error(self) -> float:
         """The bound on the error of every payoff."""
 
+    @property
+    def tolerance(self) -> float:
+        """Actions closer than this can not be told apart from what is stored."""
+
     def holds(self, states: Ints) -> NDArray[np.bool_]:
         """(n,) whether it holds each canonical state (n, fields)."""
 
@@ -86,9 +90,8 @@ def answer_by_search(
     Raises SearchLimitError, saying how far it got; StateError for a cycle that is not covered.
     """
     game: Game = table.game
-    tolerance = game.tie_tolerance + 2 * table.error
     keys, payoffs = known_below(table, state.reshape(1, -1), max_states)
-    graph = Graph(game, tolerance=tolerance, max_states=max_states)
+    graph = Graph(game, tolerance=table.tolerance, max_states=max_states)
     graph.know(keys, payoffs)
     edges = expand(game, state.reshape(1, -1))
     children = graph.solve(edges.children)
@@ -101,8 +104,7 @@ def answer_step(
 ) -> Answer:  # fmt: skip
     """The answer to an expanded state (fields,) that is not stored, from the payoffs (m, players)
     of its children; `words`: as a person gave it, for the names of his bids."""
-    game, error = table.game, table.error
-    tolerance = game.tie_tolerance + 2 * error
+    game, error, tolerance = table.game, table.error, table.tolerance
     q = evaluate(edges, payoffs)
     if edges.kinds[0] == SIMULTANEOUS:
         return _bids(table, state, q, words, source)
@@ -114,7 +116,7 @@ def answer_step(
         )  # fmt: skip
     best = q.actions[[choose(q.values, actor, tolerance)]]
     look = look_ahead(q, edges.actors, tolerance, best)
-    return answer_ahead(table.origin, game, state, 0, actor, look, None, error, source)
+    return answer_ahead(table.origin, game, state, 0, look, None, error, source)
 
 
 def _bids(

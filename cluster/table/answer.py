@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.cluster import words
 from luckbase.solver.board.identity import changed_options, rules_identity
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
@@ -76,6 +78,18 @@ class Bid:
         return self.most - self.least < 1e-4
 
 
+def _span(bid: Bid) -> str:
+    """The chances that a choice can have in an optimal strategy, where that is not one."""
+    return "" if bid.sure else f"{bid.least:.4f} – {bid.most:.4f}"
+
+
+def worth_text(value: tuple[float, ...], upper: tuple[float, ...] | None) -> list[str]:
+    """One text a player: the payoff, or its bounds."""
+    if upper is None:
+        return [f"{x:.7f}" for x in value]
+    return [f"{low:.5f} – {high:.5f}" for low, high in zip(value, upper, strict=True)]
+
+
 @dataclass(frozen=True)
 class Answer:
     """What a table says of a state. Payoffs are lists over players in turn order.
@@ -108,6 +122,69 @@ class Answer:
         """The name of the board."""
         return self.origin.board
 
+    @property
+    def headline(self) -> str:
+        """Who acts and what is best, in a line; "" where neither is known."""
+        if self.strategies is not None:
+            other = "; other strategies are optimal too" if self.toss_up else ""
+            return f"both choose at once; an optimal strategy of each{other}"
+        if self.to_act is None:
+            return "nobody chooses here" if self.error else "the game is over"
+        if len(self.actions) < 2:
+            return f"player {self.to_act} is up and must {self.best}" if self.best else ""
+        toss = "  (a toss-up)" if self.toss_up else ""
+        ahead = "" if self.margin is None else f", by {self.margin:.7f}"
+        best = self.best or "not decided by these bounds"
+        return f"player {self.to_act} is up; best: {best}{ahead}{toss}"
+
+    @property
+    def footline(self) -> str:
+        """How good the numbers are and what answered, in a line."""
+        known = f"each within {self.error:.1e}, from the {self.source}"
+        if self.upper is not None:
+            known = "between these bounds: the search was cut"
+        return f"{known}; answered by {self.origin}"
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """As text: the heads of the columns, and rows: the payoffs of the state and of each action;
+        where both choose at once, the chances of each choice of each that can have one."""
+        if self.strategies is not None:
+            rows = [
+                [f"player {i + 1}: {bid.name}", f"{bid.chance:.6f}", _span(bid)]
+                for i, side in enumerate(self.strategies)
+                for bid in side
+                if bid.chance > 1e-9 or bid.most > 1e-4
+            ]
+            return ["", "chance", "in any optimal one"], rows
+        every = [("this state", self.value, self.upper)]
+        every += [(action.name, action.value, action.upper) for action in self.actions]
+        heads = ["", *(f"player {i + 1}" for i in range(len(self.value)))]
+        return heads, [[name, *worth_text(value, upper)] for name, value, upper in every]
+
+    def __str__(self) -> str:
+        heads, rows = self.table()
+        wide = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+        lines = [
+            "  ".join([row[0].ljust(wide[0]), *map(str.rjust, row[1:], wide[1:])]).rstrip()
+            for row in [heads, *rows]
+        ]
+        state = f"{self.board}  {words.fields(self.state)}"
+        return "\n".join(line for line in (state, self.headline, *lines, self.footline) if line)
+
+    def _repr_html_(self) -> str:
+        """The answer in a notebook."""
+        heads, rows = self.table()
+        cells = "".join(f"<th>{escape(head)}</th>" for head in heads)
+        body = ""
+        for row in rows:
+            tag = "th" if row[0] == self.best else "td"
+            body += "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
+        state = escape(f"{self.board}  {words.fields(self.state)}")
+        return (
+            f"<table><caption>{state}<br>{escape(self.headline)}</caption><thead><tr>{cells}</tr>"
+            f"</thead><tbody>{body}</tbody></table><small>{escape(self.footline)}</small>"
+        )
+
     def as_json(self) -> dict[str, Any]:
         """The answer as JSON values."""
         said: dict[str, Any] = self.origin.as_json() | {
@@ -136,14 +213,16 @@ class Answer:
 class Lookahead:
     """One step ahead of n states with k actions in all.
 
-    first: int64 (n + 1,). actions: int64 (k,). values: float64 (k, players). best: int64 (n,) into
-    the k. ties: bool (n,), whether the best has a rival that precision can not tell from it.
-    margins: float64 (n,), the best's payoff less the best other's; NaN where there is no choice.
+    first: int64 (n + 1,). actions: int64 (k,). values: float64 (k, players). actors: int64 (n,), -1
+    where nobody acts. best: int64 (n,) into the k. ties: bool (n,), whether the best has a rival
+    that precision can not tell from it. margins: float64 (n,), the best's payoff less the best
+    other's; NaN where there is no choice.
     """
 
     first: Ints
     actions: Ints
     values: Floats
+    actors: Ints
     best: Ints
     ties: NDArray[np.bool_]
     margins: Floats
@@ -164,28 +243,26 @@ def look_ahead(q: ActionValues, actors: Ints, slack: float, best: Ints) -> Looka
     second = np.maximum.reduceat(others, starts)
     margins = np.where(np.diff(q.first) > 1, np.maximum(own[taken] - second, 0.0), np.nan)
     ties = np.add.reduceat(level.astype(np.int64), starts) > 1
-    return Lookahead(q.first, q.actions, q.values, taken, ties, margins)
+    return Lookahead(q.first, q.actions, q.values, actors, taken, ties, margins)
 
 
 def words_of(game: Game, state: Ints) -> dict[str, str]:
     """A state's fields as a person would type them: ``{"scores": "0,500,0", …}``."""
-    return {
-        name: ",".join(map(str, value)) if isinstance(value, list) else str(value)
-        for name, value in game.describe(state).items()
-    }
+    return words.typed(game.describe(state))
 
 
 def said(game: Game, state: Ints) -> str:
     """A state as a person would type it: ``scores=0,500,0 earned=1,0,0 …``."""
-    return " ".join(f"{name}={value}" for name, value in words_of(game, state).items())
+    return words.fields(game.describe(state))
 
 
 def answer_ahead(
-    origin: Origin, game: Game, state: Ints, x: int, actor: int, look: Lookahead,
-    value: Floats | None, error: float, source: str = "table",
+    origin: Origin, game: Game, state: Ints, x: int, look: Lookahead, value: Floats | None,
+    error: float, source: str = "table",
 ) -> Answer:  # fmt: skip
     """The answer at state x of a lookahead, where a player acts; `value`: as stored, if it is."""
     first, last, best = look.first[x], look.first[x + 1], int(look.best[x])
+    actor = int(look.actors[x])
     order = sorted(range(first, last), key=lambda k: (k != best, -look.values[k, actor], k))
     actions = tuple(
         Action(game.action_name(int(look.actions[k])), tuple(map(float, look.values[k])))

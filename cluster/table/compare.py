@@ -11,17 +11,19 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import Part, Rows
-from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.lookup import Lookup
 
 
 @dataclass(frozen=True)
@@ -63,22 +65,27 @@ class Comparison:
         return {**own, "largest": self.largest, "tolerance": self.tolerance, "worst": worst}
 
 
-def compare(
-    one: Table,
-    other: Table,
-    *,
-    tolerance: float | None = None,
-    worst: int = 10,
-    sample: int | None = None,
-    seed: int = 0,
-    on_rows: Callable[[int, int], None] = lambda done, total: None,
-) -> Comparison:
-    """Compare two tables. tolerance: how far payoffs may be apart (both tables' errors). on_rows:
-    told how many rows were compared, and of how many.
+class Comparing(TypedDict, total=False):
+    """How two tables are compared.
 
-    Raises OptionError for tables of different games, CorruptTableError.
+    tolerance: how far payoffs may be apart (both tables' errors). worst: how many differences are
+    kept (10). sample, seed: only so many states, drawn evenly. on_rows: told how many rows were
+    compared, and of how many.
     """
-    games = [table.ledger.head.game for table in (one, other)]
+
+    tolerance: float | None
+    worst: int
+    sample: int | None
+    seed: int
+    on_rows: Callable[[int, int], None]
+
+
+def compare(one: Lookup, other: Lookup, **how: Unpack[Comparing]) -> Comparison:
+    """Compare two tables. Raises OptionError for tables of different games, CorruptTableError."""
+    tolerance, worst = how.get("tolerance"), how.get("worst", 10)
+    sample, seed = how.get("sample"), how.get("seed", 0)
+    on_rows = how.get("on_rows", _quietly)
+    games = [table.game.board.game for table in (one, other)]
     if games[0] != games[1]:
         raise OptionError(f"a table of {games[0]} and one of {games[1]} can not be compared")
     slack = one.error + other.error + 1e-9 if tolerance is None else tolerance
@@ -97,10 +104,14 @@ def compare(
     )  # fmt: skip
 
 
-def _parts(table: Table) -> list[Part]:
+def _quietly(done: int, total: int) -> None:
+    """Nobody is told."""
+
+
+def _parts(table: Lookup) -> list[Part]:
     """The parts that stand for a table: the full table, or what there is without one."""
     if table.full is None and not table.exact:
-        raise OptionError(f"{table.path}: holds bounds only, of a search that was cut")
+        raise OptionError(f"{table.where}: holds bounds only, of a search that was cut")
     return [table.full] if table.full is not None else table.exact
 
 
@@ -128,7 +139,7 @@ class _Found:
         self._most, self._swapped = worst, swapped
         self._heap: list[tuple[float, int, Difference]] = []
 
-    def take(self, pair: _Pair, slack: float, small: Table) -> None:
+    def take(self, pair: _Pair, slack: float, small: Lookup) -> None:
         """Take in a pair."""
         n = len(pair.best[0])
         self.missing += pair.rows - n
@@ -144,7 +155,7 @@ class _Found:
             self._keep(pair, gap, np.flatnonzero((gap > slack) | acts), small)
         self.states += n
 
-    def _keep(self, pair: _Pair, gap: Floats, at: Ints, small: Table) -> None:
+    def _keep(self, pair: _Pair, gap: Floats, at: Ints, small: Lookup) -> None:
         """Keep the largest differences, of equal ones those met first."""
         at = at[np.argsort(-gap[at], kind="stable")][: self._most]
         for x, state in zip(at.tolist(), pair.states(at), strict=True):
@@ -163,11 +174,11 @@ class _Found:
         return [item for _, _, item in ordered]
 
 
-def _all(small: Table, large: Table) -> Iterator[_Pair]:
+def _all(small: Lookup, large: Lookup) -> Iterator[_Pair]:
     """Every row of the smaller table; files whose rows stand alike in both side by side."""
     for part in _parts(small):
         other = large.full
-        if isinstance(part, TierPart) and other is not None:
+        if isinstance(part, TierPart) and isinstance(other, TierPart):
             theirs = {(e.tier, e.first_key, e.rows, e.row_group_rows): e for e in other.entries}
             for entry in part.entries:
                 same = theirs.get((entry.tier, entry.first_key, entry.rows, entry.row_group_rows))
@@ -188,7 +199,7 @@ def _side_by_side(
         yield _Pair(len(one.values), one.states, (one.values, two.values), best, names)
 
 
-def _looked_up(rows: Rows, small: Table, large: Table) -> _Pair:
+def _looked_up(rows: Rows, small: Lookup, large: Lookup) -> _Pair:
     """The pair of stored rows, the larger table asked state by state."""
     n, players = len(rows.values), small.game.players
     mine = rows.states(np.arange(n))
@@ -211,7 +222,7 @@ def _looked_up(rows: Rows, small: Table, large: Table) -> _Pair:
     return _Pair(n, lambda x: mine[at[x]], both, (_codes(rows, names)[at], best[at]), names)
 
 
-def _drawn(small: Table, large: Table, sample: int, seed: int) -> Iterator[_Pair]:
+def _drawn(small: Lookup, large: Lookup, sample: int, seed: int) -> Iterator[_Pair]:
     """States drawn evenly."""
     for piece in small.draw(sample, seed):
         stored = small.stored_best(piece)
@@ -227,7 +238,7 @@ def _codes(rows: Rows, names: list[str]) -> Ints:
     return np.asarray(place[rows.best])
 
 
-def _translated(small: Table, large: Table, states: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+def _translated(small: Lookup, large: Lookup, states: Ints) -> tuple[Ints, NDArray[np.bool_]]:
     """The states as the other board has them, and which of them it has (n,)."""
     columns = small.game.state_columns(states)
     values = np.stack([np.asarray(column, np.int64) for column in columns.values()], axis=1)

@@ -12,7 +12,14 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from luckbase.cluster.table.ledger import HEAD, OLD_HEAD, Ledger, check_identity, read_head
+from luckbase.cluster.table.ledger import (
+    HEAD,
+    OLD_HEAD,
+    Ledger,
+    check_identity,
+    read_head,
+    read_ledger,
+)
 from luckbase.cluster.table.lines import Head
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
@@ -147,3 +154,24 @@ def what_changed(head: Head, board: Board, rules_version: int) -> list[str]:
     if rules_version != head.rules_version:
         changed.append(f"the rules are version {rules_version}, were {head.rules_version}")
     return changed
+
+
+def changed_since(board: Board, results: Path) -> list[str]:
+    """What a board file has changed since it was solved last, as sentences; empty if nothing, or
+    if there is a table of the board as it stands."""
+    try:
+        if table_of(board, results) is not None:
+            return []
+    except LuckbaseError:  # the solve says so
+        return []
+    newest: tuple[float, list[str]] = (0.0, [])
+    version = load_game(board).rules_version
+    for table in tables_of(board, results):
+        try:
+            ledger = read_ledger(Folder(table), table)
+        except LuckbaseError:
+            continue
+        if why_stale(ledger):  # else that one was asked for with other options, and still is right
+            when = (table / HEAD).stat().st_mtime
+            newest = max(newest, (when, what_changed(ledger.head, board, version)))
+    return newest[1]

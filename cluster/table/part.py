@@ -1,14 +1,14 @@
-"""A part of a table: what holds states and answers, whatever the kind of its files.
+"""A part of a table: what holds states and answers, on disk or in memory.
 
-A part of tiers (`cluster.table.tiers`) finds a row by its number, a part of a search
-(`cluster.table.keyed`) by its key. Both read sealed row groups and remember a few.
+A part of tiers (`cluster.table.dense`) finds a row by its number, a part of a search
+(`cluster.table.sparse`) by its key. Those in files read sealed row groups and remember a few.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -47,30 +47,29 @@ class Rows:
     labels: tuple[str, ...]
 
 
+MayHold = Callable[[Mapping[str, tuple[Any, Any]]], bool]
+"""may_hold(column -> (least, greatest value)) -> whether such rows may be wanted."""
+
+
 class Part(ABC):
-    """One part of an open table; one thread at a time."""
+    """One part of an open table; one thread at a time.
 
-    def __init__(
-        self, storage: Storage, where: Path, ledger: Ledger, name: str, game: Game
-    ) -> None:
-        self.storage, self.where, self.ledger, self.name = storage, where, ledger, name
-        self.game = game
-        self.entries: list[FileEntry] = ledger.of_part(name)
-        self.error = ledger.error(name)
-        self._files: dict[int, SealedFile] = {}
-        self._groups: OrderedDict[tuple[int, int, str], Any] = OrderedDict()
+    where: the table, for people. name: of the part (`cluster.table.lines`). error: the bound on
+    each payoff's. bounds: whether there are two payoffs a player, a lower and an upper one.
+    """
 
-    def close(self) -> None:
-        """Close the files and forget what was decoded."""
-        for file in self._files.values():
-            file.close()
-        self._files.clear()
-        self._groups.clear()
+    bounds: bool = False
+
+    def __init__(self, where: object, name: str, game: Game, error: float) -> None:
+        self.where, self.name, self.game, self.error = where, name, game, error
+
+    def close(self) -> None:  # noqa: B027
+        """Close files and forget what was decoded; in memory there are none."""
 
     @property
+    @abstractmethod
     def rows(self) -> int:
-        """Rows of all its files."""
-        return sum(entry.rows for entry in self.entries)
+        """How many states have a row."""
 
     @property
     def tolerance(self) -> float:
@@ -80,29 +79,7 @@ class Part(ABC):
     @cached_property
     def columns(self) -> list[str]:
         """The names of the columns that hold payoffs."""
-        return payoff_columns(self.game)
-
-    # --- files -------------------------------------------------------------------------------
-
-    def file(self, i: int) -> SealedFile:
-        """The open file number i of `entries`."""
-        if i not in self._files:
-            self._files[i] = SealedFile(self.storage, self.where, self.entries[i])
-        return self._files[i]
-
-    def group(self, i: int, number: int, kind: str) -> Any:
-        """What `decode` makes of a row group; remembered."""
-        key = (i, number, kind)
-        if key not in self._groups:
-            self._groups[key] = self.decode(self.file(i), number, kind)
-            if len(self._groups) > 2 * CACHED_GROUPS:
-                self._groups.popitem(last=False)
-        self._groups.move_to_end(key)
-        return self._groups[key]
-
-    @abstractmethod
-    def decode(self, file: SealedFile, number: int, kind: str) -> Any:
-        """A row group in the form that answers a `kind` of question."""
+        return payoff_columns(self.game, bounds=self.bounds)
 
     # --- states ------------------------------------------------------------------------------
 
@@ -138,12 +115,82 @@ class Part(ABC):
         """All rows in the order of the files, in pieces of row groups."""
 
     @abstractmethod
+    def batches(self, columns: Collection[str] | None, may_hold: MayHold) -> Iterator[Any]:
+        """The rows as pyarrow tables with their columns (those of `columns` that there are), a row
+        group at a time, as far as the spans of columns do not rule it out."""
+
+    @abstractmethod
+    def empty(self) -> Any:
+        """A pyarrow table of no rows, with all columns; None where there is nothing."""
+
+    @abstractmethod
     def draw(self, count: int, seed: int) -> Iterator[Ints]:
         """About `count` states that were solved, drawn evenly, in key order, in pieces."""
 
     @abstractmethod
     def all_states(self) -> Iterator[Ints]:
         """Every state whose payoff the part has from its children, in key order, in pieces."""
+
+
+class FilePart(Part):
+    """A part in files of a table's folder."""
+
+    def __init__(
+        self, storage: Storage, where: Path, ledger: Ledger, name: str, game: Game
+    ) -> None:
+        super().__init__(where, name, game, ledger.error(name))
+        self.storage, self.folder, self.ledger = storage, where, ledger
+        self.entries: list[FileEntry] = ledger.of_part(name)
+        self._files: dict[int, SealedFile] = {}
+        self._groups: OrderedDict[tuple[int, int, str], Any] = OrderedDict()
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
+        self._groups.clear()
+
+    @property
+    def rows(self) -> int:
+        return sum(entry.rows for entry in self.entries)
+
+    def file(self, i: int) -> SealedFile:
+        """The open file number i of `entries`."""
+        if i not in self._files:
+            self._files[i] = SealedFile(self.storage, self.folder, self.entries[i])
+        return self._files[i]
+
+    def group(self, i: int, number: int, kind: str) -> Any:
+        """What `decode` makes of a row group; remembered."""
+        key = (i, number, kind)
+        if key not in self._groups:
+            self._groups[key] = self.decode(self.file(i), number, kind)
+            if len(self._groups) > 2 * CACHED_GROUPS:
+                self._groups.popitem(last=False)
+        self._groups.move_to_end(key)
+        return self._groups[key]
+
+    def constants(self, entry: FileEntry) -> dict[str, tuple[Any, Any]]:
+        """The columns that are constant in a file, as spans."""
+        return {}
+
+    def batches(self, columns: Collection[str] | None, may_hold: MayHold) -> Iterator[Any]:
+        for entry in self.entries:
+            if not may_hold(self.constants(entry)):
+                continue
+            file = SealedFile(self.storage, self.folder, entry)
+            names = [name for name in file.names if columns is None or name in columns]
+            for number in range(file.groups):
+                if may_hold(file.spans(number)):
+                    yield file.read(number, names)
+            file.close()
+
+    def empty(self) -> Any:
+        return self.file(0).empty() if self.entries else None
+
+    @abstractmethod
+    def decode(self, file: SealedFile, number: int, kind: str) -> Any:
+        """A row group in the form that answers a `kind` of question."""
 
 
 def worth(
@@ -166,6 +213,18 @@ def worth(
         found = found.copy()
         found[missing[fine]] = True
     return payoffs, found
+
+
+def first_holding(parts: Sequence[Part], states: Ints) -> Ints:
+    """(n,) the first of `parts` that holds each canonical state (n, fields); -1 where none does."""
+    states = np.ascontiguousarray(np.asarray(states, np.int64))
+    found = np.full(len(states), -1, np.int64)
+    for i, part in enumerate(parts):
+        left = np.flatnonzero(found < 0)
+        if not len(left):
+            break
+        found[left[part.holds(states[left])]] = i
+    return found
 
 
 def labelled(column: Any) -> tuple[NDArray[np.int16], tuple[str, ...]]:

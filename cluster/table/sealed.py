@@ -118,6 +118,22 @@ class SealedFile:
         """How many row groups there are."""
         return int(self.about.num_row_groups)
 
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return [str(name) for name in self._file.schema_arrow.names]
+
+    def spans(self, group: int) -> dict[str, tuple[Any, Any]]:
+        """The least and the greatest value of the columns of a row group that have statistics."""
+        about = self.about.row_group(group)
+        columns = (about.column(i) for i in range(about.num_columns))
+        known = ((c.path_in_schema, c.statistics) for c in columns if c.is_stats_set)
+        return {str(name): (s.min, s.max) for name, s in known if s.has_min_max}
+
+    def empty(self) -> Any:
+        """No rows, as a pyarrow table."""
+        return self._file.schema_arrow.empty_table()
+
     def check(self, group: int) -> bytes:
         """The bytes of a row group, checked."""
         start, stop = self._starts[group : group + 2]

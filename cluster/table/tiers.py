@@ -16,17 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table import part
-from luckbase.cluster.table.answer import Answer, Lookahead, Origin, answer_ahead, look_ahead
+from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.lines import FileEntry
-from luckbase.cluster.table.part import PIECE, Part, Rows, labelled, worth
+from luckbase.cluster.table.part import FilePart, Rows, labelled
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.write import KEY_SHIFT, start_row
-from luckbase.solver.errors import CorruptTableError, MissingTableError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Layout, layout_of
 from luckbase.solver.game.coded import Coded
-from luckbase.solver.game.transition import TERMINAL
-from luckbase.solver.graph.bellman import Expanded, evaluate, expand, final_payoffs
+from luckbase.solver.graph.bellman import final_payoffs
 
 GROUPS_A_JOB, GROUPS_A_READ = 256, 8
 """Row groups that a thread takes of a file, and that it decodes at once."""
@@ -34,15 +31,19 @@ FEW = 16
 """States of one question."""
 
 
-class TierPart(Part):
-    """The full table, or as much of it as is solved: the row of a state is its key."""
-
-    @cached_property
-    def layout(self) -> Layout[Any]:
-        """The game's tiers."""
-        return layout_of(self.game)
+class TierPart(FilePart, DensePart):
+    """The full table in files."""
 
     _last: tuple[bytes, tuple[Ints, Ints, NDArray[np.bool_]]] | None = None
+
+    @cached_property
+    def spans(self) -> list[tuple[Any, int, int]]:
+        tiers = self.tier_of_number
+        return [(tiers[e.tier], start_row(e), e.rows) for e in self.entries]
+
+    def constants(self, entry: FileEntry) -> dict[str, tuple[Any, Any]]:
+        fields = self.layout.tier_fields(self.tier_of_number[entry.tier])
+        return {name: (value, value) for name, value in fields.items()}
 
     @cached_property
     def _bounds(self) -> tuple[Ints, Ints]:
@@ -137,7 +138,7 @@ class TierPart(Part):
         share, with a file of its own, nothing remembered."""
         size = self.entries[i].row_group_rows
         of = rows[at] // size
-        file = SealedFile(self.storage, self.where, self.entries[i], self.file(i).about)
+        file = SealedFile(self.storage, self.folder, self.entries[i], self.file(i).about)
         for span in np.array_split(groups, -(-len(groups) // GROUPS_A_READ)):
             first, last = np.searchsorted(of, [span[0], span[-1] + 1])
             wanted = at[first:last]
@@ -168,70 +169,6 @@ class TierPart(Part):
                     found[k] = labels[code] if code >= 0 else None
         return found
 
-    def _best_numbers(self, states: Ints, edges: Expanded) -> Ints:
-        """(n,) the best actions of expanded states as the solve took them; -1 where nobody decides,
-        -2 for one that is none of this game."""
-        there = set(edges.actions.tolist())
-        named = {self.game.action_name(action): action for action in there if action >= 0}
-        return np.array([-1 if name is None else named.get(name, -2)
-                         for name in self.stored_best(states)], np.int64)  # fmt: skip
-
-    def look_ahead(self, states: Ints, edges: Expanded) -> Lookahead:
-        """Every action of expanded states, and the stored best ones."""
-        below, there = worth(self.game, self.look, edges.children, self.tolerance)
-        if not there.all():
-            lost = self.game.describe(edges.children[np.flatnonzero(~there)[0]])
-            raise MissingTableError(f"{self.where}: {lost} is not there, and a parent of it is")
-        q = evaluate(edges, below)
-        best = self._best_numbers(states, edges)
-        allowed = np.logical_or.reduceat(q.actions == best[q.states], q.first[:-1])
-        wrong = np.flatnonzero((best != -1) & ~allowed)
-        if len(wrong):
-            state = self.game.describe(states[wrong[0]])
-            raise CorruptTableError(f"{self.where}: names an action at {state} that is none there")
-        return look_ahead(q, edges.actors, self.tolerance, best)
-
-    def answers(self, states: Ints, origin: Origin) -> list[Answer]:
-        values, _ = self.look(states)
-        edges = expand(self.game, states)
-        look = self.look_ahead(states, edges)
-        found = []
-        for x, state in enumerate(states):
-            if edges.kinds[x] == TERMINAL or edges.actors[x] < 0:
-                error = 0.0 if edges.kinds[x] == TERMINAL else self.error
-                said = self.game.describe(state)
-                stored = tuple(map(float, values[x]))
-                found.append(Answer(origin, said, None, stored, error=error))
-            else:
-                actor = int(edges.actors[x])
-                found.append(
-                    answer_ahead(
-                        origin, self.game, state, x, actor, look, values[x], self.error
-                    )
-                )  # fmt: skip
-        return found
-
-    def best_of(self, states: Ints) -> tuple[list[str | None], Floats]:
-        edges = expand(self.game, states)
-        look = self.look_ahead(states, edges)
-        names = [
-            None if edges.actors[x] < 0 else self.game.action_name(int(look.actions[best]))
-            for x, best in enumerate(look.best)
-        ]
-        return names, look.margins
-
-    def residuals(self, states: Ints) -> Floats:
-        stored, _ = self.look(states)
-        edges = expand(self.game, states)
-        look = self.look_ahead(states, edges)
-        taken = look.values[look.best]
-        found: Floats = np.abs(taken - stored).max(axis=1)
-        own = look.values[np.arange(len(look.actions)),
-                          np.repeat(np.maximum(edges.actors, 0), np.diff(look.first))]  # fmt: skip
-        top = np.maximum.reduceat(own, look.first[:-1])
-        found = np.maximum(found, top - own[look.best])  # a best action that is not one shows too
-        return found
-
     # --- rows --------------------------------------------------------------------------------
 
     def scan(self) -> Iterator[Rows]:
@@ -240,8 +177,8 @@ class TierPart(Part):
 
     def scan_file(self, entry: FileEntry) -> Iterator[Rows]:
         """The rows of one file, a row group at a time."""
-        file = SealedFile(self.storage, self.where, entry)
-        tier, first = self._tiers[entry.tier], start_row(entry)
+        file = SealedFile(self.storage, self.folder, entry)
+        tier, first = self.tier_of_number[entry.tier], start_row(entry)
         for number in range(file.groups):
             read = file.read(number, [*self.columns, "best"])
             values = np.stack(_arrays(read.select(self.columns)), axis=1)
@@ -258,7 +195,7 @@ class TierPart(Part):
         """Whether the rows of a file are the same states, in people's units, as those of the same
         number in another full table."""
         block = entry.row_group_rows
-        mine, theirs = self._tiers[entry.tier], other._tiers[entry.tier]
+        mine, theirs = self.tier_of_number[entry.tier], other.tier_of_number[entry.tier]
         start = start_row(entry)
         for at in range(start, start + entry.rows, block):
             stop = min(at + block, start + entry.rows)
@@ -269,34 +206,6 @@ class TierPart(Part):
             ):
                 return False
         return self.layout.tier_fields(mine) == other.layout.tier_fields(theirs)
-
-    def draw(self, count: int, seed: int) -> Iterator[Ints]:
-        ends = np.cumsum([entry.rows for entry in self.entries])
-        rng = np.random.default_rng(seed)
-        drawn = np.sort(rng.integers(0, int(ends[-1]), count)) if len(ends) else np.empty(0, int)
-        # One pass over the table for a sample of any usual size: children lie all over it.
-        for share in np.array_split(drawn, max(1, -(-len(drawn) // (4 * PIECE)))):
-            owner = np.searchsorted(ends, share, side="right")
-            states = [
-                self._states(int(i), share[owner == i] - (ends[i] - self.entries[i].rows))
-                for i in np.unique(owner)
-            ]
-            if states:
-                yield np.concatenate(states)
-
-    def all_states(self) -> Iterator[Ints]:
-        for i, entry in enumerate(self.entries):
-            for start in range(0, entry.rows, PIECE):
-                yield self._states(i, np.arange(start, min(start + PIECE, entry.rows)))
-
-    def _states(self, i: int, rows: Ints) -> Ints:
-        """The states at rows of file i."""
-        entry = self.entries[i]
-        return self.layout.states_at(self._tiers[entry.tier], start_row(entry) + rows)
-
-    @cached_property
-    def _tiers(self) -> dict[int, Any]:
-        return self.layout.tier_of_number()
 
 
 def _arrays(read: Any) -> list[NDArray[np.floating[Any]]]:

@@ -14,21 +14,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from luckbase.cluster.table.health import check_bytes, files_there
-from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import FileEntry
-from luckbase.cluster.table.part import Part
+from luckbase.cluster.table.part import FilePart, Part
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.table.write import key_range, part_name, row_group_rows
 from luckbase.solver import load_layout
 from luckbase.solver.game.arrays import Ints
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.lookup import Lookup
 
 TOLERANCE = 1e-6
 """A residual above this is a fault; stored payoffs are good to 3e-8."""
@@ -45,12 +48,63 @@ class Residuals:
     faults: int
 
 
-def check_files(table: Table, on_file: Callable[[int, int], None] = lambda i, n: None) -> list[str]:
+@dataclass(frozen=True)
+class Verdict:
+    """faults: what is wrong, a sentence each. residuals: of the rows that were recomputed; None
+    where the files were damaged or there are no rows. files: how many were read."""
+
+    faults: list[str]
+    residuals: Residuals | None
+    files: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.faults
+
+    def as_json(self) -> dict[str, Any]:
+        """The verdict as JSON values."""
+        found = self.residuals
+        return {
+            "ok": self.ok, "faults": self.faults, "files": self.files,
+            "rows_checked": found.rows if found else 0,
+            "worst_residual": found.worst if found else None,
+            "mean_residual": found.mean if found else None,
+            "worst_state": found.state if found else None,
+        }  # fmt: skip
+
+
+class OnDisk(Protocol):
+    """A table in a folder."""
+
+    path: Path
+    ledger: Ledger
+    parts: list[Part]
+
+
+def verify(table: Lookup, sample: int | None, seed: int = 0) -> Verdict:
+    """Every byte of the table's files, if it has any, then `sample` rows (None: all)."""
+    faults, files = table.check_files()
+    residuals = None
+    if not faults and table.rows:
+        residuals = check_residuals(table, sample, seed)
+        if residuals.faults:
+            faults.append(
+                f"{residuals.faults} of {residuals.rows} rows have a residual above {TOLERANCE}; "
+                f"the worst, {residuals.worst:.2e}, is {residuals.state}"
+            )
+    return Verdict(faults, residuals, files)
+
+
+def check_files(
+    table: OnDisk, on_file: Callable[[int, int], None] = lambda i, n: None
+) -> list[str]:
     """What is wrong with the table's files, a sentence each; empty if nothing is."""
     ledger, storage = table.ledger, Folder(table.path)
     bad = check_bytes(storage, table.path, ledger, on_file)
     faults = list(bad.values())
     for part in table.parts:
+        assert isinstance(part, FilePart)
         for entry in part.entries:
             if entry.name not in bad:
                 faults += _check_entry(table, part, entry)
@@ -64,7 +118,7 @@ def check_files(table: Table, on_file: Callable[[int, int], None] = lambda i, n:
     return faults
 
 
-def _missing(table: Table, part: TierPart) -> list[str]:
+def _missing(table: OnDisk, part: TierPart) -> list[str]:
     """The tiers that should be there: those of every goal that is done."""
     done = [goal for goal in table.ledger.goals if goal.part == part.name
             and table.ledger.is_done(goal)]  # fmt: skip
@@ -81,7 +135,7 @@ def _missing(table: Table, part: TierPart) -> list[str]:
             for name in sorted(wanted - there)]  # fmt: skip
 
 
-def _check_entry(table: Table, part: Part, entry: FileEntry) -> list[str]:
+def _check_entry(table: OnDisk, part: FilePart, entry: FileEntry) -> list[str]:
     """Whether a file's rows and keys are those that its tier, or its own keys, ask for."""
     file = SealedFile(Folder(table.path), table.path, entry)
     rows = int(file.about.num_rows)
@@ -114,7 +168,7 @@ def _check_tier(part: TierPart, entry: FileEntry) -> list[str]:
 
 
 def check_residuals(
-    table: Table,
+    table: Lookup,
     sample: int | None,
     seed: int = 0,
     on_rows: Callable[[int, int], None] = lambda done, total: None,
@@ -140,7 +194,7 @@ def check_residuals(
     return Residuals(done, max(worst, 0.0), summed / max(done, 1), where, faults)
 
 
-def _pieces(table: Table, sample: int | None, seed: int) -> Iterator[tuple[Part, Ints]]:
+def _pieces(table: Lookup, sample: int | None, seed: int) -> Iterator[tuple[Part, Ints]]:
     """States of each part, all or drawn evenly."""
     for part in table.parts:
         if not part.rows:

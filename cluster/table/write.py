@@ -150,21 +150,32 @@ def write_tier(
 
     def batch(start: int, stop: int) -> dict[str, Any]:
         constants = {name: column[: stop - start] for name, column in same.items()}
-        states = layout.state_rows(tier, first + start, first + stop)
-        values = layout.payoff_rows(tier, payoffs, start, stop)
-        found: dict[str, Any] = {**constants, **states, **dict(zip(names, values, strict=True))}
-        found["best"] = _named(decisions.best[start:stop], layout.best_names)
-        found["to_act"] = layout.acting_rows(tier, first + start, first + stop)
-        if decisions.margin is not None:
-            margin = decisions.margin[start:stop]
-            found["margin"] = pa.array(margin.astype(np.float32), mask=np.isnan(margin))
-        return found
+        held = tier_columns(layout, tier, payoffs, decisions, (start, stop), first)
+        return {**constants, **held}
 
     others = [name for name in layout.game.columns if name not in constant][:2]
     about = _about(layout.game, ".".join(f"{k}-{v}" for k, v in constant.items()), total)
     name = part_name(layout, tier, part)
-    return _write(storage, name, last - first, group, batch, names, [*constant, *others], about,
-                  total)  # fmt: skip
+    kinds = _Kinds(names, [*constant, *others], about)
+    return _write(storage, name, last - first, group, batch, kinds, total)
+
+
+def tier_columns(
+    layout: Layout[Any], tier: Any, payoffs: Floats, decisions: Decisions,
+    span: tuple[int, int], first: int = 0,
+) -> dict[str, Any]:  # fmt: skip
+    """The columns that are not constant, of the rows [start, stop) of what `solve_tier` left, which
+    begins at row `first` of its tier."""
+    start, stop = span
+    values = layout.payoff_rows(tier, payoffs, start, stop)
+    found: dict[str, Any] = dict(layout.state_rows(tier, first + start, first + stop))
+    found |= zip(payoff_columns(layout.game), values, strict=True)
+    found["best"] = _named(decisions.best[start:stop], layout.best_names)
+    found["to_act"] = layout.acting_rows(tier, first + start, first + stop)
+    if decisions.margin is not None:
+        margin = decisions.margin[start:stop]
+        found["margin"] = pa.array(margin.astype(np.float32), mask=np.isnan(margin))
+    return found
 
 
 def write_states(
@@ -172,25 +183,44 @@ def write_states(
 ) -> FileReceipt:
     """Write the file of a search (module docstring), as `write_tier` does."""
     names = payoff_columns(game, bounds=solved.values.shape[1] > game.players)
-    solved_by = np.where(solved.actor == 0, -1, solved.best)  # nobody decides, or both
-    known, codes = np.unique(np.maximum(solved_by, -1), return_inverse=True)
-    labels = [game.action_name(int(action)) for action in known if action >= 0]
-    codes = (codes - (len(known) - len(labels))).astype(np.int32)
+    codes, labels = decided(game, solved)
 
     def batch(start: int, stop: int) -> dict[str, Any]:
-        part = slice(start, stop)
-        states = game.table_columns(unpack_all(game.bits, solved.keys[part]))
-        values = {name: solved.values[part, i] for i, name in enumerate(names)}
-        margin = solved.margin[part]
-        return {
-            "key": solved.keys[part], **states, **values,
-            "best": _named(codes[part], labels),
-            "to_act": solved.actor[part],
-            "margin": pa.array(margin, mask=np.isnan(margin)), "status": solved.status[part],
-        }  # fmt: skip
+        return search_columns(game, solved, codes, labels, slice(start, stop))
 
-    return _write(storage, name, len(solved.keys), ROW_GROUP, batch, [*names, "margin"], ["key"],
-                  _about(game, "", error), error)  # fmt: skip
+    kinds = _Kinds([*names, "margin"], ["key"], _about(game, "", error))
+    return _write(storage, name, len(solved.keys), ROW_GROUP, batch, kinds, error)
+
+
+def search_columns(
+    game: Game, solved: PayoffTable, codes: NDArray[Any], labels: Sequence[str], part: slice
+) -> dict[str, Any]:
+    """The columns of some rows of a search; codes, labels: as `decided`."""
+    names = payoff_columns(game, bounds=solved.values.shape[1] > game.players)
+    states = game.table_columns(unpack_all(game.bits, solved.keys[part]))
+    values = {name: solved.values[part, i] for i, name in enumerate(names)}
+    margin = solved.margin[part]
+    return {
+        "key": solved.keys[part], **states, **values,
+        "best": _named(codes[part], labels),
+        "to_act": solved.actor[part],
+        "margin": pa.array(margin, mask=np.isnan(margin)), "status": solved.status[part],
+    }  # fmt: skip
+
+
+def as_table(columns: dict[str, Any]) -> pa.Table:
+    """Columns as pyarrow has them."""
+    arrays = [_column(column) for column in columns.values()]
+    return pa.Table.from_arrays(arrays, names=list(columns))
+
+
+def decided(game: Game, solved: PayoffTable) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    """(codes (n,), int32, into the labels, -1 where nobody decides or both do; labels) of the best
+    actions."""
+    solved_by = np.where(solved.actor == 0, -1, solved.best)
+    known, codes = np.unique(np.maximum(solved_by, -1), return_inverse=True)
+    labels = tuple(game.action_name(int(action)) for action in known if action >= 0)
+    return (codes - (len(known) - len(labels))).astype(np.int32), labels
 
 
 def _named(codes: NDArray[Any], labels: Sequence[str]) -> pa.Array:
@@ -207,19 +237,26 @@ def _column(column: Any) -> pa.Array:
     return column if isinstance(column, pa.Array) else pa.array(column)
 
 
+@dataclass(frozen=True)
+class _Kinds:
+    """Columns that are written in a way of their own. split: of floats, byte-stream-split; pruned:
+    with statistics. about: the file's key-value metadata."""
+
+    split: list[str]
+    pruned: list[str]
+    about: dict[str, str]
+
+
 def _write(
     storage: Storage,
     name: str,
     rows: int,
     group: int,
     batch: Callable[[int, int], dict[str, Any]],
-    split: list[str],
-    pruned: list[str],
-    about: dict[str, str],
+    kinds: _Kinds,
     error: float,
 ) -> FileReceipt:
-    """Write rows in groups of `group`; `split`: columns of floats, byte-stream-split; `pruned`:
-    columns with statistics. Flush, read back, seal."""
+    """Write rows in groups of `group`. Flush, read back, seal."""
     started = time.perf_counter()
     writer: pq.ParquetWriter | None = None
     path = storage.temporary(name)
@@ -228,8 +265,8 @@ def _write(
             columns = batch(start, min(start + group, rows))
             arrays = [_column(column) for column in columns.values()]
             if writer is None:
-                writer = _writer(path, list(columns), arrays, split, pruned)
-                writer.add_key_value_metadata(about)
+                writer = _writer(path, list(columns), arrays, kinds)
+                writer.add_key_value_metadata(kinds.about)
             written = pa.Table.from_arrays(arrays, schema=writer.schema)
             writer.write_table(written, row_group_size=group)
     finally:
@@ -243,7 +280,7 @@ def _write(
 
 
 def _writer(
-    path: Path, columns: list[str], arrays: list[pa.Array], split: list[str], pruned: list[str]
+    path: Path, columns: list[str], arrays: list[pa.Array], kinds: _Kinds
 ) -> pq.ParquetWriter:
     maybe = {"best", "margin"}
     fields = [
@@ -254,11 +291,11 @@ def _writer(
     return pq.ParquetWriter(
         path,
         pa.schema(fields),
-        compression={name: "zstd" if name in split else "lz4" for name in columns},
-        compression_level={name: 1 for name in split},
+        compression={name: "zstd" if name in kinds.split else "lz4" for name in columns},
+        compression_level={name: 1 for name in kinds.split},
         use_dictionary=texts or False,
-        use_byte_stream_split=split,
-        write_statistics=pruned,
+        use_byte_stream_split=kinds.split,
+        write_statistics=kinds.pruned,
         data_page_size=1 << 24,
         store_schema=False,  # text is text to every reader, however we hand it over
         write_page_checksum=True,

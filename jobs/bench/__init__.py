@@ -160,17 +160,11 @@ def _solve(board: Path, results: Path) -> None:
     render.print_table("Whole tables, disk included", heads, rows, sys.stdout)
 
 
-def solve_in_memory(layout: Layout[Any], tier: Any, solved: dict[Any, Floats]) -> Floats:
+def solve_in_memory(layout: Layout[Any], tier: Any) -> Floats:
     """The payoffs of one tier, its descendants solved first, nothing on disk."""
-    import numpy as np
+    from luckbase.solver.game.in_memory import InMemory, with_descendants
 
-    if tier not in solved:
-        for child in layout.children(tier):
-            solve_in_memory(layout, child, solved)
-        out = np.empty(layout.shape(tier))
-        layout.solve_tier(tier, out, solved.__getitem__, lambda: False)
-        solved[tier] = out
-    return solved[tier]
+    return InMemory(layout, with_descendants(layout, tier)).payoffs[tier]
 
 
 def _store(board: Path, results: Path) -> None:
@@ -179,7 +173,7 @@ def _store(board: Path, results: Path) -> None:
     layout = _layout(board, score_unit=500, frontier=3)
     layout.compile()
     tier = _largest(layout)
-    payoffs = solve_in_memory(layout, tier, {})
+    payoffs = solve_in_memory(layout, tier)
     count = layout.rows(tier)
     columns = layout.payoff_rows(tier, payoffs, 0, count)
     values = pa.table({f"payoff_{i + 1}": column for i, column in enumerate(columns)})

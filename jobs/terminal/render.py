@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from luckbase.cluster.words import count as count
+from luckbase.cluster.words import duration as duration
+from luckbase.cluster.words import fields as fields
+from luckbase.cluster.words import listed as listed
+from luckbase.cluster.words import many as many
+from luckbase.cluster.words import program as program
+from luckbase.cluster.words import size as size
 from luckbase.jobs.terminal import fitting
 
 if TYPE_CHECKING:
-    from luckbase.cluster.run.driver import Progress
+    from luckbase.cluster.run.options import Progress
 
 LINE_SECONDS = 5.0
 """Off a terminal, a line of progress as often as this."""
@@ -25,71 +32,12 @@ def say(text: str = "") -> None:
     print(text, file=sys.stderr)
 
 
-def program() -> str:
-    """How this command was called, so that what we print can be typed again."""
-    import shutil
-
-    called = Path(sys.argv[0])
-    found = shutil.which("luckbase")
-    if called.name != "luckbase":
-        return "luckbase"
-    return "luckbase" if found and Path(found).resolve() == called.resolve() else str(called)
-
-
 def shown(path: Path) -> str:
     """A path as short as it can be typed here."""
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
         return str(path)
-
-
-def fields(state: Mapping[str, Any], between: str = " ") -> str:
-    """A state as it can be typed: ``scores=0,500,0 earned=1,0,0``."""
-    return between.join(f"{name}={listed(value)}" for name, value in state.items())
-
-
-def listed(value: Any) -> str:
-    """A field's value as it can be typed."""
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def count(number: float) -> str:
-    """``42.9 million``; every digit below a million."""
-    if abs(number) < 999_999.5:
-        return f"{number:,.0f}"
-    if abs(number) < 999.5e6:
-        return f"{_three(number / 1e6)} million"
-    return f"{_three(number / 1e9)} billion"
-
-
-def many(number: int, thing: str) -> str:
-    """``1 tier``, ``74 tiers``."""
-    return f"{number:,} {thing}{'s' * (number != 1)}"
-
-
-def size(number: float) -> str:
-    """``1.2 GB``."""
-    for unit, word in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if abs(number) >= 0.9995 * unit:
-            return f"{_three(number / unit)} {word}"
-    return f"{number:.0f} bytes"
-
-
-def _three(number: float) -> str:
-    """Three digits, or all of those before the point."""
-    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
-
-
-def duration(seconds: float) -> str:
-    """``1 h 12 min``, ``3 min 05 s``, ``2.4 s``: to the nearest minute, second, tenth."""
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
-    hours, rest = divmod(round(seconds / 60), 60)
-    return f"{hours} h {rest:02d} min"
 
 
 OFF_A_TERMINAL = 160
@@ -194,7 +142,7 @@ def _lines(label: str) -> Callable[[Progress], None]:
 
 def rows_progress(show: Callable[[Any], None]) -> Callable[[int, int], None]:
     """`show`, told of rows alone: (done, in all)."""
-    from luckbase.cluster.run.driver import Progress
+    from luckbase.cluster.run.options import Progress
 
     began = time.monotonic()
     return lambda done, total: show(Progress(0, 0, done, total, time.monotonic() - began))

@@ -14,7 +14,7 @@ import numba
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.driver import Progress
+from luckbase.cluster.run.options import Progress
 from luckbase.jobs.terminal import compiling, render
 
 ROOT = Path(__file__).parents[2]

@@ -6,19 +6,18 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
+from luckbase.jobs.playing import Draw, Play, Question, Seat, changes, read_action
 
 import tests.games.climb  # noqa: F401  (registers the game)
 from luckbase import solver
-from luckbase.jobs import worth
-from luckbase.jobs.agents import opponents
+from luckbase.cluster.play.agents import opponents
+from luckbase.cluster.play.source import searched, soonest
+from luckbase.cluster.table.table import Table
 from luckbase.jobs.app import run
-from luckbase.jobs.playing import Draw, Play, Question, Seat, changes, read_action
-from luckbase.jobs.worth import Worth, find_worth
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import choose, expand
@@ -38,12 +37,12 @@ Answer = Callable[[Play], str | None]
 Command = Callable[..., tuple[int, str, str]]
 
 
-def worth_of(game: Game, root: np.ndarray) -> Worth:
-    return find_worth(game, "board.toml", root, Path("nowhere"), 1_000_000, ExitStack())
+def worth_of(game: Game, root: np.ndarray) -> Table:
+    return soonest(game, root, Path("nowhere"), 1_000_000)
 
 
 def seats_of(game: Game, person: int, against: str | None = None) -> list[Seat]:
-    found = [Seat(*named) for named in opponents(game, against, ExitStack())]
+    found = [Seat(*named) for named in opponents(game, against)]
     return [*found[:person], Seat("you"), *found[person:]]
 
 
@@ -97,7 +96,7 @@ def the_last(play: Play) -> str:
 
 
 def the_best(play: Play) -> str:
-    q = play.worth.of(play.edges)
+    q = play.table.action_values(play.edges)
     return str(1 + choose(q.values, play.person, play.slack))
 
 
@@ -169,7 +168,7 @@ def test_the_chances_shown_are_exact(file: str, value: float) -> None:
     game = solver.load_game(solver.load_board(file))
     root = game.start()
     assert root is not None
-    found = worth_of(game, root).of(expand(game, root.reshape(1, -1))).values[0]
+    found = worth_of(game, root).action_values(expand(game, root.reshape(1, -1))).values[0]
     assert found == pytest.approx([value, 1 - value], abs=1e-12)
 
 
@@ -177,14 +176,16 @@ def test_tiers_and_search_say_the_same() -> None:
     game = solver.load_game(solver.load_board(ROUNDS, rounds=2, cut=40))
     root = game.start()
     assert root is not None
-    tiers, search = worth_of(game, root), worth._search(game, ROUNDS, root, 1_000_000)
-    assert tiers.error > search.error == 0  # of the cut, which both make
+    tiers, search = worth_of(game, root), searched(game, root, 1_000_000)
+    assert tiers.error > search.error == 1e-12  # of the cut, which both make; of float64
     for words in (
         {"mine": "0", "yours": "0"},
         {"mine": "0", "yours": "12", "turn": "9", "round": "2"},
     ):
         edges = expand(game, game.parse(words).reshape(1, -1))
-        assert tiers.of(edges).values == pytest.approx(search.of(edges).values, abs=1e-12)
+        assert tiers.action_values(edges).values == pytest.approx(
+            search.action_values(edges).values, abs=1e-12
+        )
 
 
 def test_a_table_of_this_very_board_is_asked_and_no_other(
@@ -199,12 +200,12 @@ def test_a_table_of_this_very_board_is_asked_and_no_other(
     ):  # fmt: skip
         game = solver.load_game(solver.load_board(TINY, **options))
         root = game.parse({"scores": "0,1000,500", "earned": spins})
-        with ExitStack() as tables:
-            table = find_worth(game, TINY, root, tmp_path, 1_000_000, tables)
-            found.append(table.error > 0)
-            search = worth_of(game, root)
+        with soonest(game, root, tmp_path, 1_000_000) as table:
+            found.append(table.error > 1e-12)
+            search = worth_of(game, root).action_values
             edges = expand(game, root.reshape(1, -1))
-            assert table.of(edges).values == pytest.approx(search.of(edges).values, abs=1e-7)
+            right = search(edges).values
+            assert table.action_values(edges).values == pytest.approx(right, abs=1e-7)
     assert found == [True, False, True, False]
 
 

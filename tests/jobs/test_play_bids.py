@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-from luckbase import solver
-from luckbase.jobs.app import run
 from luckbase.jobs.bidding import meeting
 from luckbase.jobs.playing import Play, Question, read_end
-from luckbase.jobs.worth import find_worth
+
+from luckbase import solver
+from luckbase.cluster.play.source import searched, soonest
+from luckbase.cluster.table.stored import StoredTable
+from luckbase.jobs.app import run
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import as_seen_by, detailed, plain, simplify
 from luckbase.solver.game.game import Game
@@ -146,7 +146,7 @@ def test_bids_of_the_equilibrium_cost_nothing(seed: int) -> None:
     worth = worth_of(game, root)
 
     def likeliest(play: Play) -> str:
-        at = meeting(game, play.state, play.edges, play.worth)
+        at = meeting(game, play.state, play.edges, play.table)
         return at.names[person][int(np.argmax(at.lotteries[person]))]
 
     play = Play(game, root, worth, seats_of(game, person), person, seeded(seed))
@@ -158,8 +158,6 @@ def test_bids_of_the_equilibrium_cost_nothing(seed: int) -> None:
 def test_a_table_tiers_and_a_search_say_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from luckbase.jobs import worth
-
     assert run(["solve", *SMALL, "--results", str(tmp_path)]) == 0
     game = the_game(5)
     for words in (
@@ -168,14 +166,13 @@ def test_a_table_tiers_and_a_search_say_the_same(
     ):
         root = game.parse(words)
         edges = _edges(game, root)
-        with ExitStack() as tables:
-            table = find_worth(game, POINTS, root, tmp_path, 1_000, tables)
-            assert table.look.__name__ == "worth"
-            found = [table.of(edges).values]
+        with soonest(game, root, tmp_path, 1_000) as table:
+            assert isinstance(table, StoredTable)
+            found = [table.action_values(edges).values]
         bare = plain(game)
         simple = simplify(bare, root[None])[0]
-        search = worth._search(bare, POINTS, simple, 1_000_000)
-        found += [worth_of(game, root).of(edges).values, search.of(edges).values]
+        search = searched(bare, simple, 1_000_000)
+        found += [one.action_values(edges).values for one in (worth_of(game, root), search)]
         assert found[1] == pytest.approx(found[0], abs=1e-9)
         assert found[2] == pytest.approx(found[0], abs=1e-9)
 

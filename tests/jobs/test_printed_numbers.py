@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tests.games.climb  # noqa: F401  (registers the game)
+from luckbase.cluster.play.evaluate import gain_of
+from luckbase.cluster.play.simulate import errors_off
+from luckbase.cluster.play.talk import seeded as _draw
 from luckbase.jobs.app import run
-from luckbase.jobs.evaluate import gain_of
-from luckbase.jobs.play import _draw
-from luckbase.jobs.simulate import errors_off
 from luckbase.jobs.terminal.render import count, duration, size
 
 BOARDS = Path(__file__).parents[2] / "boards"

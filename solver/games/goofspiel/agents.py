@@ -29,9 +29,10 @@ import numpy as np
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.game.in_memory import InMemory
 from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.board import GoofspielBoard, Rules
-from luckbase.solver.games.goofspiel.in_memory import Solved, solved
+from luckbase.solver.games.goofspiel.in_memory import solved
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.policy.evaluate import Policy
@@ -62,11 +63,11 @@ def low(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     return 0
 
 
-def strategies_at(table: Solved, states: Ints) -> list[Floats]:
+def strategies_at(table: InMemory[int], states: Ints) -> list[Floats]:
     """Player 1's optimal lotteries over his bids, ascending, at canonical states (n, fields) of the
     table's game whose upcard is turned."""
     edges = expand(table.game, states)
-    payoffs = (table.look_up(edges.children) + edges.rewards)[:, 0]
+    payoffs = (table.look(edges.children)[0] + edges.rewards)[:, 0]
     cells = np.diff(edges.first)
     found: list[Floats] = [np.empty(0)] * len(states)
     for count in np.unique(cells):  # games of one size at a time
@@ -91,8 +92,8 @@ def _decide(
     seen = np.array(states[:, : table.game.field_count], np.int64, order="C")  # points: no lead
     if player:
         seen[:, [rules.MINE, rules.THEIRS]] = seen[:, [rules.THEIRS, rules.MINE]]
-        if table.layers.win:
-            seen[:, rules.LEAD] = 2 * table.layers.points - seen[:, rules.LEAD]
+        if objective == "win":
+            seen[:, rules.LEAD] = 2 * options.points - seen[:, rules.LEAD]
     rules.make_all_canonical(table.game.numbers.ints, seen)
     different, which = np.unique(seen, axis=0, return_inverse=True)
     found = strategies_at(table, different)

@@ -18,15 +18,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.worker import solved_rows
+from luckbase.cluster.run.options import Solved
 from luckbase.cluster.search import cut as cutting
-from luckbase.cluster.search.merge import PayoffTable, merge, read_shard, write_shard
-from luckbase.cluster.search.solve import Searched
+from luckbase.cluster.search.merge import (
+    PayoffTable,
+    merge,
+    read_shard,
+    solved_rows,
+    write_shard,
+)
 from luckbase.cluster.table.above import answer_by_search
 from luckbase.cluster.table.compare import compare
 from luckbase.cluster.table.find import why_stale
-from luckbase.cluster.table.keyed import CUT, GIVEN, KeyPart
+from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.sparse import CUT, GIVEN
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import (
@@ -53,23 +59,23 @@ def tiny(**options: object) -> Game:
     return solver.load_game(solver.load_board(TINY, **options))
 
 
-def search(results: Path, roots: Ints | None = None, **how: object) -> Searched:
+def search(results: Path, roots: Ints | None = None, **how: object) -> Solved:
     game = tiny()
     start = game.parse(START)[None] if roots is None else roots
     return cluster.solve_below(game.board, start, results=results, **how)  # type: ignore[arg-type]
 
 
-def file_of(solved: Searched) -> Path:
+def file_of(solved: Solved) -> Path:
     (found,) = solved.table.rglob("*.parquet")
     return found
 
 
-def digest(solved: Searched) -> str:
+def digest(solved: Solved) -> str:
     return hashlib.sha256(file_of(solved).read_bytes()).hexdigest()
 
 
 @pytest.fixture(scope="module")
-def once(tmp_path_factory: pytest.TempPathFactory) -> Searched:
+def once(tmp_path_factory: pytest.TempPathFactory) -> Solved:
     return search(tmp_path_factory.mktemp("once"), workers=1, depth=0)
 
 
@@ -79,7 +85,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Searched:
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize("depth", [None, 0, 1, 3, 40])
 def test_the_same_bytes_for_any_workers_and_depth(
-    once: Searched, tmp_path: Path, workers: int, depth: int | None
+    once: Solved, tmp_path: Path, workers: int, depth: int | None
 ) -> None:
     solved = search(tmp_path, workers=workers, depth=depth)
     assert digest(solved) == digest(once)
@@ -88,7 +94,7 @@ def test_the_same_bytes_for_any_workers_and_depth(
     assert workers > 1 or solved.overlap == 1.0
 
 
-def test_ray_workers_write_the_same_bytes(once: Searched, tmp_path: Path, ray_cluster: str) -> None:
+def test_ray_workers_write_the_same_bytes(once: Solved, tmp_path: Path, ray_cluster: str) -> None:
     how = {"depth": 3, "in_process_seconds": -1.0}
     solved = search(tmp_path, workers=2, address=ray_cluster, **how)
     assert solved.ray
@@ -123,7 +129,7 @@ def test_several_roots_are_one_table_and_their_order_and_repeats_do_not_matter(
 # --- nothing lost ---------------------------------------------------------------------------------
 
 
-def test_a_killed_search_goes_on_from_its_shards(once: Searched, tmp_path: Path) -> None:
+def test_a_killed_search_goes_on_from_its_shards(once: Solved, tmp_path: Path) -> None:
     """kill -9 after the first shards; the next run, with other shards, takes them as known."""
     script = (
         "import sys, time; sys.path.insert(0, sys.argv[1])\n"
@@ -155,7 +161,7 @@ def test_a_killed_search_goes_on_from_its_shards(once: Searched, tmp_path: Path)
 
 
 def test_a_search_that_is_there_is_left_alone_and_force_makes_it_anew(
-    once: Searched, tmp_path: Path
+    once: Solved, tmp_path: Path
 ) -> None:
     first = search(tmp_path)
     stamp = file_of(first).stat().st_mtime_ns
@@ -165,7 +171,7 @@ def test_a_search_that_is_there_is_left_alone_and_force_makes_it_anew(
     assert forced.states == first.states and digest(forced) == digest(once)
 
 
-def test_a_worker_that_dies_costs_a_retry(once: Searched, tmp_path: Path) -> None:
+def test_a_worker_that_dies_costs_a_retry(once: Solved, tmp_path: Path) -> None:
     """A Ray worker kills itself in its first shard, once."""
     script = (
         "import sys, os; sys.path.insert(0, sys.argv[1])\n"
@@ -275,7 +281,7 @@ def full(table_of: Callable[..., Path]) -> Path:
     return table_of(TINY, frontier=2)
 
 
-def test_search_and_table_agree_on_every_state_they_share(once: Searched, full: Path) -> None:
+def test_search_and_table_agree_on_every_state_they_share(once: Solved, full: Path) -> None:
     with cluster.open_table(once.table) as searched, cluster.open_table(full) as table:
         found = compare(searched, table)
         assert found.states > 1500 and not found.differs
@@ -292,7 +298,7 @@ def test_search_and_kernel_agree_from_random_roots(full: Path, data: st.DataObje
         assert np.abs(graph.values[at] - table.probe(states)).max() < 3.1e-8
 
 
-def test_a_search_may_end_at_a_tables_frontier(once: Searched, full: Path, tmp_path: Path) -> None:
+def test_a_search_may_end_at_a_tables_frontier(once: Solved, full: Path, tmp_path: Path) -> None:
     game = tiny(frontier=2)
     roots = game.parse(START)[None]
     solved = cluster.solve_below(game.board, roots, using=full, results=tmp_path)
@@ -353,7 +359,7 @@ def bounds(results: Path, depth: int) -> np.ndarray:
 
 
 def test_deeper_only_narrows_and_the_exact_payoff_lies_between(
-    once: Searched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    once: Solved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with cluster.open_table(once.table) as table:
         exact = table.probe(tiny().parse(START)[None])[0]
@@ -369,7 +375,7 @@ def test_deeper_only_narrows_and_the_exact_payoff_lies_between(
 
 
 def test_a_decision_is_called_only_when_the_intervals_separate(
-    once: Searched, tmp_path: Path
+    once: Solved, tmp_path: Path
 ) -> None:
     """Every action that a cut search calls best is the best one of the whole search."""
     cut = search(tmp_path, max_depth=7)
@@ -406,7 +412,7 @@ def test_a_cut_search_stops_when_the_roots_decisions_are_called(tmp_path: Path) 
 # --- refusals -------------------------------------------------------------------------------------
 
 
-def test_what_is_not_below_the_roots_is_said_so(once: Searched) -> None:
+def test_what_is_not_below_the_roots_is_said_so(once: Solved) -> None:
     with cluster.open_table(once.table) as table:
         state = tiny().parse({"scores": "0,0,0", "earned": "3,3,3"})
         assert table.get(state, None) is None
@@ -425,7 +431,7 @@ def test_the_limit_on_states_holds_for_a_worker_and_nothing_is_committed(tmp_pat
     assert not list(tmp_path.glob("**/*.parquet"))
 
 
-def test_damage_to_a_search_table_is_found(once: Searched, tmp_path: Path) -> None:
+def test_damage_to_a_search_table_is_found(once: Solved, tmp_path: Path) -> None:
     import shutil
 
     path = Path(shutil.copytree(once.table, tmp_path / "copy"))

@@ -16,6 +16,7 @@ from luckbase import cluster, solver
 from luckbase.cluster.run import worker
 from luckbase.cluster.run.driver import add_tally
 from luckbase.cluster.run.opening import lock
+from luckbase.cluster.run.options import Solved
 from luckbase.cluster.run.plan import make_plan
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.storage import Folder
@@ -55,7 +56,7 @@ def test_a_raised_frontier_extends_the_table_and_writes_nothing_again(
     rows = 0
     for frontier in (1, 2, 3):
         solved = cluster.solve(board(frontier), results=tmp_path)
-        assert (solved.kept, solved.kept + solved.rows) == (rows, solved.ledger.rows)
+        assert (solved.kept, solved.kept + solved.states) == (rows, solved.ledger.rows)
         assert all(p.stat().st_mtime_ns == then for p, then in before.items())
         if frontier > 1:
             assert solved.again == rows  # float32 on disk: all of it is read, and solved again
@@ -64,7 +65,7 @@ def test_a_raised_frontier_extends_the_table_and_writes_nothing_again(
     assert [p.name for p in tmp_path.glob("*/*/*")] == [at_once.name]
     assert files(solved.table) == files(at_once)
     again = cluster.solve(board(1), results=tmp_path)
-    assert (again.rows, again.again, again.shards) == (0, 0, 0)
+    assert (again.states, again.again, again.shards) == (0, 0, 0)
     with cluster.open_table(solved.table) as table:
         assert check_files(table) == []
         assert table.ask({"scores": "0,1000,500", "earned": "1,1,1"}).source == "table"
@@ -98,7 +99,7 @@ ROOTS = (
 )
 
 
-def below(results: Path, *which: int, **how: object) -> cluster.search.Searched:
+def below(results: Path, *which: int, **how: object) -> Solved:
     game = solver.load_game(board(1))
     roots = np.stack([game.parse(ROOTS[i]) for i in which])
     return cluster.solve_below(board(1), roots, results=results, workers=1, **how)  # type: ignore[arg-type]

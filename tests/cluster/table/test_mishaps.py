@@ -12,16 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.driver import Progress
 from luckbase.cluster.run.opening import lock
+from luckbase.cluster.run.options import Progress, Solved
 from luckbase.cluster.search import solve as search
-from luckbase.cluster.search.solve import Searched
+from luckbase.cluster.table.files import read_rows
 from luckbase.cluster.table.find import table_of
 from luckbase.cluster.table.ledger import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.jobs.app import run
-from luckbase.jobs.batch import read_rows
 from luckbase.solver.errors import CorruptTableError, MissingTableError, OptionError, StateError
 from luckbase.solver.graph.explore import INNER, explore
 from luckbase.solver.graph.keys import unpack_all
@@ -34,7 +33,7 @@ B = {"scores": "0,1000,500", "earned": "0,2,1"}  # above much of what A has
 C = {"scores": "2500,0,0", "earned": "0,0,1", "whammies": "0,3,0"}
 
 
-def below(results: Path, *words: dict[str, str], **how: object) -> Searched:
+def below(results: Path, *words: dict[str, str], **how: object) -> Solved:
     board = solver.load_board(TINY)
     game = solver.load_game(board)
     roots = np.stack([game.parse(each) for each in words])
@@ -61,7 +60,7 @@ def files(table: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((table / "search").iterdir())}
 
 
-def file_of(table: Path, found: Searched) -> Path:
+def file_of(table: Path, found: Solved) -> Path:
     (name,) = (n for n in found.ledger.files if found.goal.ask[:12] in n)
     return table / name
 
@@ -177,7 +176,7 @@ def test_force_of_a_nearer_frontier_keeps_what_lies_beyond(tmp_path: Path) -> No
     far = cluster.solve(solver.load_board(TINY, frontier=2), results=tmp_path)
     before = {path: path.read_bytes() for path in far.table.rglob("*.parquet")}
     near = cluster.solve(solver.load_board(TINY, frontier=1), results=tmp_path, force=True)
-    assert (near.rows, near.ledger.rows) == (18_816, far.ledger.rows)
+    assert (near.states, near.ledger.rows) == (18_816, far.ledger.rows)
     assert before == {path: path.read_bytes() for path in far.table.rglob("*.parquet")}
     assert read_ledger(Folder(far.table), far.table).complete
 
@@ -298,7 +297,7 @@ def test_a_line_lost_at_the_very_end_is_solved_again(tmp_path: Path) -> None:
     (table,) = tmp_path.glob("*/*/*")
     next((table / "ledger").glob("tiers,*")).unlink()
     solved = cluster.solve(board, results=tmp_path, workers=1)
-    assert 0 < solved.rows < 3000 and solved.ledger.complete
+    assert 0 < solved.states < 3000 and solved.ledger.complete
 
 
 def test_margins_asked_for_after_a_stop_before_the_first_file_are_there(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from luckbase import cluster
 from luckbase.cluster.run.driver import file_entry
-from luckbase.cluster.run.worker import solved_rows
+from luckbase.cluster.search.merge import solved_rows
 from luckbase.cluster.table.ledger import compact
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import TOLERANCE, check_residuals

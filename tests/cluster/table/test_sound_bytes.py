@@ -17,10 +17,11 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
+from luckbase.cluster.table.agent import policy_of
 from luckbase.cluster.table.compare import compare
 from luckbase.cluster.table.ledger import read_ledger
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.table import Table, policy_of
+from luckbase.cluster.table.table import Table
 from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.policy.evaluate import evaluate_profile

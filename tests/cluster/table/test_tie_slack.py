@@ -14,7 +14,7 @@ from luckbase import cluster
 from luckbase.cluster.table.above import answer_by_search as search_down
 from luckbase.cluster.table.answer import Answer, Origin, look_ahead
 from luckbase.cluster.table.part import worth
-from luckbase.cluster.table.table import Table
+from luckbase.cluster.table.stored import StoredTable
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import evaluate, expand
@@ -42,7 +42,7 @@ def game_of() -> Game:
 class Held:
     """A table that holds what actions a and b lead to, to within ERROR; b is better by `apart`."""
 
-    error, origin = ERROR, Origin("held")
+    error, origin, tolerance = ERROR, Origin("held"), TOLERANCE + 2 * ERROR
 
     def __init__(self, apart: float) -> None:
         self.game = game_of()
@@ -120,5 +120,5 @@ def test_a_search_table_says_toss_up_within_its_slack_and_not_beyond(
     found = cluster.solve_below(board, results=tmp_path, workers=1)
     rough = {name: replace(entry, error=ERROR) for name, entry in found.ledger.files.items()}
     found.ledger.files = rough
-    with Table(found.table, found.ledger) as table:
+    with StoredTable(found.table, found.ledger) as table:
         assert table.ask({"at": "0"}).toss_up == tied

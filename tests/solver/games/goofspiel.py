@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from luckbase.solver.board.file import read_board
-from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.in_memory import InMemory
 from luckbase.solver.games.goofspiel import strategies
-from luckbase.solver.games.goofspiel.in_memory import Solved
 from luckbase.solver.games.goofspiel.layout import Layers
 from luckbase.solver.games.goofspiel.strategies import Bids
 
@@ -36,6 +36,15 @@ def in_parts(layers: Layers, tier: int, below: Floats, parts: list[tuple[int, in
         layers.solve_tier(tier, out[start:stop], lambda _: below, lambda: False, i)
     del layers.parts  # type: ignore[method-assign]
     return out
+
+
+class Solved(InMemory[int]):
+    """A game's layers in memory."""
+
+    def look_up(self, states: Ints) -> Floats:
+        """The payoffs (n, 2) of canonical states without an upcard; nan where there are none."""
+        payoffs, found = self.look(states)
+        return np.where(found[:, None], payoffs, np.nan)
 
 
 @cache

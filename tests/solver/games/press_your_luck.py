@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from luckbase.solver.game import in_memory
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game
@@ -14,15 +15,12 @@ from tests.reference.press_your_luck import Reference, Rules
 
 
 class InMemory:
-    """The payoffs of all tiers of a Press Your Luck table, looked up by state."""
+    """The payoffs of all tiers of a Press Your Luck board, looked up by state, as the kernel left
+    them (a table rounds them)."""
 
     def __init__(self, planes: Planes, payoffs: dict[Tier, Floats] | None = None) -> None:
         self.planes, self.game = planes, planes.game
-        self.payoffs: dict[Tier, Floats] = {} if payoffs is None else payoffs
-        for tier in planes.tiers() if payoffs is None else ():
-            out = np.full(planes.shape(tier), np.nan)
-            planes.solve_tier(tier, out, self.payoffs.__getitem__, lambda: False)
-            self.payoffs[tier] = out
+        self.payoffs = in_memory.InMemory(planes).payoffs if payoffs is None else payoffs
 
     def look_up(self, states: Ints) -> Floats:
         """The payoffs (n, 3) of canonical states (n, 12)."""

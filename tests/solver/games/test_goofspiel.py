@@ -225,7 +225,7 @@ def test_the_nine_on_the_nine() -> None:
 
 def test_two_cards_left_of_the_paper() -> None:
     """The paper, 3.1: Q K left, 2 4 against 1 3: high on the king with 52%, 12.52 on average."""
-    table = Solved(layers(13), most=2)
+    table = Solved(layers(13), [1, 2])
     words = {"mine": "2,4", "theirs": "1,3", "deck": "12,13"}
     asked = strategies.question(table.game, words | {"upcard": "13"})
     assert abs(strategies.bids(asked, table.look_up(asked.children)).mine.chances[1] - 0.52) < 5e-3

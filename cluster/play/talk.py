@@ -13,20 +13,25 @@ both choose at once, see `bidding`.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
 
-from luckbase.jobs.bidding import meeting, small
-from luckbase.jobs.terminal import render
-from luckbase.jobs.worth import Worth
+from luckbase.cluster import words
+from luckbase.cluster.play.agents import Given, Opener, no_tables, opponents
+from luckbase.cluster.play.bidding import meeting
+from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import as_seen_by
+from luckbase.solver.game.capabilities import as_seen_by, detailed
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.graph.bellman import ActionValues, Expanded, choose, expand
 from luckbase.solver.policy.chain import Decider
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.lookup import Lookup
 
 Draw = Callable[[Floats], int]
 """draw(chances) -> the index of what happens."""
@@ -65,7 +70,11 @@ class Seat:
 
 
 class Play:
-    """One play from a canonical state (fields,). person: his place in `seats`, from 0.
+    """One play from a canonical state (fields,), priced by a table of its game or its `plain` one.
+
+    person: his place in `seats`, from 0.
+
+    A context manager, which closes what was opened for it (`tables`).
 
     decisions: the person's so far. returns: float64 (players,), what was paid so far. over: whether
     the play has come to its end.
@@ -75,26 +84,46 @@ class Play:
         self,
         game: Game,
         root: Ints,
-        worth: Worth,
+        table: Lookup,
         seats: Sequence[Seat],
         person: int,
         draw: Draw,
         hints: bool = False,
     ) -> None:
-        self.game, self.worth, self.seats, self.person = game, worth, seats, person
+        self.game, self.table, self.seats, self.person = game, table, seats, person
         self.draw, self.hints = draw, hints
-        self.slack = game.tie_tolerance + 2 * worth.error
+        self.slack = table.tolerance
         self.help = HELP_AT_ONCE if game.simultaneous else HELP
         self.decisions: list[Decision] = []
         self.returns: Floats = np.zeros(game.players)
         self.over = False
+        self.tables = ExitStack()
         self._expand(root)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exit: object) -> None:
+        self.tables.close()
 
     def _expand(self, state: Ints) -> None:
         self.state = np.ascontiguousarray(state)
         self.edges: Expanded = expand(self.game, self.state.reshape(1, -1))
         seen = as_seen_by(self.game, self.person, self.state)
         self.shown: dict[str, Any] = self.game.describe(seen)
+
+    def through(self, answer: Callable[[Play], str | None]) -> list[str]:
+        """Play to the end with the answers of a function, which is asked what to write at each
+        question (None: to leave); everything that is said."""
+        lines: list[str] = []
+        talk, given = self.talk(), None
+        while True:
+            try:
+                said = talk.send(given)
+            except StopIteration:
+                return lines
+            given = answer(self) if isinstance(said, Question) else None
+            lines.append(said.prompt if isinstance(said, Question) else said)
 
     # --- the talk ------------------------------------------------------------------------------
 
@@ -110,7 +139,7 @@ class Play:
             up = int(self.edges.actors[0])
             if up not in (-1, last):
                 who = "you are" if up == self.person else f"{self.seats[up].name} is"
-                yield f"{who} up: {render.fields(self.shown)}"
+                yield f"{who} up: {words.fields(self.shown)}"
                 last = up
             actions = np.array(list(dict.fromkeys(self.edges.actions.tolist())))
             taken = 0
@@ -126,7 +155,7 @@ class Play:
             yield self._take(int(actions[taken]))
         self.returns += self.edges.rewards[0]
         self.over = True
-        at = "" if self.game.simultaneous else f": {render.fields(self.shown)}"
+        at = "" if self.game.simultaneous else f": {words.fields(self.shown)}"
         yield f"the game is over{at}"
         yield self._result()
 
@@ -154,12 +183,12 @@ class Play:
         """What an opponent takes, an index into `actions`."""
         decide = self.seats[up].decide
         if decide is None:
-            return choose(self.worth.of(self.edges).values, up, self.slack)
+            return choose(self.table.action_values(self.edges).values, up, self.slack)
         return self.draw(decide(self.game, up, self.state.reshape(1, -1), [actions])[0])
 
     def _ask(self) -> Generator[str | Question, str | None, int | None]:
         """The person's action, an index; None if he leaves."""
-        q = self.worth.of(self.edges)
+        q = self.table.action_values(self.edges)
         names = [self.game.action_name(int(action)) for action in q.actions]
         listed = ", ".join(f"{i + 1} {name}" for i, name in enumerate(names))
         taken = yield from self._choice(names, listed, read_action, list(self._chances(names, q)))
@@ -191,10 +220,10 @@ class Play:
 
     def _meet(self) -> Generator[str | Question, str | None, bool]:
         """A state in which both choose at once; whether the person stayed."""
-        at = meeting(self.game, self.state, self.edges, self.worth)
+        at = meeting(self.game, self.state, self.edges, self.table)
         me, other = self.person, 1 - self.person
         names, rival = at.names[me], self.seats[other]
-        yield f"you and {rival.name} choose at once: {render.fields(self.shown)}"
+        yield f"you and {rival.name} choose at once: {words.fields(self.shown)}"
         taken = 0
         if len(names) > 1:
             hints = at.lines(me, self.game.payoff_name, self.slack)
@@ -225,10 +254,11 @@ class Play:
     def _chances(self, names: Sequence[str], q: ActionValues) -> Iterator[str]:
         own = q.values[:, self.person]
         wide = max(map(len, names))
-        yield f"  {self.game.payoff_name}, at {render.fields(self.shown)}:"
+        yield f"  {self.game.payoff_name}, at {words.fields(self.shown)}:"
         for k, name in enumerate(names):
             cost = self._cost(own, k)
-            yield f"    {name:{wide}}  {own[k]:.6f}  {f'costs {small(cost)}' if cost else 'best'}"
+            said = f"costs {words.cost(cost)}" if cost else "best"
+            yield f"    {name:{wide}}  {own[k]:.6f}  {said}"
 
     def _result(self) -> str:
         """Who has won, or what everybody gets."""
@@ -242,6 +272,97 @@ class Play:
                 return "a draw"
         paid = [f"{s.name} {r:.6g}" for s, r in zip(self.seats, self.returns, strict=True)]
         return f"{self.game.payoff_name.removeprefix('expected ')}: {', '.join(paid)}"
+
+
+class Playing(TypedDict, total=False):
+    """How a person's game is played.
+
+    seat: which player he is, from 1 (1). against: the opponents, one for all or one for each, by
+    name or as agents (optimal). seed: of the random numbers (any). draw: chance itself, in place of
+    a seed. hints: say what each action is worth before every decision. opener: opens tables that
+    are named as opponents. on_note: told what takes a while. named: the board as it is typed, for
+    the command that solves a table.
+    """
+
+    seat: int
+    against: str | Sequence[Given] | None
+    seed: int
+    draw: Draw
+    hints: bool
+    opener: Opener
+    on_note: Callable[[str], None]
+    named: str
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A play before it begins: the game with all that a person sees, the state, who sits where."""
+
+    game: Game
+    root: Ints
+    seats: list[Seat]
+    person: int
+    draw: Draw
+    hints: bool
+
+    def begin(self, table: Lookup) -> Play:
+        """The play, priced by a table. Raises StateError where the game is over."""
+        play = Play(
+            self.game, self.root, table, self.seats, self.person, self.draw, self.hints
+        )  # fmt: skip
+        if play.edges.terminal[0]:
+            raise StateError(f"{words.fields(play.shown)}: the game is over there")
+        return play
+
+
+def setting(game: Game, start: Any, how: Playing) -> Setting:
+    """A play of a game from a state in the person's own words, as fields or canonical (fields,), or
+    from the game's start. Raises OptionError for a seat or an opponent that there is not."""
+    game, seat = detailed(game), how.get("seat", 1)
+    if not 1 <= seat <= game.players:
+        raise OptionError(f"--as: there is no player {seat}; write 1 to {game.players}")
+    if start is None:
+        root = game.needed_start()
+    else:
+        given = start if isinstance(start, np.ndarray) else game.parse(words.typed(start))
+        root = as_seen_by(game, seat - 1, given)
+    others = opponents(game, how.get("against"), how.get("opener", no_tables))
+    seed = how["seed"] if "seed" in how else new_seed()
+    draw = how["draw"] if "draw" in how else seeded(seed)
+    return Setting(game, root, seats_of(others, seat), seat - 1, draw, how.get("hints", False))
+
+
+def new_play(table: Lookup, start: Mapping[str, Any] | None, **how: Unpack[Playing]) -> Play:
+    """A person's game, priced by a table. Raises as `setting`, and StateError where the game is
+    over."""
+    return setting(table.game, start, how).begin(table)
+
+
+def seats_of(others: Sequence[tuple[str, Decider | None]], seat: int) -> list[Seat]:
+    """The seats of all players: the person's, from 1, and the others' in turn order."""
+    seats = [
+        Seat(f"player {i + 1 + (i + 1 >= seat)} ({name})", decide)
+        for i, (name, decide) in enumerate(others)
+    ]
+    seats.insert(seat - 1, Seat("you"))
+    return seats
+
+
+def new_seed() -> int:
+    """A seed that nobody knows before."""
+    return int(np.random.SeedSequence().generate_state(1)[0])
+
+
+def seeded(seed: int) -> Draw:
+    """Chance from a seeded generator: one random number a draw."""
+    rng = np.random.default_rng(seed)
+
+    def draw(chances: Floats) -> int:
+        sums = np.cumsum(chances)
+        at = np.searchsorted(sums, rng.random() * sums[-1], side="right")
+        return int(min(at, np.flatnonzero(chances)[-1]))
+
+    return draw
 
 
 def read_action(names: Sequence[str], answer: str) -> int | None:
@@ -273,6 +394,6 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
         old = before.get(name)
         if name == "player" or old == new:
             continue
-        came_from = "" if old is None else f"{render.listed(old)} -> "
-        said.append(f"{name} {came_from}{render.listed(new)}")
+        came_from = "" if old is None else f"{words.listed(old)} -> "
+        said.append(f"{name} {came_from}{words.listed(new)}")
     return ", ".join(said)

@@ -8,15 +8,18 @@ each side (`solver.matrix_game.certified`), player 1's choice r is worth (A y)_r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from luckbase.jobs.terminal import render
-from luckbase.jobs.worth import Worth
+from luckbase.cluster import words
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import choice_names
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import Expanded, joint
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.lookup import Lookup
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Meeting:
         """For a player: what each choice is worth and costs, and its chance in his lottery."""
         names, costs = self.names[player], self.costs(player, slack)
         wide = max(map(len, names))
-        said = [f"costs {small(cost)}" if cost else "best" for cost in costs.tolist()]
+        said = [f"costs {words.cost(cost)}" if cost else "best" for cost in costs.tolist()]
         worth = [f"{value:z.6f}" for value in self.against[player].tolist()]
         most, least = max(map(len, said)), max(map(len, worth))
         return [
@@ -58,26 +61,22 @@ class Meeting:
         ]
 
 
-def meeting(game: Game, state: Ints, edges: Expanded, worth: Worth) -> Meeting:
-    """The matrix game of a state (fields,) in which both choose at once, and of its edges."""
+def meeting(game: Game, state: Ints, edges: Expanded, table: Lookup) -> Meeting:
+    """The matrix game of a state (fields,) in which both choose at once, and of its edges,
+    priced by a table."""
     from luckbase.solver.matrix_game import certified as matrix_game
 
-    q = worth.of(edges)
+    q = table.action_values(edges)
     one = joint(q.actions, q.values)
     solved = matrix_game.solve(one.games[None])
     x, y = solved.row_strategies[0], solved.column_strategies[0]
     value = float(solved.values[0])
-    words = {name: render.listed(held) for name, held in game.describe(state).items()}
+    named = words.typed(game.describe(state))
     return Meeting(
-        (choice_names(game, words, 0, len(x)), choice_names(game, words, 1, len(y))),
+        (choice_names(game, named, 0, len(x)), choice_names(game, named, 1, len(y))),
         (one.rows, one.columns),
         (x, y),
         (one.games @ y, one.total - x @ one.games),
         (value, one.total - value),
         float(solved.gaps[0]),
     )
-
-
-def small(number: float) -> str:
-    """A cost: six digits after the point, or as 1.2e-08 where those would not show it."""
-    return f"{number:.6f}" if number >= 1e-6 else f"{number:.1e}"

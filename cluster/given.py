@@ -1,0 +1,158 @@
+"""What a person gives, in Python or typed: boards, states, roots, tables, and what it asks for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from luckbase.cluster.table.find import table_of
+from luckbase.cluster.words import typed
+from luckbase.solver import load_game
+from luckbase.solver.board.file import read_board
+from luckbase.solver.board.model import Board
+from luckbase.solver.errors import MemoryLimitError, MissingTableError, OptionError
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import Layout, hints, layout_of, plain
+from luckbase.solver.game.game import Game
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.stored import StoredTable
+    from luckbase.cluster.table.table import Table
+
+MOST_IN_MEMORY = 100_000_000
+"""States of a full table that is kept in memory."""
+MOST_SEARCHED = 1e9
+"""States that a search without a word is begun for, by the game's own rough guess."""
+
+
+def game_of(board: Board | str | os.PathLike[str], /, **options: object) -> Game:
+    """The rules of a board, or of a board file. Raises BoardError, OptionError."""
+    return load_game(board_of(board, **options))
+
+
+def board_of(board: Board | str | os.PathLike[str], /, **options: object) -> Board:
+    """A board as it is, or a board file read with its options."""
+    if not isinstance(board, Board):
+        return read_board(Path(board), as_words(options))
+    if options:
+        name = next(iter(options))
+        raise OptionError(f"{name}: the board is there already; give options to load_board")
+    return board
+
+
+def as_words(options: Mapping[str, object]) -> dict[str, str]:
+    """Options of a board as ``--set name=value`` has them."""
+    return {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in options.items()}
+
+
+def roots_of(game: Game, start: Any) -> Ints | None:
+    """Canonical states (m, fields): of a mapping, a list of them, a frame (`cluster.table.frames`),
+    or an array of canonical states; None where nothing is given. Raises StateError, OptionError."""
+    if start is None:
+        return None
+    if isinstance(start, np.ndarray):
+        return np.ascontiguousarray(start, np.int64).reshape(-1, game.field_count)
+    if isinstance(start, Mapping):
+        return game.parse(typed(start)).reshape(1, -1)
+    if isinstance(start, list | tuple):
+        return np.stack([game.parse(typed(one)) for one in start])
+    from luckbase.cluster.table.frames import states_of
+
+    return states_of(game, start)
+
+
+def start_of(game: Game, start: Any) -> Ints:
+    """The one canonical state (fields,) where plays begin: the one given, or the game's own.
+
+    Raises OptionError where there is none, or more than one.
+    """
+    roots = roots_of(game, start)
+    if roots is None:
+        return game.needed_start()
+    if len(roots) != 1:
+        raise OptionError(f"--from: {len(roots)} states given; this command starts from one")
+    found: Ints = roots[0]
+    return found
+
+
+def has_full_table(game: Game, on_note: Callable[[str], None]) -> bool:
+    """Whether the board has a full table; one that has none, but not too many states, is searched.
+
+    Raises OptionError, the game's, where there are too many.
+    """
+    if Layout not in game.rules.capabilities:
+        return False
+    try:
+        game.need(Layout)
+    except OptionError as why:
+        root, below = game.start(), hints(game).states_below
+        if root is None or (below is not None and below(root) > MOST_SEARCHED):
+            raise
+        on_note(f"{why}; searching all that its rules lead to")
+        return False
+    return True
+
+
+def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Path:
+    """The table that a search is to end at: a directory, or the board file that is solved, whose
+    table is the one with the same rules. Raises MissingTableError."""
+    from luckbase.cluster.table.find import find_table
+
+    source = board.source
+    if (
+        not Path(name).is_dir()
+        and source is not None
+        and Path(name).absolute() == Path(source.file)
+    ):
+        found = table_of(board, results)
+        if found is not None:
+            return found
+    return find_table(str(name), results, {}).path
+
+
+def opened(board_or_path: Any, results: Path, options: Mapping[str, object]) -> StoredTable:
+    """The table in a directory, or that of a board; open.
+
+    Raises MissingTableError, which says what would be right, and as `find_table`.
+    """
+    from luckbase.cluster.table.find import find_table
+    from luckbase.cluster.table.stored import open_table
+
+    if isinstance(board_or_path, Board):
+        board = board_of(board_or_path, **options)
+        path = table_of(board, results)
+        if path is None:
+            raise MissingTableError(
+                f"board {board.name}: no table of it under {results}; solve it first, or give "
+                "in_memory=True"
+            )
+        return open_table(path, named_by_board=True)
+    found = find_table(os.fspath(board_or_path), results, as_words(options))
+    return open_table(found.path, named_by_board=found.by_board)
+
+
+def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> Table:
+    """The table of a board, solved here and kept in memory: its full table, or what lies below
+    `start`. Raises MemoryLimitError, SearchLimitError where that is too much."""
+    from luckbase.cluster.table import memory
+
+    game = plain(game_of(board_or_path, **options))
+    if start is None and has_full_table(game, _quietly):
+        layout = layout_of(game)
+        rows = sum(map(layout.rows, layout.tiers()))
+        if rows > MOST_IN_MEMORY:
+            raise MemoryLimitError(
+                f"board {game.board.name}: {rows:,} states are too many to keep in memory; solve "
+                f"its table, or take {layout.smaller}"
+            )
+        return memory.tiers_in_memory(layout)
+    roots = roots_of(game, start)
+    return memory.search_in_memory(game, game.needed_start() if roots is None else roots)
+
+
+def _quietly(text: str) -> None:
+    """Nobody is told."""

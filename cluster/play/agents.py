@@ -1,0 +1,147 @@
+"""Agents as people name them: one for all players or one for each, and what decides for them.
+
+A name is one of the game's own, ``optimal``, ``best-response``, ``random``, or, where a way to open
+tables is given, a table's directory. In Python an agent may also be a function
+(`solver.game.rules.Agent`), a `Policy`, or an open table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from luckbase.solver.board.identity import rules_identity
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.capabilities import plain
+from luckbase.solver.policy.evaluate import (
+    BEST_RESPONSE,
+    OPTIMAL,
+    RANDOM,
+    Policy,
+    asking,
+    named_agent,
+    random_player,
+)
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.answer import Origin
+    from luckbase.solver.game.game import Agent, Game
+    from luckbase.solver.policy.chain import Decider
+
+
+class Tabled(Protocol):
+    """An open table."""
+
+    @property
+    def origin(self) -> Origin:
+        """Which table."""
+
+    @property
+    def identity(self) -> str:
+        """The identity of its rules."""
+
+    def agent(self) -> Policy:
+        """Its best actions."""
+
+
+Given = Any
+"""An agent as a person gives it: a name, an `Agent`, a `Policy`, or a `Tabled`."""
+Opener = Callable[[str], "Tabled | None"]
+"""opener(name) -> the table in that directory, open; None where it is none."""
+
+
+def no_tables(name: str) -> Tabled | None:
+    """The opener that knows no tables."""
+    return None
+
+
+def split(agents: str | Sequence[Given], option: str = "--agents") -> list[Given]:
+    """The agents one by one, of ``A,B``; raises OptionError for an empty name."""
+    if not isinstance(agents, str):
+        return list(agents) if isinstance(agents, Sequence) else [agents]
+    names = [name.strip() for name in agents.split(",")]
+    if not all(names):
+        raise OptionError(f"{option}: '{agents}' has an empty name; write A, or one a player: A,B")
+    return names
+
+
+def name_of(agent: Given) -> str:
+    """What an agent is called."""
+    if isinstance(agent, str):
+        return agent
+    origin = getattr(agent, "origin", None)
+    return str(origin) if origin is not None else getattr(agent, "__name__", type(agent).__name__)
+
+
+def for_players(
+    game: Game, agents: str | Sequence[Given], opener: Opener = no_tables
+) -> tuple[list[str], list[str | Agent | Policy]]:
+    """The names, one a player, and what `solver.policy.evaluate` takes for them."""
+    given = split(agents)
+    if len(given) == 1:
+        given *= game.players
+    if len(given) != game.players:
+        players = "one player" if game.players == 1 else f"{game.players} players"
+        raise OptionError(
+            f"--agents: {len(given)} names, and {game.board.game} has {players}; give one for all "
+            "or one for each"
+        )
+    names = [name_of(one) for one in given]
+    return names, [_found(game, one, opener, "--agents") for one in given]
+
+
+def opponents(
+    game: Game, against: str | Sequence[Given] | None, opener: Opener = no_tables
+) -> list[tuple[str, Decider | None]]:
+    """The opponents of one player, one for all or one for each: their names, and what decides for
+    them, None for `optimal`."""
+    option, others = "--against", game.players - 1
+    if not others and against is not None:
+        raise OptionError(f"{option}: {game.board.game} has one player; leave it out")
+    given = split(OPTIMAL if against is None else against, option)
+    if len(given) == 1:
+        given *= others
+    if len(given) != others:
+        raise OptionError(
+            f"{option}: {len(given)} names, and you have {others} "
+            f"opponent{'s' * (others > 1)}; give one for all or one for each"
+        )
+    found: list[tuple[str, Decider | None]] = []
+    for one in given:
+        if one == BEST_RESPONSE:
+            raise OptionError(
+                f"{option}: {one} has to know beforehand how you will play; {OPTIMAL} does not"
+            )
+        agent = _found(game, one, opener, option)
+        if isinstance(agent, Policy):
+            found.append((name_of(one), agent.decide))
+        elif isinstance(agent, str):
+            found.append((agent, asking(random_player) if agent == RANDOM else None))
+        else:
+            found.append((name_of(one), asking(agent)))
+    return found
+
+
+def _found(game: Game, given: Given, opener: Opener, option: str) -> str | Agent | Policy:
+    """An agent: a table's, the game's own, or the name of one that needs none."""
+    if isinstance(given, Policy):
+        return given
+    table: Any = opener(given) if isinstance(given, str) else given
+    if hasattr(table, "agent"):
+        if table.identity not in map(rules_identity, (game, plain(game))):
+            raise OptionError(
+                f"{option}: {name_of(given)} is a table of {table.origin}, not of this board with "
+                "these options"
+            )
+        found: Policy = table.agent()
+        return found
+    if not isinstance(given, str):
+        if not callable(given):
+            raise OptionError(
+                f"{option}: {given!r} is no agent; give a name, a function or a table"
+            )
+        agent: Agent = given
+        return agent
+    if given in (OPTIMAL, BEST_RESPONSE, RANDOM):
+        return given
+    return named_agent(game, given, option)

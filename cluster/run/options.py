@@ -1,0 +1,150 @@
+"""What is asked of a solve beside the board, how far it is while it runs, and what it did."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypedDict
+
+from luckbase.cluster.run.plan import IN_PROCESS_SECONDS
+from luckbase.cluster.table.ledger import Ledger
+from luckbase.cluster.table.lines import Goal
+
+Place = str | os.PathLike[str]
+MOST_STATES = 200_000_000
+"""States that one worker of a search may meet unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a solve is: shards and rows of this run, seconds since it started. compiling: it has
+    not, all else is 0."""
+
+    shards: int
+    shards_total: int
+    rows: int
+    rows_total: int
+    seconds: float
+    compiling: bool = False
+
+
+class SolveOptions(TypedDict, total=False):
+    """The options of a solve; every one may be left out.
+
+    results: the folder of tables ("results"). workers: how many shards at once (all cores).
+    address: a running Ray cluster, which must share `results`. memory: bytes that shards in flight
+    may need (a share of what is free). margin: with a column `margin`. force: solve all of it
+    again. check: read every byte first, and solve again what has changed. on_progress: told how far
+    it is. on_note: told in a sentence what a person should know.
+
+    Of a search: depth: of the frontier (picked). max_depth: cut it there, with bounds. using: a
+    table's directory, at which it ends. max_states: that one worker may meet (200 million).
+    in_process_seconds: so long workers are threads, before Ray starts (30).
+    """
+
+    results: Place
+    workers: int | None
+    address: str | None
+    memory: int | None
+    margin: bool
+    force: bool
+    check: bool
+    depth: int | None
+    max_depth: int | None
+    using: Place | None
+    max_states: int | None
+    in_process_seconds: float
+    on_progress: Callable[[Progress], None]
+    on_note: Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The same, with what is meant where nothing is given (`SolveOptions`)."""
+
+    results: Place = "results"
+    workers: int | None = None
+    address: str | None = None
+    memory: int | None = None
+    margin: bool = False
+    force: bool = False
+    check: bool = False
+    depth: int | None = None
+    max_depth: int | None = None
+    using: Place | None = None
+    max_states: int | None = None
+    in_process_seconds: float = IN_PROCESS_SECONDS
+    on_progress: Callable[[Progress], None] = lambda progress: None
+    on_note: Callable[[str], None] = lambda text: None
+
+    @property
+    def slots(self) -> int:
+        """How many shards at once."""
+        return self.workers or os.cpu_count() or 1
+
+    @property
+    def folder(self) -> Path:
+        """The folder of tables."""
+        return Path(self.results).absolute()
+
+    @property
+    def most(self) -> int:
+        """States that one worker of a search may meet."""
+        return MOST_STATES if self.max_states is None else self.max_states
+
+    @property
+    def searches(self) -> bool:
+        """Whether anything is asked that only a search does."""
+        asked = (self.depth, self.max_depth, self.using, self.max_states)
+        return any(one is not None for one in asked)
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What a solve did; 0 or empty where all was there. Numbers are of states.
+
+    goal: what was asked for. kept: were there; states: new. shards: handed out. seconds: from the
+    first shard handed out to the last commit, starting Ray included. solve_seconds: of the workers,
+    added up. peak_memory: bytes, of this process and of the workers' together. damaged: the files
+    that were not as they should be and were made again, a sentence each.
+
+    Of a full table: again: solved again for those that read them, in `again_seconds` of the kernel;
+    read: read back for them. compile_seconds: before the first shard. tally: what the game counted.
+
+    Of a search: solved: over all shards, so that solved / states is the overlap. edges: expanded.
+    depth: of the frontier. bytes_a_state: of a worker's arrays.
+    """
+
+    table: Path
+    ledger: Ledger
+    goal: Goal
+    kept: int = 0
+    states: int = 0
+    shards: int = 0
+    seconds: float = 0.0
+    solve_seconds: float = 0.0
+    peak_memory: int = 0
+    workers: int = 1
+    ray: bool = False
+    damaged: tuple[str, ...] = ()
+    again: int = 0
+    read: int = 0
+    again_seconds: float = 0.0
+    compile_seconds: float = 0.0
+    tally: dict[str, float] = field(default_factory=dict)
+    solved: int = 0
+    edges: int = 0
+    depth: int = 0
+    bytes_a_state: float = 0.0
+
+    @property
+    def searched(self) -> bool:
+        """Whether it was a search, not the solve of a full table."""
+        return self.goal.roots is not None
+
+    @property
+    def overlap(self) -> float:
+        """States solved over distinct states: 1 where no two shards solved the same one."""
+        return self.solved / self.states if self.states else 1.0

@@ -1,0 +1,99 @@
+"""States and answers in files and pipes: CSV, JSON lines and Parquet, by a file's ending.
+
+On a pipe the format is CSV, or JSON lines where the first byte is ``{``; answers go back in the
+format of the input.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet as pq
+
+from luckbase.cluster.table.storage import attempt
+from luckbase.solver.errors import OptionError
+
+FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+           ".parquet": "parquet"}  # fmt: skip
+CHUNK = 20_000
+"""Rows that are written as JSON at a time."""
+
+
+def format_of(name: str) -> str:
+    """The format that a file's ending says. Raises OptionError."""
+    found = FORMATS.get(Path(name).suffix.lower())
+    if found is None:
+        raise OptionError(f"{name}: not a format known here; end it in .csv, .jsonl or .parquet")
+    return found
+
+
+def read_rows(source: str) -> tuple[str, pa.Table]:
+    """The format and the rows of a file, or of standard input for ``-``. Raises OptionError."""
+    try:
+        if source == "-":
+            data = sys.stdin.buffer.read()
+            kind = "jsonl" if data.lstrip()[:1] == b"{" else "csv"
+            kind = "parquet" if data[:4] == b"PAR1" else kind
+        else:
+            kind, data = format_of(source), Path(source).read_bytes()
+        if kind == "csv":
+            read = pa.csv.read_csv(io.BytesIO(data))
+        elif kind == "jsonl":
+            read = pa.json.read_json(io.BytesIO(data))
+        else:
+            read = pq.ParquetFile(pa.BufferReader(data)).read()  # names may repeat
+    except OSError as error:
+        raise OptionError(f"{source}: {error.strerror or error}") from None
+    except pa.ArrowException as error:
+        raise OptionError(f"{source}: {' '.join(str(error).split())[:150]}") from None
+    for name in read.column_names:
+        if read.column_names.count(name) > 1:
+            said = f"'{name[:30]}'" if name else "nothing"
+            raise OptionError(
+                f"{source}: two columns are called {said}; each needs a name of its own"
+            )
+    return kind, read
+
+
+def write_rows(rows: pa.Table, out: str, kind: str) -> None:
+    """Write rows to a file, whole or not at all, or to standard output for ``-``.
+
+    Raises OptionError where that can not be.
+    """
+    if out == "-":
+        _encode(rows, sys.stdout.buffer, kind)
+        sys.stdout.buffer.flush()
+        return
+    path = Path(out)
+    beside = path.with_name(f"{path.name}.{attempt()}.part")
+    try:
+        with beside.open("wb") as file:
+            _encode(rows, file, kind)
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise OptionError(f"--out: {out}: {error.strerror or error}") from None
+
+
+def _encode(rows: pa.Table, file: Any, kind: str) -> None:
+    if kind == "parquet":
+        pq.write_table(rows, file)
+    elif kind == "csv":
+        for i, (name, column) in enumerate(zip(rows.column_names, rows.columns, strict=True)):
+            if pa.types.is_list(column.type):  # as a person writes it
+                texts = [
+                    None if row is None else ",".join(map(str, row)) for row in column.to_pylist()
+                ]
+                rows = rows.set_column(i, name, pa.array(texts, pa.string()))
+        pa.csv.write_csv(rows, file)
+    else:
+        for batch in rows.to_batches(max_chunksize=CHUNK):
+            text = "".join(json.dumps(row, default=str) + "\n" for row in batch.to_pylist())
+            file.write(text.encode())

@@ -1,0 +1,177 @@
+"""Many states in, many answers out: pandas, polars and Arrow tables, and lists of mappings.
+
+A state's columns are the table's own (``scores_1``, …), or one column a field as the command line
+writes it (``scores`` = ``0,2000,3500``, or a list ``[0, 2000, 3500]``). Fields left out are 0, but
+for the first; a set of cards or tiles is ``1 2 5``, as tables have it, ``1,2,5`` or ``[1, 2, 5]``.
+The answers are the columns of the input, then one payoff a player, then, where asked for, ``best``,
+``margin``, ``toss_up`` and ``solve_id``: which table answered. Columns of these names in the input
+give way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from luckbase.cluster.table.part import worth
+from luckbase.cluster.table.write import payoff_columns
+from luckbase.cluster.words import listed
+from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.lookup import Lookup
+
+Back = Callable[[Any, dict[str, Any], list[str]], Any]
+"""back(frame, columns to add, columns that give way) -> the frame of the same kind."""
+
+
+@dataclass(frozen=True)
+class More:
+    """Which columns are wanted beside the payoffs."""
+
+    best: bool = False
+    margin: bool = False
+    toss_up: bool = False
+    solve_id: bool = False
+
+
+def answered(table: Lookup, frame: Any, more: More) -> Any:
+    """The frame with payoffs (`cluster.table.table.Table.values`)."""
+    read, back = taken(frame)
+    said = state_columns(table.game, read)
+    states = table.game.canonical_states(said)
+    names = payoff_columns(table.game)
+    gone = [*names, "best", "toss_up", "solve_id", *["margin"] * more.margin]
+    return back(frame, _answers(table, said, states, more), gone)
+
+
+def states_of(game: Game, frame: Any) -> Ints:
+    """The canonical states (n, fields) of a frame. Raises StateError, OptionError."""
+    return game.canonical_states(state_columns(game, taken(frame)[0]))
+
+
+def _answers(table: Lookup, said: Ints, states: Ints, more: More) -> dict[str, pa.Array]:
+    values, found = worth(table.game, table.look, states, table.tolerance)
+    if not found.all():
+        x = int(np.flatnonzero(~found)[0])
+        raise StateError(f"row {x + 1}: is {table.why_outside(states[x])}")
+    names = payoff_columns(table.game)
+    columns = {name: pa.array(values[:, i]) for i, name in enumerate(names)}
+    if more.best or more.margin or more.toss_up:
+        actions, margins, ties = _best(table, said, states)
+        columns |= {"best": pa.array(actions, pa.string())} if more.best else {}
+        if more.margin:
+            columns["margin"] = pa.array(margins, mask=np.isnan(margins))
+        columns |= {"toss_up": pa.array(ties)} if more.toss_up else {}
+    if more.solve_id:
+        columns["solve_id"] = pa.array([table.origin.solve_id] * len(states), pa.string())
+    return columns
+
+
+def _best(
+    table: Lookup, said: Ints, states: Ints
+) -> tuple[list[str | None], Floats, NDArray[np.bool_]]:
+    """The best actions of states (n, fields), their margins and which are toss-ups; between rows by
+    one step of the rules; said: the same values as they were given, for the names of bids."""
+    held = table.look(states)[1]
+    names: list[str | None] = [None] * len(states)
+    margins, ties = np.full(len(states), np.nan), np.zeros(len(states), bool)
+    stored, margins[held], ties[held] = table.best_of(states[held])
+    for x, name in zip(np.flatnonzero(held).tolist(), stored, strict=True):
+        names[x] = name
+    fields = table.game.fields
+    for x in np.flatnonzero(~held).tolist():
+        answer = table.ask(fields.describe(fields.numbers(said[x])[0]))
+        names[x], ties[x] = answer.best, answer.toss_up
+        margins[x] = np.nan if answer.margin is None else answer.margin
+    return names, margins, ties
+
+
+# --- kinds of frames ---------------------------------------------------------------------------
+
+
+def taken(frame: Any) -> tuple[pa.Table, Back]:
+    """A frame as an Arrow table, and the way back. Raises OptionError for another kind."""
+    module = type(frame).__module__.partition(".")[0]
+    try:
+        if isinstance(frame, pa.Table):
+            return frame, _back_to_arrow
+        if module == "pandas" and hasattr(frame, "columns"):
+            return pa.Table.from_pandas(frame, preserve_index=False), _back_to_pandas
+        if module == "polars" and hasattr(frame, "to_arrow") and hasattr(frame, "columns"):
+            return frame.to_arrow(), _back_to_polars
+        if isinstance(frame, list) and all(isinstance(row, dict) for row in frame):
+            names = dict.fromkeys(name for row in frame for name in row)
+            rows = {name: [_plain(row.get(name)) for row in frame] for name in names}
+            return pa.table(rows), _back_to_list
+    except (pa.ArrowException, TypeError) as error:
+        raise OptionError(f"states: {' '.join(str(error).split())[:150]}") from None
+    raise OptionError(
+        f"states: a frame of type {type(frame).__name__} is none of pandas.DataFrame, "
+        "polars.DataFrame, pyarrow.Table and a list of dicts"
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A field's value as Arrow takes it, whatever the other rows have."""
+    if isinstance(value, set | frozenset):
+        value = sorted(value)
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return listed(value) if isinstance(value, list | tuple) else value
+
+
+def _back_to_arrow(frame: Any, columns: dict[str, Any], gone: list[str]) -> Any:
+    kept = frame.drop_columns([name for name in frame.column_names if name in gone])
+    for name, column in columns.items():
+        kept = kept.append_column(name, column)
+    return kept
+
+
+def _back_to_pandas(frame: Any, columns: dict[str, Any], gone: list[str]) -> Any:
+    kept = frame.drop(columns=[name for name in frame.columns if name in gone])
+    return kept.assign(**{
+        name: column.to_pandas().to_numpy() for name, column in columns.items()
+    })  # fmt: skip
+
+
+def _back_to_polars(frame: Any, columns: dict[str, Any], gone: list[str]) -> Any:
+    import polars
+
+    kept = frame.drop([name for name in frame.columns if name in gone])
+    return kept.with_columns(
+        polars.Series(name, polars.from_arrow(column)) for name, column in columns.items()
+    )
+
+
+def _back_to_list(frame: Any, columns: dict[str, Any], gone: list[str]) -> Any:
+    added = {name: column.to_pylist() for name, column in columns.items()}
+    return [
+        {name: value for name, value in row.items() if name not in gone}
+        | {name: column[x] for name, column in added.items()}
+        for x, row in enumerate(frame)
+    ]
+
+
+# --- columns -----------------------------------------------------------------------------------
+
+
+def state_columns(game: Game, read: pa.Table) -> Ints:
+    """The state columns, int64 (n, fields). Raises StateError."""
+    known = {*game.columns, *game.fields.names}
+    cells = {name: _cells(read[name]) if name in known else None for name in read.column_names}
+    return game.fields.read_columns(cells, len(read))
+
+
+def _cells(column: Any) -> Any:
+    """A column's cells: an array of whole numbers, or a list of texts, lists, numbers."""
+    if pa.types.is_integer(column.type) and not column.null_count:
+        return np.asarray(column.to_numpy(), np.int64)
+    return column.to_pylist()

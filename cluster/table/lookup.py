@@ -1,0 +1,313 @@
+"""What a table answers: payoffs and decisions by state, from the parts that hold them.
+
+A state is answered by the part that holds it: the full table first, then what lies below the roots
+of searches, then the parts of searches that ended at another table or were cut. What no part holds
+is worked out: one step of the rules where all its children are there, else a search down to what
+is (`cluster.table.above`). `probe` raises MissingTableError for a state that is not held, `get`
+gives a default.
+
+`cluster.table.table` is what people have in hand: this, and all that can be made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luckbase.cluster.table.answer import Answer, Origin, origin_of, said
+from luckbase.cluster.table.dense import DensePart
+from luckbase.cluster.table.part import Part, first_holding, worth
+from luckbase.cluster.words import typed
+from luckbase.solver.errors import MissingTableError, StateError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import simplify
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
+from luckbase.solver.graph.bellman import ActionValues, Expanded, evaluate, expand
+
+if TYPE_CHECKING:
+    pass
+
+D = TypeVar("D")
+
+MOST_SEARCHED = 20_000_000
+"""States that a search above the table may meet unless told otherwise."""
+
+
+class Lookup:
+    """An open table, as far as it answers by state; a context manager. Safe to use from one thread at a time.
+
+    parts: where states are looked up, in this order. where: the table's place, for people. source:
+    where its payoffs come from, in words.
+    """
+
+    def __init__(
+        self, game: Game, parts: Sequence[Part], where: object, source: str | None = None
+    ) -> None:
+        self.game, self.parts, self.where = game, list(parts), where
+        self._source = source
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the files and forget what was decoded."""
+        for part in self.parts:
+            part.close()
+
+    @cached_property
+    def origin(self) -> Origin:
+        """What every answer says of the table."""
+        return origin_of(self.game)
+
+    @property
+    def identity(self) -> str:
+        """The identity of the rules under which it was solved (`solver.board.identity`)."""
+        return self.origin.solve_id
+
+    @property
+    def source(self) -> str:
+        """Where its payoffs come from, for people."""
+        return self._source or f"the table of {self.origin}"
+
+    def __repr__(self) -> str:
+        return f"<Table of {self.origin}: {self.rows:,} states, {self.where}>"
+
+    @cached_property
+    def exact(self) -> list[Part]:
+        """The parts whose payoffs are values, not bounds."""
+        return [p for p in self.parts if not p.bounds]
+
+    @property
+    def full(self) -> DensePart | None:
+        """The part that holds the full table, or as much of it as is solved."""
+        return next((p for p in self.parts if isinstance(p, DensePart)), None)
+
+    @property
+    def error(self) -> float:
+        """The bound on the error of every payoff that is not one of two bounds."""
+        return max((part.error for part in self.exact), default=0.0)
+
+    @property
+    def tolerance(self) -> float:
+        """Actions closer than this can not be told apart from what is stored."""
+        return self.game.tie_tolerance + 2 * self.error
+
+    @property
+    def rows(self) -> int:
+        """Rows of all parts."""
+        return sum(part.rows for part in self.parts)
+
+    # --- payoffs -----------------------------------------------------------------------------
+
+    def owners(self, states: Ints) -> Ints:
+        """(n,) the first part that holds each canonical state (n, fields); -1 where none does."""
+        return first_holding(self.parts, states)
+
+    def holds(self, states: Ints) -> NDArray[np.bool_]:
+        """(n,) whether some part that is exact holds each canonical state; not where it is over."""
+        held: NDArray[np.bool_] = first_holding(self.exact, states) >= 0
+        return held
+
+    def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        """The payoffs (n, players), float64, of canonical states (n, fields), and of which states
+        (n,) some part has them, not only bounds; those of states that are over come from the rules.
+        """
+        states = np.ascontiguousarray(np.asarray(states, np.int64))
+        exact = self.exact
+        if not exact:
+            return np.zeros((len(states), self.game.players)), np.zeros(len(states), bool)
+        payoffs, found = exact[0].look(states)
+        for part in exact[1:]:
+            left = np.flatnonzero(~found)
+            if not len(left):
+                break
+            payoffs[left], found[left] = part.look(states[left])
+        return payoffs, found
+
+    def probe(self, states: Ints) -> Floats:
+        """The payoffs (n, players), float64, of canonical states (n, fields).
+
+        Raises MissingTableError for the first state that is not in the table.
+        """
+        payoffs, found = self.look(states)
+        if not found.all():
+            state = np.asarray(states).reshape(len(found), -1)[np.flatnonzero(~found)[0]]
+            raise MissingTableError(self._missing(state))
+        return payoffs
+
+    def get(self, state: Ints, default: D) -> Floats | D:
+        """The payoffs (players,) of one state, or `default` where the table does not hold it."""
+        payoffs, found = self.look(np.asarray(state).reshape(1, -1))
+        return payoffs[0] if found[0] else default
+
+    def worth(self, states: Ints) -> Floats:
+        """As `probe`, and also of states that the table does not hold but all of whose children it
+        does: one step of the rules over it."""
+        payoffs, found = worth(self.game, self.look, states, self.tolerance)
+        if not found.all():
+            raise MissingTableError(self._missing(np.asarray(states)[np.flatnonzero(~found)[0]]))
+        return payoffs
+
+    def action_values(self, edges: Expanded) -> ActionValues:
+        """The payoffs of every action of expanded states of this game, or of one that it is `plain`
+        of. Raises MissingTableError as `worth`."""
+        return evaluate(edges, self.worth(simplify(self.game, edges.children)))
+
+    def why_outside(self, state: Ints) -> str | None:
+        """Why the table does not hold a canonical state, after "is"; None if it does."""
+        if self.look(state.reshape(1, -1))[1][0]:
+            return None
+        if not self.rows:
+            return "not solved yet; solve again to go on"
+        if self.owners(state.reshape(1, -1))[0] >= 0:
+            return "held between two bounds only, in a search that was cut; query says both"
+        if self.full is None:
+            return "not below this table's roots"
+        return self.full.layout.why_outside(state) or "not solved yet in this table"
+
+    def _missing(self, state: Ints) -> str:
+        why = self.why_outside(state) or "not solved yet in this table"
+        return f"{said(self.game, state)} is {why}"
+
+    # --- answers -----------------------------------------------------------------------------
+
+    def __getitem__(self, state: Mapping[str, Any]) -> Answer:
+        """The answer to a state, as `ask`.
+
+        >>> t[{"scores": (0, 8000, 3000), "earned": (0, 2, 0)}].best
+        """
+        return self.ask(state, MOST_SEARCHED)
+
+    def ask(self, state: Mapping[str, Any], max_states: int = 0) -> Answer:
+        """The answer to a state, by a search of at most `max_states` where the table does not reach
+        it; fields as numbers, tuples, lists or text, those of ``luckbase query``.
+
+        Raises StateError, also for a state beyond the table where nothing may be searched;
+        SearchLimitError.
+        """
+        from luckbase.cluster.table.above import (  # compiles the search
+            answer_by_search,
+            answer_step,
+        )
+
+        words = typed(state)
+        asked = self.game.parse(words).reshape(1, -1)
+        edges = expand(self.game, asked)
+        held = self.owners(asked)[0] >= 0 or edges.kinds[0] == TERMINAL
+        if held and edges.kinds[0] != SIMULTANEOUS:
+            return self.answers(asked)[0]
+        if self._reaches(edges):
+            return answer_step(self, asked[0], edges, self.worth(edges.children), words)
+        if max_states:
+            return answer_by_search(self, asked[0], max_states, words)
+        raise StateError(self._missing(asked[0]))
+
+    def answers(self, states: Ints) -> list[Answer]:
+        """The answers to canonical states (n, fields) that the table holds, or that are over.
+
+        Raises StateError for another.
+        """
+        owners = self.owners(states)
+        if len(states) and (owners == owners[0]).all() and owners[0] >= 0:
+            return self.parts[int(owners[0])].answers(states, self.origin)
+        found: list[Answer | None] = [None] * len(states)
+        for i in np.unique(owners):
+            at = np.flatnonzero(owners == i)
+            part = self.parts[max(int(i), 0)] if self.parts else None
+            if i < 0:
+                over = expand(self.game, states[at]).terminal
+                if part is None or not over.all():
+                    raise StateError(self._missing(states[at[np.flatnonzero(~over)[0]]]))
+            assert part is not None
+            for x, answer in zip(at, part.answers(states[at], self.origin), strict=True):
+                found[x] = answer
+        return [answer for answer in found if answer is not None]
+
+    def best_of(self, states: Ints) -> tuple[list[str | None], Floats, NDArray[np.bool_]]:
+        """Of canonical states (n, fields): the best actions, None where nobody decides or it is not
+        decided; the margins (n,), NaN where there is no choice; and which are toss-ups. Also of
+        states that are not held but all of whose children are.
+
+        Raises MissingTableError for a state that is not in the table and not over.
+        """
+        owners = self.owners(states)
+        names: list[str | None] = [None] * len(states)
+        margins = np.full(len(states), np.nan)
+        ties = np.zeros(len(states), bool)
+        for i in np.unique(owners):
+            at = np.flatnonzero(owners == i)
+            if i < 0:
+                for x in at.tolist():
+                    step = self._step(states[x])
+                    names[x], ties[x] = step.best, step.toss_up
+                    margins[x] = np.nan if step.margin is None else step.margin
+                continue
+            part = self.parts[int(i)]
+            best, margins[at] = part.best_of(states[at])
+            ties[at] = margins[at] <= part.tolerance
+            for x, name in zip(at.tolist(), best, strict=True):
+                names[x] = name
+        return names, margins, ties
+
+    def _step(self, state: Ints) -> Answer:
+        """The answer to a canonical state that no part holds: one step of the rules over it.
+
+        Raises MissingTableError where not all of its children are there.
+        """
+        from luckbase.cluster.table.above import answer_step
+
+        edges = expand(self.game, state.reshape(1, -1))
+        if edges.terminal[0]:
+            return Answer(self.origin, self.game.describe(state), None, tuple(edges.rewards[0]))
+        if not self._reaches(edges):
+            raise MissingTableError(self._missing(state))
+        return answer_step(self, state, edges, self.worth(edges.children))
+
+    def stored_best(self, states: Ints) -> list[str | None]:
+        """The best actions of canonical states, as they are stored; None of what is not held."""
+        owners = self.owners(states)
+        names: list[str | None] = [None] * len(states)
+        for i in np.unique(owners[owners >= 0]):
+            at = np.flatnonzero(owners == i)
+            for x, name in zip(at.tolist(), self.parts[i].stored_best(states[at]), strict=True):
+                names[x] = name
+        return names
+
+    def _reaches(self, edges: Expanded) -> bool:
+        """Whether all children are held, or theirs, of a state in which both choose at once."""
+        if not len(edges.children):
+            return False
+        return bool(worth(self.game, self.look, edges.children, self.tolerance)[1].all())
+
+    # --- all of it ---------------------------------------------------------------------------
+
+    def draw(self, count: int, seed: int) -> Iterator[Ints]:
+        """About `count` solved states drawn evenly from the rows of all parts, in pieces."""
+        rows = max(1, self.rows)
+        for part in self.parts:
+            if part.rows:
+                yield from part.draw(max(1, round(count * part.rows / rows)), seed)
+
+    def all_states(self) -> Iterator[Ints]:
+        """Every state that some part has solved from its children, part by part, in pieces."""
+        for part in self.parts:
+            yield from part.all_states()
+
+    def check_files(self) -> tuple[list[str], int]:
+        """What is wrong with its files, a sentence each, and how many there are: every byte is
+        read."""
+        return [], 0

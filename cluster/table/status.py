@@ -1,0 +1,137 @@
+"""What of a table is complete, partial, stale or damaged, and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from luckbase.cluster import words
+from luckbase.cluster.table.find import (
+    command,
+    find_table,
+    tables_in,
+    tables_of,
+    why_stale,
+)
+from luckbase.cluster.table.health import damaged_files
+from luckbase.cluster.table.ledger import Ledger, read_ledger
+from luckbase.cluster.table.lines import TIERS, Goal
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.stored import furthest
+from luckbase.solver import load_game
+from luckbase.solver.board.file import read_board
+from luckbase.solver.board.identity import changed_options
+from luckbase.solver.errors import MissingTableError, OptionError, TableError
+
+
+@dataclass(frozen=True)
+class Status:
+    """What is known of a table without opening its files.
+
+    state: complete, partial, stale or damaged. options: not at the game's defaults. tiers: files of
+    the full table, of `tiers_in_all`. roots: of searches. why: sentences, with what would help.
+    """
+
+    table: str
+    state: str
+    options: dict[str, Any]
+    tiers: int = 0
+    tiers_in_all: int = 0
+    roots: int = 0
+    states: int = 0
+    bytes: int = 0
+    why: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The status as JSON values."""
+        return {
+            "table": self.table, "state": self.state, "options": self.options,
+            "tiers": self.tiers, "tiers_in_all": self.tiers_in_all, "roots": self.roots,
+            "states": self.states, "bytes": self.bytes, "why": list(self.why),
+        }  # fmt: skip
+
+
+def statuses(names: Sequence[str], results: Path, settings: Mapping[str, str] = {}) -> list[Status]:
+    """The status of the tables that are named, by directory or board file; of all if none is.
+
+    Raises OptionError, MissingTableError for what is not there.
+    """
+    return [status_of(path) for path in _chosen(names, results, dict(settings))]
+
+
+def _chosen(names: Sequence[str], results: Path, settings: dict[str, str]) -> list[Path]:
+    """The folders of what was named: of a board file all tables, with settings the one with these
+    rules."""
+    if not names:
+        return tables_in(results)
+    chosen: list[Path] = []
+    for name in names:
+        if Path(name).is_dir():
+            chosen.append(Path(name))
+            continue
+        if not Path(name).exists():
+            raise OptionError(f"{name}: no such table or board file")
+        if settings:
+            chosen.append(find_table(name, results, settings).path)
+            continue
+        of_board = tables_of(read_board(Path(name)), results)
+        if not of_board:
+            raise MissingTableError(f"{name}: no table of this board under {results}")
+        chosen += of_board
+    return chosen
+
+
+def status_of(path: Path) -> Status:
+    """The status of the table in a folder."""
+    try:
+        storage = Folder(path)
+        ledger = read_ledger(storage, path)
+        stale, bad = why_stale(ledger), damaged_files(storage, path, ledger)
+        goal = furthest(ledger)
+        shown = changed_options(ledger.board({} if goal is None else goal.reach))
+    except TableError as error:
+        return Status(str(path), "damaged", {}, why=(str(error),))
+    state, why = _state(ledger, stale, bad)
+    asked = [goal for goal in ledger.goals if goal.roots is not None]
+    return Status(
+        str(path), state, shown | ({"margin": True} if ledger.margin else {}),
+        len(ledger.of_part(TIERS)), 0 if goal is None else goal.files,
+        len({json.dumps(start) for g in asked if g.roots for start in g.roots.start}),
+        ledger.rows, ledger.bytes, tuple(why),
+    )  # fmt: skip
+
+
+def _state(ledger: Ledger, stale: list[str], bad: dict[str, str]) -> tuple[str, list[str]]:
+    """(the state in a word, why)."""
+    if bad:
+        parts = {ledger.files[name].part for name in bad}
+        again = [_again(goal, ledger) for goal in ledger.goals if goal.part in parts]
+        why = [*list(bad.values())[:5], *[f"and {len(bad) - 5} more"] * (len(bad) > 5),
+               *(f"made again by: {each}" for each in dict.fromkeys(again))]  # fmt: skip
+        return "damaged", why
+    if stale:
+        return "stale", list(stale)
+    if ledger.complete:
+        return "complete", []
+    left = [goal for goal in ledger.goals if not ledger.is_done(goal)]
+    return "partial", [f"goes on with: {_again(each, ledger)}" for each in left]
+
+
+def _again(goal: Goal, ledger: Ledger) -> str:
+    """The command that solves what a goal asked for."""
+    board, settings = goal.board_file or "BOARD", goal.settings
+    said = command(f"{words.program()} solve", board, settings, ledger.head.game)
+    if goal.roots is None:
+        return said
+    start, order = goal.roots.start, load_game(ledger.board(goal.reach)).fields.names
+    first = dict(sorted(start[0].items(), key=lambda item: order.index(item[0])))
+    said += f" --from {words.fields(first)}"
+    said += f" (and {len(start) - 1} more states)" if len(start) > 1 else ""
+    if goal.roots.max_depth is not None:
+        said += f" --max-depth {goal.roots.max_depth}"
+    if goal.roots.using is not None:
+        said += f" --using {goal.roots.using.table}"
+    return said

@@ -1,0 +1,84 @@
+"""A table in a folder: what its ledger says, opened."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+
+from luckbase.cluster.table.answer import Origin, origin_of
+from luckbase.cluster.table.find import command, why_stale
+from luckbase.cluster.table.keyed import KeyPart
+from luckbase.cluster.table.ledger import Ledger, read_ledger
+from luckbase.cluster.table.lines import TIERS, Goal
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.table import Table
+from luckbase.cluster.table.tiers import TierPart
+from luckbase.cluster.words import program
+from luckbase.solver import load_game
+from luckbase.solver.errors import MissingTableError, OptionError
+from luckbase.solver.game.capabilities import Charts
+
+
+class StoredTable(Table):
+    """A table in a folder."""
+
+    def __init__(self, path: Path, ledger: Ledger, *, named_by_board: bool = False) -> None:
+        """named_by_board: found by the rules of a board file as it stands, so never stale."""
+        self.path, self.ledger, self.named_by_board = path, ledger, named_by_board
+        goal = furthest(ledger)
+        game = load_game(ledger.board({} if goal is None else goal.reach))
+        storage = Folder(path)
+        super().__init__(
+            game,
+            [
+                (TierPart if name == TIERS else KeyPart)(storage, path, ledger, name, game)
+                for name in ledger.part_names()
+            ],
+            path,
+        )
+
+    @cached_property
+    def origin(self) -> Origin:
+        stale = () if self.named_by_board else tuple(why_stale(self.ledger, absent_is_stale=False))
+        return origin_of(self.game, stale)
+
+    @property
+    def identity(self) -> str:
+        return self.ledger.head.identity
+
+    def check_files(self) -> tuple[list[str], int]:
+        from luckbase.cluster.table.verify import check_files
+
+        return check_files(self), len(self.ledger.files)
+
+    def check_full(self) -> None:
+        goal = furthest(self.ledger)
+        latest = goal or self.ledger.latest
+        said = ("BOARD", {}) if latest is None else (latest.board_file or "BOARD", latest.settings)
+        again = command(f"{program()} solve", *said, self.game.board.game)
+        if goal is None and self.game.has(Charts):
+            raise OptionError(
+                f"{self.path}: holds what lies below some states, and a chart needs the full "
+                f"table: {again}"
+            )
+        super().check_full()
+        assert goal is not None
+        if not self.ledger.is_done(goal):
+            there = len(self.ledger.of_part(TIERS))
+            raise MissingTableError(
+                f"{self.path}: {there} of its {goal.files} tiers are solved, and a chart needs "
+                f"them all: {again}"
+            )
+
+
+def furthest(ledger: Ledger) -> Goal | None:
+    """The goal of the full table that reaches furthest; None where there is none."""
+    found = [goal for goal in ledger.goals if goal.part == TIERS]
+    return max(found, key=lambda goal: (goal.files, goal.number), default=None)
+
+
+def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) -> StoredTable:
+    """Open the table in a directory. Raises MissingTableError, CorruptTableError."""
+    where = Path(path)
+    return StoredTable(where, read_ledger(Folder(where), where), named_by_board=named_by_board)

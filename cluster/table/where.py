@@ -1,0 +1,145 @@
+"""Which rows of a table are wanted, in words: ``scores_1>=8000 spins=2 best!='play'``.
+
+Every word is COLUMN OP VALUE without spaces (or in quotes), and all of them must hold. OP is one of
+``= == != < <= > >=``. COLUMN is a column of the table, or a field of several numbers
+(``scores=0,8000,3000``) or a set of cards (``mine=1,2,5``) as a query takes it, with ``=`` only.
+VALUE is a number, ``true``, ``false``, or text. A row whose column is empty does not match.
+
+Row groups that can not match are found from the constants of their file and the least and the
+greatest value of a column in them (`Where.may_hold`), and are not read.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.coded import set_text
+from luckbase.solver.game.game import Game
+from luckbase.solver.sentences import nearest
+
+_WORD = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)\s*(==|!=|<=|>=|=|<|>)\s*(.*)", re.DOTALL)
+
+Span = tuple[Any, Any]
+"""The least and the greatest value."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A column compared with a value."""
+
+    column: str
+    op: str
+    value: Any
+
+    def expression(self) -> Any:
+        """As pyarrow has it."""
+        field, value = pc.field(self.column), pa.scalar(self.value)
+        return {
+            "==": field == value, "!=": field != value, "<": field < value,
+            "<=": field <= value, ">": field > value, ">=": field >= value,
+        }[self.op]  # fmt: skip
+
+    def may_hold(self, span: Span) -> bool:
+        """Whether it can hold of a value between these, both included."""
+        low, high = span
+        if isinstance(low, str) != isinstance(self.value, str):
+            return True
+        return bool({
+            "==": low <= self.value <= high, "!=": not low == high == self.value,
+            "<": low < self.value, "<=": low <= self.value,
+            ">": high > self.value, ">=": high >= self.value,
+        }[self.op])  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Where:
+    """Conditions, all of which must hold."""
+
+    conditions: tuple[Condition, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are looked at."""
+        return list(dict.fromkeys(one.column for one in self.conditions))
+
+    def expression(self) -> Any:
+        """As pyarrow has it."""
+        return reduce(and_, (one.expression() for one in self.conditions))
+
+    def may_hold(self, spans: Mapping[str, Span]) -> bool:
+        """Whether any row can match whose columns lie between these, as far as they are known."""
+        known = (one for one in self.conditions if one.column in spans)
+        return all(one.may_hold(spans[one.column]) for one in known)
+
+
+def parse_where(game: Game, text: str | Sequence[str], schema: pa.Schema) -> Where:
+    """The conditions in words, of a table with these columns. Raises OptionError."""
+    try:
+        words = shlex.split(text) if isinstance(text, str) else list(text)
+    except ValueError as error:
+        raise OptionError(f"where: '{str(text)[:40]}': {error}") from None
+    found: list[Condition] = []
+    for word in words:
+        match = _WORD.fullmatch(word.strip())
+        if match is None:
+            raise OptionError(
+                f"where: '{word[:40]}' is no condition; write COLUMN OP VALUE, as scores_1>=8000"
+            )
+        name, op, value = match[1], match[2].replace("==", "="), match[3].strip()
+        found += _conditions(game, name, op, value, schema)
+    if not found:
+        raise OptionError("where: no condition; write COLUMN OP VALUE, as scores_1>=8000")
+    return Where(tuple(found))
+
+
+def _conditions(game: Game, name: str, op: str, value: str, schema: pa.Schema) -> list[Condition]:
+    lengths = {field.name: field.length for field in game.fields}
+    if any(field.is_set for field in game.fields if field.name == name):
+        if op not in ("=", "!="):
+            raise OptionError(f"where: {name} is a set; compare it with = or !=")
+        return [Condition(name, {"=": "=="}.get(op, op), _set(name, value))]
+    if name not in schema.names and lengths.get(name, 1) > 1:
+        values = value.split(",")
+        if op != "=" or len(values) != lengths[name]:
+            raise OptionError(
+                f"where: {name} has {lengths[name]} numbers; write {name}=0,…, or one of them as "
+                f"{name}_1>=0"
+            )
+        return [
+            Condition(f"{name}_{i + 1}", "==", _number(f"{name}_{i + 1}", x.strip()))
+            for i, x in enumerate(values)
+        ]
+    if name not in schema.names:
+        raise OptionError(f"where: unknown column '{name}'; {nearest(name, list(schema.names))}")
+    texts = (pa.types.is_string, pa.types.is_dictionary)
+    is_text = any(kind(schema.field(name).type) for kind in texts)
+    return [Condition(name, "==" if op == "=" else op, value if is_text else _number(name, value))]
+
+
+def _set(name: str, value: str) -> str:
+    """A set as a table says it: ``1 2 5``."""
+    words = [word for word in re.split(r"[ ,]+", value) if word]
+    if not all(re.fullmatch(r"[1-9][0-9]?", word) and int(word) <= 62 for word in words):
+        raise OptionError(f"where: {name}: '{value[:30]}' is not a set of numbers from 1")
+    return set_text(sum(1 << (int(word) - 1) for word in set(words)))
+
+
+def _number(name: str, value: str) -> int | float:
+    for kind in (int, float):
+        try:
+            found: int | float = kind(value)
+        except ValueError:
+            continue
+        if found == found and abs(found) < 2**63:
+            return found
+    raise OptionError(f"where: {name}: '{value[:30]}' is not a number")

@@ -1,0 +1,97 @@
+"""Numbers, states and commands as people read and type them; a state as a mapping, as text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from luckbase.solver.errors import StateError
+
+
+def fields(state: Mapping[str, Any], between: str = " ") -> str:
+    """A state as it can be typed: ``scores=0,500,0 earned=1,0,0``."""
+    return between.join(f"{name}={listed(value)}" for name, value in state.items())
+
+
+def listed(value: Any) -> str:
+    """A field's value as it can be typed: ``0,500,0``."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def typed(state: Mapping[str, Any]) -> dict[str, str]:
+    """The fields of a state as text, whatever they were: numbers, lists, arrays, text.
+
+    >>> typed({"scores": (0, 8000, 3000), "lead": 2, "dice": None})
+    {'scores': '0,8000,3000', 'lead': '2'}
+
+    A field that is None is left out. Raises StateError for what is no mapping.
+    """
+    if not isinstance(state, Mapping):
+        shown = str(state)[:40]
+        raise StateError(
+            f"'{shown}' is not a state; write its fields, as {{'scores': (0, 500, 0)}}"
+        )
+    return {
+        name: listed(sorted(value) if isinstance(value, set | frozenset) else value)
+        for name, value in state.items()
+        if value is not None
+    }
+
+
+def count(number: float) -> str:
+    """``42.9 million``; every digit below a million."""
+    if abs(number) < 999_999.5:
+        return f"{number:,.0f}"
+    if abs(number) < 999.5e6:
+        return f"{_three(number / 1e6)} million"
+    return f"{_three(number / 1e9)} billion"
+
+
+def many(number: int, thing: str) -> str:
+    """``1 tier``, ``74 tiers``."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
+def size(number: float) -> str:
+    """``1.2 GB``."""
+    for unit, word in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if abs(number) >= 0.9995 * unit:
+            return f"{_three(number / unit)} {word}"
+    return f"{number:.0f} bytes"
+
+
+def _three(number: float) -> str:
+    """Three digits, or all of those before the point."""
+    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
+
+
+def duration(seconds: float) -> str:
+    """``1 h 12 min``, ``3 min 05 s``, ``2.4 s``: to the nearest minute, second, tenth."""
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, rest = divmod(round(seconds / 60), 60)
+    return f"{hours} h {rest:02d} min"
+
+
+def cost(number: float) -> str:
+    """What a decision costs: six digits after the point, or as 1.2e-08 where those would not show
+    it."""
+    return f"{number:.6f}" if number >= 1e-6 else f"{number:.1e}"
+
+
+def program() -> str:
+    """How the command line is called here, so that what we print can be typed again."""
+    import shutil
+
+    called = Path(sys.argv[0])
+    found = shutil.which("luckbase")
+    if called.name != "luckbase":
+        return "luckbase"
+    return "luckbase" if found and Path(found).resolve() == called.resolve() else str(called)

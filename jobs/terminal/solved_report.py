@@ -1,0 +1,223 @@
+"""What a solve did, for people and as JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from luckbase.cluster.words import listed
+from luckbase.jobs.terminal import render
+from luckbase.solver.game.capabilities import layout_of
+
+if TYPE_CHECKING:
+    from luckbase.cluster.run.options import Solved
+    from luckbase.cluster.table.answer import Answer
+
+
+def as_json(solved: Solved) -> dict[str, Any]:
+    """The report as JSON values."""
+    return _search_json(solved) if solved.searched else _full_json(solved)
+
+
+def say(solved: Solved, path: Path, before: list[str]) -> None:
+    """The report in lines for people. path: the board file as it was named; before: what it has
+    changed since its last table."""
+    if solved.searched:
+        say_search(solved)
+    else:
+        _summary(solved, path, before)
+
+
+def _origin(solved: Solved) -> dict[str, Any]:
+    from luckbase.cluster.table.stored import open_table
+
+    with open_table(solved.table, named_by_board=True) as opened:
+        return opened.origin.as_json()
+
+
+def _full_json(solved: Solved) -> dict[str, Any]:
+    """The report of a full table as JSON values."""
+    ledger = solved.ledger
+    done = solved.states + solved.again + solved.read
+    return _origin(solved) | {
+        "table": str(solved.table),
+        "states": ledger.rows,
+        "tiers": len(ledger.files),
+        "bytes": ledger.bytes,
+        "kept": solved.kept,
+        "solved_again": solved.again,
+        "read_back": solved.read,
+        "solved_now": solved.states,
+        "damaged": list(solved.damaged),
+        "seconds": round(solved.seconds, 3),
+        "states_per_second": round(done / solved.seconds) if solved.seconds else None,
+        "compile_seconds": round(solved.compile_seconds, 3),
+        "kernel_seconds": round(solved.solve_seconds, 3),
+        "peak_memory": solved.peak_memory,
+        "workers": solved.workers,
+        "ray": solved.ray,
+        "tally": solved.tally,
+    }
+
+
+def _search_json(solved: Solved) -> dict[str, Any]:
+    """The report of a search as JSON values."""
+    ledger = solved.ledger
+    return _origin(solved) | {
+        "table": str(solved.table),
+        "states": sum(entry.rows for entry in ledger.of_part(solved.goal.part)),
+        "bytes": sum(entry.bytes for entry in ledger.of_part(solved.goal.part)),
+        "kept": solved.kept,
+        "solved_now": solved.states,
+        "damaged": list(solved.damaged),
+        "edges": solved.edges,
+        "overlap": round(solved.overlap, 4),
+        "depth": solved.depth,
+        "shards": solved.shards,
+        "seconds": round(solved.seconds, 3),
+        "solve_seconds": round(solved.solve_seconds, 3),
+        "bytes_a_state": round(solved.bytes_a_state, 1),
+        "peak_memory": solved.peak_memory,
+        "workers": solved.workers,
+        "ray": solved.ray,
+    }
+
+
+def say_search(solved: Solved) -> None:
+    """What a search did, in lines for people."""
+    ledger, say = solved.ledger, render.say
+    name, roots = ledger.head.board, solved.goal.roots
+    entries = ledger.of_part(solved.goal.part)
+    assert roots is not None
+    for fault in solved.damaged[:5]:
+        say(f"{name}: damaged, and solved again: {fault}")
+    if len(solved.damaged) > 5:
+        say(f"{name}: and {len(solved.damaged) - 5} more")
+    if not solved.states:
+        table = render.shown(solved.table)
+        say(f"{name}: nothing to do: all of it is there, {table}")
+        return
+    n = len(roots.start)
+    below = "one state" if n == 1 else f"{n} states"
+    cut = ""
+    if roots.max_depth is not None:
+        cut = f", cut {solved.depth} levels down, with bounds"
+    say(f"{name}: {render.count(solved.states)} states below {below}{cut}")
+    if solved.kept:
+        say(f"  grown        kept {render.count(solved.kept)}, new {render.count(solved.states)}")
+    how = f"{solved.workers} Ray workers" if solved.ray else f"{solved.workers} threads"
+    say(f"  time         {render.duration(solved.seconds)} with {how}")
+    if solved.solve_seconds:
+        rate = solved.solved / solved.solve_seconds / 1e6
+        per = solved.edges / max(solved.solved, 1)
+        say(f"  speed        {rate:.2f} M states/s a worker in the search, {per:.1f} edges a state")
+    say(
+        f"  frontier     level {solved.depth}, {solved.shards} shards, overlap "
+        f"{solved.overlap:.2f} (states solved over distinct states)"
+    )
+    stored = sum(entry.bytes for entry in entries)
+    size = stored / max(sum(entry.rows for entry in entries), 1)
+    say(f"  size         {render.size(stored)}, {size:.1f} bytes a state, Parquet")
+    say(
+        f"  memory       {render.size(solved.peak_memory)} at most, "
+        f"{solved.bytes_a_state:.0f} bytes a state while solving"
+    )
+    if roots.max_depth is None:
+        say(f"  accuracy     payoffs within {ledger.error(solved.goal.part):.1e}")
+
+
+def _summary(solved: Solved, path: Path, before: list[str]) -> None:
+    ledger, say = solved.ledger, render.say
+    table = render.shown(solved.table)
+    name = ledger.head.board
+    for fault in solved.damaged[:5]:
+        say(f"{name}: damaged, and solved again: {fault}")
+    if len(solved.damaged) > 5:
+        say(f"{name}: and {len(solved.damaged) - 5} more")
+    if solved.shards == 0:
+        say(f"{name}: nothing to do: the table is complete, {table}")
+        return
+    if before:
+        say(f"{name} is not the board of its older table: {'; '.join(before[:5])}")
+    how = f"{solved.workers} Ray workers" if solved.ray else f"{solved.workers} threads"
+    say(f"{name}: {render.count(ledger.rows)} states in {len(ledger.files)} files")
+    if solved.kept:
+        again = f", solved again {render.count(solved.again)} ({solved.again_seconds:.1f} s)"
+        read = f", read back {render.count(solved.read)}"
+        say(
+            f"  grown        kept {render.count(solved.kept)}{again * bool(solved.again)}"
+            f"{read * bool(solved.read)}, new {render.count(solved.states)}"
+        )
+    compiled = solved.compile_seconds
+    first = f", after {render.duration(compiled)} of compiling" if compiled > 1 else ""
+    say(f"  time         {render.duration(solved.seconds)} with {how}{first}")
+    rate = (solved.states + solved.again + solved.read) / solved.seconds
+    kernel = solved.states / max(solved.solve_seconds, 1e-9)
+    say(
+        f"  speed        {rate / 1e6:.1f} M states/s end to end, "
+        f"{kernel / 1e6:.0f} M states/s a core in the kernel"
+    )
+    say(
+        f"  size         {render.size(ledger.bytes)}, {ledger.bytes / ledger.rows:.2f} bytes "
+        "a state, Parquet"
+    )
+    say(f"  memory       {render.size(solved.peak_memory)} at most")
+    say(f"  accuracy     payoffs within {ledger.error('tiers'):.1e}")
+    if solved.tally:
+        counted = (f"{name} {number:.3g}" for name, number in solved.tally.items())
+        say(f"  counted      {', '.join(counted)}")
+    _opening_questions(solved, path)
+
+
+def _in_words(state: Mapping[str, object]) -> str:
+    """A state as a person would type it."""
+    return " ".join(f"{name}={listed(value)}" for name, value in state.items())
+
+
+def _opening_questions(solved: Solved, path: Path) -> None:
+    import shlex
+
+    from luckbase.cluster.table.stored import open_table
+
+    with open_table(solved.table, named_by_board=True) as opened:
+        asked = [
+            (title, _in_words(words), opened.ask(words))
+            for title, words in layout_of(opened.game).opening_questions()
+        ]
+    if not asked:
+        return
+    names = sorted({a.name for *_, answer in asked if answer.to_act for a in answer.actions})
+    rows = [
+        (
+            title,
+            words,
+            *(_worth(answer, name) for name in names),
+            _says(answer),
+        )
+        for title, words, answer in asked
+    ]
+    render.say()
+    heads = ("the player up is" if names else "", "state", *names, "best")
+    what = f", and the {opened.game.payoff_name} of who acts" if names else ""
+    render.print_table(f"A few questions{what}:", heads, rows, sys.stderr)
+    question = asked[0][1]
+    table = shlex.quote(render.shown(solved.table))
+    render.say(f"Ask anything: {render.program()} query {table} {question}")
+
+
+def _says(answer: Answer) -> str:
+    """The best action, or the likeliest ones of a mixed strategy."""
+    if answer.strategies is None:
+        return "toss-up" if answer.toss_up else str(answer.best)
+    likely = sorted(answer.strategies[0], key=lambda bid: -bid.chance)
+    return ", ".join(f"{bid.name} {bid.chance:.0%}" for bid in likely[:3] if bid.chance > 0.005)
+
+
+def _worth(answer: Answer, name: str) -> str:
+    """The payoff of an action to the player to act, or a dash where he does not have it."""
+    for action in answer.actions:
+        if action.name == name and answer.to_act is not None:
+            return f"{action.value[answer.to_act - 1]:.4f}"
+    return "–"

@@ -1,0 +1,155 @@
+"""Tables in memory: what play is told a state is worth, the same from a table, from tiers in memory
+and from a search, for either seat; and in all else what the same table on disk says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luckbase
+from luckbase import cluster, solver
+from luckbase.cluster.play import source as sources
+from luckbase.cluster.play.source import soonest
+from luckbase.cluster.table.memory import tiers_in_memory
+from luckbase.solver.errors import StateError
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.in_memory import InMemory, with_descendants
+from luckbase.solver.graph.bellman import expand
+from luckbase.solver.graph.components import TOLERANCES
+from luckbase.solver.graph.game_graph import Graph
+from tests.solver.graph.written_out import chance, decides, over, written
+
+BOARDS = Path(__file__).parents[3] / "boards"
+GOOFSPIEL = [BOARDS / "goofspiel/points.toml", BOARDS / "goofspiel/win.toml"]
+
+
+def game_of(board: Path) -> Game:
+    return solver.load_game(solver.load_board(board, cards=4))
+
+
+def graph_of(game: Game) -> Graph:
+    """Everything that a play of the game can come to, by search."""
+    graph = Graph(game)
+    graph.solve(game.needed_start()[None])
+    return graph
+
+
+@pytest.mark.parametrize("board", GOOFSPIEL)
+@pytest.mark.parametrize("source", ["tiers", "table", "search"])
+def test_every_state_of_goofspiel_is_worth_what_the_search_says_to_either_seat(
+    board: Path, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = game_of(board)
+    graph = graph_of(game)
+    if source == "table":
+        cluster.solve(solver.load_board(board, cards=4), results=tmp_path)
+    if source != "tiers":
+        monkeypatch.setattr(
+            sources, "tiers_in_memory", lambda game: pytest.fail("tiers were solved")
+        )
+    if source == "search":
+        monkeypatch.setattr(sources, "MOST_ROWS", 0)
+    states = graph.states(np.arange(graph.count))
+    with soonest(game, game.needed_start(), tmp_path, 10**6) as found:
+        assert found.worth(states) == pytest.approx(graph.values, abs=1e-9)
+
+
+@pytest.mark.parametrize("board", GOOFSPIEL)
+def test_the_rows_that_hold_the_swapped_players_are_looked_up_swapped(board: Path) -> None:
+    """One side has the better cards in each; a row that were not swapped would be far off."""
+    game = game_of(board)
+    pairs = [([0b1100, 0b0011], 0b1001), ([0b0110, 0b0101], 0b0011), ([0b1010, 0b0101], 0b1100)]
+    found = tiers_in_memory(game)  # type: ignore[arg-type]
+    more = [0] * (game.field_count - 3)
+    for hands, deck in pairs:
+        one, two = game.canonical_states(
+            np.array([[*hands, deck, *more], [*hands[::-1], deck, *more]])
+        )
+        assert game.swapped(np.stack([one, two])).sum() == 1  # type: ignore[attr-defined]
+        values = found.probe(np.stack([one, two]))
+        assert values[0] == pytest.approx(values[1][::-1], abs=1e-12)
+        assert values[0, 0] > values[0, 1] + 0.1
+
+
+@pytest.mark.parametrize("board", GOOFSPIEL)
+def test_the_actions_at_a_turned_card_are_priced(board: Path) -> None:
+    game = game_of(board)
+    graph, found = graph_of(game), tiers_in_memory(game)  # type: ignore[arg-type]
+    edges = expand(game, expand(game, game.needed_start()[None]).children[:1])
+    q = found.action_values(edges)
+    below = expand(game, edges.children)
+    assert len(q.actions) == 16 and len(below.kinds) == 16
+    assert q.values.sum(axis=1) == pytest.approx(graph.values[0].sum())
+
+
+def test_a_searchs_worth_is_as_good_as_its_cycles_were_solved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("luckbase.solver.graph.components.TOLERANCES", (1e-3, *TOLERANCES))
+    game = written(
+        chance((0.5, 1), (0.5, 2)),
+        decides(0, [(0.75, 1), (0.25, 2)], [(0.875, 1), (0.125, 2)]),
+        over(1.0),
+        players=1,
+    )
+    found = soonest(game, game.needed_start(), Path("nowhere"), 100)
+    assert 0 < 1 - found.probe(np.array([[0]]))[0, 0] <= found.error < 1e-3
+
+
+BOTH = [
+    ("press-your-luck/tiny", {"frontier": 1}), ("pig/tiny", {}), ("skunk/tiny", {}),
+    ("goofspiel/points", {"cards": 4}), ("goofspiel/win", {"cards": 3}),
+    ("pig/rounds", {"rounds": 2, "cut": 30}), ("jackpot/tiny", {}),
+]  # fmt: skip
+"""Boards of every game: full tables of float32 and of float64, with cycles, with bids; a search."""
+
+
+@pytest.mark.parametrize(("name", "options"), BOTH, ids=[name for name, _ in BOTH])
+def test_a_table_in_memory_is_the_one_on_disk_to_the_last_bit(
+    name: str, options: dict[str, object], tmp_path: Path
+) -> None:
+    board = luckbase.load_board(BOARDS / f"{name}.toml", **options)
+    luckbase.solve(board, results=tmp_path, workers=1)
+    with (
+        luckbase.open(board, results=tmp_path) as stored,
+        luckbase.open(board, in_memory=True) as memory,
+    ):
+        assert (memory.error, memory.tolerance, memory.rows) == (
+            stored.error, stored.tolerance, stored.rows
+        )  # fmt: skip
+        assert memory.to_arrow().read_all().equals(stored.to_arrow().read_all())
+        (states,) = memory.draw(60, 1)
+        assert np.array_equal(states, np.concatenate(list(stored.draw(60, 1))))
+        assert memory.answers(states) == stored.answers(states)
+        assert memory.stored_best(states) == stored.stored_best(states)
+        assert memory.verify(500).residuals == stored.verify(500).residuals
+        if name != "goofspiel/win":  # its `state_columns` does not give the lead back
+            assert not memory.diff(stored).differs and not stored.diff(memory).differs
+        if memory.game.charts():
+            assert memory.chart() == stored.chart()
+        else:
+            with pytest.raises(luckbase.errors.OptionError, match="has no charts"):
+                memory.chart()
+
+
+def test_what_a_search_in_memory_does_not_hold_is_said(tmp_path: Path) -> None:
+    state = {"open": (1, 2, 3)}
+    with luckbase.open(BOARDS / "jackpot/tiny.toml", in_memory=True, start=state) as table:
+        assert table[state].source == "table"
+        with pytest.raises(StateError, match="is not below this table's roots"):
+            table.ask({"open": (1, 2, 3, 4)})
+        assert table[{"open": (1, 2, 3, 4)}].source == "search"
+
+
+def test_a_part_of_the_tiers_answers_for_itself() -> None:
+    game = solver.load_game(solver.load_board(GOOFSPIEL[0], cards=4))
+    low = InMemory(game, game.tiers()[:2])
+    below = game.parse({"mine": "1,2", "theirs": "1,3", "deck": "2,4"})
+    states = np.stack([game.needed_start(), below])
+    payoffs, found = low.look(states)
+    assert found.tolist() == [False, True]
+    whole = InMemory(game, with_descendants(game, game.tiers()[3]))
+    assert np.array_equal(whole.look(states[1:])[0], payoffs[1:])
+    assert list(whole.payoffs) == list(game.tiers())

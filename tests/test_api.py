@@ -1,0 +1,478 @@
+"""The API page: every name of it, and that Python and the command line give the same answer."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import numpy as np
+import pandas
+import polars
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import luckbase
+from luckbase.cluster.run.options import Options, SolveOptions
+from luckbase.jobs.app import run
+
+BOARDS = Path(__file__).parents[1] / "boards"
+TINY, PIG = BOARDS / "press-your-luck/tiny.toml", BOARDS / "pig/tiny.toml"
+JACKPOT, POINTS = BOARDS / "jackpot/tiny.toml", BOARDS / "goofspiel/points.toml"
+STATE = {"scores": (0, 1000, 500), "earned": (0, 2, 0)}
+WORDS = ["scores=0,1000,500", "earned=0,2,0"]
+
+Said = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a full table of Press Your Luck and of Pig."""
+    folder = tmp_path_factory.mktemp("results")
+    luckbase.solve(luckbase.load_board(TINY, frontier=2), results=folder)
+    luckbase.solve(PIG, results=folder)
+    return folder
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str], results: Path) -> Said:
+    """What a command prints as JSON; a command line that is not 0 unless told."""
+
+    def call(*words: object, code: int = 0) -> Any:
+        assert run([*map(str, words), "--json"]) == code
+        return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def table(results: Path) -> luckbase.Table:
+    return luckbase.open(TINY, results=results, frontier=2)
+
+
+# --- the page ----------------------------------------------------------------------------------
+
+
+def test_the_page_is_imported_at_once_and_brings_nothing_heavy() -> None:
+    script = (
+        "import time; began = time.perf_counter(); import luckbase\n"
+        "took = time.perf_counter() - began\nimport sys\ndir(luckbase)\n"
+        "print([m for m in ('numba', 'numpy', 'ray', 'pyarrow', 'pydantic') if m in sys.modules])\n"
+        "print(took < 0.1)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split("\n")[:2] == ["[]", "True"]
+
+
+def test_every_name_of_the_page_is_there_and_known_to_type_checkers() -> None:
+    tree = ast.parse(Path(luckbase.__file__).read_text(encoding="utf-8"))
+    known = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            known |= {alias.asname for alias in node.names if alias.asname == alias.name}
+    assert set(luckbase.__all__) <= known
+    for name in luckbase.__all__:
+        found = getattr(luckbase, name)
+        assert (getattr(found, "__doc__", "") or "").strip(), name
+        assert name in dir(luckbase)
+    assert luckbase.LuckbaseError is luckbase.errors.LuckbaseError
+    with pytest.raises(AttributeError, match="no attribute 'sovle'"):
+        luckbase.sovle  # noqa: B018
+
+
+def test_the_options_of_a_solve_are_the_same_as_keywords_and_as_an_object() -> None:
+    keywords = get_type_hints(SolveOptions)
+    assert keywords == {one.name: get_type_hints(Options)[one.name] for one in fields(Options)}
+    with pytest.raises(TypeError, match="wrokers"):
+        luckbase.solve(TINY, wrokers=2)  # type: ignore[call-arg]
+
+
+# --- a table and its command -------------------------------------------------------------------
+
+
+def test_a_state_is_answered_as_query_does(
+    table: luckbase.Table, results: Path, said: Said
+) -> None:
+    asked = said("query", TINY, *WORDS, "--set", "frontier=2", "--results", results)
+    for state in (
+        STATE, {"scores": [0, 1000, 500], "earned": np.array([0, 2, 0])},
+        {"scores": "0,1000,500", "earned": "0,2,0", "passed": None},
+    ):  # fmt: skip
+        assert table[state].as_json() == asked
+    above = {**STATE, "earned": (0, 2, 1)}
+    words = [WORDS[0], "earned=0,2,1", "--set", "frontier=2", "--results", results]
+    assert table[above].as_json() == said("query", TINY, *words)
+    assert table[above].source == "search"
+
+
+@pytest.mark.parametrize(
+    ("state", "wrong"),
+    [("scores=0", "'scores=0' is not a state"), ({"score": 1}, "unknown field 'score'"),
+     ({"scores": (1, 2, 3)}, "scores: 1 is not on"), ({}, "scores is missing")],
+)  # fmt: skip
+def test_what_is_no_state_is_one_sentence(table: luckbase.Table, state: Any, wrong: str) -> None:
+    with pytest.raises(luckbase.errors.StateError, match=wrong) as error:
+        table[state]
+    assert "\n" not in str(error.value)
+
+
+def test_an_answer_shows_itself_in_a_terminal_and_in_a_notebook(table: luckbase.Table) -> None:
+    answer = table[STATE]
+    lines = str(answer).splitlines()
+    assert lines[0].endswith("scores=0,1000,500 earned=0,2,0 passed=0,0,0 whammies=0,0,0")
+    assert lines[1].startswith("player 2 is up; best: play, by 0.40")
+    assert lines[4].split()[:2] == ["play", "0.0005125"]
+    shown = answer._repr_html_()
+    assert "<th>play</th>" in shown and "<td>pass to 3</td>" in shown
+    from dataclasses import replace
+
+    evil = replace(answer, state={"scores": "<script>alert(1)</script>"})
+    assert "<script>" not in evil._repr_html_() and "&lt;script&gt;" in evil._repr_html_()
+
+
+def states() -> list[dict[str, Any]]:
+    return [dict(STATE), {"scores": "0,500,0", "earned": [0, 1, 0]},
+            {"scores": (500, 500, 500), "earned": (2, 0, 0)}]  # fmt: skip
+
+
+def test_values_of_every_kind_of_frame_are_those_of_single_questions(table: luckbase.Table) -> None:
+    single = [table[state] for state in states()]
+    more = {"best": True, "margin": True, "toss_up": True, "solve_id": True}
+    found = table.values([{**state, "note": (1, 2)} for state in states()], **more)
+    for row, answer in zip(found, single, strict=True):
+        assert [row[f"payoff_{i}"] for i in (1, 2, 3)] == list(answer.value)
+        assert (row["best"], row["margin"]) == (answer.best, answer.margin)
+        assert (row["toss_up"], row["solve_id"]) == (answer.toss_up, answer.origin.solve_id)
+        assert row["note"] == (1, 2)
+    columns = {f"scores_{i + 1}": [int(str(x)) for x in column] for i, column in
+               enumerate([(0, 0, 500), (1000, 500, 500), (500, 0, 500)])}  # fmt: skip
+    columns["earned"] = ["0,2,0", "0,1,0", "2,0,0"]
+    ours = ["payoff_1", "payoff_2", "payoff_3", "best", "margin", "toss_up", "solve_id"]
+    right = [[row[name] for name in ours] for row in found]
+    frame = pandas.DataFrame({**columns, "best": "old"}, index=[5, 7, 9])
+    got = table.values(frame, **more)
+    assert list(got.index) == [5, 7, 9] and list(got.columns) == [*columns, *ours]
+    assert got[ours].to_numpy().tolist() == right and list(frame["best"]) == ["old"] * 3
+    assert [
+        list(row) for row in table.values(polars.DataFrame(columns), **more)[ours].rows()
+    ] == right
+    arrow = table.values(pa.table(columns), **more)
+    assert [list(row.values()) for row in arrow.select(ours).to_pylist()] == right
+    assert table.values(pa.table(columns)).column_names == [*columns, *ours[:3]]
+
+
+def test_values_and_a_batch_are_the_same(
+    table: luckbase.Table, results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = pandas.DataFrame({"scores": ["0,1000,500", "0,500,0"], "earned": ["0,2,0", "0,1,0"]})
+    asked.to_parquet(tmp_path / "in.parquet")
+    out = tmp_path / "out.parquet"
+    words = ["query", str(table.where), "--batch", str(tmp_path / "in.parquet"), "--best"]
+    assert run([*words, "--out", str(out)]) == 0
+    python = table.values(asked, best=True, toss_up=True, solve_id=True)
+    pandas.testing.assert_frame_equal(pandas.read_parquet(out), python, check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    ("frame", "wrong"),
+    [(7, "a frame of type int is none of"), ([{"money": 1}], "no column of a state among money"),
+     ([dict(STATE), {"scores": (0, 0, 0), "earned": (0, 9, 0)}], "row 2: is beyond this table's"),
+     ([dict(STATE), {**STATE, "scores": (0, 7, 0)}], "row 2: scores: 7 is not on")],
+)  # fmt: skip
+def test_a_frame_that_can_not_be_answered_is_one_sentence(
+    table: luckbase.Table, frame: Any, wrong: str
+) -> None:
+    with pytest.raises(luckbase.LuckbaseError, match=wrong):
+        table.values(frame)
+
+
+def test_states_between_rows_are_worked_out_in_a_frame_too() -> None:
+    with luckbase.open(POINTS, in_memory=True, cards=4) as table:
+        state = {"mine": (1, 3), "theirs": (2, 4), "deck": (1, 4), "upcard": 4}
+        (row,) = table.values([state], best=True)
+        assert [row["payoff_1"], row["payoff_2"]] == pytest.approx(list(table[state].value))
+
+
+# --- all rows ----------------------------------------------------------------------------------
+
+
+def rows_of(table: luckbase.Table) -> pandas.DataFrame:
+    """Every row, as pandas reads the files."""
+    return pandas.concat(
+        [pandas.read_parquet(file) for file in sorted(Path(str(table.where)).glob("tiers/*"))]
+    )
+
+
+CONDITIONS = [
+    ("spins=2 scores_1>=1000", lambda f: (f.spins == 2) & (f.scores_1 >= 1000)),
+    ("scores=0,500,1000", lambda f: (f.scores_1 == 0) & (f.scores_2 == 500) & (f.scores_3 == 1000)),
+    ("best='pass to 2' payoff_1<0.25",
+     lambda f: (f.best == "pass to 2") & (f.payoff_1 < np.float32(0.25))),
+    ("best!=play to_act==1 whammies_1<=1",
+     lambda f: (f.best.notna()) & (f.best != "play") & (f.to_act == 1) & (f.whammies_1 <= 1)),
+    ("spins>2", lambda f: f.spins > 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("where", "right"), CONDITIONS)
+def test_where_gives_the_rows_that_a_filter_of_all_rows_does(
+    table: luckbase.Table, where: str, right: Callable[[Any], Any]
+) -> None:
+    every = rows_of(table)
+    wanted = every[right(every)]
+    found = table.to_arrow(where).read_all()
+    assert found.num_rows == len(wanted) and (where == "spins>2") == (len(wanted) == 0)
+    names = list(every.columns)
+    order = [name for name in names if name != "best"]
+    one, other = (
+        frame.sort_values(order).reset_index(drop=True)
+        for frame in (found.select(names).to_pandas(), wanted)
+    )
+    pandas.testing.assert_frame_equal(one, other, check_dtype=False)
+
+
+def test_all_rows_stream_in_batches_and_an_expression_filters_them(table: luckbase.Table) -> None:
+    reader = table.to_arrow()
+    assert isinstance(reader, pa.RecordBatchReader)
+    sizes = [len(batch) for batch in reader]
+    assert sum(sizes) == table.rows and max(sizes) < table.rows / 3
+    some = table.to_arrow(pc.field("payoff_1") > 0.9, columns=["payoff_1", "part"]).read_all()
+    assert some.column_names == ["payoff_1", "part"] and 0 < some.num_rows < table.rows
+    assert pc.min(some["payoff_1"]).as_py() > 0.9 and set(some["part"].to_pylist()) == {"tiers"}
+
+
+def test_row_groups_that_can_not_match_are_not_read(
+    table: luckbase.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from luckbase.cluster.table.sealed import SealedFile
+
+    read, true = [], SealedFile.read
+    monkeypatch.setattr(
+        SealedFile, "read", lambda self, *given: read.append(self.entry.rows) or true(self, *given)
+    )
+    table.to_arrow("spins=1 whammies_1=3").read_all()
+    one = sum(read)
+    read.clear()
+    table.to_arrow().read_all()
+    assert 0 < one < sum(read) / 20
+
+
+@pytest.mark.parametrize(
+    ("where", "wrong"),
+    [("scores_9>=1", "unknown column 'scores_9'"), ("scores_1", "'scores_1' is no condition"),
+     ("scores_1>=x", "scores_1: 'x' is not a number"), ("scores=1,2", "scores has 3 numbers"),
+     ("scores<1,2,3", "scores has 3 numbers"), ("  ", "no condition"), ("best='x", "No closing")],
+)  # fmt: skip
+def test_a_where_that_says_nothing_is_one_sentence(
+    table: luckbase.Table, where: str, wrong: str
+) -> None:
+    with pytest.raises(luckbase.errors.OptionError, match=wrong):
+        table.to_arrow(where)
+
+
+def test_sets_are_asked_for_as_in_a_query() -> None:
+    with luckbase.open(POINTS, in_memory=True, cards=4) as table:
+        found = table.to_arrow("mine=1,3 deck=1,4").read_all()
+        assert set(found["mine"].to_pylist()) == {"1 3"} and set(found["deck"].to_pylist()) == {
+            "1 4"
+        }
+        with pytest.raises(luckbase.errors.OptionError, match="mine is a set"):
+            table.to_arrow("mine<1,3")
+
+
+def test_all_parts_stream_and_say_which_they_are(tmp_path: Path) -> None:
+    board = luckbase.load_board(TINY, frontier=1)
+    full = luckbase.solve(board, results=tmp_path)
+    below = luckbase.solve(board, STATE, results=tmp_path, workers=1)
+    assert (full.searched, below.searched, full.table) == (False, True, below.table)
+    with luckbase.open(board, results=tmp_path) as table:
+        rows = table.to_arrow().read_all()
+        parts = pc.value_counts(rows["part"]).to_pylist()
+        assert {p["values"]: p["counts"] for p in parts} == {
+            "tiers": full.states, "search": below.states
+        }  # fmt: skip
+        assert rows.schema.field("payoff_1").type == pa.float64()
+        search = table.to_arrow("part=search status=0").read_all()
+        assert search.num_rows == below.states and search["spins"].null_count == below.states
+
+
+def test_a_changed_byte_is_refused_while_rows_stream(tmp_path: Path) -> None:
+    solved = luckbase.solve(luckbase.load_board(TINY, frontier=1), results=tmp_path)
+    file = next(iter(sorted((solved.table / "tiers").iterdir())))
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] ^= 1
+    file.write_bytes(content)
+    with luckbase.open(solved.table) as table, pytest.raises(luckbase.errors.CorruptTableError):
+        table.to_arrow().read_all()
+
+
+# --- the other commands ------------------------------------------------------------------------
+
+
+def test_plan_is_the_commands(said: Said, results: Path) -> None:
+    made = luckbase.plan(luckbase.load_board(TINY, frontier=2), workers=1, results=results)
+    asked = said("plan", TINY, "--set", "frontier=2", "--workers", 1, "--results", results)
+    assert made.as_json() == asked and made.check() is None
+    tight = luckbase.plan(TINY, memory=1000, results=results / "none")
+    with pytest.raises(luckbase.errors.MemoryLimitError):
+        tight.check()
+
+
+def test_solve_is_the_commands(said: Said, results: Path, tmp_path: Path) -> None:
+    asked = said("solve", PIG, "--results", results)
+    found = luckbase.solve(PIG, results=results)
+    assert (str(found.table), found.kept, found.states) == (asked["table"], asked["kept"], 0)
+    below = said("solve", JACKPOT, "--from", "open=1,2,3", "--results", tmp_path)
+    again = luckbase.solve(JACKPOT, {"open": (1, 2, 3)}, results=tmp_path)
+    assert again.searched and again.kept == below["solved_now"] > 0
+    both = luckbase.solve(JACKPOT, [{"open": "1,2,3"}, {"open": (2, 3)}], results=tmp_path)
+    assert both.kept == below["solved_now"] and both.ledger.complete
+
+
+def test_status_is_the_commands(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    assert run(["status", "--results", str(results), "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    found = luckbase.status(results=results)
+    assert [one.as_json() for one in found] == lines and len(found) == 2
+    (one,) = luckbase.status(str(PIG), results=results)
+    assert (one.state, one.why) == ("complete", ())
+
+
+def test_verify_is_the_commands(table: luckbase.Table, said: Said) -> None:
+    asked = said("verify", table.where, "--sample", 500, "--seed", 3)
+    found = table.verify(500, seed=3)
+    assert found.ok and found.as_json().items() <= asked.items()
+
+
+def test_diff_is_the_commands(results: Path, said: Said) -> None:
+    other = luckbase.solve(luckbase.load_board(PIG, goal=21), results=results.parent / "longer")
+    with luckbase.open(PIG, results=results) as first, luckbase.open(other.table) as last:
+        found = first.diff(last, worst=3)
+        asked = said("diff", first.where, other.table, "--worst", 3, code=1)
+    assert found.differs and len(found.worst) == 3
+    assert json.loads(json.dumps(found.as_json())).items() <= asked.items()
+
+
+def test_chart_is_the_commands(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["chart", str(PIG), "mine=0", "yours=10,11", "--results", str(results)]
+    assert run(words) == 0
+    with luckbase.open(PIG, results=results) as pig:
+        chart = pig.chart(fields={"mine": 0, "yours": (10, 11)})
+        assert "".join(f"{line}\n" for line in chart.lines) == capsys.readouterr().out  # type: ignore[union-attr]
+        with pytest.raises(luckbase.errors.OptionError, match="'pie' is no chart of pig"):
+            pig.chart("pie")
+
+
+def test_a_game_without_charts_says_so(table: luckbase.Table) -> None:
+    with pytest.raises(luckbase.errors.OptionError, match="press-your-luck has no charts"):
+        table.chart()
+
+
+def test_evaluate_and_matrix_are_the_commands(said: Said) -> None:
+    words = ["evaluate", PIG, "--agents", "hold-at-5,optimal", "--gain", "--moves", 2]
+    found = luckbase.evaluate(PIG, "hold-at-5,optimal", gain=True, moves=2)
+    assert json.loads(json.dumps(found.as_json())) == said(*words)
+    quick = luckbase.evaluate(PIG, ["hold-at-5", "optimal"])
+    assert quick.value == pytest.approx(found.value, abs=1e-14)
+    asked = said("evaluate", JACKPOT, "--exact")
+    assert luckbase.evaluate(JACKPOT, exact=True).exact == asked["exact"]
+    asked = said("evaluate", PIG, "--agents", "hold-at-5,optimal", "--matrix")
+    matrix = luckbase.matrix(PIG, "hold-at-5,optimal")
+    assert matrix.as_json() == asked and matrix.array.shape == (2, 2)
+    here = luckbase.evaluate(PIG, "optimal", {"mine": 0, "yours": 10, "turn": 4})
+    assert here.value == pytest.approx(
+        said("evaluate", PIG, "mine=0", "yours=10", "turn=4")["value"], abs=0
+    )
+
+
+def test_functions_and_open_tables_play_as_agents(results: Path) -> None:
+    def hold(game: Any, player: int, state: Any, actions: list[int]) -> int:
+        return [game.action_name(a) for a in actions].index("hold")
+
+    with luckbase.open(PIG, results=results) as pig:
+        best = luckbase.evaluate(PIG, ["optimal", "optimal"]).value
+        assert luckbase.evaluate(PIG, [pig, pig]).value == pytest.approx(best, abs=1e-12)
+        assert luckbase.evaluate(PIG, [pig.agent(), hold]).value[0] > best[0]
+        assert luckbase.evaluate(PIG, [pig, hold]).agents[1] == "hold"
+        with pytest.raises(luckbase.errors.OptionError, match="not of this board"):
+            luckbase.evaluate(BOARDS / "pig/piglet.toml", [pig])
+    with pytest.raises(luckbase.errors.OptionError, match="7 is no agent"):
+        luckbase.evaluate(PIG, [7])
+
+
+def test_simulate_is_the_commands(said: Said) -> None:
+    words = ["simulate", PIG, "--agents", "hold-at-5", "--games", 2000, "--seed", 4]
+    found = luckbase.simulate(PIG, "hold-at-5", 2000, seed=4)
+    assert found.as_json() == said(*words)
+
+
+def test_play_is_the_commands(
+    results: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import io
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("roll\n" * 40))
+    assert run(["play", str(PIG), "--seed", "3", "--results", str(results)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    with luckbase.play(PIG, seed=3, results=results) as play:
+        lines = play.through(lambda play: "roll")
+    assert lines[-1] in printed and play.over
+    assert [line for line in lines if not line.endswith("? ")] == [
+        line for line in printed[3 : 3 + len(lines)] if "? " not in line
+    ]
+    with luckbase.open(PIG, results=results) as pig:
+        same = pig.play(seed=3)
+        assert same.through(lambda play: "roll") == lines
+        assert pig.play({"mine": 3, "yours": 9}, seat=2, hints=True).shown["mine"] == 3
+        with pytest.raises(luckbase.errors.OptionError, match="there is no player 3"):
+            pig.play(seat=3)
+
+
+def test_graph_is_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["graph", str(JACKPOT), "--labels", "actions"]) == 0
+    picture = luckbase.graph(JACKPOT, labels="actions")
+    assert str(picture) == capsys.readouterr().out and len(picture.diagram.nodes) > 5
+
+
+# --- opening -----------------------------------------------------------------------------------
+
+
+def test_a_board_without_a_table_is_solved_in_memory_only_when_asked(tmp_path: Path) -> None:
+    with pytest.raises(luckbase.errors.MissingTableError, match="no table of this board"):
+        luckbase.open(PIG, results=tmp_path)
+    board = luckbase.load_board(PIG)
+    with pytest.raises(luckbase.errors.MissingTableError, match="give in_memory=True"):
+        luckbase.open(board, results=tmp_path)
+    with luckbase.open(board, results=tmp_path, in_memory=True) as table:
+        assert table[{"mine": 0, "yours": 10}].best == "roll"
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(luckbase.errors.MemoryLimitError, match="too many to keep in memory"):
+        luckbase.open(BOARDS / "press-your-luck/1985-02.toml", in_memory=True)
+
+
+def test_options_are_of_a_board_file_and_not_of_a_board() -> None:
+    with pytest.raises(luckbase.errors.OptionError, match="the board is there already"):
+        luckbase.open(luckbase.load_board(PIG), goal=30)
+
+
+def test_a_registered_game_goes_the_same_ways(tmp_path: Path) -> None:
+    import tests.games.climb
+
+    assert issubclass(tests.games.climb.Climb, luckbase.Game)
+    file = tmp_path / "hill.toml"
+    file.write_text('game = "climb"\n[rules]\nsummit = 10\nrounds = 3\n')
+    solved = luckbase.solve(file, results=tmp_path)
+    with luckbase.open(file, in_memory=True) as memory, luckbase.open(solved.table) as stored:
+        assert memory.diff(stored).states == solved.states
+        state = {"steps": (0, 4), "turns": 5}
+        assert memory[state].actions == stored[state].actions
