@@ -40,7 +40,8 @@ MOST_SEARCHED = 20_000_000
 
 
 class Lookup:
-    """An open table, as far as it answers by state; a context manager. Safe to use from one thread at a time.
+    """An open table, as far as it answers by state; a context manager. Safe to use from one thread
+    at a time.
 
     parts: where states are looked up, in this order. where: the table's place, for people. source:
     where its payoffs come from, in words.

@@ -43,7 +43,10 @@ SUITES = ("kernel", "solve", "store", "probe", "search", "ledger", "compile")
 
 
 def bench(
-    board: Annotated[Path, typer.Argument(metavar="BOARD", help="A Press Your Luck board.")],
+    board: Annotated[
+        Path,
+        typer.Argument(metavar="BOARD", help="A board with the options score_unit and frontier."),
+    ],
     suites: Annotated[
         list[str] | None,
         typer.Argument(metavar="SUITE...", help=f"Of {', '.join(SUITES)}; all if not given."),

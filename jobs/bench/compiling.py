@@ -15,23 +15,17 @@ from pathlib import Path
 
 from luckbase.jobs.terminal import render
 
-OTHERS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("skunk/tiny.toml", ()),
-    ("pig/tiny.toml", ()),
-    ("goofspiel/points.toml", ("cards=4",)),
-    ("jackpot/tiny.toml", ()),
-)
-"""(board beside the given one's folder, settings)."""
+OTHERS = "*/tiny.toml"
+"""The boards of other games, beside the given one's folder."""
 
 
 def compiling_suite(board: Path, results: Path) -> None:
     """Print the table."""
     boards: list[tuple[Path, tuple[str, ...]]] = [(board, ("score_unit=500", "frontier=2"))]
-    boards += [(board.parents[1] / name, settings) for name, settings in OTHERS]
+    boards += [(other, ()) for other in sorted(board.parents[1].glob(OTHERS))
+               if other.parent != board.parent]  # fmt: skip
     rows = []
     for i, (path, settings) in enumerate(boards):
-        if not path.exists():
-            continue
         code = results / f"compiled-{i}"
         first, again = (_solve(path, settings, code, results / f"{i}-{k}") for k in range(2))
         rows.append(

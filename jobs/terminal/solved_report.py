@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from luckbase.cluster.words import listed
 from luckbase.jobs.terminal import render
-from luckbase.solver.game.capabilities import layout_of
 
 if TYPE_CHECKING:
     from luckbase.cluster.run.options import Solved
@@ -180,6 +179,7 @@ def _opening_questions(solved: Solved, path: Path) -> None:
     import shlex
 
     from luckbase.cluster.table.stored import open_table
+    from luckbase.solver.game.capabilities import layout_of
 
     with open_table(solved.table, named_by_board=True) as opened:
         asked = [

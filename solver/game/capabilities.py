@@ -200,7 +200,7 @@ class Agents(Capability):
 class Charts(Capability, ABC):
     """What a full table says at a glance. kinds: the charts, the usual one first."""
 
-    missing: ClassVar[str] = "has no charts"
+    missing: ClassVar[str] = "has no charts; luckbase query answers by state"
     kinds: Sequence[Kind]
 
     @abstractmethod

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from luckbase.jobs.playing import Draw, Play, Question, Seat, changes, read_action
 
 import tests.games.climb  # noqa: F401  (registers the game)
 from luckbase import solver
 from luckbase.cluster.play.agents import opponents
 from luckbase.cluster.play.source import searched, soonest
+from luckbase.cluster.play.talk import Draw, Play, Question, Seat, changes, read_action
 from luckbase.cluster.table.table import Table
 from luckbase.jobs.app import run
 from luckbase.solver.game.arrays import Floats

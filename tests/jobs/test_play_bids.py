@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from luckbase.jobs.bidding import meeting
-from luckbase.jobs.playing import Play, Question, read_end
 
 from luckbase import solver
+from luckbase.cluster.play.bidding import meeting
 from luckbase.cluster.play.source import searched, soonest
+from luckbase.cluster.play.talk import Play, Question, read_end
 from luckbase.cluster.table.stored import StoredTable
 from luckbase.jobs.app import run
 from luckbase.solver.game.arrays import Floats

@@ -233,7 +233,10 @@ def test_a_board_without_charts_is_told_so_before_anybody_solves_it(
     board = str(ROOT / "boards/jackpot/seed.toml")
     for _ in range(2):
         code, _, err = ask(capsys, "chart", board, "--results", str(tmp_path))
-        assert code == 2 and "jackpot has no charts; luckbase query answers by state" in err
+        assert (
+            code == 2
+            and "board seed: jackpot has no charts; luckbase query answers by state" in err
+        )
         assert run(["solve", board, "--results", str(tmp_path)]) == 0
 
 

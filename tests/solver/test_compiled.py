@@ -128,7 +128,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_our_functions_are_kept_by_their_modules_key() -> None:
-    folder = Path(compiled_rules.successors._cache.cache_path)
+    folder = Path(compiled_rules.transition._cache.cache_path)
     assert folder.name == compiled._own_key(compiled_rules.__name__)
     assert folder.parent in list(compiled.homes())
 
@@ -136,7 +136,11 @@ def test_our_functions_are_kept_by_their_modules_key() -> None:
 def test_what_a_kernel_is_compiled_of_is_known() -> None:
     kernel = "luckbase.solver.games.press_your_luck.kernel"
     known = compiled._closure(kernel, compiled._own_file(kernel))  # type: ignore[arg-type]
-    for name in ("games.press_your_luck.choosing", "games.press_your_luck.rules", "game.rules"):
+    for name in (
+        "games.press_your_luck.choosing",
+        "games.press_your_luck.rules",
+        "game.transition",
+    ):
         assert f"luckbase.solver.{name}" in known
     assert "luckbase.solver.graph.graph" not in known
     assert all(name.startswith("luckbase.solver") for name in known)
@@ -194,7 +198,7 @@ def test_a_new_folder_makes_old_ones_go_and_those_in_use_stay(fresh: Path) -> No
 
 
 def test_a_folder_that_goes_while_it_is_in_use_is_made_again(fresh: Path) -> None:
-    function = compiled_rules.successors.py_func
+    function = compiled_rules.transition.py_func
     locator = compiled.Locator.from_function(function, function.__code__.co_filename)
     assert locator is not None
     folder = Path(locator.get_cache_path())
@@ -226,7 +230,7 @@ def test_where_nothing_can_be_written_the_next_home_is_taken(
     blocked = tmp_path / "blocked"
     blocked.write_text("a file, not a folder")
     monkeypatch.setattr(compiled, "homes", lambda: iter([blocked, tmp_path / "next"]))
-    function = compiled_rules.successors.py_func
+    function = compiled_rules.transition.py_func
     locator = compiled.Locator.from_function(function, function.__code__.co_filename)
     assert locator is not None
     assert Path(locator.get_cache_path()).parent == tmp_path / "next"

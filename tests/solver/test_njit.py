@@ -117,8 +117,8 @@ print(*compiled)
     ours = [name for name in compiled if name.startswith("luckbase.")]
     modules = {name.rpartition(".")[0].removeprefix("luckbase.solver.") for name in ours}
     assert modules == {
-        "graph.bellman", *(f"games.press_your_luck.{name}" for name in
-                           ("choosing", "game", "kernel", "rules")),
+        "graph.bellman", "graph.bellman_step", *(f"games.press_your_luck.{name}" for name in
+                           ("choosing", "kernel", "layout", "rules")),
     }  # fmt: skip
     assert len(set(ours)) == len(ours), "compiled for more than one type"
     assert not [name for name in compiled if "unicode" in name], "compiles what it may raise"

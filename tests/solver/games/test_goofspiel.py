@@ -170,8 +170,8 @@ def test_random_states_have_the_exact_value(data: st.DataObject) -> None:
 @pytest.mark.parametrize("cards", [2, 3, 4])
 def test_winning_has_the_exact_values(cards: int) -> None:
     table = solved(cards, "win")
-    for tier in table.layers.tiers():
-        states = table.layers.states_at(tier, np.arange(table.layers.rows(tier)))[::7]
+    for tier in table.layout.tiers():
+        states = table.layout.states_at(tier, np.arange(table.layout.rows(tier)))[::7]
         exact = []
         for state in states:
             said = table.game.describe(state)
@@ -187,9 +187,9 @@ def test_the_kernel_solves_the_games_of_the_rules(cards: int, objective: str) ->
     """The Bellman residual of random rows: successors by the rules, values by `matrix_game`."""
     table = solved(cards, objective)
     rng = np.random.default_rng(1)
-    for tier in table.layers.tiers():
-        rows = rng.integers(0, table.layers.rows(tier), 20)
-        states = table.layers.states_at(tier, rows)
+    for tier in table.layout.tiers():
+        rows = rng.integers(0, table.layout.rows(tier), 20)
+        states = table.layout.states_at(tier, rows)
         upcards = expand(table.game, states)
         bids = expand(table.game, upcards.children)
         payoffs = table.look_up(bids.children) + bids.rewards

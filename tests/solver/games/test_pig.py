@@ -25,7 +25,7 @@ from luckbase.solver.games.skunk import profiles as race_profiles
 from luckbase.solver.games.skunk.agents import Computer, HoldAt, chance_to_stick, turn_points
 from luckbase.solver.graph.bellman import evaluate, expand, final_payoffs
 from luckbase.solver.graph.game_graph import solve_graph
-from luckbase.solver.graph.interval_iteration import solve_component
+from luckbase.solver.graph.interval_iteration import Component, solve_component
 from luckbase.solver.graph.keys import fits
 from tests.reference.pig import Reference
 from tests.reference.pig import turn_points as reference_turn
@@ -282,9 +282,13 @@ def by_the_rules(game: Game, one: str, two: str) -> float:
             known.append(final_payoffs(game, np.array([child]))[0])
     m = len(weights)
     found = solve_component(
-        np.array(first), np.zeros(m, np.int64), np.array(weights), np.zeros((m, 2)),
-        np.array(index), np.zeros(len(inner), np.int64), np.array(known), np.array(known),
-        -1.0, 1.0, 1e-11,
+        Component(
+            first=np.array(first), actions=np.zeros(m, np.int64), weights=np.array(weights),
+            rewards=np.zeros((m, 2)), children=np.array(index),
+            actors=np.zeros(len(inner), np.int64), known_lower=np.array(known),
+            known_upper=np.array(known),
+        ),
+        (-1.0, 1.0), 1e-11,
     )  # fmt: skip
     return float(found.lower[0, 0])
 
