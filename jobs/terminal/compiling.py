@@ -26,6 +26,13 @@ class _Clock:
         self._lock = threading.Lock()
         self._depth, self._began, self._total = 0, 0.0, 0.0
 
+    def listen(self) -> None:
+        """Begin anew: what a listener of before has not seen the end of is over."""
+        with self._lock:
+            if self._depth:
+                self._total += time.monotonic() - self._began
+            self._depth = 0
+
     def start(self) -> None:
         with self._lock:
             self._depth += 1
@@ -34,6 +41,8 @@ class _Clock:
 
     def stop(self) -> None:
         with self._lock:
+            if self._depth == 0:
+                return  # it had begun before anybody listened
             self._depth -= 1
             if self._depth == 0:
                 self._total += time.monotonic() - self._began
@@ -74,6 +83,7 @@ def watch() -> Iterator[None]:
         thread.join()
         for listener in listeners:
             sys.modules["numba.core.event"].unregister("numba:compile", listener)
+        _clock.listen()
 
 
 def _listen(event: Any) -> Any:
@@ -88,5 +98,6 @@ def _listen(event: Any) -> Any:
             _clock.stop()
 
     listener = Listener()
+    _clock.listen()
     event.register("numba:compile", listener)
     return listener

@@ -62,13 +62,13 @@ def test_the_rows_that_hold_the_swapped_players_are_looked_up_swapped(board: Pat
     """One side has the better cards in each; a row that were not swapped would be far off."""
     game = game_of(board)
     pairs = [([0b1100, 0b0011], 0b1001), ([0b0110, 0b0101], 0b0011), ([0b1010, 0b0101], 0b1100)]
-    found = tiers_in_memory(game)  # type: ignore[arg-type]
+    found = tiers_in_memory(solver.load_layout(game.board))  # type: ignore[arg-type]
     more = [0] * (game.field_count - 3)
     for hands, deck in pairs:
         one, two = game.canonical_states(
             np.array([[*hands, deck, *more], [*hands[::-1], deck, *more]])
         )
-        assert game.swapped(np.stack([one, two])).sum() == 1  # type: ignore[attr-defined]
+        assert found.full is not None and found.full.layout.swapped(np.stack([one, two])).sum() == 1
         values = found.probe(np.stack([one, two]))
         assert values[0] == pytest.approx(values[1][::-1], abs=1e-12)
         assert values[0, 0] > values[0, 1] + 0.1
@@ -77,7 +77,7 @@ def test_the_rows_that_hold_the_swapped_players_are_looked_up_swapped(board: Pat
 @pytest.mark.parametrize("board", GOOFSPIEL)
 def test_the_actions_at_a_turned_card_are_priced(board: Path) -> None:
     game = game_of(board)
-    graph, found = graph_of(game), tiers_in_memory(game)  # type: ignore[arg-type]
+    graph, found = graph_of(game), tiers_in_memory(solver.load_layout(game.board))  # type: ignore[arg-type]
     edges = expand(game, expand(game, game.needed_start()[None]).children[:1])
     q = found.action_values(edges)
     below = expand(game, edges.children)
