@@ -239,6 +239,17 @@ def _visits(squares: Squares, places: Places) -> dict[int, Fraction]:
 
     Raises a mistake where a slide leads nowhere or slides lead in a circle.
     """
+    leads = _leads(squares, places)
+    visits = dict.fromkeys(leads, Fraction(1, SQUARES))
+    for square in reversed(_ends_first(leads)):
+        for offered in leads[square]:
+            for target in offered:
+                visits[target] += visits[square] / SLIDES / len(offered)
+    return visits
+
+
+def _leads(squares: Squares, places: Places) -> dict[int, list[list[int]]]:
+    """For each square the squares that each of its moving slides offers."""
     leads: dict[int, list[list[int]]] = {n: [] for n in range(1, SQUARES + 1)}
     for square, at, slide in _slides(squares):
         if slide.moves:
@@ -246,7 +257,12 @@ def _visits(squares: Squares, places: Places) -> dict[int, Fraction]:
             if not leads[square][-1]:
                 key = "corners" if slide.kind == "pick a corner" else slide.kind.replace(" ", "_")
                 raise mistake(f"'{slide}' leads nowhere; give {key} in [places]", *at)
-    done: list[int] = []  # each square after all that it leads to
+    return leads
+
+
+def _ends_first(leads: dict[int, list[list[int]]]) -> list[int]:
+    """Each square after all that it leads to."""
+    done: list[int] = []
 
     def follow(square: int, path: list[int]) -> None:
         if square in path:
@@ -260,12 +276,7 @@ def _visits(squares: Squares, places: Places) -> dict[int, Fraction]:
 
     for square in leads:
         follow(square, [])
-    visits = dict.fromkeys(leads, Fraction(1, SQUARES))
-    for square in reversed(done):
-        for offered in leads[square]:
-            for target in offered:
-                visits[target] += visits[square] / SLIDES / len(offered)
-    return visits
+    return done
 
 
 def _mean(board: PressYourLuckBoard, leaves: Iterable[Leaf]) -> tuple[Fraction, Fraction]:
