@@ -52,7 +52,7 @@ class Field:
     field is not said; None where it must be. blank: a value, below `low`, that stands for "nothing
     there": it is not written, and a list may be short of it at its end. bits: how many each number
     takes in a key; as many as `high` needs if 0. is_set: a set of whole numbers from 1, whose value
-    is its bits.
+    is its bits. as_list: one number is said as a list of one too.
     """
 
     name: str
@@ -64,6 +64,7 @@ class Field:
     blank: int | None = None
     bits: int = 0
     is_set: bool = False
+    as_list: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -170,7 +171,7 @@ class Field:
             said.pop()
         if not said and self.blank is not None:
             return None
-        return said[0] if self.length == 1 else said
+        return said[0] if self.length == 1 and not self.as_list else said
 
 
 def set_field(name: str, most: int, default: int | None = None, bits: int = 0) -> Field:

@@ -11,7 +11,8 @@ def solve(rows: list[list[Fraction]]) -> list[Fraction]:
     n = len(rows)
     for i in range(n):
         at = next(k for k in range(i, n) if rows[k][i])
-        rows[i], rows[at] = rows[at], [x / rows[at][i] for x in rows[at]]
+        rows[i], rows[at] = rows[at], rows[i]
+        rows[i] = [x / rows[i][i] for x in rows[i]]
         for k in range(n):
             if k != i and rows[k][i]:
                 factor = rows[k][i]

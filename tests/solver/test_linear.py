@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from luckbase.solver.linear import eliminate
+from tests.reference import linear as reference
 
 EQUATIONS = [[0, 2, 1, 5], [4, -1, 0, 2], [8, 3, -2, 1]]
 """Of three numbers, the right side last; the first row has to go elsewhere."""
@@ -42,3 +43,9 @@ def test_what_is_left_of_a_pivot_is_either_way_a_rounding_apart() -> None:
         assert eliminate(mine, 2, 1, 1e-14, reciprocal)
         answers.append(mine[:, 2])
     assert answers[0] == pytest.approx(answers[1], abs=1e-15)
+
+
+def test_the_reference_exchanges_rows() -> None:
+    """The judge of the others: the first pivot is not in the first row."""
+    rows = [[Fraction(x) for x in row] for row in ([0, 2, 1, 7], [1, 1, 0, 3], [0, 0, 4, 12])]
+    assert reference.solve(rows) == [1, 2, 3]

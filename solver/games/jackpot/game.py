@@ -36,7 +36,15 @@ def jackpot(board: JackpotBoard) -> Rules:
     return Rules(
         fields=[
             set_field("open", options.tiles),
-            Field("dice", length=options.dice, low=1, high=options.sides, default=0, blank=0),
+            Field(
+                "dice",
+                length=options.dice,
+                low=1,
+                high=options.sides,
+                default=0,
+                blank=0,
+                as_list=True,
+            ),
         ],
         players=1,
         transition=rules.transition,

@@ -401,7 +401,7 @@ def test_parse_and_describe_are_inverse_up_to_merging(case: tuple[Game, dict[str
     state = game.parse(words)
     described = game.describe(state)
     assert np.array_equal(game.parse(described), state)
-    shown = np.atleast_1d(described.get("dice", [])).tolist()  # of one die, a number
+    shown = described.get("dice", [])
     assert described["open"] == sorted(map(int, filter(None, words["open"].split(","))))
     faces = [int(face) for face in words.get("dice", "").split(",") if face]
     assert sum(shown) == sum(faces)
