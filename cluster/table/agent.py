@@ -11,7 +11,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS
-from luckbase.solver.graph.bellman import Expanded, evaluate, expand, joint
+from luckbase.solver.graph.bellman import Expanded, evaluate, expand, strategies_of
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
@@ -43,12 +43,4 @@ def policy_of(table: Lookup) -> Policy:
 
 def _strategies(table: Lookup, player: int, edges: Expanded) -> list[Floats]:
     """A player's optimal strategies at expanded states in which both choose at once."""
-    from luckbase.solver.matrix_game import certified as matrix_game
-
-    q = evaluate(edges, table.worth(edges.children))
-    found = []
-    for x in range(len(edges.kinds)):
-        here = slice(int(q.first[x]), int(q.first[x + 1]))
-        solved = matrix_game.solve(joint(q.actions[here], q.values[here]).games[None])
-        found.append((solved.row_strategies if player == 0 else solved.column_strategies)[0])
-    return found
+    return strategies_of(evaluate(edges, table.worth(edges.children)), player)

@@ -7,7 +7,9 @@ is.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import types
@@ -28,6 +30,9 @@ from luckbase.solver.game.transition import (
 )
 from luckbase.solver.graph.bellman_step import LOTTERIES, Lotteries, action_value, best_of
 from luckbase.solver.njit import njit
+
+if TYPE_CHECKING:
+    from luckbase.solver.matrix_game.certified import Solutions
 
 _i1, _i2, _f2 = types.int64[::1], types.int64[:, ::1], types.float64[:, ::1]
 
@@ -185,20 +190,45 @@ def joint(actions: Ints, values: Floats) -> Joint:
     return Joint(rows, columns, games, float(values[0].sum()))
 
 
-def payoffs_of(kinds: Ints, actors: Ints, q: ActionValues, tolerance: float) -> Floats:
-    """The payoffs (n, players) of n expanded states of any kind, from those of their actions."""
+def solved_games(q: ActionValues, states: Ints) -> Iterator[tuple[Ints, Solutions]]:
+    """The matrix games of those of the expanded states, (m,), in which both choose at once, all of
+    one shape at a time: which states, and their solutions."""
     from luckbase.solver.matrix_game import certified as matrix_game
 
+    if not len(states):
+        return
+    row, first = q.actions // JOINT, q.first[:-1]
+    counts = np.diff(q.first)
+    of_first = np.add.reduceat((row == np.repeat(row[first], counts)).astype(np.int64), first)
+    columns, rows = of_first[states], counts[states] // of_first[states]
+    for shape in sorted(set(zip(rows.tolist(), columns.tolist(), strict=True))):
+        at = states[(rows == shape[0]) & (columns == shape[1])]
+        cells = q.first[at][:, None] + np.arange(shape[0] * shape[1])
+        yield at, matrix_game.solve(q.values[cells, 0].reshape(-1, *shape))
+
+
+def strategies_of(q: ActionValues, player: int) -> list[Floats]:
+    """An optimal strategy of a player (0 or 1) at each of n expanded states in which both choose at
+    once, over his actions, ascending."""
+    found: list[Floats] = [np.empty(0)] * (len(q.first) - 1)
+    for at, solved in solved_games(q, np.arange(len(found))):
+        sides = solved.row_strategies if player == 0 else solved.column_strategies
+        for x, strategy in zip(at.tolist(), sides, strict=True):
+            found[x] = strategy
+    return found
+
+
+def payoffs_of(kinds: Ints, actors: Ints, q: ActionValues, tolerance: float) -> Floats:
+    """The payoffs (n, players) of n expanded states of any kind, from those of their actions."""
     found = np.empty((len(kinds), q.values.shape[1]))
-    for x in range(len(kinds)):
+    both = kinds == SIMULTANEOUS
+    for x in np.flatnonzero(~both).tolist():
         here = slice(int(q.first[x]), int(q.first[x + 1]))
-        if kinds[x] == SIMULTANEOUS:
-            one = joint(q.actions[here], q.values[here])
-            value = float(matrix_game.solve(one.games[None]).values[0])
-            found[x] = value, one.total - value
-        else:
-            best = choose(q.values[here], max(int(actors[x]), 0), tolerance)
-            found[x] = q.values[here][best]
+        best = choose(q.values[here], max(int(actors[x]), 0), tolerance)
+        found[x] = q.values[here][best]
+    for at, solved in solved_games(q, np.flatnonzero(both)):
+        found[at, 0] = solved.values
+        found[at, 1] = q.values[q.first[at]].sum(axis=1) - solved.values
     return found
 
 

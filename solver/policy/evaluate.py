@@ -27,11 +27,10 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import agents_of, choices
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.graph.bellman import evaluate, expand, joint
+from luckbase.solver.graph.bellman import evaluate, expand, strategies_of
 from luckbase.solver.graph.codes import MIXED
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import pack_all
-from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.policy.chain import MOST_STATES, PIECE, Chain, Decider, explore_profile
 from luckbase.solver.sentences import nearest
 
@@ -101,20 +100,8 @@ def _strategies(graph: Graph, player: int, states: Ints) -> list[Floats]:
     """An optimal strategy of a player (0 or 1) at each simultaneous state of a solved graph."""
     game = graph.game
     edges = expand(game, states)
-    q = evaluate(edges, graph.values[graph.look_up(pack_all(game.bits, edges.children))])
-    found: list[Floats] = [np.empty(0)] * len(states)
-    games = []
-    for x in range(len(states)):
-        here = slice(int(q.first[x]), int(q.first[x + 1]))
-        games.append(joint(q.actions[here], q.values[here]).games)
-    shapes = [matrix.shape for matrix in games]
-    for shape in sorted(set(shapes)):
-        at = [x for x in range(len(states)) if shapes[x] == shape]
-        solved = matrix_game.solve(np.stack([games[x] for x in at]))
-        sides = solved.row_strategies if player == 0 else solved.column_strategies
-        for x, strategy in zip(at, sides, strict=True):
-            found[x] = strategy
-    return found
+    below = graph.values[graph.look_up(pack_all(game.bits, edges.children))]
+    return strategies_of(evaluate(edges, below), player)
 
 
 def random_player(game: Game, player: int, state: Ints, actions: list[int]) -> Sequence[float]:

@@ -33,8 +33,7 @@ from luckbase.solver.game.in_memory import InMemory
 from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.board import GoofspielBoard, Rules
 from luckbase.solver.games.goofspiel.in_memory import solved
-from luckbase.solver.graph.bellman import expand
-from luckbase.solver.matrix_game import certified as matrix_game
+from luckbase.solver.graph.bellman import evaluate, expand, strategies_of
 from luckbase.solver.policy.evaluate import Policy
 
 
@@ -67,15 +66,7 @@ def strategies_at(table: InMemory[int], states: Ints) -> list[Floats]:
     """Player 1's optimal lotteries over his bids, ascending, at canonical states (n, fields) of the
     table's game whose upcard is turned."""
     edges = expand(table.game, states)
-    payoffs = (table.look(edges.children)[0] + edges.rewards)[:, 0]
-    cells = np.diff(edges.first)
-    found: list[Floats] = [np.empty(0)] * len(states)
-    for count in np.unique(cells):  # games of one size at a time
-        at, size = np.flatnonzero(cells == count), round(count**0.5)
-        games = payoffs[edges.first[at][:, None] + np.arange(count)].reshape(-1, size, size)
-        for x, chances in zip(at, matrix_game.solve(games).row_strategies, strict=True):
-            found[x] = chances
-    return found
+    return strategies_of(evaluate(edges, table.look(edges.children)[0]), 0)
 
 
 def _decide(

@@ -70,7 +70,8 @@ def test_visits_are_the_fractions_to_nearly_all_digits(states: Edges) -> None:
 
 @given(chains())
 def test_a_large_components_sweeps_give_the_same(states: Edges) -> None:
-    """Chains of up to 2 ** 360 steps are beyond them, and then they say so."""
+    """Chains in which a play may stay 2 ** 20 steps and more are beyond them, also where it seldom
+    comes there, and then they say so."""
     right = np.array([float(x) for x in exactly(states)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counting, "MOST_DENSE", 1)
@@ -78,7 +79,7 @@ def test_a_large_components_sweeps_give_the_same(states: Edges) -> None:
         try:
             found = counted(states)
         except StateError as error:
-            assert right.max() > 1e6
+            assert min(edges[-1][0] for edges in states[:-1]) <= 2.0**-20
             assert_one_sentence(error)
             return
     assert np.abs(found - right).max() <= 2 * counting.CLOSE * right.max()
