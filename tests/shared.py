@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -39,6 +40,44 @@ def table_of(folder: Path, board: Path, **settings: object) -> Path:
             made = cluster.solve(solver.load_board(board, **settings), results=results)
             done.write_text(str(made.table))
     return Path(done.read_text())
+
+
+FIRST_SOLVES = """
+import sys
+import numba.core.event as event
+compiled = []
+class Listener(event.Listener):
+    def on_start(self, what):
+        function = what.data["dispatcher"].py_func
+        compiled.append(f"{function.__module__}.{function.__name__}")
+    def on_end(self, what):
+        pass
+event.register("numba:compile", Listener())
+from luckbase.jobs.app import run
+assert run(["solve", sys.argv[1], "--set", "frontier=1", "--force", "--results", sys.argv[2]]) == 0
+print(*compiled)
+"""
+"""A solve of a small full table; its last line says what was compiled."""
+
+
+def first_solves(folder: Path) -> list[dict[str, str]]:
+    """What is said, stdout and stderr, by the first solve of a newcomer and by the one after it, of
+    ``press-your-luck/tiny``; once a run."""
+    done = folder / "first-solves.json"
+    with only_one(folder / "first-solves.lock"):
+        if not done.exists():
+            said = []
+            for _ in range(2):
+                made = subprocess.run(
+                    [sys.executable, "-c", FIRST_SOLVES,
+                     str(ROOT / "boards/press-your-luck/tiny.toml"), str(folder / "first")],
+                    cwd=ROOT, env={**os.environ, "NUMBA_CACHE_DIR": str(folder / "first-code")},
+                    capture_output=True, text=True, check=True,
+                )  # fmt: skip
+                said.append({"out": made.stdout, "err": made.stderr})
+            done.write_text(json.dumps(said))
+    found: list[dict[str, str]] = json.loads(done.read_text())
+    return found
 
 
 def cluster_of(folder: Path, run: int) -> str:

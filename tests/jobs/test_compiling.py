@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -16,23 +13,15 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.run.options import Progress
 from luckbase.jobs.terminal import compiling, render
+from tests.shared import first_solves
 
 ROOT = Path(__file__).parents[2]
-TINY = str(ROOT / "boards/skunk/tiny.toml")
 
 
-def test_a_first_run_says_that_it_compiles_and_a_second_does_not(tmp_path: Path) -> None:
-    said = []
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-m", "luckbase", "solve", TINY, "--force",
-             "--results", str(tmp_path)],
-            cwd=ROOT, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        said.append(done.stderr)
-    assert said[0].startswith("compiling, the first time only …\n")
-    assert said[0].count("compiling, the first") == 1 and "compiling, the first" not in said[1]
+def test_a_first_run_says_that_it_compiles_and_a_second_does_not(run_folder: Path) -> None:
+    first, second = (said["err"] for said in first_solves(run_folder))
+    assert first.startswith("compiling, the first time only …\n")
+    assert first.count("compiling, the first") == 1 and "compiling, the first" not in second
 
 
 def test_only_compiling_is_measured(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,7 +12,7 @@ from numba import types
 
 from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.njit import njit
-from tests.places import BOARDS, ROOT
+from tests.shared import first_solves
 
 NUMBER = types.int64(types.int64)
 
@@ -89,31 +87,9 @@ def test_it_goes_through_pickle() -> None:
     assert there(state) == rules.player_up(state)
 
 
-def test_a_solve_compiles_nothing_of_the_search() -> None:
-    """The README's first command pays for its own kernel and the rules only, once each."""
-    script = f"""
-import tempfile
-import numba.core.event as event
-compiled = []
-class Listener(event.Listener):
-    def on_start(self, what):
-        function = what.data["dispatcher"].py_func
-        compiled.append(f"{{function.__module__}}.{{function.__name__}}")
-    def on_end(self, what):
-        pass
-event.register("numba:compile", Listener())
-from luckbase.jobs.app import run
-with tempfile.TemporaryDirectory() as folder:
-    import os
-    os.environ["NUMBA_CACHE_DIR"] = folder
-    assert run(["solve", {str(BOARDS / "press-your-luck/tiny.toml")!r}, "--set", "frontier=1",
-                "--results", folder]) == 0
-print(*compiled)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    compiled = done.stdout.split()[1:]
+def test_a_solve_compiles_nothing_of_the_search(run_folder: Path) -> None:
+    """A newcomer's first solve pays for its own kernel and the rules only, once each."""
+    compiled = first_solves(run_folder)[0]["out"].split()[1:]
     ours = [name for name in compiled if name.startswith("luckbase.")]
     modules = {name.rpartition(".")[0].removeprefix("luckbase.solver.") for name in ours}
     assert modules == {
