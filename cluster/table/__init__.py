@@ -15,7 +15,7 @@ A table, wherever it is:
 
 * `table`: `Table`, what people have in hand; `lookup`: as far as it answers by state.
 * `stored`: one in a folder; `memory`: one in none.
-* `part`: what holds rows. `dense`: the full table, `tiers` where it is in files. `sparse`: what lies
+* `part`: what holds rows. `dense`: the full table, `tiers` where it is in files. `sparse`: what is
   below some roots, `keyed` where it is in files.
 
 Bytes:
