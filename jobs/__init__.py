@@ -1,1 +1,6 @@
-"""What a person runs: one command a file. Nothing heavy is imported before a command needs it."""
+"""What a person runs: one command a file, which parses, calls `luckbase`'s page and prints.
+
+`app` has the commands, their exit codes, and where our errors become a sentence; `options` and
+`folder` what several commands take; `terminal` what people see; `bench` times. Nothing heavy is
+imported before a command needs it.
+"""

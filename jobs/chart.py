@@ -38,7 +38,7 @@ class Chart:
     ] = None
     reachable: Annotated[
         bool,
-        typer.Option("--reachable", help="Without what nobody meets who plays as the chart says."),
+        typer.Option("--reachable", help="Without what no play by the chart comes to."),
     ] = False
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV; of a picture, its numbers.")] = (
         False

@@ -4,7 +4,16 @@
     >>> board = solver.load_board("boards/press-your-luck/1985-02.toml", score_unit=500)
     >>> game = solver.load_game(board)
 
-Compiled functions are kept on disk, each module's in a folder of its own: `solver.compiled`.
+* `board`: board files, read and checked; which rules a board asks for.
+* `game`: what a game gives, and what follows from it for every game alike.
+* `games`: the games, one folder each.
+* `graph`: the states below some roots: found, ordered, solved.
+* `matrix_game`: zero-sum matrix games, for states in which both choose at once.
+* `policy`: what agents get: exact values, best responses, Monte Carlo.
+* `charts`: charts and drawings as data.
+* `linear`: linear equations. `errors`: every exception, one tree. `sentences`: words for them.
+* `compiled`: compiled code is kept on disk, each module's in a folder of its own, named by what was
+  compiled. `njit`: numba's, for functions that are compiled when they are first called.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A name is one of the game's own, ``optimal``, ``best-response``, ``random``, or, where a way to open
 tables is given, a table's directory. In Python an agent may also be a function
-(`solver.game.rules.Agent`), a `Policy`, or an open table.
+(`solver.game.game.Agent`), a `Policy`, or an open table.
 """
 
 from __future__ import annotations

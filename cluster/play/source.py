@@ -4,7 +4,7 @@
 2. the game's tiers, solved here and kept in memory, where they are few rows of float64;
 3. a search of all that lies below that state, up to a limit.
 
-Each holds every state that a play can come to, for it holds all successors of what it holds.
+Each holds every state that a play can come to, for it holds all children of what it holds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The driver: walks the plan with workers, commits what they finish, says how far it is.
+"""The driver: hands the plan to workers, commits what they finish, says how far it is.
 
 A thin shell around `schedule`. Each finished shard is committed in this order: kept payoffs
 renamed, Parquet file put in its place, a line added to the ledger. Killed anywhere between, the

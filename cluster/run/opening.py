@@ -156,7 +156,7 @@ def check_room(
 ) -> None:
     """Refuse what will not fit, in the memory or on the disk beside what is already there.
 
-    smaller: what would (`TieredGame.smaller`). todo: the shards that are still to do (all).
+    smaller: what would (`Layout.smaller`). todo: the shards that are still to do (all).
     Raises MemoryLimitError, DiskLimitError.
     """
     if plan.shard_memory > memory:

@@ -108,7 +108,7 @@ def _make_plan(layout: Layout[Any], workers: int) -> Plan:
         tuple(parts),
         rows,
         round(rows * BYTES_A_ROW[np.dtype(layout.payoff_type)]),
-        # Shards that finish out of turn keep a few more than the walk in turn does.
+        # Shards that finish out of turn keep a few more than a run in turn does.
         peak_scratch(shards, kept, workers) + 2 * (workers - 1) * _largest_kept(shards, kept),
         max(shard.memory for shard in shards),
         sum(map(layout.tier_seconds, tiers)) + rows * WRITE_NS * 1e-9 + SHARD_SECONDS * len(shards),
@@ -129,7 +129,7 @@ def payoff_bytes(layout: Layout[Any], tier: Any) -> int:
 
 
 def peak_scratch(shards: Collection[Shard], kept_bytes: dict[int, int], workers: int) -> int:
-    """The most bytes kept at once, by walking the schedule with shards finishing in turn."""
+    """The most bytes kept at once, by running the schedule with shards finishing in turn."""
     schedule = Schedule(tuple(shards), workers=workers, memory=1 << 62)
     running = [i.shard for i in schedule.start() if not isinstance(i, Commit | Drop)]
     now = peak = 0

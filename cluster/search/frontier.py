@@ -53,7 +53,7 @@ def find_frontier(
 
 
 def shares(game: Game, frontier: Keys, wanted: int) -> list[tuple[str, Keys]]:
-    """The frontier's keys in at most `wanted` shards, by `Game.shard_keys`; each with a name that
+    """The frontier's keys in at most `wanted` shards, by `shard_keys`; each with a name that
     says which states it has."""
     groups = shard_keys(game, unpack_all(game.bits, frontier))
     distinct, which = np.unique(groups, return_inverse=True)

@@ -2,7 +2,7 @@
 
 1. **Explore** level by level, merging by key, down to the frontier: level `depth`, or the first
    that gives every worker enough shards.
-2. **Shard** the frontier's states by key (`Game.shard_keys`). A worker solves everything below its
+2. **Shard** the frontier's states by key (`shard_keys`). A worker solves everything below its
    share and writes a payoff table (`worker.solve_subtrees`); it stops at what finished shards, what
    an earlier search of the same rules, or the table given with `using`, already hold.
 3. **Merge** the shards' tables by key. Two that solved one state must agree to the last bit.

@@ -1,4 +1,4 @@
-"""Tables on disk, format 3: what is in a table's folder, and who reads and writes it.
+"""Tables, on disk (format 3) and in memory: what is in a folder, and who reads and writes it.
 
 One folder holds everything that was solved under one rules identity (`solver.board.identity`)::
 
@@ -11,12 +11,27 @@ One folder holds everything that was solved under one rules identity (`solver.bo
         scratch/              while a solve runs; worth nothing afterwards
         .lock                 who is solving now
 
-`table` is a table, wherever it is: `stored` in a folder, `memory` in none; its parts answer by row
-(`dense`: `tiers` in files) or by key (`sparse`: `keyed` in files). `storage` puts and reads bytes;
-`ledger` says what is committed; `write` makes the Parquet files, `sealed` reads them and refuses a
-byte that changed; `find` takes a person's words to a folder. `answer` and `above` are what is said
-of a state; `frames` answers many, `export` streams all, `where` picks some; `verify`, `compare`,
-`status` and `health` look at whole tables.
+A table, wherever it is:
+
+* `table`: `Table`, what people have in hand; `lookup`: as far as it answers by state.
+* `stored`: one in a folder; `memory`: one in none.
+* `part`: what holds rows. `dense`: the full table, `tiers` where it is in files. `sparse`: what is
+  below some roots, `keyed` where it is in files.
+
+Bytes:
+
+* `storage`: put, read, list, delete. `ledger`, `lines`: what is committed, and the seals.
+* `write`: makes the Parquet files; `sealed`: reads them, and refuses a byte that changed.
+
+Questions:
+
+* `find`: a person's words to a folder. `answer`: what is said of a state; `above`: of one that no
+  part holds.
+* `frames`: many states in, many answers out; `files`: the same in files. `export`: all rows, as a
+  stream; `where`: which of them.
+* `charts`, `agent`: a table's charts, its best actions as an agent.
+
+Whole tables: `verify`, `compare`, `status`, `health`.
 
 Version history: 1 (2026-11) first. 2 (2026-11) tables of roots, parts, an error a file. 3 (2026-11)
 one folder a rules identity, a ledger that only grows, every row group sealed, `best`, `to_act`,

@@ -1,6 +1,6 @@
 """Questions above a table's frontier: search down to it, probe there, back up.
 
-From the question's state every successor is expanded and merged by key until it is over or the
+From the question's state every child is expanded and merged by key until it is over or the
 table holds it (`solver.graph.explore`); the table's payoffs of those are looked up at once, and the
 rest is backward induction by the rules (`solver.graph.game_graph`). So an answer above the frontier
 is as exact as the table below it: its payoffs are means of the table's, within the same bound. Two

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def policy_of(table: Lookup) -> Policy:
     """The table's best actions as an agent; it must hold the states that it is asked about, less
-    the fields that only agents look at (`Game.plain`)."""
+    the fields that only agents look at (`solver.game.capabilities.plain`)."""
     from luckbase.solver.policy.evaluate import Policy  # compiles the search
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:

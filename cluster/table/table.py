@@ -74,9 +74,9 @@ class Table(Lookup):
     ) -> Listing | Heatmap:
         """One of the game's charts, the usual one if not named: lines and rows, or a picture.
 
-        fields: only what has these values. reachable: without what nobody meets who plays as the
-        chart says. Raises OptionError for a chart that the game does not have, and for a table
-        without the full one; MissingTableError where that is not complete.
+        fields: only what has these values. reachable: without what no play by the chart comes to.
+        Raises OptionError for a chart that the game does not have, and for a table without the full
+        one; MissingTableError where that is not complete.
         """
         self.check_full()
         wanted = Wanted(typed(fields), reachable, self.error)

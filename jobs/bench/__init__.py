@@ -1,7 +1,7 @@
 """``luckbase bench``: how fast, how large, on this machine; each suite a table with its own peers.
 
 * ``kernel``: states a second of the dense kernel on one core, against the same states through the
-  game's successor function (`solver.graph.bellman`).
+  game's transition (`solver.graph.bellman`).
 * ``solve``: full tables end to end, each in a process of its own: compute, end to end, bytes,
   memory.
 * ``store``: encodings of one tier's payoffs and state columns: nanoseconds and bytes a row.

@@ -1,1 +1,6 @@
-"""What a person sees on a terminal."""
+"""What a person sees on a terminal.
+
+* `render`: numbers, progress, tables; `fitting`: text made to fit a width.
+* `solved_report`: what a solve did. `pictures`: charts, with matplotlib.
+* `compiling`: says that numba compiles. `stopping`: signals end a command as Ctrl+C does.
+"""

@@ -1,1 +1,1 @@
-"""Charts and drawings as data."""
+"""Charts (`model`) and drawings (`diagram`) as data; nothing here knows how a picture is drawn."""

@@ -1,10 +1,10 @@
 """Charts as data: what a game says of its whole table at a glance, for `jobs` to print or draw.
 
-A game lists its charts (`solver.game.rules.Game.charts`) and makes each from payoffs that it looks
-up (`Game.chart`)::
+The capability `solver.game.capabilities.Charts` lists a game's charts and makes each of payoffs
+that it asks for::
 
     look = table.probe                                  # states (n, fields) -> payoffs (n, players)
-    game.chart("chart", look, Wanted({"mine": "0", "yours": "87"})).lines
+    game.need(Charts).make("chart", look, Wanted({"mine": "0", "yours": "87"})).lines
     ('(0,87) .0661453 - 33 44 100',)
 
 A `Listing` is a chart to read: lines for people, the same as rows for machines. A `Heatmap` is a
@@ -42,9 +42,9 @@ class Kind:
 class Wanted:
     """What is asked of a chart.
 
-    fields: as text, only what has these values. reachable: without what nobody meets who plays as
-    the chart says. error: the bound on the payoffs that `look` gives; a choice that hangs on less
-    is to be marked.
+    fields: as text, only what has these values. reachable: without what no play by the chart comes
+    to. error: the bound on the payoffs that `look` gives; a choice that hangs on less is to be
+    marked.
     """
 
     fields: Mapping[str, str] = field(default_factory=dict)

@@ -1,1 +1,15 @@
-"""A game: what it gives (`rules`, `tiered`), and what its tables hold."""
+"""A game: what it gives, and what follows from that for every game alike.
+
+For authors of games everything is on one page, `luckbase.game`. In the order in which one reads:
+
+* `rules`: what every game gives, bound to a board: `Rules`.
+* `fields`: the fields of a state, declared once; what people read and write follows from them.
+* `transition`: what can happen at a state: the contract of the compiled function, and a decorator
+  that compiles plain Python to one.
+* `capabilities`: what only some games have: a layout in tiers with a kernel, agents, charts, ….
+* `game`: `Game`, the rules bound to a board, which everything else in the house takes.
+* `check`: does a game keep its contract? One call in its author's test.
+* `registry`: the games by name. `plugins`: games in somebody's own file.
+* `in_memory`: the tiers of a layout solved in memory.
+* `arrays`, `coded`, `decisions`: the types of what the rooms hand to each other.
+"""

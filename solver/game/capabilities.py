@@ -64,7 +64,7 @@ class Layout(Capability, ABC, Generic[T]):
 
     @abstractmethod
     def tiers(self) -> Sequence[T]:
-        """Every tier of the full table, children first, such that walking it needs few at once."""
+        """Every tier of the full table, children first, such that few are needed at once."""
 
     @abstractmethod
     def children(self, tier: T) -> Sequence[T]:

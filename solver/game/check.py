@@ -2,7 +2,7 @@
 
     >>> check_game(load_board("climb.toml"))
 
-It walks the rules from the game's start (or from states that are given) and holds them to what
+It follows the rules from the game's start (or from states that are given) and holds them to what
 `solver.game.rules` says; where the game has a `Layout`, it solves the whole table in memory and
 holds it to the rules, state by state.
 """

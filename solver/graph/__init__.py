@@ -1,1 +1,13 @@
-"""The states below some roots: found, ordered, solved by backward induction."""
+"""The states below some roots: found, ordered, solved by backward induction, for any game.
+
+* `game_graph`: `Graph`, the states below some roots, merged by key and solved: begin here.
+* `depth_first`: the search that it runs: each state is solved once all below it is, and strongly
+  connected components are found on the way.
+* `bellman_step`: what the actions of one state are worth, and which is taken: compiled, the only
+  one. `bellman`: the same for many states at a time.
+* `components`: a component of several states, solved as one piece: `solver.linear` where nothing is
+  chosen, `interval_iteration` where something is.
+* `explore`: which states there are, level by level, nothing solved.
+* `keys`: a state as one number, and a hash table of them.
+* `codes`: numbers that stand where there is no action. `borrowed`: arrays lent to compiled code.
+"""

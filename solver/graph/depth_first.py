@@ -2,7 +2,7 @@
 
 The compiled part of `solver.graph.game_graph`, which says what is searched and why; the Bellman
 step is `solver.graph.bellman_step`'s. `search` is one piece, on
-arrays that are borrowed (`solver.graph.borrowed`): cut into ten functions that hand on what they
+arrays that are borrowed (`solver.graph.borrowed`): split into ten functions that hand on what they
 were given, it took 1.45 times as long. Nothing is sliced in it: a slice costs two atomic counts.
 
 Measured on Press Your Luck at $250, 16 edges a state, 1.4 million states, one core: about 1.0 us a

@@ -1,4 +1,4 @@
-"""Certified fixed points: the values of states that can come back, between two bounds that meet.
+"""Certified fixed points: the values of states that can come back, between two bounds.
 
 A **component** is a set S of states 0 .. n - 1 whose other children have known payoffs. With
 actions a, each a lottery over edges of chance p, reward r and child y, and 1 player or 2 players
@@ -16,7 +16,7 @@ do not say what a play without an end pays.
    a chance of at least min(p) ** n to be out of S within n steps: every policy ends, T has one
    fixed point V, and T^k z -> V from every z. What is left otherwise is a trap: there a policy
    stays for ever (an end component).
-2. **Iterate** two tables, L from the least payoff and U from the largest, by Gauss-Seidel sweeps
+2. **Iterate** two vectors, L from the least payoff and U from the largest, by Gauss-Seidel sweeps
    in alternating directions. T is monotone, so L <= V <= U whatever the order of the updates.
 3. **Certify**, whatever led to L and U. Let pi be player 0's best actions at L, and w a table with
    w >= 1 + max over the other player's actions of sum p w  (w bounds the steps to the end). If
@@ -63,7 +63,7 @@ _f2 = types.float64[:, ::1]
 
 
 class GapError(StateError):
-    """Bounds that do not meet as closely as was asked; a wider tolerance may do."""
+    """Bounds that do not come as close as was asked; a wider tolerance may do."""
 
 
 class Component(NamedTuple):
@@ -283,7 +283,7 @@ def solve_component(
     state in a sentence.
 
     Raises StateError, in one sentence that names a state: a component that is not covered, one in
-    which some policy never ends, and one whose bounds do not meet within `most_sweeps` or float64.
+    which some policy never ends, and one whose bounds stay apart for `most_sweeps` or in float64.
     """
     c, players = component, component.rewards.shape[1]
     stuck = trap(c)

@@ -10,7 +10,7 @@ of the support as reference, and i, j over the other t = s - 1::
     w D = A[s, s] - A[s, j]        x = w and 1 - sum w on I
 
 `try_support` solves it for eight games by one elimination without pivoting (rows and columns come
-in an order that suits such games, `read_support`), cuts off what is below 0, makes the sums 1, and
+in an order that suits such games, `read_support`), clips what is below 0, makes the sums 1, and
 then works out the bounds that x and y prove on the whole matrices: the gap decides, lane by lane,
 so a support that is wrong, or an elimination that lost its digits, is refused and never believed.
 
@@ -88,7 +88,7 @@ def no_less(f, start, count):
 
 @typed(lanes(_f1, _n, _n))
 def lottery(f, start, count):
-    """Cut the eights from `start` on off below 0, in place; returns their sum."""
+    """Clip the eights from `start` on at 0, in place; returns their sum."""
     total = splat(0.0)
     for i in range(count):
         v = greater(load(f, start + i * 8), splat(0.0))

@@ -1,4 +1,4 @@
-"""One zero-sum matrix game at a time, compiled: the steps that `matrix_game` describes.
+"""One zero-sum matrix game at a time, compiled: the steps that `certified` describes.
 
 A tableau is float64 (m + 1, n + 1): m rows and n columns of the game, the last column the right
 side, the last row the reduced costs. In the condensed form a pivot exchanges the variable of a row

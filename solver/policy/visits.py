@@ -8,7 +8,7 @@ Strongly connected components are solved one after the other, in the order in wh
 through them; what flows into one is known then.
 
 * **A state by itself** without an edge to itself has what flows in.
-* **Up to `MOST_DENSE` states** by the elimination of Grassmann, Taksar and Heyman: a state is cut
+* **Up to `MOST_DENSE` states** by the elimination of Grassmann, Taksar and Heyman: a state is taken
   out and what went through it goes around it. 1 - P(z, z) is the sum of the chances of going
   elsewhere, so nothing is ever subtracted, and every number is right to nearly all its digits,
   whether a play stays for ten steps or for 10^15.

@@ -142,7 +142,7 @@ def test_what_a_kernel_is_compiled_of_is_known() -> None:
         "game.transition",
     ):
         assert f"luckbase.solver.{name}" in known
-    assert "luckbase.solver.graph.graph" not in known
+    assert "luckbase.solver.graph.game_graph" not in known
     assert all(name.startswith("luckbase.solver") for name in known)
 
 

@@ -21,8 +21,8 @@ Every plus-a-spin raises a score and every pass turns earned spins into passed o
 b down, a down, and inside a row (b, a): A and B forced, C, B decides, A decides, is a topological
 order — except with a player at the cap, where plus a spin raises nothing. Those rows are walked
 state by state in an order of their own (`cap_orders`), and the loops that two or three players at
-the cap make are cut at a pivot: its value is linear in itself with the known factor (chance of plus
-a spin) ** (players at the cap * spins in the loop), because at the cap nothing is chosen.
+the cap make are opened at a pivot: its value is linear in itself with the known factor (chance of
+plus a spin) ** (players at the cap * spins in the loop), because at the cap nothing is chosen.
 
 Work: with t outcomes about 2 t multiply-adds a state, streamed from rows that were just written:
 b outermost and a next keeps the rows a + m of one b in the second-level cache. No gathers, no

@@ -104,7 +104,7 @@ def entry(
 ) -> Entry:
     """The line of (mine, yours).
 
-    reachable: leave out what one who follows the chart never meets. tolerance: differences below
+    reachable: leave out what one who follows the chart never comes to. tolerance: differences below
     it are uncertain; the game's tie tolerance if not given. Raises StateError as `decisions`.
     """
     roll, hold = decisions(race, payoffs, mine, yours)

@@ -15,7 +15,7 @@ the score and c(s) are worth s points::
 3. **A sweep** goes over the blocks by descending m + y. Everything else that a block reads has a
    higher sum, but for z. So where no roll loses the score one sweep solves the game; Skunk takes
    14. Sweeps stop when V stands still.
-4. **The certificate** (`certify`) looks only at the finished table. s(m, t) bounds the actions that
+4. **The certificate** (`certify`) reads only the finished values. s(m, t) bounds the actions that
    a player alone can make before he wins, however he plays: s >= 1 + s(m + t, 0) and
    s >= 1 + (B s(m, 0) + C s(0, 0) + sum of c(s') s(m, t + s')) / N. Then w = s(m, t) + s(y, 0)
    bounds the actions of both from (m, y, t) on, and satisfies w >= 1 + the mean of w after any
@@ -43,7 +43,7 @@ from luckbase.solver.njit import njit
 MOST_SWEEPS = 1000
 _NEWTON_STEPS = 4
 _STILL = 1e-15
-_NEWTON_STILL = 1e-7  # a step this small met no other policy, or the next sweep finds out
+_NEWTON_STILL = 1e-7  # a step this small came to no other policy, or the next sweep finds out
 _ROUNDING = 3 * 2.0**-53
 
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
