@@ -11,8 +11,8 @@ import numpy as np
 
 from luckbase.cluster.table.find import table_of
 from luckbase.cluster.words import typed
-from luckbase.solver import load_game
-from luckbase.solver.board.file import read_board
+from luckbase.solver import load_board, load_game
+from luckbase.solver.board.file import as_words
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import MemoryLimitError, MissingTableError, OptionError
 from luckbase.solver.game.arrays import Ints
@@ -37,16 +37,11 @@ def game_of(board: Board | str | os.PathLike[str], /, **options: object) -> Game
 def board_of(board: Board | str | os.PathLike[str], /, **options: object) -> Board:
     """A board as it is, or a board file read with its options."""
     if not isinstance(board, Board):
-        return read_board(Path(board), as_words(options))
+        return load_board(board, **options)
     if options:
         name = next(iter(options))
         raise OptionError(f"{name}: the board is there already; give options to load_board")
     return board
-
-
-def as_words(options: Mapping[str, object]) -> dict[str, str]:
-    """Options of a board as ``--set name=value`` has them."""
-    return {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in options.items()}
 
 
 def roots_of(game: Game, start: Any) -> Ints | None:
@@ -79,7 +74,7 @@ def start_of(game: Game, start: Any) -> Ints:
     return found
 
 
-def has_full_table(game: Game, on_note: Callable[[str], None]) -> bool:
+def has_full_table(game: Game, on_note: Callable[[str], None] = lambda text: None) -> bool:
     """Whether the board has a full table; one that has none, but not too many states, is searched.
 
     Raises OptionError, the game's, where there are too many.
@@ -141,7 +136,7 @@ def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> 
     from luckbase.cluster.table import memory
 
     game = plain(game_of(board_or_path, **options))
-    if start is None and has_full_table(game, _quietly):
+    if start is None and has_full_table(game):
         layout = layout_of(game)
         rows = sum(map(layout.rows, layout.tiers()))
         if rows > MOST_IN_MEMORY:
@@ -152,7 +147,3 @@ def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> 
         return memory.tiers_in_memory(layout)
     roots = roots_of(game, start)
     return memory.search_in_memory(game, game.needed_start() if roots is None else roots)
-
-
-def _quietly(text: str) -> None:
-    """Nobody is told."""

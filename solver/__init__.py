@@ -37,10 +37,9 @@ def load_board(path: str | os.PathLike[str], **settings: object) -> Board:
 
     Raises BoardError or OptionError, each one sentence.
     """
-    from luckbase.solver.board.file import read_board
+    from luckbase.solver.board.file import as_words, read_board
 
-    words = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in settings.items()}
-    return read_board(Path(path), words)
+    return read_board(Path(path), as_words(settings))
 
 
 def load_game(board: Board) -> Game:

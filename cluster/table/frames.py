@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from luckbase.cluster.table.part import worth
 from luckbase.cluster.table.write import payoff_columns
 from luckbase.cluster.words import listed
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def _answers(table: Lookup, said: Ints, states: Ints, more: More) -> dict[str, p
     names = payoff_columns(table.game)
     columns = {name: pa.array(values[:, i]) for i, name in enumerate(names)}
     if more.best or more.margin or more.toss_up:
-        actions, margins, ties = _best(table, said, states)
+        actions, margins, ties = table.best_of(states, said)
         columns |= {"best": pa.array(actions, pa.string())} if more.best else {}
         if more.margin:
             columns["margin"] = pa.array(margins, mask=np.isnan(margins))
@@ -73,25 +72,6 @@ def _answers(table: Lookup, said: Ints, states: Ints, more: More) -> dict[str, p
     if more.solve_id:
         columns["solve_id"] = pa.array([table.origin.solve_id] * len(states), pa.string())
     return columns
-
-
-def _best(
-    table: Lookup, said: Ints, states: Ints
-) -> tuple[list[str | None], Floats, NDArray[np.bool_]]:
-    """The best actions of states (n, fields), their margins and which are toss-ups; between rows by
-    one step of the rules; said: the same values as they were given, for the names of bids."""
-    held = table.look(states)[1]
-    names: list[str | None] = [None] * len(states)
-    margins, ties = np.full(len(states), np.nan), np.zeros(len(states), bool)
-    stored, margins[held], ties[held] = table.best_of(states[held])
-    for x, name in zip(np.flatnonzero(held).tolist(), stored, strict=True):
-        names[x] = name
-    fields = table.game.fields
-    for x in np.flatnonzero(~held).tolist():
-        answer = table.ask(fields.describe(fields.numbers(said[x])[0]))
-        names[x], ties[x] = answer.best, answer.toss_up
-        margins[x] = np.nan if answer.margin is None else answer.margin
-    return names, margins, ties
 
 
 # --- kinds of frames ---------------------------------------------------------------------------

@@ -238,10 +238,13 @@ class Lookup:
                 found[x] = answer
         return [answer for answer in found if answer is not None]
 
-    def best_of(self, states: Ints) -> tuple[list[str | None], Floats, NDArray[np.bool_]]:
+    def best_of(
+        self, states: Ints, given: Ints | None = None
+    ) -> tuple[list[str | None], Floats, NDArray[np.bool_]]:
         """Of canonical states (n, fields): the best actions, None where nobody decides or it is not
         decided; the margins (n,), NaN where there is no choice; and which are toss-ups. Also of
-        states that are not held but all of whose children are.
+        states that are not held but all of whose children are; given: the same as a person gave
+        them, values (n, fields), for the names of his bids.
 
         Raises MissingTableError for a state that is not in the table and not over.
         """
@@ -253,7 +256,7 @@ class Lookup:
             at = np.flatnonzero(owners == i)
             if i < 0:
                 for x in at.tolist():
-                    step = self._step(states[x])
+                    step = self._step(states[x], None if given is None else given[x])
                     names[x], ties[x] = step.best, step.toss_up
                     margins[x] = np.nan if step.margin is None else step.margin
                 continue
@@ -264,7 +267,7 @@ class Lookup:
                 names[x] = name
         return names, margins, ties
 
-    def _step(self, state: Ints) -> Answer:
+    def _step(self, state: Ints, given: Ints | None) -> Answer:
         """The answer to a canonical state that no part holds: one step of the rules over it.
 
         Raises MissingTableError where not all of its children are there.
@@ -276,7 +279,9 @@ class Lookup:
             return Answer(self.origin, self.game.describe(state), None, tuple(edges.rewards[0]))
         if not self._reaches(edges):
             raise MissingTableError(self._missing(state))
-        return answer_step(self, state, edges, self.worth(edges.children))
+        fields = self.game.fields
+        words = None if given is None else fields.describe(fields.numbers(given)[0])
+        return answer_step(self, state, edges, self.worth(edges.children), words)
 
     def stored_best(self, states: Ints) -> list[str | None]:
         """The best actions of canonical states, as they are stored; None of what is not held."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from luckbase.cluster.words import listed
 from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
@@ -170,11 +168,6 @@ def _summary(solved: Solved, path: Path, before: list[str]) -> None:
     _opening_questions(solved, path)
 
 
-def _in_words(state: Mapping[str, object]) -> str:
-    """A state as a person would type it."""
-    return " ".join(f"{name}={listed(value)}" for name, value in state.items())
-
-
 def _opening_questions(solved: Solved, path: Path) -> None:
     import shlex
 
@@ -183,7 +176,7 @@ def _opening_questions(solved: Solved, path: Path) -> None:
 
     with open_table(solved.table, named_by_board=True) as opened:
         asked = [
-            (title, _in_words(words), opened.ask(words))
+            (title, render.fields(words), opened.ask(words))
             for title, words in layout_of(opened.game).opening_questions()
         ]
     if not asked:

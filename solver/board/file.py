@@ -21,6 +21,11 @@ from luckbase.solver.game import registry
 from luckbase.solver.sentences import cut, nearest, show
 
 
+def as_words(options: Mapping[str, object]) -> dict[str, str]:
+    """Options of a board as ``--set name=value`` has them."""
+    return {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in options.items()}
+
+
 def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
     """Read and check the board in the file `path`, its options changed by `settings` if any.
 
@@ -85,15 +90,15 @@ class _Fault(Exception):
 
 def _model(data: Mapping[str, Any]) -> type[Board]:
     """The model of the game that `data` names. Raises _Fault."""
-    right = " or ".join(f'game = "{game}"' for game in registry.names())
+    game = data.get("game")
+    if isinstance(game, str) and registry.known(game):
+        return registry.find(game).model()
+    right = " or ".join(f'game = "{name}"' for name in registry.names())
     if "game" not in data:
         raise _Fault(f"is missing; write {right}", ("game",), "game")
-    game = data["game"]
-    if not isinstance(game, str) or game not in registry.names():
-        own = "a game of your own is named with --game FILE.py"
-        sentence = f"{show(game)} is not a game known here; write {right}; {own}"
-        raise _Fault(sentence, ("game",), "game")
-    return registry.find(game).model()
+    own = "a game of your own is named with --game FILE.py"
+    sentence = f"{show(game)} is not a game known here; write {right}; {own}"
+    raise _Fault(sentence, ("game",), "game")
 
 
 def _with_setting(

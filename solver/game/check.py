@@ -19,6 +19,7 @@ from luckbase.solver.errors import GameError, LuckbaseError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.in_memory import InMemory
 from luckbase.solver.game.transition import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.graph import keys
 from luckbase.solver.graph.bellman import Expanded, evaluate, expand, payoffs_of
@@ -219,7 +220,6 @@ def _check_round_trip(game: Game, states: Ints) -> None:
 
 def _check_layout(game: Game, layout: Layout[Any]) -> None:
     """Every row of the full table, solved in memory, against one step of the rules."""
-    solved: dict[Any, Floats] = {}
     done: set[Any] = set()
     for tier in layout.tiers():
         for child in layout.children(tier):
@@ -228,20 +228,14 @@ def _check_layout(game: Game, layout: Layout[Any]) -> None:
                     f"game {game.board.game}: tier {layout.tier_name(tier)} reads "
                     f"{layout.tier_name(child)}, which does not come before it"
                 )
-        out, parts = np.full(layout.shape(tier), np.nan), layout.parts(tier)
-        bound = 0.0
-        for part, (start, stop) in enumerate(parts):
-            rows = out if len(parts) == 1 else out[start:stop]
-            found = layout.solve_tier(tier, rows, solved.__getitem__, lambda: False, part)
-            bound = max(bound, found)
-        solved[tier] = out
         done.add(tier)
-        _check_tier(game, layout, tier, solved, bound)
+    solved = InMemory(layout)
+    for tier in layout.tiers():
+        _check_tier(game, solved, tier)
 
 
-def _check_tier(
-    game: Game, layout: Layout[Any], tier: Any, solved: dict[Any, Floats], bound: float
-) -> None:
+def _check_tier(game: Game, solved: InMemory[Any], tier: Any) -> None:
+    layout = solved.layout
     rows = np.arange(layout.rows(tier))
     states = layout.states_at(tier, rows)
     numbers, places = layout.locate(states)
@@ -249,38 +243,22 @@ def _check_tier(
     if len(off):
         raise _wrong(game, states[off[0]], f"is row {off[0]} of {layout.tier_name(tier)}, and "
                      f"`locate` says row {places[off[0]]} of tier {numbers[off[0]]}")  # fmt: skip
-    edges = expand(game, states)
-    own = _payoffs(game, layout, solved, states)
-    below = _payoffs(game, layout, solved, edges.children)
-    q = evaluate(edges, below)
-    by_rules = payoffs_of(edges.kinds, edges.actors, q, game.tie_tolerance)
+    own, by_rules = solved.look(states)[0], _one_step(solved, states)
     residuals = np.abs(by_rules - own).max(axis=1)
     slack = RESIDUAL if layout.payoff_type is np.float64 else 1e-6
-    wrong = np.flatnonzero(~(residuals <= slack + bound))
+    wrong = np.flatnonzero(~(residuals <= slack + solved.errors[tier]))
     if len(wrong):
         x = int(wrong[0])
         raise _wrong(game, states[x], f"the kernel says {own[x].tolist()}, one step of the rules "
                      f"says {by_rules[x].tolist()}")  # fmt: skip
 
 
-def _payoffs(game: Game, layout: Layout[Any], solved: dict[Any, Floats], states: Ints) -> Floats:
-    """The payoffs (n, players) of states that are over, in the tables, or one step above them."""
-    numbers, rows = layout.locate(states)
-    of_number = {layout.tier_number(tier): tier for tier in solved}
-    found = np.full((len(states), game.players), np.nan)
-    for number in np.unique(numbers):
-        at = np.flatnonzero(numbers == number)
-        if number in of_number:
-            tier = of_number[int(number)]
-            columns = layout.payoff_rows(tier, solved[tier], 0, layout.rows(tier))
-            found[at] = np.stack([column[rows[at]] for column in columns], axis=1)
-        else:
-            edges = expand(game, states[at])
-            below = np.zeros((len(edges.children), game.players))
-            if not edges.terminal.all():
-                below = _payoffs(game, layout, solved, edges.children)
-            q = evaluate(edges, below)
-            found[at] = payoffs_of(edges.kinds, edges.actors, q, game.tie_tolerance)
-    swapped = layout.swapped(states) & np.isin(numbers, list(of_number))
-    found[swapped] = found[swapped][:, ::-1]
-    return found
+def _one_step(solved: InMemory[Any], states: Ints) -> Floats:
+    """The payoffs (n, players) of states by the rules, from those of their children, and where
+    these have no row from those of theirs."""
+    edges = expand(solved.game, states)
+    below, found = solved.look(edges.children)
+    if not found.all():
+        below[~found] = _one_step(solved, edges.children[~found])
+    q = evaluate(edges, below)
+    return payoffs_of(edges.kinds, edges.actors, q, solved.game.tie_tolerance)

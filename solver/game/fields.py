@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.coded import Coded, coded_sets
+from luckbase.solver.sentences import cut
 
 MOST = 10**9 - 1
 """The largest value of a field that says no other."""
@@ -103,7 +104,7 @@ class Field:
         short = self.length - len(parts)
         if short < 0 or (short and self.blank is None):
             raise StateError(
-                f"{self.name}: '{_cut(said)}' has {len(parts)} "
+                f"{self.name}: '{cut(str(said), 30)}' has {len(parts)} "
                 f"{'value' if len(parts) == 1 else 'values'}, not {self.length}; write "
                 f"{self.example}"
             )
@@ -124,7 +125,7 @@ class Field:
         whole = isinstance(part, int | np.integer) and not isinstance(part, bool)
         if not whole and not (isinstance(part, str) and _WHOLE.fullmatch(part)):
             raise StateError(
-                f"{self.name}: '{_cut(part)}' is not a whole number of at most 9 digits"
+                f"{self.name}: '{cut(str(part), 30)}' is not a whole number of at most 9 digits"
             )
         return int(part)  # type: ignore[call-overload, no-any-return]
 
@@ -249,7 +250,9 @@ class Fields(Sequence[Field]):
         known = {*self.names, *self.columns}
         for name in words:
             if name not in known:
-                raise StateError(f"unknown field '{_cut(name)}'; {self._nearest(str(name))}")
+                raise StateError(
+                    f"unknown field '{cut(str(name), 30)}'; {self._nearest(str(name))}"
+                )
         values: list[int] = []
         for field in self:
             there = [column for column in field.columns if column in words]
@@ -360,8 +363,3 @@ def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:
                 raise StateError(refuse.row(x) + str(error)) from None
         found.append(known[key])
     return np.array(found, np.int64).reshape(-1, field.length)
-
-
-def _cut(said: object) -> str:
-    text = "".join(c if c.isprintable() else "?" for c in str(said).strip())
-    return text if len(text) <= 30 else text[:29] + "…"

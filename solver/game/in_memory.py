@@ -28,7 +28,8 @@ class InMemory(Generic[T]):
     """The payoffs of tiers as the kernel leaves them, and of any of their states.
 
     payoffs: float64 of `shape(tier)`, by tier. best: int8 (rows,), by tier, as `Decisions`; none
-    unless asked for. error: the bound on each payoff's, as the kernel says, before any rounding.
+    unless asked for. errors: the bound on those of each tier, as the kernel says, before any
+    rounding; error: the greatest.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class InMemory(Generic[T]):
         self.layout, self.game = layout, layout.game
         self.payoffs: dict[T, Floats] = {}
         self.best: dict[T, NDArray[np.int8]] = {}
-        self.error = 0.0
+        self.errors: dict[T, float] = {}
         for tier in layout.tiers() if tiers is None else tiers:
             self._solve(tier, best, stop)
 
@@ -50,14 +51,20 @@ class InMemory(Generic[T]):
         layout = self.layout
         out, parts = np.full(layout.shape(tier), np.nan), layout.parts(tier)
         noted = Decisions.blank(layout.rows(tier)).best if best else None
+        self.errors[tier] = 0.0
         for part, (start, last) in enumerate(parts):
             rows = out if len(parts) == 1 else out[start:last]
             decisions = None if noted is None else Decisions(noted[start:last])
             bound = layout.solve_tier(tier, rows, self.payoffs.__getitem__, stop, part, decisions)
-            self.error = max(self.error, bound)
+            self.errors[tier] = max(self.errors[tier], bound)
         self.payoffs[tier] = out
         if noted is not None:
             self.best[tier] = noted
+
+    @property
+    def error(self) -> float:
+        """The bound on the error of every payoff."""
+        return max(self.errors.values(), default=0.0)
 
     @cached_property
     def _of_number(self) -> dict[int, T]:

@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 from luckbase.solver.errors import OptionError
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from luckbase.solver.board.model import Board
     from luckbase.solver.game.rules import Rules
 
@@ -100,6 +101,11 @@ def names() -> tuple[str, ...]:
     return tuple(sorted({*_here(), *_installed(), *_entered}))
 
 
+def known(name: str) -> bool:
+    """Whether there is a game of this name."""
+    return name in _entered or name in _here() or name in _installed()
+
+
 def find(name: str) -> Entry:
     """The game of this name. Raises OptionError for one that is not known."""
     found = _entered.get(name) or _here().get(name)
@@ -127,6 +133,8 @@ def _here() -> dict[str, Entry]:
 
 @cache
 def _installed() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
     return {point.name: point for point in entry_points(group=GROUP)}
 
 

@@ -15,7 +15,7 @@ import tests.games.climb  # noqa: F401  (registers the game)
 from luckbase import solver
 from luckbase.cluster.play.agents import opponents
 from luckbase.cluster.play.source import searched, soonest
-from luckbase.cluster.play.talk import Draw, Play, Question, Seat, changes, read_action
+from luckbase.cluster.play.talk import Draw, Play, Seat, changes, read_action
 from luckbase.cluster.table.table import Table
 from luckbase.jobs.app import run
 from luckbase.solver.game.arrays import Floats
@@ -46,18 +46,6 @@ def seats_of(game: Game, person: int, against: str | None = None) -> list[Seat]:
     return [*found[:person], Seat("you"), *found[person:]]
 
 
-def talk_through(play: Play, answer: Answer) -> list[str]:
-    """Everything that is said in a play."""
-    talk, lines, given = play.talk(), [], None
-    while True:
-        try:
-            said = talk.send(given)
-        except StopIteration:
-            return lines
-        given = answer(play) if isinstance(said, Question) else None
-        lines.append(said.prompt if isinstance(said, Question) else said)
-
-
 def every_play(start: Callable[[Draw], Play], answer: Answer) -> Iterator[tuple[float, Play]]:
     """Every way that the dice can fall, with its chance: the play, played to its end."""
     path: list[tuple[int, Floats]] = []
@@ -72,7 +60,7 @@ def every_play(start: Callable[[Draw], Play], answer: Answer) -> Iterator[tuple[
             return path[step - 1][0]
 
         play = start(draw)
-        talk_through(play, answer)
+        play.through(answer)
         yield float(np.prod([chances[i] for i, chances in path])), play
         while path and not path[-1][1][path[-1][0] + 1 :].any():
             path.pop()
@@ -149,7 +137,7 @@ def test_optimal_play_costs_nothing(file: str, seed: int) -> None:
     assert root is not None
     person = seed % game.players
     play = Play(game, root, worth_of(game, root), seats_of(game, person), person, seeded(seed))
-    talk_through(play, the_best)
+    play.through(the_best)
     assert play.over and sum(decision.cost for decision in play.decisions) == 0
     assert all(decision.action == decision.best for decision in play.decisions)
 

@@ -19,7 +19,7 @@ from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import as_seen_by, detailed, plain, simplify
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph import bellman
-from tests.jobs.test_play import seats_of, seeded, talk_through, worth_of
+from tests.jobs.test_play import seats_of, seeded, worth_of
 from tests.reference import goofspiel, matrix_game
 
 POINTS = str(Path(__file__).parents[2] / "boards/goofspiel/points.toml")
@@ -150,7 +150,7 @@ def test_bids_of_the_equilibrium_cost_nothing(seed: int) -> None:
         return at.names[person][int(np.argmax(at.lotteries[person]))]
 
     play = Play(game, root, worth, seats_of(game, person), person, seeded(seed))
-    talk_through(play, likeliest)
+    play.through(likeliest)
     assert play.over and play.decisions
     assert all(d.cost == 0 and d.action == d.best for d in play.decisions)
 
