@@ -9,6 +9,9 @@ from typing import Any
 
 from luckbase.solver.errors import StateError
 
+LABELS = ("none", "actions", "counts", "chances")
+"""What the edges of a picture of play may say."""
+
 
 def fields(state: Mapping[str, Any], between: str = " ") -> str:
     """A state as it can be typed: ``scores=0,500,0 earned=1,0,0``."""

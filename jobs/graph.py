@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import luckbase
+from luckbase.cluster.words import LABELS
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     import graphviz
 
 
-LABELS = ("none", "actions", "counts", "chances")
 PICTURES = (".svg", ".png", ".pdf")
 
 

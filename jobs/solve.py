@@ -26,7 +26,8 @@ class Solve:
     settings: options.Settings = None
     start: options.From = None
     depth: Annotated[
-        str, typer.Option(metavar="N", help="The frontier of a search: a level, or auto.")
+        str,
+        typer.Option(metavar="N", help="Split a search into shards at this level, or auto."),
     ] = "auto"
     max_depth: Annotated[
         int | None, typer.Option(metavar="N", help="Cut a search at this level.", min=1)
@@ -55,7 +56,7 @@ class Solve:
     as_json: options.Json = False
 
     def check_depth(self) -> int | None:
-        """The level of the frontier; None for one that is picked. Raises OptionError."""
+        """The level to split at; None for one that is picked. Raises OptionError."""
         from luckbase.solver.errors import OptionError
 
         depth = self.depth

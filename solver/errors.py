@@ -21,7 +21,11 @@
 wrong, and what would be right. The command line prints it and ends with `error.exit_code`.
 """
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class LuckbaseError(Exception):
@@ -41,7 +45,12 @@ class BoardError(RequestError):
 
 
 class StateError(RequestError):
-    """A state is not one of this board's: a field not known, or a value that no state has."""
+    """A state is not one of this board's: a field not known, or a value that no state has.
+
+    wrong: where several states were given, which of them (n,) fail the check that failed first.
+    """
+
+    wrong: "NDArray[np.bool_] | None" = None
 
 
 class OptionError(RequestError):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 
-def cut(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """`text` on one line of printable characters, at most `most` long."""
     line = " ".join(text.split())
     line = "".join(char if char.isprintable() else "?" for char in line)
@@ -16,15 +16,15 @@ def show(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return repr(cut(value, 60))
+        return repr(shorten(value, 60))
     if isinstance(value, int) and abs(value) >= 10**30:
         return "a number of more than 30 digits"  # Python refuses to print very long ones
     if isinstance(value, Mapping):
         return "a table"
     if isinstance(value, list | tuple):
         parts = ["…" if isinstance(part, Mapping | list | tuple) else show(part) for part in value]
-        return cut(f"[{', '.join(parts)}]", 60)
-    return "nothing" if value is None else cut(str(value), 60)
+        return shorten(f"[{', '.join(parts)}]", 60)
+    return "nothing" if value is None else shorten(str(value), 60)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from luckbase.cluster.play.agents import Given, Opener, for_players, name_of, no_tables, split
 from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
 from luckbase.solver.game.capabilities import ClosedForms, ExactValues
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.game_graph import Graph
@@ -25,8 +25,6 @@ from luckbase.solver.policy.evaluate import (
     named_agent,
 )
 
-FLOAT64_ERROR = 1e-12
-"""What the sums of a payoff lose, with room to spare."""
 MOST_STATES = 20_000_000
 
 

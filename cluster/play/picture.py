@@ -22,8 +22,6 @@ from luckbase.solver.policy.evaluate import chain_graph, deciders_of
 if TYPE_CHECKING:
     import graphviz
 
-LABELS = ("none", "actions", "counts", "chances")
-
 
 @dataclass(frozen=True)
 class Drawn:
@@ -59,8 +57,8 @@ class Picture:
 
 def check_labels(labels: str) -> None:
     """Raises OptionError for what edges can not say."""
-    if labels not in LABELS:
-        raise OptionError(f"--labels: '{labels}' is none of {', '.join(LABELS)}")
+    if labels not in words.LABELS:
+        raise OptionError(f"--labels: '{labels}' is none of {', '.join(words.LABELS)}")
 
 
 def pictured(

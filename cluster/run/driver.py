@@ -101,7 +101,7 @@ def _solve_locked(
             ray_session(asked.slots, run.folder, asked.address) if use_ray else threads(asked.slots)
         )
         with session as pool:
-            run.walk(pool)
+            run.solve(pool)
         shutil.rmtree(table / "scratch", ignore_errors=True)
         report = replace(run.report(report), compile_seconds=compiled, ray=use_ray)
     if goal.ask not in ledger.done:
@@ -164,7 +164,7 @@ class _Run:
             again_seconds=self.again_seconds, peak_memory=peak, tally=self.tally,
         )  # fmt: skip
 
-    def walk(self, workers: Workers) -> None:
+    def solve(self, workers: Workers) -> None:
         """Until nothing is left to do."""
         self._follow(self.schedule.start(), workers, None)
         while not self.schedule.finished:

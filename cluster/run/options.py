@@ -39,7 +39,7 @@ class SolveOptions(TypedDict, total=False):
     again. check: read every byte first, and solve again what has changed. on_progress: told how far
     it is. on_note: told in a sentence what a person should know.
 
-    Of a search: depth: of the frontier (picked). max_depth: cut it there, with bounds. using: a
+    Of a search: depth: where it is split (picked). max_depth: cut it there, with bounds. using: a
     table's directory, at which it ends. max_states: that one worker may meet (200 million).
     in_process_seconds: so long workers are threads, before Ray starts (30).
     """
@@ -114,7 +114,7 @@ class Solved:
     read: read back for them. compile_seconds: before the first shard. tally: what the game counted.
 
     Of a search: solved: over all shards, so that solved / states is the overlap. edges: expanded.
-    depth: of the frontier. bytes_a_state: of a worker's arrays.
+    depth: at which a search is split. bytes_a_state: of a worker's arrays.
     """
 
     table: Path

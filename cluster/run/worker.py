@@ -2,7 +2,7 @@
 
 `work` is the only function that runs elsewhere. A shard of a full table is a tier or a part of one
 (`solve_shard`): it reads the children's payoffs from this run's scratch folder. A shard of a search
-is a share of a frontier (`solve_subtrees`): everything below some states. Either way a receipt
+is a share of a level (`solve_subtrees`): everything below some states. Either way a receipt
 comes back, no data: the disk is shared. The driver puts the files in their place.
 
 A worker keeps the graph of a search from one of its shards to the next and takes in what others
@@ -196,7 +196,7 @@ def _read_back(task: Task, layout: Layout[Any], tier: Any) -> Floats:
 
 
 def solve_subtrees(task: SubtreesTask, stop: Callable[[], bool] = lambda: False) -> SubtreesReceipt:
-    """Solve what lies below a share of a frontier and write what was not known of it."""
+    """Solve what lies below a share of a level and write what was not known of it."""
     graph, taken = _graph_of(task, stop)
     started = time.perf_counter()
     for one in task.known:

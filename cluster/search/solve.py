@@ -1,12 +1,12 @@
-"""The frontier search: a table of all that lies below some roots, for any game, from its rules.
+"""The search: a table of all that lies below some roots, for any game, from its rules.
 
-1. **Explore** level by level, merging by key, down to the frontier: level `depth`, or the first
+1. **Explore** level by level, merging by key, down to level `depth`, or the first
    that gives every worker enough shards.
-2. **Shard** the frontier's states by key (`shard_keys`). A worker solves everything below its
+2. **Shard** the states of that level by key (`shard_keys`). A worker solves everything below its
    share and writes a payoff table (`worker.solve_subtrees`); it stops at what finished shards, what
    an earlier search of the same rules, or the table given with `using`, already hold.
 3. **Merge** the shards' tables by key. Two that solved one state must agree to the last bit.
-4. **Back up** from the frontier to the roots, and commit: one Parquet file of what is new.
+4. **Back up** from there to the roots, and commit: one Parquet file of what is new.
 
 A finished shard is in the ledger, so the same call goes on from there after a stop, with any number
 of workers: its states are known to whatever shards come next. The rows of a table and their values
@@ -38,7 +38,6 @@ from luckbase.cluster.run.worker import (
     peak_memory,
 )
 from luckbase.cluster.search.cut import solve_cut
-from luckbase.cluster.search.frontier import find_frontier, shares
 from luckbase.cluster.search.given import known_payoffs
 from luckbase.cluster.search.merge import (
     PayoffTable,
@@ -49,6 +48,7 @@ from luckbase.cluster.search.merge import (
     write_shard,
 )
 from luckbase.cluster.search.roots import root_keys, using_table, warm_up
+from luckbase.cluster.search.split import find_split, shares
 from luckbase.cluster.table.health import drop_files
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import Ledger, commit, compact, table_directory
@@ -59,15 +59,13 @@ from luckbase.cluster.table.write import made_by, search_name, search_part, writ
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.arrays import FLOAT64_ERROR, Ints
 from luckbase.solver.game.capabilities import hints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import Keys, unpack_all
 
 SHARDS_A_WORKER = 4
-FLOAT64_ERROR = 1e-12
-"""What float64 sums lose, with room to spare."""
 GIVEN_NAME = "given"
 
 
@@ -126,7 +124,7 @@ def _solve_locked(
         if asked.max_depth is not None:
             run.cut(asked.max_depth)
         else:
-            run.walk()
+            run.solve()
         report = replace(run.report, damaged=tuple(damaged))
         if asked.force:  # what this goal's files held is there again, and what others need of it
             for ask, done in others.items():
@@ -138,7 +136,7 @@ def _solve_locked(
 
 
 class _Search:
-    """One run: the frontier, the shards, the ledger, the counts."""
+    """One run: the split, the shards, the ledger, the counts."""
 
     def __init__(
         self,
@@ -171,23 +169,21 @@ class _Search:
 
     # --- to the end --------------------------------------------------------------------------
 
-    def walk(self) -> None:
+    def solve(self) -> None:
         """Explore, shard, solve, merge, back up, commit."""
         depth = self.asked.depth
         given = self._given(None if self.asked.using is None else Path(self.asked.using))
         wanted = SHARDS_A_WORKER * self.workers
         if depth is None and hints(self.game).cyclic:
             depth = 0
-        frontier = find_frontier(
-            self.game, self.root_states, depth, wanted, given.keys, self.max_states
-        )
-        shards = shares(self.game, frontier.keys, wanted)
-        self.report = replace(self.report, depth=frontier.depth, shards=len(shards))
+        split = find_split(self.game, self.root_states, depth, wanted, given.keys, self.max_states)
+        shards = shares(self.game, split.keys, wanted)
+        self.report = replace(self.report, depth=split.depth, shards=len(shards))
         self._solve_shards(shards, given)
         tables = [self._read(one) for one in self._finished()]
         merged, _ = merge(self.game, [*tables, given])
         top = Graph(self.game, tolerance=self.tolerance, max_states=self.max_states)
-        at = np.flatnonzero(np.isin(merged.keys, frontier.met))
+        at = np.flatnonzero(np.isin(merged.keys, split.met))
         top.know(
             merged.keys[at], merged.values[at], merged.best[at], merged.margin[at], merged.actor[at]
         )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import Part, Rows
 from luckbase.cluster.table.tiers import TierPart
-from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 
 if TYPE_CHECKING:
@@ -240,17 +240,4 @@ def _codes(rows: Rows, names: list[str]) -> Ints:
 
 def _translated(small: Lookup, large: Lookup, states: Ints) -> tuple[Ints, NDArray[np.bool_]]:
     """The states as the other board has them, and which of them it has (n,)."""
-    columns = small.game.state_columns(states)
-    values = np.stack([np.asarray(column, np.int64) for column in columns.values()], axis=1)
-    everything = np.ones(len(states), bool)
-    try:
-        return large.game.canonical_states(values), everything
-    except StateError:
-        pass
-    kept: list[Ints] = []
-    for x in range(len(states)):
-        try:
-            kept.append(large.game.canonical_states(values[x : x + 1])[0])
-        except StateError:
-            everything[x] = False
-    return np.array(kept, np.int64).reshape(len(kept), values.shape[1]), everything
+    return large.game.known_states(small.game.fields.values(states))

@@ -32,7 +32,7 @@ from luckbase.cluster.table.write import (
     search_columns,
     tier_columns,
 )
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.decisions import Decisions
 from luckbase.solver.game.game import Game
@@ -40,8 +40,6 @@ from luckbase.solver.game.in_memory import InMemory
 from luckbase.solver.graph import keys as hashing
 
 WHERE = "memory"
-FLOAT64_ERROR = 1e-12
-"""What float64 sums lose, with room to spare."""
 MOST_STATES = 20_000_000
 """States that a search in memory may meet unless told otherwise."""
 

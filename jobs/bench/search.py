@@ -69,7 +69,7 @@ def _workers(board: Path, results: Path) -> None:
                     render.duration(found.seconds), f"{alone / found.seconds:.2f}",
                 )
             )  # fmt: skip
-    heads = ("workers, frontier", "shards", "overlap", "time", "speed-up")
+    heads = ("workers, split", "shards", "overlap", "time", "speed-up")
     render.print_table(f"Sharded: {title}, ${unit}", heads, rows, sys.stdout)
 
 

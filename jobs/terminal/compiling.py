@@ -65,7 +65,7 @@ def watch() -> Iterator[None]:
     listeners: list[Any] = []
     before = seconds()
 
-    def look() -> None:
+    def listen() -> None:
         said = False
         while not over.wait(LOOK_EVERY):
             if not listeners and hasattr(sys.modules.get("numba"), "njit"):
@@ -74,7 +74,7 @@ def watch() -> Iterator[None]:
                 print(TEXT, file=sys.stderr)
                 said = True
 
-    thread = threading.Thread(target=look, name="luckbase compiling", daemon=True)
+    thread = threading.Thread(target=listen, name="luckbase compiling", daemon=True)
     thread.start()
     try:
         yield

@@ -18,7 +18,7 @@ from luckbase.solver.board.model import Board, Location, Source, fields_of, in_o
 from luckbase.solver.board.toml_file import read_toml, show_path
 from luckbase.solver.errors import BoardError, OptionError
 from luckbase.solver.game import registry
-from luckbase.solver.sentences import cut, nearest, show
+from luckbase.solver.sentences import nearest, shorten, show
 
 
 def as_words(options: Mapping[str, object]) -> dict[str, str]:
@@ -51,7 +51,7 @@ def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
         sentence, location = str(fault), fault.location
     asked = location in [model.options()[option] for option in settings]
     if asked or (settings and _is_right(model, path.stem, data)):
-        said = " ".join(f"--set {name}={cut(text, 30)}" for name, text in settings.items())
+        said = " ".join(f"--set {name}={shorten(text, 30)}" for name, text in settings.items())
         raise OptionError(f"{where} with {said}: {sentence}")
     raise BoardError(f"{where}: {sentence}")
 
@@ -64,7 +64,7 @@ def board_from_canonical(name: str, form: Mapping[str, Any]) -> Board:
     try:
         return _validated(_model(form), name, form)
     except _Fault as fault:
-        raise BoardError(f"board {cut(name, 60)}: {fault}") from None
+        raise BoardError(f"board {shorten(name, 60)}: {fault}") from None
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

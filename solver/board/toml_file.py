@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from luckbase.solver.errors import BoardError
-from luckbase.solver.sentences import cut
+from luckbase.solver.sentences import shorten
 
 # A board is some 3 kB; tomllib takes time quadratic in the length of a key.
 MAX_BYTES = 30_000
@@ -26,7 +26,7 @@ def read_toml(path: Path, where: str) -> dict[str, Any]:
         raise BoardError(f"{where}: no such file{_sibling(path)}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise BoardError(f"{where}: cannot be read: {cut(reason, 100)}") from None
+        raise BoardError(f"{where}: cannot be read: {shorten(reason, 100)}") from None
     if len(raw) > MAX_BYTES:
         raise BoardError(f"{where}: is larger than {MAX_BYTES} bytes, too large for a board file")
     try:
@@ -45,8 +45,8 @@ def _toml_fault(message: str) -> str:
     found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
     if found:
         reason, line, column = found.groups()
-        return f"line {line}: not TOML: {cut(reason, 100)} (column {column})"
-    return f"not TOML: {cut(message, 100)}"
+        return f"line {line}: not TOML: {shorten(reason, 100)} (column {column})"
+    return f"not TOML: {shorten(message, 100)}"
 
 
 def _sibling(path: Path) -> str:
@@ -74,4 +74,4 @@ def _is_board(path: Path) -> bool:
 def show_path(path: Path) -> str:
     """The path as a sentence names it, on one line."""
     text = str(path)
-    return text if text.isprintable() else cut(ascii(text), 200)
+    return text if text.isprintable() else shorten(ascii(text), 200)

@@ -7,3 +7,6 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+FLOAT64_ERROR = 1e-12
+"""What the sums of a payoff lose in float64, with room to spare."""

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.coded import Coded, coded_sets
-from luckbase.solver.sentences import cut
+from luckbase.solver.sentences import shorten
 
 MOST = 10**9 - 1
 """The largest value of a field that says no other."""
@@ -104,7 +104,7 @@ class Field:
         short = self.length - len(parts)
         if short < 0 or (short and self.blank is None):
             raise StateError(
-                f"{self.name}: '{cut(str(said), 30)}' has {len(parts)} "
+                f"{self.name}: '{shorten(str(said), 30)}' has {len(parts)} "
                 f"{'value' if len(parts) == 1 else 'values'}, not {self.length}; write "
                 f"{self.example}"
             )
@@ -125,7 +125,7 @@ class Field:
         whole = isinstance(part, int | np.integer) and not isinstance(part, bool)
         if not whole and not (isinstance(part, str) and _WHOLE.fullmatch(part)):
             raise StateError(
-                f"{self.name}: '{cut(str(part), 30)}' is not a whole number of at most 9 digits"
+                f"{self.name}: '{shorten(str(part), 30)}' is not a whole number of at most 9 digits"
             )
         return int(part)  # type: ignore[call-overload, no-any-return]
 
@@ -199,7 +199,9 @@ class Refuse:
         """
         if wrong.any():
             place = [int(x) for x in np.argwhere(wrong)[0]]
-            raise StateError(self.row(place[0]) + sentence(*place))
+            error = StateError(self.row(place[0]) + sentence(*place))
+            error.wrong = np.logical_or.reduce(wrong.reshape(len(wrong), -1), axis=1)
+            raise error
 
     def row(self, x: int) -> str:
         """The row in front of a sentence, where there are several."""
@@ -251,7 +253,7 @@ class Fields(Sequence[Field]):
         for name in words:
             if name not in known:
                 raise StateError(
-                    f"unknown field '{cut(str(name), 30)}'; {self._nearest(str(name))}"
+                    f"unknown field '{shorten(str(name), 30)}'; {self._nearest(str(name))}"
                 )
         values: list[int] = []
         for field in self:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.board.model import Board
-from luckbase.solver.errors import OptionError
+from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game import registry
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.coded import Coded
@@ -184,6 +184,20 @@ class Game:
         refuse = Refuse(len(states))
         numbers = self.fields.numbers(states, refuse)
         return numbers if self.rules.canonical is None else self.rules.canonical(numbers, refuse)
+
+    def known_states(self, values: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        """Canonical states (m, fields) of those values (n, fields) that are states of this
+        board, as `canonical_states`, and which they are (n,)."""
+        values = np.asarray(values, np.int64).reshape(-1, self.field_count)
+        known = np.ones(len(values), bool)
+        while known.any():
+            try:
+                return self.canonical_states(values[known]), known
+            except StateError as error:  # each time one more check of a board's is behind us
+                if error.wrong is None:
+                    raise
+                known[known] = ~error.wrong
+        return np.empty((0, self.field_count), np.int64), known
 
     def describe(self, state: Ints) -> dict[str, Any]:
         """The fields of a state as JSON values, in people's units (dollars)."""

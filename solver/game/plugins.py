@@ -27,7 +27,7 @@ from luckbase.solver.board.model import Board, Source, canonical
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game import registry
 from luckbase.solver.game.registry import GameFile
-from luckbase.solver.sentences import cut
+from luckbase.solver.sentences import shorten
 
 
 def stamp(text: str) -> int:
@@ -79,7 +79,7 @@ def _fault(error: Exception, where: Path) -> str:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
              if frame.filename == str(where.absolute())]  # fmt: skip
     at = getattr(error, "lineno", None) or (lines[-1] if lines else None)
-    said = f"{type(error).__name__}: {cut(str(error), 200)}"
+    said = f"{type(error).__name__}: {shorten(str(error), 200)}"
     return said if at is None else f"line {at}: {said}"
 
 

@@ -1,7 +1,7 @@
 """Which states lie below some roots, level by level: nothing is solved.
 
 Level d holds the states whose shortest way from a root has d edges; each state is met once, merged
-by key. A frontier is a level; a search that is cut at depth D is the graph of the levels below D
+by key. A search that is cut at depth D is the graph of the levels below D
 with the states of level D as leaves.
 """
 

@@ -80,11 +80,8 @@ def _decide(
             "with --set objective=win"
         )
     table = solved(options.cards, objective)
-    seen = np.array(states[:, : table.game.field_count], np.int64, order="C")  # points: no lead
-    if player:
-        seen[:, [rules.MINE, rules.THEIRS]] = seen[:, [rules.THEIRS, rules.MINE]]
-        if objective == "win":
-            seen[:, rules.LEAD] = 2 * options.points - seen[:, rules.LEAD]
+    mine = rules.as_seen_by(options, player, states)
+    seen = np.ascontiguousarray(mine[:, : table.game.field_count])  # points: no lead
     rules.make_all_canonical(table.game.numbers.ints, seen)
     different, which = np.unique(seen, axis=0, return_inverse=True)
     found = strategies_at(table, different)

@@ -127,17 +127,7 @@ def simplify(game: Game, states: Ints) -> Ints:
 
 def seats(game: Game) -> Seats:
     """Each player's own hand is `mine`."""
-    return Seats(partial(as_seen_by, options_of(game)), choice_names)
-
-
-def as_seen_by(options: Options, player: int, state: Ints) -> Ints:
-    """A state (fields,) in the words of a player, from 0; the way back as well."""
-    seen = np.array(state, np.int64)
-    if player == 1:
-        seen[[rules.MINE, rules.THEIRS]] = seen[[rules.THEIRS, rules.MINE]]
-        if options.objective == "win":
-            seen[rules.LEAD] = 2 * options.points - seen[rules.LEAD]
-    return seen
+    return Seats(partial(rules.as_seen_by, options_of(game)), choice_names)
 
 
 def choice_names(words: Mapping[str, object], player: int, count: int) -> list[str]:

@@ -23,6 +23,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.transition import CHANCE, JOINT, SIMULTANEOUS, TERMINAL, TRANSITION_TYPE
 from luckbase.solver.games.goofspiel.board import Rules
 from luckbase.solver.games.goofspiel.patterns import lowest_ranks, size_of
@@ -119,3 +120,13 @@ def numbers(rules: Rules) -> tuple[np.ndarray, np.ndarray]:
     win = rules.objective == "win"
     points = rules.cards * (rules.cards + 1) // 2
     return np.array([rules.cards, win, points, rules.keep_cards], np.int64), np.zeros(1)
+
+
+def as_seen_by(options: Rules, player: int, states: Ints) -> Ints:
+    """States (…, fields) in the words of a player, from 0; the way back as well."""
+    seen = np.array(states, np.int64)
+    if player == 1:
+        seen[..., [MINE, THEIRS]] = seen[..., [THEIRS, MINE]]
+        if options.objective == "win":
+            seen[..., LEAD] = 2 * options.points - seen[..., LEAD]
+    return seen

@@ -82,7 +82,7 @@ def note_second(own, x, y, n, second):
 def decide_region(up, first, last, v0, v1, n_c, a, b, three, third, passer, passes, notes):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     """Slot A or B, below the cap, decides: in row (b, a), configurations first .. last - 1.
 
-    `v0`, `v1` hold the row with the payoffs of playing in it; `notes` as in `walk`, playing noted
+    `v0`, `v1` hold the row with the payoffs of playing in it; `notes` as in `sweep`, playing noted
     as best; modified in place.
     """
     best, margin, codes = notes

@@ -19,7 +19,7 @@ With A up (the others alike, each along its own axis, scores saturating at the c
 
 Every plus-a-spin raises a score and every pass turns earned spins into passed ones, so the order
 b down, a down, and inside a row (b, a): A and B forced, C, B decides, A decides, is a topological
-order — except with a player at the cap, where plus a spin raises nothing. Those rows are walked
+order — except with a player at the cap, where plus a spin raises nothing. Those rows are swept
 state by state in an order of their own (`cap_orders`), and the loops that two or three players at
 the cap make are opened at a pivot: its value is linear in itself with the known factor (chance of
 plus a spin) ** (players at the cap * spins in the loop), because at the cap nothing is chosen.
@@ -117,7 +117,7 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, pw, regions, taps):
 
 
 @nb.njit(nogil=True, cache=True)
-def walk(order, pivot_of, constant, b, a, s_last, s_first, arrays, pw, rules, lay, taps, notes):  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays count references
+def sweep(order, pivot_of, constant, b, a, s_last, s_first, arrays, pw, rules, lay, taps, notes):  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays count references
     """Fill the states of row (b, a) one by one: s from s_last down to s_first, each in `order`.
 
     The scalar twin of the streams, for the rows where somebody is at the cap and for the one
@@ -192,10 +192,10 @@ def walk(order, pivot_of, constant, b, a, s_last, s_first, arrays, pw, rules, la
 
 
 @nb.njit(nogil=True, cache=True)
-def walk_cap_row(b, a, arrays, pw, again, rules, lay, taps, caps, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+def sweep_cap_row(b, a, arrays, pw, again, rules, lay, taps, caps, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Fill row (b, a), A or B at the cap (A's configurations only with A at the cap).
 
-    With all pivots taken as 0, walking a loop once gives its constant k; the value of the pivot is
+    With all pivots taken as 0, sweeping a loop once gives its constant k; the value of the pivot is
     k / (1 - again ** power), the sum of the geometric series of going round for ever.
     """
     orders, counts, pivot_of, powers = caps
@@ -207,7 +207,7 @@ def walk_cap_row(b, a, arrays, pw, again, rules, lay, taps, caps, notes):  # noq
     for m, last, first in ((mask + 4, cap, cap), (mask, cap - 1, 0)):
         order = orders[m, : counts[m]]
         if powers[m, 0] < 0:
-            walk(
+            sweep(
                 order, pivot_of[m], constant, b, a, last, first, arrays, pw, rules, lay, taps, notes
             )  # fmt: skip
             continue
@@ -219,7 +219,7 @@ def walk_cap_row(b, a, arrays, pw, again, rules, lay, taps, caps, notes):  # noq
                         scale = 1.0 - again ** powers[m, k]
                         for p in range(2):
                             v[p, b, a, c * n_c + s] = turn * constant[p, k] / scale
-                walk(order, pivot_of[m], constant, b, a, s, s, arrays, pw, rules, lay, taps, notes)
+                sweep(order, pivot_of[m], constant, b, a, s, s, arrays, pw, rules, lay, taps, notes)
 
 
 @nb.njit(nogil=True, cache=True)
@@ -259,7 +259,7 @@ def solve_plane(b, v, d, wa, wb, wc, pw, again, rules, lay, runs, taps, moves, c
     Shapes: v (2, nB, nA, K nC), d (2, nB, nA, K' nC), wa (2, nB, K_A nC), wb (2, nA, K_B nC),
     wc (2, nB, nA), all float64, C order; `v` is modified in place. `taps` = (rows, weights, money
     counts, counts) for each score, `moves` = (units, chances, how many are money) unmerged; `caps`
-    as in `tables.Caps`. `notes` as in `walk`, of all rows of the tier.
+    as in `tables.Caps`. `notes` as in `sweep`, of all rows of the tier.
     """
     arrays = (v, d, wa, wb, wc)
     three, third, passer = rules
@@ -278,16 +278,16 @@ def solve_plane(b, v, d, wa, wb, wc, pw, again, rules, lay, runs, taps, moves, c
         for i in range(best.size):
             best[i] = PLAY
         here = (best, notes[1][start : start + v0.size], notes[2])
-        for r in range(runs.shape[0]):  # A and B must spin; with B at the cap he is walked
+        for r in range(runs.shape[0]):  # A and B must spin; with B at the cap he is swept
             up = slot_a if runs[r, 0] < regions[1] else slot_b
             if a < cap and (up == 0 or b < cap):
                 first, last, spent, gained = runs[r]
                 play_streams(up, first, last, spent, gained, b, a, arrays, pw, regions, taps)
         if a == cap or score_b == cap:  # somebody at the cap: state by state
-            walk_cap_row(b, a, arrays, pw, again, rules, lay, taps, caps, here)
+            sweep_cap_row(b, a, arrays, pw, again, rules, lay, taps, caps, here)
         else:
             # C decides: one configuration, which leans on itself along s; then C must spin.
-            walk(only_c, nowhere, none, b, a, cap, lowest, arrays, pw, rules, lay, taps, here)
+            sweep(only_c, nowhere, none, b, a, cap, lowest, arrays, pw, rules, lay, taps, here)
             play_c(
                 v0, v1, d[0, b, a], d[1, b, a], n_c, pw * wc[0, b, a], pw * wc[1, b, a],
                 regions[4], regions[5], spend, gain, moves[0], moves[1], moves[2],

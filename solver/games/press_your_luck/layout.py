@@ -13,7 +13,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.decisions import Decisions, kernel_arrays
 from luckbase.solver.game.game import Game, Stopped
@@ -22,9 +22,6 @@ from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outc
 from luckbase.solver.games.press_your_luck.kernel import solve_plane
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.njit import njit
-
-FLOAT64_ERROR = 1e-12
-"""What float64 sums lose, with room to spare."""
 
 
 @njit(

@@ -87,7 +87,7 @@ def make_taps(outcomes: Outcomes, cap: int) -> Taps:
 
 @dataclass(frozen=True)
 class Caps:
-    """How to walk a score triple with somebody at the cap.
+    """How to sweep a score triple with somebody at the cap.
 
     The first index is the mask of the slots at the cap (A 1, B 2, C 4).
 

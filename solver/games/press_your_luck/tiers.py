@@ -81,7 +81,7 @@ def tiers_with(spins: int, max_whammies: int) -> tuple[Tier, ...]:
     """Every tier of `spins` spins: two players in first, then three; high whammies first.
 
     Children of a tier that have as many spins do not exist; with high whammies first a depth-first
-    walk needs few tiers at once.
+    sweep needs few tiers at once.
     """
     classes = whammy_classes(spins, max_whammies)
     out = max_whammies

@@ -21,10 +21,10 @@ import numpy as np
 from luckbase.solver.charts.model import DECIMALS, Heatmap, Kind, Line, Listing, Look, Wanted, Words
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats
-from luckbase.solver.game.capabilities import Charts, Layout
+from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.skunk.chart import Entry, chart, entry, hold_points
-from luckbase.solver.games.skunk.tiers import Race
+from luckbase.solver.games.skunk.tiers import Race, race_of
 from luckbase.solver.sentences import nearest
 
 KINDS = (
@@ -55,8 +55,7 @@ class RaceCharts(Charts):
             raise OptionError(
                 f"{what}: the picture '{name}' shows all scores as they are; leave it out"
             )
-        race = self.game.need(Layout)
-        assert isinstance(race, Race)
+        race = race_of(self.game)
         lines = _chosen(race, wanted.fields)
         # Two payoffs may each be off by the error; below that no choice is called.
         tolerance = max(race.tie_tolerance, 2 * wanted.error)

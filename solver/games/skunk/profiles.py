@@ -25,12 +25,12 @@ import numpy as np
 from numba import types
 
 from luckbase.solver.game.arrays import Floats
-from luckbase.solver.game.capabilities import ClosedForms, Layout, agents_of
+from luckbase.solver.game.capabilities import ClosedForms, agents_of
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.skunk.agents import holds_by_turn, stationary
 from luckbase.solver.games.skunk.kernel import roll_value, row_of
 from luckbase.solver.games.skunk.rules import GOAL, MOST, TABLES, TOTAL
-from luckbase.solver.games.skunk.tiers import Race
+from luckbase.solver.games.skunk.tiers import Race, race_of
 from luckbase.solver.njit import njit
 
 OPTIMAL, BEST_RESPONSE = "optimal", "best-response"
@@ -104,13 +104,6 @@ def _best_holds(ints, out, tolerance, holds):
                 holds[row] = 0.0 if roll > hold + tolerance else 1.0
 
 
-def _race(game: Game) -> Race:
-    """The layout. Raises OptionError for a board whose plays may not end."""
-    found = game.need(Layout)
-    assert isinstance(found, Race)
-    return found
-
-
 def _holds(race: Race, name: str, payoffs: Floats | None) -> Floats:
     """The chance to hold at each row of player 1's half, or `_BEST`."""
     half = race.rows(0) // 2
@@ -143,7 +136,7 @@ def chance_to_win(game: Game, one: str, two: str, payoffs: Floats | None = None)
     payoffs: float64 (rows,), the table as `solve_tier` leaves it, if at hand; `optimal` needs it.
     Raises OptionError for a name that is none, and for a board whose plays may not end.
     """
-    race = _race(game)
+    race = race_of(game)
     return _play(race, _holds(race, one, payoffs), _holds(race, two, payoffs))
 
 
@@ -154,7 +147,7 @@ def knows(game: Game, name: str) -> bool:
 
 def matrix(game: Game, names: Sequence[str], payoffs: Floats | None = None) -> Floats:
     """The chance of each agent, beginning (rows), against each (columns)."""
-    race = _race(game)
+    race = race_of(game)
     holds = [_holds(race, name, payoffs) for name in names]
     return np.array([[_play(race, one, two) for two in holds] for one in holds])
 

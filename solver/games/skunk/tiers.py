@@ -126,3 +126,10 @@ class Race(Layout[int]):
         for title, shares in self.questions:
             numbers = (int(share * self.goal) for share in shares)
             yield title, dict(zip(("mine", "yours", "turn"), numbers, strict=True))
+
+
+def race_of(game: Game) -> Race:
+    """The layout of a game's race. Raises OptionError for a board whose plays may not end."""
+    found = game.need(Layout)
+    assert isinstance(found, Race)
+    return found

@@ -138,6 +138,28 @@ def load_field(game: Game, name: str) -> Field:
 
 
 @settings(max_examples=100, deadline=None)
+@given(states(), st.data())
+def test_known_states_are_those_that_are_refused_one_by_one_left_out(
+    case: tuple[Game, Ints], data: st.DataObject
+) -> None:
+    game, found = case
+    values = np.concatenate([game.fields.values(found)] * 3)
+    for _ in range(data.draw(st.integers(0, 8))):
+        row, column = (data.draw(st.integers(0, size - 1)) for size in values.shape)
+        values[row, column] += data.draw(st.sampled_from([-1, 1, 7, 1000, -5000]))
+    wanted: list[list[int]] = []
+    held = np.ones(len(values), bool)
+    for x in range(len(values)):
+        try:
+            wanted.append(game.canonical_states(values[x])[0].tolist())
+        except StateError:
+            held[x] = False
+    read, known = game.known_states(values)
+    assert known.tolist() == held.tolist()
+    assert read.tolist() == wanted
+
+
+@settings(max_examples=100, deadline=None)
 @given(states())
 def test_a_frame_is_read_as_its_states(case: tuple[Game, Ints]) -> None:
     """Whole numbers, texts and lists as cells; a column a number, or a column a field."""

@@ -1,4 +1,4 @@
-"""The frontier of a search and its shards: which states, and who gets which. No Ray, no disk."""
+"""Where a search is split into shards: which states, and who gets which. No Ray, no disk."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.graph.explore import INNER, Explorer
 from luckbase.solver.graph.keys import Keys, pack_all, unpack_all
 
-FRONTIER_STATES = 20_000
-"""At this many states a frontier is deep enough, however few shards they make."""
+SPLIT_STATES = 20_000
+"""At this many states a level is deep enough, however few shards they make."""
 
 
 @dataclass(frozen=True)
-class Frontier:
-    """keys: of the states at the frontier, ascending. met: of all states down to it. depth: how
+class Split:
+    """keys: of the states of the level, ascending. met: of all states down to it. depth: how
     many levels below the roots it lies."""
 
     keys: Keys
@@ -27,9 +27,9 @@ class Frontier:
     depth: int
 
 
-def find_frontier(
+def find_split(
     game: Game, roots: Ints, depth: int | None, wanted: int, given: Keys, max_states: int
-) -> Frontier:
+) -> Split:
     """Level `depth` below canonical roots (m, fields), or the last level if there are fewer; None:
     the first level that makes `wanted` shards. States with `given` keys are not expanded.
 
@@ -42,24 +42,24 @@ def find_frontier(
             level = explorer.levels
             keys = level.keys[level.level(level.depth)]
             groups = np.unique(shard_keys(game, unpack_all(game.bits, keys)))
-            if len(groups) >= wanted or len(keys) >= FRONTIER_STATES:
+            if len(groups) >= wanted or len(keys) >= SPLIT_STATES:
                 break
         if not explorer.deeper():
             break
     levels = explorer.levels
     at = levels.level(levels.depth)
     keys = levels.keys[at][levels.kinds[at] == INNER]
-    return Frontier(np.sort(keys), levels.keys, levels.depth)
+    return Split(np.sort(keys), levels.keys, levels.depth)
 
 
-def shares(game: Game, frontier: Keys, wanted: int) -> list[tuple[str, Keys]]:
-    """The frontier's keys in at most `wanted` shards, by `shard_keys`; each with a name that
+def shares(game: Game, level: Keys, wanted: int) -> list[tuple[str, Keys]]:
+    """The level's keys in at most `wanted` shards, by `shard_keys`; each with a name that
     says which states it has."""
-    groups = shard_keys(game, unpack_all(game.bits, frontier))
+    groups = shard_keys(game, unpack_all(game.bits, level))
     distinct, which = np.unique(groups, return_inverse=True)
     count = max(1, min(len(distinct), wanted))
     number = which * count // max(1, len(distinct))
-    found = [np.ascontiguousarray(frontier[number == i]) for i in range(count)]
+    found = [np.ascontiguousarray(level[number == i]) for i in range(count)]
     return [
         ("shard-" + hashlib.sha256(share.tobytes()).hexdigest()[:12], share)
         for share in found
