@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -23,6 +24,7 @@ import sys
 import tempfile
 import time
 import uuid
+import zipfile
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -51,6 +53,10 @@ def keep_compiled_code_here() -> None:
         sys.modules["numba.core.config"].CACHE_LOCATOR_CLASSES = os.environ[CLASSES]  # type: ignore[attr-defined]
 
 
+USED: set[Path] = set()
+"""The folders that this process has asked for."""
+
+
 class Locator:
     """What numba asks where a function's compiled code is (`numba.core.caching._CacheLocator`)."""
 
@@ -66,6 +72,7 @@ class Locator:
         if not folder:
             return None
         starts = read_source(Path(file).read_bytes()).starts
+        USED.add(folder)
         return cls(file, folder, bisect_left(starts, function.__code__.co_firstlineno))
 
     def ensure_cache_path(self) -> None:
@@ -114,6 +121,37 @@ def _usable(folder: Path) -> bool:
     if new:
         prune(folder.parent)
     return True
+
+
+def pack() -> bytes:
+    """What is compiled of what this process uses, for another machine (`unpack`): a ZIP file."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for folder in sorted(USED):
+            for path in sorted(folder.glob("*.nb[ci]")):
+                with suppress(OSError):
+                    archive.writestr(f"{folder.name}/{path.name}", path.read_bytes())
+    return content.getvalue()
+
+
+def unpack(content: bytes) -> int:
+    """Put what `pack` gave where this process looks for it, but for folders that have something
+    already; returns how many files. What is of another processor lies there unused."""
+    home = next((home for home in homes() if _usable(home / "sources")), None)
+    if home is None:
+        return 0
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        names = archive.namelist()
+        there = {folder for folder in {name.partition("/")[0] for name in names}
+                 if any((home / folder).glob("*.nbi"))}  # fmt: skip
+        new = [name for name in names if name.partition("/")[0] not in there]
+        for name in sorted(new, key=lambda name: name.endswith(".nbi")):  # an index goes last
+            path = home / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+            part.write_bytes(archive.read(name))
+            part.replace(path)
+    return len(new)
 
 
 def prune(home: Path, days: float = KEEP_DAYS) -> None:

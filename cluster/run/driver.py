@@ -1,8 +1,8 @@
 """The driver: hands the plan to workers, commits what they finish, says how far it is.
 
-A thin shell around `schedule`. Each finished shard is committed in this order: kept payoffs
-renamed, Parquet file put in its place, a line added to the ledger. Killed anywhere between, the
-same call goes on from the last line.
+A thin shell around `schedule`. A finished shard's Parquet file is put in its place, then a line is
+added to the ledger: killed anywhere between, the same call goes on from the last line. Payoffs stay
+with the workers until no shard reads them any more.
 
 What an earlier run committed stays as it is. Where a shard still to do reads it, it is read back if
 the stored payoffs are the kernel's own numbers (float64), else solved again and not written again.
@@ -10,40 +10,44 @@ the stored payoffs are the kernel's own numbers (float64), else solved again and
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
-from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 
+from luckbase.cluster.run.machine import free_memory
 from luckbase.cluster.run.opening import (
     check_room,
     complete_ledger,
-    free_memory,
     is_new,
     lock,
     make_goal,
+    marked,
     open_ledger,
+    spill_folder,
 )
 from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
-from luckbase.cluster.run.plan import Plan, make_plan
+from luckbase.cluster.run.payoffs import Pool
+from luckbase.cluster.run.plan import Plan, make_plan, payoff_bytes
 from luckbase.cluster.run.planned import MEMORY_SHARE
 from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Solve
-from luckbase.cluster.run.scratch import tier_file
-from luckbase.cluster.run.session import Workers, check_address, ray_session, threads
-from luckbase.cluster.run.worker import Receipt, Task, peak_memory
+from luckbase.cluster.run.session import PayoffsLostError, Workers, threads
+from luckbase.cluster.run.watch import Watch
+from luckbase.cluster.run.worker import Home, Receipt, Task, peak_memory, process_name
 from luckbase.cluster.table.health import drop_files
 from luckbase.cluster.table.ledger import Ledger, commit, compact, solver_version, table_directory
 from luckbase.cluster.table.lines import TIERS, Done, FileEntry
-from luckbase.cluster.table.storage import Folder, attempt
+from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.write import FileReceipt, entry_seconds, key_range
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.capabilities import Layout
+
+MOST_LOSSES = 3
+ENDLESS = 1 << 62
 
 
 def solve(board: Board, **options: Unpack[SolveOptions]) -> Solved:
@@ -56,6 +60,8 @@ def solve(board: Board, **options: Unpack[SolveOptions]) -> Solved:
     layout = load_layout(board)
     game = layout.game
     if asked.address:
+        from luckbase.cluster.run.ray_workers import check_address  # Ray itself comes later
+
         check_address(asked.address)
     plan = make_plan(layout, asked.slots)
     table = table_directory(asked.folder, game)
@@ -65,11 +71,13 @@ def solve(board: Board, **options: Unpack[SolveOptions]) -> Solved:
             kept = sum(ledger.files[name].rows for name in plan.files)
             goal = make_goal(game, ledger, TIERS, len(plan.files), margin=asked.margin)
             return Solved(table, ledger, goal, kept=kept, workers=asked.slots)
-    budget = asked.memory if asked.memory is not None else int(free_memory() * MEMORY_SHARE)
+    budget = asked.memory
+    if budget is None:  # of a cluster each node looks after its own
+        budget = int(free_memory() * MEMORY_SHARE) if asked.address is None else ENDLESS
     there = set(Folder(table).list(f"{TIERS}/"))
     if asked.force or not there.issuperset(plan.files):
         todo = [i for i, name in enumerate(plan.files) if asked.force or name not in there]
-        check_room(plan, budget, table, layout.smaller, todo)  # before anything is made, or unmade
+        check_room(plan, budget, table, layout.smaller, todo, asked.slots)
     with lock(table):
         return _solve_locked(layout, plan, table, budget, asked)
 
@@ -95,15 +103,16 @@ def _solve_locked(
         asked.on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
         layout.compile()  # once, not in every worker at the same time
         compiled = time.perf_counter() - started
-        use_ray = asked.address is not None or not plan.in_process(asked.slots)
-        run = _Run(layout, plan, table, ledger, asked.slots, budget, asked.on_progress)
-        session = (
-            ray_session(asked.slots, run.folder, asked.address) if use_ray else threads(asked.slots)
-        )
-        with session as pool:
-            run.solve(pool)
-        shutil.rmtree(table / "scratch", ignore_errors=True)
-        report = replace(run.report(report), compile_seconds=compiled, ray=use_ray)
+        with (
+            Watch(table, asked) as watch,
+            marked(table) as home,
+            _workers(layout, plan, home, asked, budget, watch) as workers,
+        ):
+            workers.check_memory(plan.shard_memory, layout.smaller)
+            run = _Run(layout, plan, home, ledger, workers, watch, budget)
+            run.solve()
+        ray = asked.address is not None or not plan.in_process(asked.slots)
+        report = replace(run.report(report), compile_seconds=compiled, ray=ray)
     if goal.ask not in ledger.done:
         commit(Folder(table), ledger, Done(goal.ask, len(plan.files), plan.rows))
         _note_others(table, ledger)
@@ -121,33 +130,37 @@ def _note_others(table: Path, ledger: Ledger) -> None:
                 commit(Folder(table), ledger, Done(goal.ask, len(plan.files), plan.rows))
 
 
+def _workers(
+    layout: Layout[Any], plan: Plan, home: Home, asked: Options, budget: int, watch: Watch
+) -> AbstractContextManager[Workers]:
+    """The workers of a solve: threads where it is short or there is one, else Ray's."""
+    in_flight = min(budget, plan.shard_memory * asked.slots)
+    if asked.address is None and plan.in_process(asked.slots):
+        return threads(asked.slots, Pool(budget - in_flight, spill_folder(home.table)))
+    from luckbase.cluster.run.ray_workers import ray_cluster, ray_here
+
+    if asked.address is not None:
+        return ray_cluster(asked.address, home, watch.note, asked.workers)
+    largest = max(payoff_bytes(layout, tier) for tier in layout.tiers())
+    wanted = round(1.1 * plan.scratch_bytes) + asked.slots * largest
+    return ray_here(asked.slots, home, min(wanted, max(0, budget - in_flight)), watch.note)
+
+
 class _Run:
     """One run of the driver: the schedule, the ledger, the counts."""
 
     def __init__(
-        self,
-        layout: Layout[Any],
-        plan: Plan,
-        table: Path,
-        ledger: Ledger,
-        workers: int,
-        memory: int,
-        on_progress: Callable[[Progress], None],
-    ) -> None:
+        self, layout: Layout[Any], plan: Plan, home: Home, ledger: Ledger, workers: Workers,
+        watch: Watch, memory: int,
+    ) -> None:  # fmt: skip
         self.layout, self.plan, self.ledger = layout, plan, ledger
-        self.storage, self.table, self.on_progress = Folder(table), table, on_progress
-        self.folder = table / "scratch" / attempt()
-        committed = {i for i, name in enumerate(plan.files) if name in ledger.files}
-        exact = layout.payoff_type is np.float64
-        self.schedule = Schedule(
-            plan.shards, workers=workers, memory=memory, committed=committed,
-            stored=committed if exact else (),
-        )  # fmt: skip
-        self.todo = len(self.schedule.waiting)
-        self.rows_todo = sum(plan.shards[i].rows for i in self.schedule.waiting)
+        self.storage, self.home = Folder(home.table), home
+        self.workers, self.watch = workers, watch
+        self.memory = memory
+        self._index = {tier: i for i, tier in enumerate(layout.tiers())}
         self.shards = self.rows = self.again = self.read = 0
         self.solve_seconds = self.again_seconds = 0.0
-        self.processes: dict[int, int] = {}
+        self.processes: dict[str, int] = {}
         self.tally: dict[str, float] = {}
         self.started = time.perf_counter()
 
@@ -157,23 +170,47 @@ class _Run:
 
     def report(self, before: Solved) -> Solved:
         """What was done, beside what is known already."""
-        peak = sum((self.processes | {os.getpid(): peak_memory()}).values())
+        peak = sum((self.processes | {process_name(): peak_memory()}).values())
         return replace(
             before, again=self.again, read=self.read, states=self.rows,
             shards=self.shards, seconds=self.seconds, solve_seconds=self.solve_seconds,
             again_seconds=self.again_seconds, peak_memory=peak, tally=self.tally,
         )  # fmt: skip
 
-    def solve(self, workers: Workers) -> None:
-        """Until nothing is left to do."""
-        self._follow(self.schedule.start(), workers, None)
+    def solve(self) -> None:
+        """Until nothing is left to do. Payoffs that were lost with their machines are solved again,
+        from what is committed, `MOST_LOSSES` times."""
+        for left in range(MOST_LOSSES, -1, -1):
+            try:
+                return self._solve()
+            except PayoffsLostError as error:
+                if not left:
+                    raise
+                self.watch.note(f"{error}; it does so now")
+                self.workers.forget()
+
+    def _solve(self) -> None:
+        plan, ledger = self.plan, self.ledger
+        committed = {i for i, name in enumerate(plan.files) if name in ledger.files}
+        exact = self.layout.payoff_type is np.float64
+        self.schedule = Schedule(
+            plan.shards, workers=self.workers.slots, memory=self.memory, committed=committed,
+            stored=committed if exact else (),
+        )  # fmt: skip
+        todo = self.shards + len(self.schedule.waiting)
+        done = self.rows + self.again + self.read
+        rows = done + sum(plan.shards[i].rows for i in self.schedule.waiting)
+        self._follow(self.schedule.start(), None)
         while not self.schedule.finished:
-            receipt = workers.wait_one(0.5)
+            receipt = self.workers.wait_one(0.5)
             if receipt is not None:
-                self._follow(self.schedule.solved(receipt.shard), workers, receipt)
+                self._follow(self.schedule.solved(receipt.shard), receipt)
                 self._count(receipt)
+            if self.workers.slots != self.schedule.workers:
+                self._follow(self.schedule.resize(self.workers.slots), None)
             done = self.rows + self.again + self.read
-            self.on_progress(Progress(self.shards, self.todo, done, self.rows_todo, self.seconds))
+            progress = Progress(self.shards, todo, done, rows, self.seconds)
+            self.watch.show(progress, self.workers.doing())
 
     def _count(self, receipt: Receipt) -> None:
         rows = self.plan.shards[receipt.shard].rows
@@ -189,41 +226,31 @@ class _Run:
             self.solve_seconds += receipt.solve_seconds
             self.tally = add_tally(self.tally, receipt.tally)
 
-    def _follow(self, steps: list[Instruction], workers: Workers, receipt: Receipt | None) -> None:
+    def _follow(self, steps: list[Instruction], receipt: Receipt | None) -> None:
         # New work first: workers go on while this process flushes and renames.
         for step in steps:
-            if isinstance(step, Commit) and receipt is not None and receipt.kept is not None:
-                os.replace(receipt.kept, self._scratch(step.shard))
-        for step in steps:
             if isinstance(step, Solve):
-                workers.submit(self._task(step))
+                self.workers.submit(self._task(step))
         for step in steps:
             if isinstance(step, Commit) and step.commit:
                 assert receipt is not None
                 self._commit(receipt)
-        for step in steps:
-            if isinstance(step, Drop):
-                self._drop(step.shard)
+        dropped = {self.plan.parts[step.shard][0] for step in steps if isinstance(step, Drop)}
+        for tier in dropped - {self.plan.parts[shard][0] for shard in self.schedule.kept}:
+            self.workers.drop(tier)  # a tier in parts goes with the last one
 
     def _task(self, step: Solve) -> Task:
-        tier, part = self.plan.parts[step.shard]
-        stored = None
+        index, part = self.plan.parts[step.shard]
+        tier = self.layout.tiers()[index]
+        stored, reads = None, sorted(self._index[child] for child in self.layout.children(tier))
         if step.shard in self.schedule.stored:
-            stored = self.ledger.files[self.plan.files[step.shard]]
+            stored, reads = self.ledger.files[self.plan.files[step.shard]], []
+        ranges = self.layout.parts(tier)
         return Task(
-            self.layout.game.board, self.table, self.folder, step.shard, tier, part, step.commit,
-            step.keep, self.ledger.margin, stored,
+            self.layout.game.board, self.home, step.shard, index, part, len(ranges), ranges[part],
+            self.layout.shape(tier), tuple(reads), step.commit, step.keep,
+            self.plan.shards[step.shard].memory, self.ledger.margin, stored,
         )  # fmt: skip
-
-    def _scratch(self, shard: int) -> Path:
-        return tier_file(self.folder, self.layout, self.layout.tiers()[self.plan.parts[shard][0]])
-
-    def _drop(self, shard: int) -> None:
-        """Nobody reads the shard any more; of a tier in parts the file goes with the last one."""
-        tier = self.plan.parts[shard][0]
-        others = (i for i, (other, _) in enumerate(self.plan.parts) if other == tier)
-        if not any(i in self.schedule.kept for i in others):
-            self._scratch(shard).unlink(missing_ok=True)
 
     def _commit(self, receipt: Receipt) -> None:
         assert receipt.file is not None

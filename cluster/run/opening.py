@@ -13,6 +13,8 @@ from datetime import datetime
 from pathlib import Path
 
 from luckbase.cluster.run.plan import Plan
+from luckbase.cluster.run.worker import Home
+from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.health import (
     check_bytes,
     damaged_files,
@@ -29,7 +31,7 @@ from luckbase.cluster.table.ledger import (
     write_head,
 )
 from luckbase.cluster.table.lines import TIERS, Goal, Roots
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.storage import Folder, attempt
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import rules_form, rules_identity
 from luckbase.solver.errors import (
@@ -45,6 +47,7 @@ from luckbase.solver.errors import (
 )
 from luckbase.solver.game.game import Game
 
+MARK = ".here-"
 DISK_RESERVE = 1 << 30
 """Bytes that are left free on the disk."""
 
@@ -77,7 +80,9 @@ def open_ledger(game: Game, table: Path, part: str, *, check: bool) -> tuple[Led
     if bad:
         drop_files(storage, ledger, list(bad))
     damaged += sweep(storage, table, ledger)
-    shutil.rmtree(table / "scratch", ignore_errors=True)
+    shutil.rmtree(spill_folder(table), ignore_errors=True)
+    for path in (table / RUNNING, *table.glob(f"{MARK}*")):
+        path.unlink(missing_ok=True)
     return ledger, [*damaged, *bad.values()]
 
 
@@ -140,20 +145,10 @@ def is_new(goal: Goal, ledger: Ledger) -> bool:
     )
 
 
-def free_memory() -> int:
-    """Bytes that programs may still use: the system's estimate, or half of all there is."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) << 10
-    except OSError:
-        pass
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-
-
 def check_room(
-    plan: Plan, memory: int, table: Path, smaller: str, todo: Sequence[int] | None = None
-) -> None:
+    plan: Plan, memory: int, table: Path, smaller: str, todo: Sequence[int] | None = None,
+    workers: int = 1,
+) -> None:  # fmt: skip
     """Refuse what will not fit, in the memory or on the disk beside what is already there.
 
     smaller: what would (`Layout.smaller`). todo: the shards that are still to do (all).
@@ -165,7 +160,8 @@ def check_room(
             f"{memory / 1e9:.1f} GB may be used; {smaller} would take less"
         )
     rows = plan.rows if todo is None else sum(plan.shards[i].rows for i in todo)
-    needed = plan.table_bytes * rows // max(plan.rows, 1) + plan.scratch_bytes
+    spilled = max(0, plan.scratch_bytes - max(0, memory - workers * plan.shard_memory))
+    needed = plan.table_bytes * rows // max(plan.rows, 1) + spilled
     probe = table
     while not probe.exists():
         probe = probe.parent
@@ -175,6 +171,22 @@ def check_room(
             f"disk: the solve needs about {needed / 1e9:.1f} GB under {probe} and "
             f"{max(free, 0) / 1e9:.1f} GB are free; {smaller} would take less"
         )
+
+
+def spill_folder(table: Path) -> Path:
+    """Where payoffs lie that do not fit in memory, while a solve runs."""
+    return table / "spill"
+
+
+@contextmanager
+def marked(table: Path) -> Iterator[Home]:
+    """The table with a mark in its folder, by which machines that share it know it."""
+    home = Home(table, f"{MARK}{attempt()}")
+    (table / home.mark).touch()
+    try:
+        yield home
+    finally:
+        (table / home.mark).unlink(missing_ok=True)
 
 
 @contextmanager

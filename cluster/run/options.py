@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
+from luckbase.cluster.run.machine import cores
 from luckbase.cluster.run.plan import IN_PROCESS_SECONDS
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.lines import Goal
@@ -29,12 +30,23 @@ class Progress:
     seconds: float
     compiling: bool = False
 
+    def as_json(self) -> dict[str, Any]:
+        """The same as JSON values, with states a second and the seconds that are left, about."""
+        rate = self.rows / self.seconds if self.seconds > 0 else 0.0
+        left = (self.rows_total - self.rows) / rate if rate and self.rows_total else None
+        return {
+            "shards": self.shards, "shards_total": self.shards_total, "states": self.rows,
+            "states_total": self.rows_total, "seconds": round(self.seconds, 1),
+            "states_a_second": round(rate),
+            "seconds_left": None if left is None else round(max(0.0, left), 1),
+        }  # fmt: skip
+
 
 class SolveOptions(TypedDict, total=False):
     """The options of a solve; every one may be left out.
 
     results: the folder of tables ("results"). workers: how many shards at once (all cores).
-    address: a running Ray cluster, which must share `results`. memory: bytes that shards in flight
+    address: a running Ray cluster. memory: bytes that shards in flight
     may need (a share of what is free). margin: with a column `margin`. force: solve all of it
     again. check: read every byte first, and solve again what has changed. on_progress: told how far
     it is. on_note: told in a sentence what a person should know.
@@ -82,7 +94,7 @@ class Options:
     @property
     def slots(self) -> int:
         """How many shards at once."""
-        return self.workers or os.cpu_count() or 1
+        return self.workers or cores()
 
     @property
     def folder(self) -> Path:

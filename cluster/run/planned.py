@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from luckbase.cluster.run.opening import check_room, free_memory
+from luckbase.cluster.run.machine import cores, free_memory
+from luckbase.cluster.run.opening import check_room
 from luckbase.cluster.run.plan import Plan, make_plan
 from luckbase.cluster.table.ledger import table_directory
 from luckbase.cluster.table.storage import Folder
@@ -60,7 +60,7 @@ class Planned:
         """Raises MemoryLimitError, DiskLimitError for what is still to do and will not fit."""
         there = set(Folder(self.table).list("tiers"))
         todo = [i for i, name in enumerate(self.plan.files) if name not in there]
-        check_room(self.plan, self.budget, self.table, self.smaller, todo)
+        check_room(self.plan, self.budget, self.table, self.smaller, todo, self.workers)
 
     def as_json(self) -> dict[str, Any]:
         """The plan as JSON values."""
@@ -77,7 +77,7 @@ def planned(
 ) -> Planned:
     """The plan of a board's full table. Raises BoardError, OptionError where it has none."""
     layout = load_layout(board)
-    count = workers or os.cpu_count() or 1
+    count = workers or cores()
     made, tiers = make_plan(layout, count), layout.tiers()
     levels: dict[Any, list[int]] = {}
     for shard, (index, _) in zip(made.shards, made.parts, strict=True):

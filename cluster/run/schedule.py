@@ -1,7 +1,7 @@
 """What to do next: events in, instructions out. No Ray, no disk, no clock.
 
 A **shard** is what one worker is handed: here a whole tier. A shard can be solved once its children
-are solved and their payoffs are *kept* (in scratch), and it is solved at most once a run; its own
+are solved and their payoffs are *kept*, and it is solved at most once a run; its own
 payoffs are kept while some shard still has to read them.
 
     waiting ──► running ──► solved
@@ -110,6 +110,11 @@ class Schedule:
         self.kept -= {drop.shard for drop in drops}
         return drops + self._solve_ready()
 
+    def resize(self, workers: int) -> list[Instruction]:
+        """There are so many workers now."""
+        self.workers = workers
+        return self._solve_ready()
+
     def solved(self, shard: int) -> list[Instruction]:
         """A worker has finished `shard`; its files are written, not yet in place."""
         self.running.remove(shard)
@@ -155,7 +160,6 @@ class Schedule:
         assert not self.waiting & self.running
         met = {i for i in self.waiting if all(c in self.kept for c in self.children[i])}
         assert set(self.ready) == met
-        assert len(self.running) <= self.workers
         in_use = sum(self.shards[i].memory for i in self.running)
         assert in_use <= self.memory or len(self.running) == 1
         assert self.committed.isdisjoint(self.to_commit)

@@ -1,9 +1,10 @@
-"""What a worker does: solve one shard and write its files in temporary places.
+"""What a worker does: solve one shard; its file, its payoffs and a receipt come back.
 
 `work` is the only function that runs elsewhere. A shard of a full table is a tier or a part of one
-(`solve_shard`): it reads the children's payoffs from this run's scratch folder. A shard of a search
-is a share of a level (`solve_subtrees`): everything below some states. Either way a receipt
-comes back, no data: the disk is shared. The driver puts the files in their place.
+(`solve_shard`): its children's payoffs are handed to it. A shard of a search is a share of a level
+(`solve_subtrees`): everything below some states. The file is written in a temporary place of the
+table's folder where this machine shares that, which a mark in it says, for the driver to put in its
+place; else its bytes come back.
 
 A worker keeps the graph of a search from one of its shards to the next and takes in what others
 have finished meanwhile, so it solves nothing twice that was finished when it began.
@@ -13,10 +14,12 @@ from __future__ import annotations
 
 import os
 import resource
+import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,11 +28,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.run import scratch
-from luckbase.cluster.search.merge import read_shard, solved_rows, write_shard
+from luckbase.cluster.run.payoffs import writable
+from luckbase.cluster.search.merge import read_shard, shard_name, solved_rows, write_shard
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.sealed import SealedFile
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.storage import Folder, Memory, Storage
 from luckbase.cluster.table.write import FileReceipt, payoff_columns, write_tier
 from luckbase.solver import load_game, load_layout
 from luckbase.solver.board.model import Board
@@ -43,23 +46,55 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Task:
-    """One shard: a part of the tier with this index in the board's plan; what of it is wanted.
+class Home:
+    """Where a table lies: its folder, and the name of a file there by which a machine that shares
+    the folder knows it."""
 
-    run: this run's scratch folder. stored: the shard's committed file where that holds the kernel's
-    own numbers: they are read back, and nothing is solved.
+    table: Path
+    mark: str
+
+    @contextmanager
+    def storage(self) -> Iterator[Storage]:
+        """The folder where this machine shares it, else memory."""
+        if (self.table / self.mark).exists():
+            yield Folder(self.table)
+            return
+        memory = Memory()
+        try:
+            yield memory
+        finally:
+            memory.close()
+
+
+@dataclass(frozen=True)
+class Task:
+    """One shard: a part, of so many, of the tier with this index in the board's plan; what of it is
+    wanted: its file (commit), its payoffs (keep).
+
+    span: its rows in the tier. shape: of the whole tier's payoffs. reads: the tiers, by index,
+    whose payoffs it is handed. memory: bytes that it takes. stored: the shard's committed file
+    where that holds the kernel's own numbers: they are read back, and nothing is solved.
     """
 
     board: Board
-    table: Path
-    run: Path
+    home: Home
     shard: int
     tier: int
     part: int
+    parts: int
+    span: tuple[int, int]
+    shape: tuple[int, ...]
+    reads: tuple[int, ...]
     commit: bool
     keep: bool
+    memory: int
     margin: bool = False
     stored: FileEntry | None = None
+
+    @property
+    def own_shape(self) -> tuple[int, ...]:
+        """The shape of its payoffs."""
+        return self.shape if self.parts == 1 else (self.span[1] - self.span[0], *self.shape[1:])
 
 
 @dataclass(frozen=True)
@@ -79,7 +114,7 @@ class SubtreesTask:
     """
 
     board: Board
-    table: Path
+    home: Home
     search: str
     shard: int
     name: str
@@ -91,33 +126,47 @@ class SubtreesTask:
 
 @dataclass(frozen=True)
 class SubtreesReceipt:
-    """What came of such a shard: states solved and edges expanded in it, its file."""
+    """What came of such a shard: states solved and edges expanded in it, its file (path: None where
+    its bytes came back)."""
 
     shard: int
     states: int
     edges: int
-    path: Path
+    path: Path | None
     bytes: int
     sha256: str
     bytes_a_state: float
     solve_seconds: float
-    process: int
+    process: str
     peak_memory: int
+    node: str = ""
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What came of a shard: its file (None if none was wanted), its kept payoffs (None if they were
-    not wanted, or stand in their place already), seconds in the kernel, the process that solved
-    it, the most memory that process has had (bytes), and what the game counted."""
+    """What came of a shard: its file (None if none was wanted), seconds in the kernel, the process
+    that solved it, the most memory that process has had (bytes), and what the game counted.
+    missing: nothing came of it, for its stored file is not to be seen there. node: Ray's id of the
+    machine; "" for this one."""
 
     shard: int
     file: FileReceipt | None
-    kept: Path | None
     solve_seconds: float
-    process: int
+    process: str
     peak_memory: int
     tally: dict[str, float]
+    missing: bool = False
+    node: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a worker gives back: a receipt; the shard's payoffs where they were to be kept; the
+    bytes of its file where the table's folder is not shared."""
+
+    receipt: Any
+    payoffs: Floats | None = None
+    content: bytes | None = None
 
 
 _own = threading.local()
@@ -134,74 +183,116 @@ def _buffer(name: str, shape: tuple[int, ...], kind: Any = np.float64) -> NDArra
     return held[:size].reshape(shape)
 
 
-def work(task: Task | SubtreesTask, stop: Callable[[], bool] = lambda: False) -> Any:
-    """Solve a shard of either kind; returns its receipt. Raises Stopped when told to stop."""
-    return solve_shard(task, stop) if isinstance(task, Task) else solve_subtrees(task, stop)
+def work(
+    task: Task | SubtreesTask,
+    given: Sequence[Any],
+    out: Floats | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Result:
+    """Solve a shard of either kind. Raises Stopped when told to stop.
+
+    given: the payoffs of the tiers that it reads, or the bytes of what is known to a search, empty
+    where its folder has them; of a stored shard the bytes of its file, where they were asked for.
+    out: where its payoffs are to stand.
+    """
+    if isinstance(task, SubtreesTask):
+        return solve_subtrees(task, given, stop)
+    if task.stored is not None:
+        return _read_back(task, given, out)
+    return solve_shard(task, given, out, stop)
+
+
+def compile_for(task: Task | SubtreesTask) -> None:
+    """Compile, or load, what such a task needs."""
+    if isinstance(task, Task):
+        layout_of(task.board).compile()
+        return
+    from luckbase.cluster.search.roots import warm_up
+
+    warm_up(load_game(task.board))
+
+
+def process_name() -> str:
+    """This process among those of all machines."""
+    return f"{socket.gethostname()} {os.getpid()}"
 
 
 @lru_cache(maxsize=2)
-def _layout(board: Board) -> Layout[Any]:
+def layout_of(board: Board) -> Layout[Any]:
+    """The layout of a board, kept from one shard to the next."""
     return load_layout(board)
 
 
-def solve_shard(task: Task, stop: Callable[[], bool] = lambda: False) -> Receipt:
-    """Solve a shard and write its files. Raises Stopped when told to stop."""
-    layout = _layout(task.board)
-    tier = layout.tiers()[task.tier]
-    first, last = layout.parts(tier)[task.part]
-    whole = last - first == layout.rows(tier)
-    shape = layout.shape(tier)
-
-    def fetch(child: Any) -> Floats:
-        return scratch.read(scratch.tier_file(task.run, layout, child), layout.shape(child))
-
+def solve_shard(
+    task: Task, given: Sequence[Floats], out: Floats | None, stop: Callable[[], bool]
+) -> Result:
+    """Solve a shard and write its file. Raises Stopped when told to stop."""
+    layout = layout_of(task.board)
+    tiers = layout.tiers()
+    tier = tiers[task.tier]
+    below = {
+        tiers[i]: writable(payoffs).reshape(layout.shape(tiers[i]))
+        for i, payoffs in zip(task.reads, given, strict=True)
+    }
     started = time.perf_counter()
-    error, decisions, tally = 0.0, None, {}
-    if task.stored is not None:
-        payoffs = _read_back(task, layout, tier)
-    else:
-        payoffs = _buffer("payoffs", shape if whole else (last - first, *shape[1:]))
-        if task.commit:
-            best = _buffer("best", (last - first,), np.int8)
-            best.fill(-1)
-            margin = _buffer("margin", (last - first,)) if task.margin else None
-            if margin is not None:
-                margin.fill(np.nan)
-            decisions = Decisions(best, margin)
-        error = layout.solve_tier(tier, payoffs, fetch, stop, task.part, decisions)
-        tally = layout.take_tally(tier, task.part)
+    payoffs = _buffer("payoffs", task.own_shape) if out is None else out
+    decisions, rows = None, task.span[1] - task.span[0]
+    if task.commit:
+        best = _buffer("best", (rows,), np.int8)
+        best.fill(-1)
+        margin = _buffer("margin", (rows,)) if task.margin else None
+        if margin is not None:
+            margin.fill(np.nan)
+        decisions = Decisions(best, margin)
+    error = layout.solve_tier(tier, payoffs, below.__getitem__, stop, task.part, decisions)
+    tally = layout.take_tally(tier, task.part)
     seconds = time.perf_counter() - started
-    kept = None
-    if task.keep:
-        path = scratch.tier_file(task.run, layout, tier)
-        if whole:
-            kept = scratch.write(payoffs, path)
-        else:
-            scratch.write_part(payoffs, path, first * (payoffs.size // (last - first)))
-    file = None
+    file, content = None, None
     if decisions is not None:
-        file = write_tier(Folder(task.table), layout, tier, payoffs, decisions, error, task.part)
-    return Receipt(task.shard, file, kept, seconds, os.getpid(), peak_memory(), tally)
+        with task.home.storage() as storage:
+            file = write_tier(storage, layout, tier, payoffs, decisions, error, task.part)
+            if isinstance(storage, Memory):
+                content = file.path.read_bytes()
+    receipt = Receipt(task.shard, file, seconds, process_name(), peak_memory(), tally)
+    return Result(receipt, payoffs if task.keep else None, content)
 
 
-def _read_back(task: Task, layout: Layout[Any], tier: Any) -> Floats:
+def _read_back(task: Task, given: Sequence[bytes], out: Floats | None) -> Result:
     """The kernel's own numbers from a committed file. Raises CorruptTableError."""
-    assert task.stored is not None
-    file = SealedFile(Folder(task.table), task.table, task.stored)
-    names = payoff_columns(layout.game)
-    groups = [file.read(number, names) for number in range(file.groups)]
-    columns = [np.concatenate([g.column(name).to_numpy() for g in groups]) for name in names]
-    file.close()
-    return layout.kernel_payoffs(tier, columns)
+    entry, layout = task.stored, layout_of(task.board)
+    assert entry is not None
+    seconds = time.perf_counter()
+    with task.home.storage() as storage:
+        if isinstance(storage, Memory) and not given:
+            missing = Receipt(
+                task.shard, None, 0.0, process_name(), peak_memory(), {}, missing=True
+            )
+            return Result(missing)
+        if given:
+            storage = Memory({entry.name: given[0]})
+        file = SealedFile(storage, task.home.table, entry)
+        names = payoff_columns(layout.game)
+        groups = [file.read(number, names) for number in range(file.groups)]
+        columns = [np.concatenate([g.column(name).to_numpy() for g in groups]) for name in names]
+        file.close()
+    payoffs = layout.kernel_payoffs(layout.tiers()[task.tier], columns).reshape(task.own_shape)
+    if out is not None:
+        out[...] = payoffs
+        payoffs = out
+    seconds = time.perf_counter() - seconds
+    receipt = Receipt(task.shard, None, seconds, process_name(), peak_memory(), {})
+    return Result(receipt, payoffs)
 
 
-def solve_subtrees(task: SubtreesTask, stop: Callable[[], bool] = lambda: False) -> SubtreesReceipt:
+def solve_subtrees(task: SubtreesTask, given: Sequence[bytes], stop: Callable[[], bool]) -> Result:
     """Solve what lies below a share of a level and write what was not known of it."""
     graph, taken = _graph_of(task, stop)
     started = time.perf_counter()
+    sent = {shard_name(k.name): content for k, content in zip(task.known, given, strict=False)}
+    from_where: Storage = Memory(sent) if sent else Folder(task.home.table)
     for one in task.known:
         if one.name not in taken:
-            known = read_shard(Folder(task.table), one.name, one.sha256)
+            known = read_shard(from_where, one.name, one.sha256)
             graph.know(known.keys, known.values, known.best, known.margin, known.actor)
             taken.add(one.name)
     before, edges = graph.count, graph.edges
@@ -211,11 +302,16 @@ def solve_subtrees(task: SubtreesTask, stop: Callable[[], bool] = lambda: False)
     taken.add(task.name)
     seconds = time.perf_counter() - started
     solved = solved_rows(graph, before)
-    path, size, sha256 = write_shard(Folder(task.table), task.name, solved)
-    return SubtreesReceipt(
+    content = None
+    with task.home.storage() as storage:
+        path, size, sha256 = write_shard(storage, task.name, solved)
+        if isinstance(storage, Memory):
+            content = path.read_bytes()
+    receipt = SubtreesReceipt(
         task.shard, len(solved), graph.edges - edges, path, size, sha256, graph.bytes_a_state,
-        seconds, os.getpid(), peak_memory(),
+        seconds, process_name(), peak_memory(),
     )  # fmt: skip
+    return Result(receipt, None, content)
 
 
 def _graph_of(task: SubtreesTask, stop: Callable[[], bool]) -> tuple[Graph, set[str]]:

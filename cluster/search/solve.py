@@ -17,10 +17,9 @@ With `max_depth` the first levels only are solved, with bounds (`cluster.search.
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
@@ -28,14 +27,24 @@ from typing import Unpack
 import numpy as np
 
 from luckbase.cluster.run.driver import file_entry
-from luckbase.cluster.run.opening import complete_ledger, is_new, lock, make_goal, open_ledger
+from luckbase.cluster.run.opening import (
+    complete_ledger,
+    is_new,
+    lock,
+    make_goal,
+    marked,
+    open_ledger,
+)
 from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
-from luckbase.cluster.run.session import Workers, check_address, ray_session, threads
+from luckbase.cluster.run.session import Workers, threads
+from luckbase.cluster.run.watch import Watch
 from luckbase.cluster.run.worker import (
+    Home,
     Known,
     SubtreesReceipt,
     SubtreesTask,
     peak_memory,
+    process_name,
 )
 from luckbase.cluster.search.cut import solve_cut
 from luckbase.cluster.search.given import known_payoffs
@@ -79,6 +88,8 @@ def solve_below(
     asked = Options(**options)
     game = load_game(board)
     if asked.address:
+        from luckbase.cluster.run.ray_workers import check_address  # Ray itself comes later
+
         check_address(asked.address)
     keys = root_keys(game, roots)
     wanted, part = _goal_of(game, keys, asked)
@@ -160,7 +171,7 @@ class _Search:
         ]  # fmt: skip
         self.started = time.perf_counter()
         self.error = FLOAT64_ERROR
-        self.processes: dict[int, int] = {}
+        self.processes: dict[str, int] = {}
         self.report = Solved(table, ledger, goal, kept=self.held.rows, workers=self.workers)
 
     @property
@@ -179,7 +190,7 @@ class _Search:
         split = find_split(self.game, self.root_states, depth, wanted, given.keys, self.max_states)
         shards = shares(self.game, split.keys, wanted)
         self.report = replace(self.report, depth=split.depth, shards=len(shards))
-        self._solve_shards(shards, given)
+        self._solve_shards(shards)
         tables = [self._read(one) for one in self._finished()]
         merged, _ = merge(self.game, [*tables, given])
         top = Graph(self.game, tolerance=self.tolerance, max_states=self.max_states)
@@ -221,42 +232,51 @@ class _Search:
             self.given, self.given_sha = (Known(GIVEN_NAME, sha256),), sha256
         return given
 
-    def _solve_shards(self, shards: Sequence[tuple[str, Keys]], given: PayoffTable) -> None:
-        address, in_process = self.asked.address, self.asked.in_process_seconds
+    def _solve_shards(self, shards: Sequence[tuple[str, Keys]]) -> None:
         done = {one.name for one in self._finished()}
         todo = [i for i, (name, _) in enumerate(shards) if name not in done]
         self.todo, self.done = len(todo), 0
         began = time.perf_counter()
-        if address is None:
-            with threads(self.workers) as pool:
-                todo = self._hand_out(
-                    pool, shards, todo, given,
-                    lambda: self.workers > 1 and time.perf_counter() - began > in_process,
-                )  # fmt: skip
-        if todo:
-            self.report = replace(self.report, ray=True)
-            with ray_session(self.workers, self.table / "scratch" / "ray", address) as pool:
-                self._hand_out(pool, shards, todo, given, lambda: False)
+        with Watch(self.table, self.asked) as watch, marked(self.table) as home:
+            if self.asked.address is None:
+                with threads(self.workers) as pool:
+                    todo = self._hand_out(
+                        pool, (home, watch), shards, todo,
+                        lambda: self.workers > 1
+                        and time.perf_counter() - began > self.asked.in_process_seconds,
+                    )  # fmt: skip
+            if todo:
+                self.report = replace(self.report, ray=True)
+                with self._ray(home, watch) as pool:
+                    self._hand_out(pool, (home, watch), shards, todo, lambda: False)
+
+    def _ray(self, home: Home, watch: Watch) -> AbstractContextManager[Workers]:
+        from luckbase.cluster.run.ray_workers import ray_cluster, ray_here
+
+        if self.asked.address is None:
+            return ray_here(self.workers, home, 0, watch.note)
+        return ray_cluster(self.asked.address, home, watch.note, self.asked.workers)
 
     def _hand_out(
         self,
         pool: Workers,
+        where: tuple[Home, Watch],
         shards: Sequence[tuple[str, Keys]],
         todo: list[int],
-        given: PayoffTable,
         enough: Callable[[], bool],
     ) -> list[int]:
         """Solve shards until none is left or it is `enough`; returns those not begun."""
         todo, running = list(todo), 0
+        home, watch = where
         search = f"{self.goal.ask} {time.time_ns()}"
         while running or (todo and not enough()):
-            while todo and running < self.workers and not enough():
+            while todo and running < pool.slots and not enough():
                 shard = todo.pop(0)
                 name, keys = shards[shard]
                 known = self.given + tuple(self._finished())
                 pool.submit(
                     SubtreesTask(
-                        self.game.board, self.table, search, shard, name, keys, known,
+                        self.game.board, home, search, shard, name, keys, known,
                         self.max_states, self.tolerance,
                     )
                 )  # fmt: skip
@@ -267,7 +287,7 @@ class _Search:
                 self._keep(shards[receipt.shard][0], receipt)
             now = time.perf_counter() - self.started
             states = sum(entry.rows for entry in self.ledger.shards.values())
-            self.on_progress(Progress(self.done, self.todo, states, 0, now))
+            watch.show(Progress(self.done, self.todo, states, 0, now), pool.doing())
         return todo
 
     def _finished(self) -> list[Known]:
@@ -282,6 +302,7 @@ class _Search:
 
     def _keep(self, name: str, receipt: SubtreesReceipt) -> None:
         self._note_goal()
+        assert receipt.path is not None
         self.storage.put(shard_name(name), receipt.path)
         seconds = round(receipt.solve_seconds, 3)
         entry = ShardEntry(
@@ -337,8 +358,7 @@ class _Search:
         compact(self.storage, self.ledger)
         for name in finished:
             self.storage.delete(shard_name(name))
-        shutil.rmtree(self.table / "scratch", ignore_errors=True)
-        peak = sum((self.processes | {os.getpid(): peak_memory()}).values())
+        peak = sum((self.processes | {process_name(): peak_memory()}).values())
         self.report = replace(
             self.report, peak_memory=peak, seconds=time.perf_counter() - self.started
         )

@@ -8,7 +8,8 @@ One folder holds everything that was solved under one rules identity (`solver.bo
         tiers/*.parquet       the full table: one file a tier, or a part of one (`write`)
         search/*.parquet      what lies below the roots of searches, rows by key
         search-<id>/*.parquet of one search that was cut, or that ends at another table
-        scratch/              while a solve runs; worth nothing afterwards
+        spill/, running.json  while a solve runs; worth nothing afterwards
+        log/*.log             what happened while one ran
         .lock                 who is solving now
 
 A table, wherever it is:
@@ -39,3 +40,4 @@ one folder a rules identity, a ledger that only grows, every row group sealed, `
 """
 
 FORMAT = 3
+RUNNING = "running.json"

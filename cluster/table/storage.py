@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import socket
+import tempfile
+from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 from luckbase.solver.errors import CorruptTableError
 
@@ -48,12 +50,14 @@ class Folder:
     def put(self, name: str, content: bytes | Path) -> None:
         final = self.path / name
         if isinstance(content, bytes):
-            content = self._written(self.temporary(name), content)
+            content = self.written(name, content)
         final.parent.mkdir(parents=True, exist_ok=True)
         os.replace(content, final)
         self._flush_up(final.parent)
 
-    def _written(self, path: Path, content: bytes) -> Path:
+    def written(self, name: str, content: bytes) -> Path:
+        """Bytes for `name` in a temporary place, on the disk."""
+        path = self.temporary(name)
         with path.open("wb") as file:
             file.write(content)
             file.flush()
@@ -104,6 +108,42 @@ class Folder:
         path = self.path / f"{name}.{attempt()}.part"
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
+
+
+class Memory:
+    """Objects in this process only: what a worker writes where it does not share the table's
+    folder, and what it was sent of it. Temporary places are files without a name."""
+
+    def __init__(self, objects: Mapping[str, bytes] = {}) -> None:
+        self.objects = dict(objects)
+        self._files: list[IO[bytes]] = []
+
+    def put(self, name: str, content: bytes | Path) -> None:
+        self.objects[name] = content if isinstance(content, bytes) else content.read_bytes()
+
+    def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
+        if name not in self.objects:
+            raise FileNotFoundError(name)
+        return bytes(self.objects[name][start:stop])
+
+    def list(self, prefix: str = "") -> dict[str, int]:
+        return {name: len(at) for name, at in self.objects.items() if name.startswith(prefix)}
+
+    def delete(self, name: str) -> None:
+        self.objects.pop(name, None)
+
+    def temporary(self, name: str) -> Path:
+        if hasattr(os, "memfd_create"):
+            file: IO[bytes] = os.fdopen(os.memfd_create("luckbase"), "w+b")
+        else:  # not on Linux
+            file = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the rest
+        self._files.append(file)
+        return Path(f"/dev/fd/{file.fileno()}")
+
+    def close(self) -> None:
+        """Let go of the temporary places."""
+        for file in self._files:
+            file.close()
 
 
 def attempt() -> str:

@@ -1,0 +1,96 @@
+"""The machines of a Ray cluster: who is there, who is left out, how many cores there are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from luckbase.solver.errors import WorkerError
+
+LOOK_SECONDS = 1.0
+"""Between two looks at the nodes of a cluster."""
+ALONE_SECONDS = 60.0
+"""So long a cluster may have no node that can work before the solve gives up."""
+
+
+@dataclass
+class Node:
+    """A machine: its cores and the bytes that tasks may have. refused: why it is left out. shards:
+    that it has finished."""
+
+    name: str
+    slots: int
+    memory: int
+    refused: str = ""
+    shards: int = 0
+
+
+class Nodes:
+    """The machines, looked at every second; who comes and goes is noted."""
+
+    def __init__(self, list_nodes: Callable[[], Any], on_note: Callable[[str], None]) -> None:
+        """list_nodes: as `ray.nodes`."""
+        self._list, self._on_note = list_nodes, on_note
+        self.there: dict[str, Node] = {}
+        self.gone: list[str] = []
+        self._looked = float("-inf")
+        self._some = time.monotonic()
+        self.look()
+
+    def look(self) -> None:
+        """Who is there now. Raises WorkerError where nobody has been for `ALONE_SECONDS`."""
+        now = time.monotonic()
+        if now - self._looked < LOOK_SECONDS:
+            return
+        self._looked, before = now, self.there
+        self.there = {
+            about["NodeID"]: Node(
+                f"{about['NodeManagerHostname']} ({about['NodeManagerAddress']})",
+                int(about["Resources"]["CPU"]), int(about["Resources"].get("memory", 0)),
+            )
+            for about in self._list()
+            if about["Alive"] and about["Resources"].get("CPU")
+        }  # fmt: skip
+        for node_id, node in before.items():
+            if node_id in self.there:
+                self.there[node_id].refused = node.refused
+                self.there[node_id].shards = node.shards
+            elif not node.refused:
+                self.gone.append(node.name)
+                self._on_note(f"node {node.name} is gone; its shards are solved elsewhere")
+        for node_id in self.there.keys() - before.keys() if before else ():
+            self._on_note(f"node {self.there[node_id].name} has joined")
+        if self.working:
+            self._some = now
+        elif now - self._some > ALONE_SECONDS or self.refused:
+            raise self._nobody()
+
+    @property
+    def working(self) -> list[Node]:
+        """Those that are not left out."""
+        return [node for node in self.there.values() if not node.refused]
+
+    @property
+    def refused(self) -> list[str]:
+        """Those that are, by Ray's ids."""
+        return [node_id for node_id, node in self.there.items() if node.refused]
+
+    def leave_out(self, node_id: str, name: str, why: str) -> None:
+        """Give a node no more tasks. Raises WorkerError where that was the last one."""
+        node = self.there.setdefault(node_id, Node(name, 0, 0))
+        if not node.refused:
+            node.refused = why
+            self._on_note(f"node {node.name} is left out: it {why}")
+        if not self.working:
+            raise self._nobody()
+
+    def _nobody(self) -> WorkerError:
+        refused = [f"{n.name} {n.refused}" for n in self.there.values() if n.refused]
+        said = "; ".join(refused) or f"the last was {self.gone[-1]}" if self.gone else ""
+        said = "; ".join(refused) or said or "no node has a core"
+        return WorkerError(
+            f"no node of the cluster is left that can work: {said}; what was solved stays, and "
+            "the same command goes on"
+        )

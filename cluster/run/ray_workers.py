@@ -1,0 +1,369 @@
+"""Workers that Ray places: started here, or those of a cluster.
+
+A task returns its receipt, its payoffs and the bytes of its file as objects of their own. Tasks
+take the payoffs that they read as references: Ray's object store carries them from node to node,
+spills them to each node's disk and makes lost ones again from the tasks that made them. A tier in
+parts is put together once, by a task. So no node needs to share the table's folder; where one does,
+which it sees by a mark, its files go straight there.
+
+Started here, Ray listens on the loopback address only, and stops with the solve. Of a cluster
+(`--address`) the nodes get luckbase's code from here (`py_modules`), are left out by name where
+something else differs, and are counted anew all the time: one task more than they have cores is on
+its way.
+
+Ray's defaults leave a task hanging whose node was cut off: the driver asks its connections for a
+sign of life (`KEEPALIVE`), so that they break within 70 s, and Ray tries elsewhere. Nodes that were
+started with shorter times, as the guide gives them, pass those on by the environment.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from luckbase.cluster.run.environment import own_environment, source_files
+from luckbase.cluster.run.nodes import Nodes
+from luckbase.cluster.run.remote import Asked, Refusal, run
+from luckbase.cluster.run.session import PayoffsLostError, Workers
+from luckbase.cluster.run.worker import Home, SubtreesTask, Task
+from luckbase.cluster.search.merge import shard_name
+from luckbase.cluster.table.lines import TIERS
+from luckbase.cluster.table.sealed import seal_file
+from luckbase.cluster.table.storage import Folder
+from luckbase.solver.compiled import pack
+from luckbase.solver.errors import LuckbaseError, MemoryLimitError, OptionError, WorkerError
+from luckbase.solver.game.arrays import Floats
+
+OBJECT_STORE_BYTES = 100 << 20
+"""The least that an object store has."""
+RETRIES = 3
+"""How often a task is tried again when its worker dies."""
+KEEPALIVE = {
+    "RAY_grpc_client_keepalive_time_ms": 60_000,
+    "RAY_grpc_client_keepalive_timeout_ms": 10_000,
+}
+"""Milliseconds until the driver asks a silent connection for a sign of life, and waits for one.
+Ray's servers refuse to be asked more often than once a minute unless they are told to."""
+GET_SECONDS = 600.0
+"""So long an object that is there may take to come here."""
+JOIN_SECONDS = 60.0
+
+
+@dataclass
+class _Running:
+    task: Task | SubtreesTask
+    payoffs: Any
+    content: Any
+    sent: tuple[Any, ...] = ()
+
+
+@dataclass
+class _Tier:
+    """The payoffs of a tier: whole, or its parts so far."""
+
+    parts: dict[int, Any] = field(default_factory=dict)
+    whole: Any = None
+
+
+class RayWorkers:
+    """Workers that Ray places."""
+
+    def __init__(
+        self, ray: Any, home: Home, on_note: Callable[[str], None], *, joined: bool, most: int
+    ) -> None:
+        """joined: to a cluster, whose nodes are told apart. most: slots, however many there are; 0
+        for all of a cluster."""
+        self._ray, self._home, self._joined, self._most = ray, home, joined, most
+        compiled = (ray.put(pack()),) if joined else ()
+        self._asked = ray.put(Asked(own_environment(), compiled))
+        self._remote = ray.remote(num_returns=3, max_retries=RETRIES)(run)
+        self._gather = ray.remote(max_retries=RETRIES)(_together)
+        self._tasks: dict[Any, _Running] = {}
+        self._kept: dict[int, _Tier] = {}
+        self._known: dict[str, Any] = {}
+        self.nodes = Nodes(ray.nodes, on_note if joined else lambda text: None)
+
+    @property
+    def slots(self) -> int:
+        """Cores of the nodes that work; of a cluster one task more, so that none waits for this
+        process."""
+        if not self._joined:
+            return self._most
+        cores = sum(node.slots for node in self.nodes.working) + 1
+        return max(1, min(cores, self._most or cores))
+
+    def doing(self) -> list[dict[str, Any]]:
+        return [
+            {"node": node.name, "slots": node.slots, "shards_done": node.shards}
+            | ({"left_out": node.refused} if node.refused else {})
+            for node in self.nodes.there.values()
+        ]
+
+    def check_memory(self, needed: int, smaller: str) -> None:
+        node = max(self.nodes.working, key=lambda node: node.memory, default=None)
+        if self._joined and node is not None and needed > node.memory:
+            raise MemoryLimitError(
+                f"memory: the largest shard needs {needed / 1e9:.1f} GB, and the node that has "
+                f"most, {node.name}, has {node.memory / 1e9:.1f} GB; {smaller} would take less"
+            )
+
+    # --- tasks -------------------------------------------------------------------------------
+
+    def submit(self, task: Task | SubtreesTask) -> None:
+        self._submit(task, self._given(task))
+
+    def _given(self, task: Task | SubtreesTask) -> tuple[Any, ...]:
+        if isinstance(task, Task):
+            return tuple(self._kept[tier].whole for tier in task.reads)
+        if not self._joined:  # the folder has them
+            return ()
+        for one in task.known:
+            if one.name not in self._known:
+                content = Folder(self._home.table).read(shard_name(one.name))
+                self._known[one.name] = self._ray.put(content)
+        return tuple(self._known[one.name] for one in task.known)
+
+    def _submit(self, task: Task | SubtreesTask, given: tuple[Any, ...]) -> None:
+        options: dict[str, Any] = {"num_cpus": 1}
+        if self._joined:
+            if isinstance(task, Task):
+                options["memory"] = task.memory
+            bad = self.nodes.refused
+            if bad:
+                options["label_selector"] = {"ray.io/node-id": f"!in({','.join(bad)})"}
+        remote = self._remote.options(**options)
+        receipt, payoffs, content = remote.remote(self._asked, pickle.dumps(task), *given)
+        self._tasks[receipt] = _Running(task, payoffs, content, given)
+
+    def wait_one(self, seconds: float) -> Any:
+        self.nodes.look()
+        if not self._tasks:
+            time.sleep(seconds)
+            return None
+        done, _ = self._ray.wait(list(self._tasks), num_returns=1, timeout=seconds)
+        if not done:
+            return None
+        running = self._tasks.pop(done[0])
+        receipt = self._get(done[0])
+        if isinstance(receipt, Refusal):
+            self.nodes.leave_out(receipt.node, receipt.name, receipt.why)
+            self._submit(running.task, running.sent)
+            return None
+        if getattr(receipt, "missing", False):
+            assert isinstance(running.task, Task) and running.task.stored is not None
+            entry = running.task.stored
+            self._submit(running.task, (self._ray.put(Folder(self._home.table).read(entry.name)),))
+            return None
+        if receipt.node in self.nodes.there:
+            self.nodes.there[receipt.node].shards += 1
+        if isinstance(running.task, Task) and running.task.keep:
+            self._keep(running.task, running.payoffs)
+        return self._with_file(running, receipt)
+
+    def _with_file(self, running: _Running, receipt: Any) -> Any:
+        """The receipt with the shard's file in a temporary place of the table's folder."""
+        file = receipt if isinstance(running.task, SubtreesTask) else receipt.file
+        if file is None:
+            return receipt
+        content = self._get(running.content)
+        if content is None:
+            return receipt
+        name = f"{TIERS}/shard-{running.task.shard}"
+        if isinstance(running.task, SubtreesTask):
+            name = shard_name(running.task.name)
+        storage = Folder(self._home.table)
+        path = storage.written(name, content)
+        if isinstance(running.task, SubtreesTask):
+            return replace(receipt, path=path)
+        if seal_file(path) != (file.bytes, file.footer, file.checks):
+            raise WorkerError(f"{path}: its bytes changed on the way from node {receipt.node}")
+        return replace(receipt, file=replace(file, path=path))
+
+    def _get(self, reference: Any) -> Any:
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(reference, timeout=GET_SECONDS)
+        except errors.RayTaskError as error:
+            cause = error.cause
+            if isinstance(cause, LuckbaseError | OSError | ArithmeticError):
+                raise cause from None
+            if isinstance(cause, errors.ObjectLostError):
+                raise _lost(cause) from None
+            raise error.as_instanceof_cause() from None
+        except errors.ObjectLostError as error:
+            raise _lost(error) from None
+        except errors.RayError as error:
+            reason = " ".join(str(error).split())[:200]
+            raise WorkerError(
+                f"a worker died {RETRIES + 1} times over the same shard (out of memory?); what was "
+                f"solved stays, and the same command goes on: {reason}"
+            ) from None
+
+    # --- payoffs -----------------------------------------------------------------------------
+
+    def _keep(self, task: Task, payoffs: Any) -> None:
+        tier = self._kept.setdefault(task.tier, _Tier())
+        tier.parts[task.part] = payoffs
+        if len(tier.parts) == task.parts:
+            parts = [tier.parts[i] for i in range(task.parts)]
+            tier.whole = parts[0] if task.parts == 1 else self._gather.remote(*parts)
+            tier.parts = {}
+
+    def drop(self, tier: int) -> None:
+        del self._kept[tier]
+
+    def forget(self) -> None:
+        """Let go of all tasks and payoffs."""
+        for reference in self._tasks:
+            with suppress(Exception):
+                self._ray.cancel(reference, force=False)
+        self._tasks, self._kept = {}, {}
+
+
+def _together(*parts: Floats) -> Floats:
+    """The parts of a tier as one array."""
+    return np.concatenate([part.reshape(-1) for part in parts])
+
+
+def _lost(error: Exception) -> PayoffsLostError:
+    reason = " ".join(str(error).split())[:200]
+    return PayoffsLostError(
+        "payoffs were lost with the machines that held them; what was solved stays, and the same "
+        f"command goes on: {reason}"
+    )
+
+
+# --- sessions ----------------------------------------------------------------------------------
+
+
+def _before_import() -> None:
+    """What Ray reads from the environment when it is imported."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+
+
+@contextmanager
+def ray_here(
+    count: int, home: Home, store: int, on_note: Callable[[str], None] = lambda text: None
+) -> Iterator[Workers]:
+    """Ray on this machine for the length of a solve, with `count` workers and an object store of so
+    many bytes, which spills beside the table."""
+    _before_import()
+    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # all its ports on the loopback address
+    import ray
+
+    spill = home.table / "spill"
+    spill.mkdir(parents=True, exist_ok=True)
+    with _own_signals():
+        ray.init(
+            address="local",  # not a cluster that runs here, or that RAY_ADDRESS names
+            num_cpus=count,
+            include_dashboard=False,
+            object_store_memory=max(OBJECT_STORE_BYTES, store),
+            object_spilling_directory=str(spill),
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            _node_ip_address="127.0.0.1",
+        )
+    try:
+        yield RayWorkers(ray, home, on_note, joined=False, most=count)
+    finally:
+        ray.shutdown()
+        shutil.rmtree(spill, ignore_errors=True)
+
+
+@contextmanager
+def ray_cluster(
+    address: str, home: Home, on_note: Callable[[str], None], most: int | None = None
+) -> Iterator[Workers]:
+    """The Ray cluster at an address for the length of a solve. Raises OptionError where there is
+    none, or none that lets this process in."""
+    _before_import()
+    for name, milliseconds in KEEPALIVE.items():
+        os.environ.setdefault(name, str(milliseconds))
+    if "RAY_AUTH_MODE" not in os.environ and Path("~/.ray/auth_token").expanduser().exists():
+        os.environ["RAY_AUTH_MODE"] = "token"
+    import ray
+
+    with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
+        package = Path(folder) / "luckbase"
+        for name, path in source_files():
+            (package / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, package / name)
+        said: list[BaseException] = []
+
+        def join() -> None:
+            try:
+                with _own_signals():
+                    ray.init(
+                        address=address,
+                        runtime_env={"py_modules": [str(package)]},
+                        log_to_driver=False,
+                        logging_level=logging.ERROR,
+                    )
+            except BaseException as error:  # said in this thread
+                said.append(error)
+
+        thread = threading.Thread(target=join, daemon=True, name="luckbase join")
+        thread.start()
+        thread.join(JOIN_SECONDS)
+        if thread.is_alive():
+            raise OptionError(
+                f"--address: the Ray cluster at {address} has not let this process in for "
+                f"{JOIN_SECONDS:.0f} s; is its head up, and does it see this machine?"
+            )
+        if said:
+            raise _not_joined(address, said[0])
+        try:
+            yield RayWorkers(ray, home, on_note, joined=True, most=most or 0)
+        finally:
+            ray.shutdown()
+
+
+def _not_joined(address: str, error: BaseException) -> BaseException:
+    reason = " ".join(str(error).split())[:200]
+    if "uthenticat" in type(error).__name__ or "token" in reason.lower():
+        return OptionError(
+            f"--address: the Ray cluster at {address} wants its token; copy ~/.ray/auth_token from "
+            f"its head, or set RAY_AUTH_TOKEN: {reason}"
+        )
+    if isinstance(error, ConnectionError | RuntimeError | ValueError | OSError):
+        return OptionError(f"--address: no Ray cluster answers at {address}: {reason}")
+    return error
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """SIGTERM stays what it was: Ray puts its own in its place."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, before)
+
+
+def check_address(address: str) -> None:
+    """Whether anything listens at host:port; Ray itself takes minutes to say so.
+
+    Raises OptionError. Other forms (``auto``, ``ray://…``) are left to Ray.
+    """
+    host, colon, port = address.rpartition(":")
+    if not colon or "/" in address or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except (OSError, OverflowError) as error:
+        raise OptionError(f"--address: nothing answers at {address}: {error}") from None

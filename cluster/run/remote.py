@@ -1,0 +1,87 @@
+"""What a machine of a cluster is asked before it works: is it made of the same; is all compiled.
+
+Light to import, for a machine that lacks something must be able to say what. Code comes with the
+job (`ray_workers`), compiled code with the first task: a machine compiles only what nobody of its
+kind has, and one process of it for all.
+"""
+
+from __future__ import annotations
+
+import pickle
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from luckbase.cluster.run.environment import Environment, own_environment
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the driver is made of; compiled: a reference to what it has compiled, if any."""
+
+    environment: Environment
+    compiled: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A machine that is made of something else: its id, its name, why."""
+
+    node: str
+    name: str
+    why: str
+
+
+_ready: set[int] = set()
+
+
+def run(asked: Asked, content: bytes, *given: Any) -> tuple[Any, Any, Any]:
+    """(receipt or Refusal, payoffs, bytes of the file) of a pickled task; as `worker.work`."""
+    why = asked.environment.differs_from(own_environment())
+    if why:
+        import ray
+
+        node = ray.get_runtime_context().get_node_id()
+        return Refusal(node, socket.gethostname(), why), None, None
+    import ray
+
+    from luckbase.cluster.run.worker import compile_for, work
+
+    task = pickle.loads(content)
+    if id(type(task)) not in _ready:
+        with _one_at_a_time():
+            for compiled in ray.get(list(asked.compiled)):
+                _unpack(compiled)
+            compile_for(task)
+        _ready.add(id(type(task)))
+    result = work(task, given)
+    node = ray.get_runtime_context().get_node_id()
+    return replace(result.receipt, node=node), result.payoffs, result.content
+
+
+def _unpack(content: bytes) -> None:
+    from luckbase.solver.compiled import unpack
+
+    unpack(content)
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """One process of this machine compiles; the others find what it has compiled."""
+    import fcntl
+
+    from luckbase.solver.compiled import homes
+
+    for home in homes():
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+            file = (home / ".lock").open("w")
+        except OSError:
+            continue
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+        return
+    yield
