@@ -19,7 +19,7 @@ from luckbase import cluster, solver
 from luckbase.cluster.run import driver
 from luckbase.cluster.run.options import Progress, Solved
 from luckbase.cluster.run.plan import Plan
-from luckbase.cluster.table import storage
+from luckbase.cluster.table import RUNNING, storage
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.errors import MemoryLimitError, RequestError
@@ -36,7 +36,12 @@ def files(table: Path) -> dict[str, bytes]:
 
 
 def leftovers(table: Path) -> list[Path]:
-    return [*table.rglob("*.part"), *table.glob("scratch/*")]
+    return [
+        *table.rglob("*.part"),
+        *table.glob("spill"),
+        *table.glob(".here-*"),
+        *table.glob("running.json"),
+    ]
 
 
 def read(table: Path) -> Ledger:
@@ -99,17 +104,15 @@ def test_an_interrupted_solve_goes_on_where_it_was(
 BOARD_TIERS = solver.load_layout(BOARD).tiers()
 
 
-def test_what_a_stopped_run_kept_in_scratch_is_never_trusted(
-    undisturbed: Path, tmp_path: Path
-) -> None:
-    """Nobody can tell what a crash did to it: it is solved again, and no file is written twice."""
+def test_what_a_stopped_run_left_is_never_trusted(undisturbed: Path, tmp_path: Path) -> None:
+    """Payoffs that it had spilled, marks, what it said of itself: they go; what others still read
+    is solved again, and no file is written twice."""
     solve_until(BOARD, tmp_path, 30)
     table = table_in(tmp_path)
     before = {p: p.stat().st_mtime_ns for p in table.rglob("*.parquet")}
-    for path in table.glob("scratch/*/*.f64"):
-        path.write_bytes(bytes(path.stat().st_size))
-    for named in {p.name for p in table.glob("scratch/*/*.f64")}:
-        (table / "scratch" / named).write_bytes(bytes(8))
+    (table / "spill/ray").mkdir(parents=True)
+    for name in ("spill/ray/some", "running.json", ".here-gone-1", "tiers/shard-3.gone.part"):
+        (table / name).write_bytes(bytes(8))
     solved = cluster.solve(BOARD, results=tmp_path, workers=1)
     assert solved.again > 0
     assert all(p.stat().st_mtime_ns == then for p, then in before.items())
@@ -188,7 +191,7 @@ def test_everything_is_flushed_before_it_gets_its_name(
         real_fsync(handle)
 
     def rename(source: Path, final: Path) -> None:
-        if "scratch" not in Path(final).parts:
+        if tmp_path in Path(final).parents and Path(final).name != RUNNING:
             assert os.stat(source).st_ino in flushed, f"{final} was renamed before it was flushed"
             if events:
                 assert events[-1] == "folder", "the last name was not flushed"
@@ -249,15 +252,20 @@ def test_without_an_address_no_running_ray_cluster_is_joined(
     """Not the one that RAY_ADDRESS names either, which Ray would take where it is given none."""
     import ray
 
-    from luckbase.cluster.run.session import ray_session
+    from luckbase.cluster.run.ray_workers import ray_here
+    from luckbase.cluster.run.worker import Home
 
     asked: list[dict[str, object]] = []
     monkeypatch.setattr(ray, "init", lambda **given: asked.append(given))
     monkeypatch.setattr(ray, "shutdown", lambda: None)
+    node = {"NodeID": "1", "Alive": True, "Resources": {"CPU": 2.0}, "NodeManagerHostname": "here",
+            "NodeManagerAddress": "127.0.0.1"}  # fmt: skip
+    monkeypatch.setattr(ray, "nodes", lambda: [node])
     monkeypatch.setattr(ray, "remote", lambda **given: lambda work: work)
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")
     on_term = signal.getsignal(signal.SIGTERM)
-    with ray_session(2, tmp_path):
+    monkeypatch.setattr(ray, "put", lambda value: value)
+    with ray_here(2, Home(tmp_path, "mark"), 0):
         pass
     assert [given["address"] for given in asked] == ["local"]
     assert signal.getsignal(signal.SIGTERM) == on_term
@@ -280,14 +288,14 @@ def test_a_killed_ray_worker_costs_a_retry_and_no_state(
 ) -> None:
     """The first receipt names its worker's process, which is killed there and then; of a cluster
     that the solve itself starts and ends."""
-    killed: list[int] = []
+    killed: list[str] = []
     real = driver._Run._commit
 
     def commit(self: driver._Run, receipt: driver.Receipt) -> None:
         real(self, receipt)
         if len(killed) < 2 and receipt.process not in killed:
             killed.append(receipt.process)
-            os.kill(receipt.process, signal.SIGKILL)
+            os.kill(int(receipt.process.split()[1]), signal.SIGKILL)
 
     monkeypatch.setattr(driver._Run, "_commit", commit)
     solved = _solve_with_ray(tmp_path, monkeypatch)

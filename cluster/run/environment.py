@@ -52,17 +52,13 @@ def code_hash() -> str:
     return digest.hexdigest()[:16]
 
 
+PACKAGE = Path(__file__).parents[2]
+"""The folder of the package luckbase, where this process has it from."""
+
+
 def source_files() -> list[tuple[str, Path]]:
     """The files of the package luckbase, with their names in it."""
-    import luckbase
-
-    found: dict[str, Path] = {}
-    for home in map(Path, luckbase.__path__):
-        for room in (".", *ROOMS):
-            inner = home.glob("*.py") if room == "." else (home / room).rglob("*.py")
-            for path in inner:
-                found.setdefault(path.relative_to(home).as_posix(), path)
-    return sorted(found.items())
-
-
-ROOMS = ("solver", "cluster", "jobs")
+    found = [*PACKAGE.glob("*.py")]
+    for room in PACKAGE.iterdir():  # a link in a checkout, which a search from above does not enter
+        found += room.rglob("*.py") if room.is_dir() else ()
+    return sorted((path.relative_to(PACKAGE).as_posix(), path) for path in found)

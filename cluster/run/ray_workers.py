@@ -263,27 +263,45 @@ def ray_here(
     """Ray on this machine for the length of a solve, with `count` workers and an object store of so
     many bytes, which spills beside the table."""
     _before_import()
-    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # all its ports on the loopback address
     import ray
 
     spill = home.table / "spill"
     spill.mkdir(parents=True, exist_ok=True)
-    with _own_signals():
-        ray.init(
-            address="local",  # not a cluster that runs here, or that RAY_ADDRESS names
-            num_cpus=count,
-            include_dashboard=False,
-            object_store_memory=max(OBJECT_STORE_BYTES, store),
-            object_spilling_directory=str(spill),
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            _node_ip_address="127.0.0.1",
-        )
+    with _loopback():
+        with _own_signals():
+            ray.init(
+                address="local",  # not a cluster that runs here, or that RAY_ADDRESS names
+                num_cpus=count,
+                include_dashboard=False,
+                object_store_memory=max(OBJECT_STORE_BYTES, store),
+                object_spilling_directory=str(spill),
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                _node_ip_address="127.0.0.1",
+            )
+        try:
+            yield RayWorkers(ray, home, on_note, joined=False, most=count)
+        finally:
+            ray.shutdown()
+            shutil.rmtree(spill, ignore_errors=True)
+
+
+@contextmanager
+def _loopback() -> Iterator[None]:
+    """All that Ray starts meanwhile listens on the loopback address only. It has no option for
+    that but the one for systems with a firewall that asks; a test holds it."""
+    from ray._private import ray_constants
+
+    name = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+    before, clusters = os.environ.get(name), ray_constants.ENABLE_RAY_CLUSTER
+    os.environ[name], ray_constants.ENABLE_RAY_CLUSTER = "0", False
     try:
-        yield RayWorkers(ray, home, on_note, joined=False, most=count)
+        yield
     finally:
-        ray.shutdown()
-        shutil.rmtree(spill, ignore_errors=True)
+        ray_constants.ENABLE_RAY_CLUSTER = clusters
+        os.environ.pop(name)
+        if before is not None:
+            os.environ[name] = before
 
 
 @contextmanager

@@ -8,11 +8,10 @@ from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from luckbase import solver
-from luckbase.cluster.run import opening, scratch
+from luckbase.cluster.run import opening, payoffs, worker
 from luckbase.cluster.run.opening import check_room
 from luckbase.cluster.run.plan import make_plan
 from luckbase.cluster.table import storage
@@ -61,12 +60,12 @@ def full(*given: object, **named: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@pytest.mark.parametrize("where", ["write", "put"])
+@pytest.mark.parametrize("where", ["write_tier", "put"])
 def test_a_disk_that_fills_up_is_one_sentence_and_the_same_command_goes_on(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In a worker and in the driver; what was committed stays."""
-    home = scratch if where == "write" else storage.Folder
+    home = worker if where == "write_tier" else storage.Folder
     true, calls = getattr(home, where), [0]
 
     def until_full(*given: Any, **named: Any) -> Any:
@@ -109,9 +108,13 @@ def test_a_full_disk_under_another_command_says_so_too(
     assert "the disk is full; make room, then again: luckbase graph" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_kept_payoffs_on_a_full_disk_say_that_it_is_full() -> None:
-    """numpy's own tofile raises an error without a number."""
+def test_payoffs_that_go_to_a_full_disk_say_that_it_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When they are made room for: a page of a mapped file that finds none ends the process."""
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    pool = payoffs.Pool(8, tmp_path / "spill")
+    assert pool.take((1,)).array.shape == (1,)
     with pytest.raises(OSError) as error:
-        scratch.write_part(np.zeros(1 << 20), Path("/dev/full"), 0)
+        pool.take((1,))
     assert error.value.errno == errno.ENOSPC

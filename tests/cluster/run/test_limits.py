@@ -93,17 +93,19 @@ def test_one_worker_needs_no_ray_however_long_it_takes() -> None:
 # Disk
 
 
-def test_table_and_scratch_may_fill_the_disk_but_for_its_reserve_and_no_byte_more(
+def test_table_and_spilled_payoffs_may_fill_the_disk_but_for_its_reserve_and_no_byte_more(
     disk: Disk, tmp_path: Path
 ) -> None:
     disk(5 * GB + DISK_RESERVE)
-    check_room(plan_of(table=3 * GB, scratch=2 * GB), GB, tmp_path, "less")
-    for more in (
-        plan_of(table=3 * GB + 1, scratch=2 * GB),
-        plan_of(table=3 * GB, scratch=2 * GB + 1),
+    check_room(plan_of(table=3 * GB, scratch=2 * GB), 1, tmp_path, "less")
+    check_room(plan_of(table=3 * GB, scratch=4 * GB), 2 * GB + 3, tmp_path, "less", workers=3)
+    for more, memory in (
+        (plan_of(table=3 * GB + 1, scratch=2 * GB), 1),
+        (plan_of(table=3 * GB, scratch=2 * GB + 1), 1),
+        (plan_of(table=3 * GB, scratch=4 * GB), 2 * GB + 2),
     ):
         with pytest.raises(DiskLimitError, match=r"disk: the solve needs about 5\.0 GB"):
-            check_room(more, GB, tmp_path, "less")
+            check_room(more, memory, tmp_path, "less", workers=3)
 
 
 def test_a_gigabyte_of_the_disk_is_left_free() -> None:

@@ -176,12 +176,12 @@ def test_a_worker_that_dies_costs_a_retry(once: Solved, tmp_path: Path) -> None:
     script = (
         "import sys, os; sys.path.insert(0, sys.argv[1])\n"
         "from tests.cluster.search import test_search as t; from pathlib import Path\n"
-        "from luckbase.cluster.run import session, worker\n"
-        "def deadly(task, stop=lambda: False):\n"
+        "from luckbase.cluster.run import ray_workers, remote\n"
+        "def deadly(*given):\n"
         "    mark = Path(os.environ['MARK'])\n"
         "    if not mark.exists():\n        mark.touch(); os._exit(1)\n"
-        "    return worker.work(task, stop)\n"
-        "session.work = deadly\n"
+        "    return remote.run(*given)\n"
+        "ray_workers.run = deadly\n"
         "s = t.search(Path(sys.argv[2]), workers=2, depth=3, in_process_seconds=-1.0)\n"
         "print(t.digest(s), s.ray)\n"
     )

@@ -188,14 +188,22 @@ def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once: Path, tmp_path:
     plan = make_plan(layout)
     for which in range(3):
         table = tmp_path / str(which)
-        run_folder = table / "scratch" / "run"
-        task = worker.Task(layout.game.board, table, run_folder, 3, *plan.parts[3], True, True)
+        tier, part = plan.parts[3]
+        shape = layout.shape(layout.tiers()[tier])
+        home = worker.Home(table, "mark")
+        (table / "tiers").mkdir(parents=True)
+        (table / "mark").touch()
+        task = worker.Task(
+            layout.game.board, home, 3, tier, part, 1, (0, plan.shards[3].rows), shape, (), True,
+            True, 0,
+        )  # fmt: skip
         with ThreadPoolExecutor(2) as pool:
-            receipts = list(pool.map(worker.solve_shard, [task, task]))
+            results = list(pool.map(lambda each: worker.work(each, ()), [task, task]))
+        assert [result.content for result in results] == [None, None]
+        receipts = [result.receipt for result in results]
         one, two = receipts if which % 2 else reversed(receipts)
         assert one.file is not None and two.file is not None
         assert one.file.path != two.file.path
-        assert one.kept != two.kept
         storage = Folder(table)
         storage.put(plan.files[3], one.file.path)
         if which < 2:

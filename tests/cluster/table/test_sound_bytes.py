@@ -80,7 +80,9 @@ def flips(sound: Path, copy: Path, count: int, seed: int) -> Counter[tuple[str, 
     with cluster.open_table(sound) as table:
         right = list(everything(table))
         footers = {entry.name: entry.footer for part in table.parts for entry in part.entries}
-    files = sorted(path for path in copy.rglob("*") if path.is_file() and path.name != ".lock")
+    skipped = {".lock", "log"}  # no part of the table
+    files = [path for path in sorted(copy.rglob("*")) if path.is_file()]
+    files = [path for path in files if not skipped & {path.name, path.parent.name}]
     rng = np.random.default_rng(seed)
     tally: Counter[tuple[str, str]] = Counter()
     for _ in range(count):

@@ -1,0 +1,241 @@
+"""Several hosts on one machine, for tests of a Ray cluster: Linux namespaces, joined by a bridge.
+
+A host has network, processes, mounts and a name of its own, its own ``/tmp/ray``, ``/dev/shm`` and
+home folder, and if asked its own disk in the place of the shared folder. The bridge lies in a
+namespace of its own, so nothing is added to the machine's network, and a host is killed by killing
+its init: nothing else is touched. Needs root, iproute2 and util-linux; `missing` says what lacks.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+NET, PORT = "10.78.0", 6379
+SHORTER = {
+    "RAY_grpc_client_keepalive_time_ms": "5000",
+    "RAY_grpc_client_keepalive_timeout_ms": "5000",
+    "RAY_health_check_period_ms": "2000",
+    "RAY_health_check_timeout_ms": "3000",
+    "RAY_health_check_failure_threshold": "3",
+}
+"""The settings that the guide gives (docs/how-to/cluster.md), with which a host that was cut off is
+given up sooner."""
+
+
+def missing() -> str:
+    """Why there can be no hosts here; "" where there can."""
+    if not sys.platform.startswith("linux") or os.geteuid() != 0:
+        return "hosts are made of Linux namespaces, by root"
+    for tool in ("ip", "nsenter", "unshare"):
+        if shutil.which(tool) is None:
+            return f"hosts need {tool} (iproute2, util-linux)"
+    tried = subprocess.run(["unshare", "--net", "--pid", "--fork", "true"], capture_output=True)
+    return "" if tried.returncode == 0 else "hosts need the right to make namespaces"
+
+
+class Hosts:
+    """The hosts of a cluster, by name; `head` has Ray's head. shared: the folder that all see, or
+    see their own of where `private`."""
+
+    def __init__(self, folder: Path, *, private: bool = False, env: Mapping[str, str] = {}) -> None:
+        self.folder, self.shared, self.private = folder, folder / "results", private
+        self.env = dict(env)
+        self.inits: dict[str, subprocess.Popen[bytes]] = {}
+        self.pids: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}
+        self.envs: dict[str, Mapping[str, str]] = {}
+        self.shared.mkdir(parents=True, exist_ok=True)
+        (folder / "token").write_text(secrets.token_hex(24))
+        (folder / "token").chmod(0o600)
+        self._spawn("switch", "--net")
+        self._inside_net(
+            "switch", "ip link set lo up; ip link add br0 type bridge; ip link set br0 up"
+        )
+
+    @property
+    def address(self) -> str:
+        return f"{NET}.1:{PORT}"
+
+    # --- hosts -------------------------------------------------------------------------------
+
+    def _spawn(self, name: str, *flags: str) -> None:
+        idle = "trap : HUP INT TERM; while :; do sleep 3600; done"
+        init = subprocess.Popen(
+            ["unshare", *flags, "--fork", "--kill-child", "bash", "-c", idle],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )  # fmt: skip
+        self.inits[name] = init
+        children = Path(f"/proc/{init.pid}/task/{init.pid}/children")
+        mine = os.readlink("/proc/self/ns/net")
+        for _ in range(200):
+            found = children.read_text().split()
+            if found and os.readlink(f"/proc/{found[0]}/ns/net") != mine:
+                self.pids[name] = int(found[0])
+                return
+            time.sleep(0.02)
+        raise RuntimeError(f"{name}: its namespaces did not come up")
+
+    def _inside_net(self, name: str, script: str) -> None:
+        subprocess.run(
+            ["nsenter", "-t", str(self.pids[name]), "-n", "sh", "-ec", script],
+            check=True, capture_output=True,
+        )  # fmt: skip
+
+    def make(self, name: str, *, env: Mapping[str, str] = {}, private: bool | None = None) -> None:
+        """A host without Ray."""
+        number = self.numbers.setdefault(name, len(self.numbers) + 1)
+        self._spawn(name, "--net", "--pid", "--mount", "--uts", "--mount-proc")
+        pid, link = self.pids[name], f"v{number}"
+        self.envs[name] = dict(env)
+        subprocess.run(
+            ["nsenter", "-t", str(self.pids["switch"]), "-n", "ip", "link", "del", link],
+            capture_output=True,
+        )  # fmt: skip
+        self._inside_net("switch", f"ip link add {link} type veth peer name eth0 netns {pid}; "
+                         f"ip link set {link} master br0 up")  # fmt: skip
+        self._inside_net(name, f"ip link set lo up; ip addr add {NET}.{number}/24 dev eth0; "
+                         "ip link set eth0 up")  # fmt: skip
+        own = self.folder / name
+        for inner in ("disk", "home"):
+            (own / inner).mkdir(parents=True, exist_ok=True)
+        Path("/tmp/ray").mkdir(exist_ok=True)
+        mounts = (
+            f"hostname test-{name}; mount --make-rprivate /; "
+            "mount -t tmpfs -o size=2g,mode=1777 tmpfs /dev/shm; "
+            "mount -t tmpfs -o size=1g tmpfs /tmp/ray; "
+        )
+        if self.private if private is None else private:
+            mounts += f"mount --bind {own / 'disk'} {self.shared}"
+        subprocess.run(
+            ["nsenter", "-t", str(pid), "-m", "-u", "sh", "-ec", mounts], check=True,
+            capture_output=True,
+        )  # fmt: skip
+
+    def ray(self, name: str, cpus: int, store: int = 200_000_000) -> None:
+        """Start Ray on a host; on `head` its head."""
+        words = ["--head", f"--port={PORT}", "--include-dashboard=false"]
+        if name != "head":
+            words = [f"--address={self.address}"]
+        done = self.run(
+            name, ["ray", "start", f"--node-ip-address={NET}.{self.numbers[name]}",
+                   f"--num-cpus={cpus}", f"--object-store-memory={store}",
+                   "--disable-usage-stats", *words], timeout=90,
+        )  # fmt: skip
+        if done.returncode:
+            raise RuntimeError(
+                f"{name}: ray did not start: {done.stdout[-600:]} {done.stderr[-600:]}"
+            )
+
+    def add(self, name: str, cpus: int = 1, **how: Any) -> None:
+        """A host with Ray."""
+        self.make(name, **how)
+        self.ray(name, cpus)
+
+    def down(self) -> None:
+        """End everything that was made."""
+        for init in self.inits.values():
+            init.kill()
+        for pid in self.pids.values():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        for init in self.inits.values():
+            init.wait()
+
+    # --- commands ----------------------------------------------------------------------------
+
+    def _words(self, name: str, command: Sequence[str]) -> list[str]:
+        env = {
+            "HOME": str(self.folder / name / "home"), "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN_PATH": str(self.folder / "token"), "LANG": "C.UTF-8",
+            "PATH": f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin",
+            "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+            "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **self.env, **self.envs[name],
+        }  # fmt: skip
+        said = [f"{key}={value}" for key, value in env.items() if value]
+        inside = ["-t", str(self.pids[name]), "-n", "-m", "-p", "-u", f"--wd={self.folder}"]
+        return ["nsenter", *inside, "--", "env", "-i", *said, *command]
+
+    def run(self, name: str, command: Sequence[str], timeout: float = 120) -> Any:
+        """A command on a host, to its end."""
+        return subprocess.run(
+            self._words(name, command), capture_output=True, text=True, timeout=timeout,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def start(self, name: str, command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+        """A command on a host that goes on; what it prints goes to `log`."""
+        with log.open("wb") as out:
+            return subprocess.Popen(
+                self._words(name, command), stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                start_new_session=True,
+            )  # fmt: skip
+
+    def disk(self, name: str) -> Path:
+        """What the host has in the place of the shared folder, as this machine sees it."""
+        return self.folder / name / "disk" if self.private else self.shared
+
+    def processes(self, name: str) -> list[int]:
+        """What runs on a host, by this machine's numbers."""
+        own = os.readlink(f"/proc/{self.pids[name]}/ns/pid")
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                if os.readlink(path / "ns/pid") == own:
+                    found.append(int(path.name))
+            except OSError:
+                continue
+        return found
+
+    # --- faults ------------------------------------------------------------------------------
+
+    def kill(self, name: str) -> None:
+        """All of the host ends at once; its peers see connections close."""
+        os.kill(self.pids[name], signal.SIGKILL)
+        self.inits[name].wait()
+
+    def link(self, name: str, state: str) -> None:
+        """Take a host's link down or up."""
+        self._inside_net("switch", f"ip link set v{self.numbers[name]} {state}")
+
+    def power_off(self, name: str) -> None:
+        """As a power cut: its peers hear nothing."""
+        self.link(name, "down")
+        self.kill(name)
+
+    def stop(self, name: str, *, go_on: bool = False) -> None:
+        """Suspend all of a host, or let it go on."""
+        for _ in range(3):  # again: a process may have been born meanwhile
+            for pid in self.processes(name):
+                try:
+                    os.kill(pid, signal.SIGCONT if go_on else signal.SIGSTOP)
+                except ProcessLookupError:
+                    continue
+
+
+@contextmanager
+def cluster(
+    folder: Path, nodes: Sequence[str] = ("node1", "node2"), *, head_cpus: int = 1, **how: Any
+) -> Iterator[Hosts]:
+    """A head and nodes of one core each, for as long as this lasts."""
+    hosts = Hosts(folder, **how)
+    try:
+        hosts.add("head", head_cpus)
+        for name in nodes:
+            hosts.add(name)
+        yield hosts
+    finally:
+        hosts.down()
