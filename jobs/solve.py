@@ -101,11 +101,12 @@ def _solve_one(
     from luckbase.cluster.table.find import changed_since
 
     before = changed_since(board, asked.results)
-    with render.progress(board.name) as on_progress:
+    shown = render.progress_events() if asked.as_json else render.progress(board.name)
+    with shown as on_progress:
         how: SolveOptions = {**chosen, "on_progress": on_progress}
         solved = luckbase.solve(board, options.read_start(start), **how)
     if asked.as_json:
-        print(json.dumps(solved_report.as_json(solved)))
+        print(json.dumps({"event": "solved", **solved_report.as_json(solved)}))
         return
     solved_report.say(solved, path, before)
     print(render.shown(solved.table))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,11 +40,33 @@ def status(
             f"{one.state:9s} {one.table}{options_said}  {files}{below}"
             f"{render.count(one.states)} states, {render.size(one.bytes)}"
         )
-        for reason in one.why:
+        for reason in [*_running(one.running or {}), *one.why]:
             print(f"          {reason}")
     if not found and not as_json:
         print(f"no tables under {results}")
     return 0 if all(one.state == "complete" for one in found) else 1
+
+
+def _running(said: dict[str, Any]) -> Iterator[str]:
+    """What a solve that runs is doing, in lines."""
+    if not said:
+        return
+    left = said["seconds_left"]
+    yield (
+        f"running: process {said['process']} on {said['host']} since {said['since']}, "
+        f"{said['shards']} of {render.many(said['shards_total'], 'shard')}, "
+        f"{render.count(said['states_a_second'])} states/s, {render.size(said['memory'])} here"
+        + ("" if left is None else f", about {render.duration(left)} left")
+    )
+    for node in said["nodes"]:
+        doing = f"{render.many(node['slots'], 'core')}"
+        if "shards_done" in node:
+            doing += f", {render.many(node['shards_done'], 'shard')} done"
+        if "left_out" in node:
+            doing = f"left out: {node['left_out']}"
+        yield f"  {node['node']}: {doing}"
+    if said["last_note"]:
+        yield f"  {said['last_note']}"
 
 
 def _word(value: Any) -> str:

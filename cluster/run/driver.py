@@ -99,16 +99,16 @@ def _solve_locked(
         table, ledger, goal, kept=kept, workers=asked.slots, damaged=tuple(damaged)
     )  # fmt: skip
     if any(name not in ledger.files for name in plan.files):
-        started = time.perf_counter()
-        asked.on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
-        layout.compile()  # once, not in every worker at the same time
-        compiled = time.perf_counter() - started
         with (
             Watch(table, asked) as watch,
             marked(table) as home,
             _workers(layout, plan, home, asked, budget, watch) as workers,
         ):
             workers.check_memory(plan.shard_memory, layout.smaller)
+            started = time.perf_counter()
+            asked.on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
+            layout.compile()  # once, not in every worker at the same time
+            compiled = time.perf_counter() - started
             run = _Run(layout, plan, home, ledger, workers, watch, budget)
             run.solve()
         ray = asked.address is not None or not plan.in_process(asked.slots)
@@ -158,7 +158,7 @@ class _Run:
         self.workers, self.watch = workers, watch
         self.memory = memory
         self._index = {tier: i for i, tier in enumerate(layout.tiers())}
-        self.shards = self.rows = self.again = self.read = 0
+        self.shards = self.rows = self.again = self.read = self.cores = 0
         self.solve_seconds = self.again_seconds = 0.0
         self.processes: dict[str, int] = {}
         self.tally: dict[str, float] = {}
@@ -175,6 +175,7 @@ class _Run:
             before, again=self.again, read=self.read, states=self.rows,
             shards=self.shards, seconds=self.seconds, solve_seconds=self.solve_seconds,
             again_seconds=self.again_seconds, peak_memory=peak, tally=self.tally,
+            workers=self.cores,
         )  # fmt: skip
 
     def solve(self) -> None:
@@ -208,9 +209,9 @@ class _Run:
                 self._count(receipt)
             if self.workers.slots != self.schedule.workers:
                 self._follow(self.schedule.resize(self.workers.slots), None)
-            done = self.rows + self.again + self.read
-            progress = Progress(self.shards, todo, done, rows, self.seconds)
-            self.watch.show(progress, self.workers.doing())
+            done, doing = self.rows + self.again + self.read, self.workers.doing()
+            self.cores = max(self.cores, sum(n["slots"] for n in doing if "left_out" not in n))
+            self.watch.show(Progress(self.shards, todo, done, rows, self.seconds), doing)
 
     def _count(self, receipt: Receipt) -> None:
         rows = self.plan.shards[receipt.shard].rows

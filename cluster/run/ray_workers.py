@@ -68,7 +68,7 @@ class _Running:
     task: Task | SubtreesTask
     payoffs: Any
     content: Any
-    sent: tuple[Any, ...] = ()
+    given: tuple[Any, ...] = ()
 
 
 @dataclass
@@ -88,8 +88,7 @@ class RayWorkers:
         """joined: to a cluster, whose nodes are told apart. most: slots, however many there are; 0
         for all of a cluster."""
         self._ray, self._home, self._joined, self._most = ray, home, joined, most
-        compiled = (ray.put(pack()),) if joined else ()
-        self._asked = ray.put(Asked(own_environment(), compiled))
+        self._asked: Any = None
         self._remote = ray.remote(num_returns=3, max_retries=RETRIES)(run)
         self._gather = ray.remote(max_retries=RETRIES)(_together)
         self._tasks: dict[Any, _Running] = {}
@@ -145,6 +144,9 @@ class RayWorkers:
             bad = self.nodes.refused
             if bad:
                 options["label_selector"] = {"ray.io/node-id": f"!in({','.join(bad)})"}
+        if self._asked is None:  # all is compiled by now
+            compiled = (self._ray.put(pack()),) if self._joined else ()
+            self._asked = self._ray.put(Asked(own_environment(), compiled))
         remote = self._remote.options(**options)
         receipt, payoffs, content = remote.remote(self._asked, pickle.dumps(task), *given)
         self._tasks[receipt] = _Running(task, payoffs, content, given)
@@ -161,27 +163,31 @@ class RayWorkers:
         receipt = self._get(done[0])
         if isinstance(receipt, Refusal):
             self.nodes.leave_out(receipt.node, receipt.name, receipt.why)
-            self._submit(running.task, running.sent)
+            self._submit(running.task, running.given)
             return None
         if getattr(receipt, "missing", False):
             assert isinstance(running.task, Task) and running.task.stored is not None
             entry = running.task.stored
             self._submit(running.task, (self._ray.put(Folder(self._home.table).read(entry.name)),))
             return None
+        receipt = self._with_file(running, receipt)
+        if receipt is None:
+            return None
         if receipt.node in self.nodes.there:
             self.nodes.there[receipt.node].shards += 1
         if isinstance(running.task, Task) and running.task.keep:
             self._keep(running.task, running.payoffs)
-        return self._with_file(running, receipt)
+        return receipt
 
     def _with_file(self, running: _Running, receipt: Any) -> Any:
-        """The receipt with the shard's file in a temporary place of the table's folder."""
-        file = receipt if isinstance(running.task, SubtreesTask) else receipt.file
-        if file is None:
+        """The receipt with the shard's file in a temporary place of the table's folder; None where
+        its bytes were lost with their machine, and the shard is solved again."""
+        if not receipt.sent:
             return receipt
         content = self._get(running.content)
-        if content is None:
-            return receipt
+        if content is None:  # made again on a machine that shares the folder
+            self._submit(running.task, running.given)
+            return None
         name = f"{TIERS}/shard-{running.task.shard}"
         if isinstance(running.task, SubtreesTask):
             name = shard_name(running.task.name)
@@ -189,6 +195,7 @@ class RayWorkers:
         path = storage.written(name, content)
         if isinstance(running.task, SubtreesTask):
             return replace(receipt, path=path)
+        file = receipt.file
         if seal_file(path) != (file.bytes, file.footer, file.checks):
             raise WorkerError(f"{path}: its bytes changed on the way from node {receipt.node}")
         return replace(receipt, file=replace(file, path=path))
@@ -254,6 +261,7 @@ def _before_import() -> None:
     """What Ray reads from the environment when it is imported."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what matters is said in a sentence
 
 
 @contextmanager

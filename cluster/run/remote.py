@@ -47,8 +47,11 @@ def run(asked: Asked, content: bytes, *given: Any) -> tuple[Any, Any, Any]:
         return Refusal(node, socket.gethostname(), why), None, None
     import ray
 
+    from luckbase.cluster.run.session import PayoffsLostError
     from luckbase.cluster.run.worker import compile_for, work
 
+    if any(one is None for one in given):  # made again where it is refused
+        raise PayoffsLostError("payoffs were lost with their machine; what was solved stays")
     task = pickle.loads(content)
     if id(type(task)) not in _ready:
         with _one_at_a_time():

@@ -126,19 +126,20 @@ class SubtreesTask:
 
 @dataclass(frozen=True)
 class SubtreesReceipt:
-    """What came of such a shard: states solved and edges expanded in it, its file (path: None where
-    its bytes came back)."""
+    """What came of such a shard: states solved and edges expanded in it, its file. sent: as of a
+    `Receipt`."""
 
     shard: int
     states: int
     edges: int
-    path: Path | None
+    path: Path
     bytes: int
     sha256: str
     bytes_a_state: float
     solve_seconds: float
     process: str
     peak_memory: int
+    sent: bool = False
     node: str = ""
 
 
@@ -146,8 +147,9 @@ class SubtreesReceipt:
 class Receipt:
     """What came of a shard: its file (None if none was wanted), seconds in the kernel, the process
     that solved it, the most memory that process has had (bytes), and what the game counted.
-    missing: nothing came of it, for its stored file is not to be seen there. node: Ray's id of the
-    machine; "" for this one."""
+    sent: whether the file's bytes came back, and it stands in no folder. missing: nothing came of
+    it, for its stored file is not to be seen there. node: Ray's id of the machine; "" for this
+    one."""
 
     shard: int
     file: FileReceipt | None
@@ -155,6 +157,7 @@ class Receipt:
     process: str
     peak_memory: int
     tally: dict[str, float]
+    sent: bool = False
     missing: bool = False
     node: str = ""
 
@@ -253,7 +256,8 @@ def solve_shard(
             file = write_tier(storage, layout, tier, payoffs, decisions, error, task.part)
             if isinstance(storage, Memory):
                 content = file.path.read_bytes()
-    receipt = Receipt(task.shard, file, seconds, process_name(), peak_memory(), tally)
+    sent = content is not None
+    receipt = Receipt(task.shard, file, seconds, process_name(), peak_memory(), tally, sent)
     return Result(receipt, payoffs if task.keep else None, content)
 
 
@@ -309,7 +313,7 @@ def solve_subtrees(task: SubtreesTask, given: Sequence[bytes], stop: Callable[[]
             content = path.read_bytes()
     receipt = SubtreesReceipt(
         task.shard, len(solved), graph.edges - edges, path, size, sha256, graph.bytes_a_state,
-        seconds, process_name(), peak_memory(),
+        seconds, process_name(), peak_memory(), content is not None,
     )  # fmt: skip
     return Result(receipt, None, content)
 

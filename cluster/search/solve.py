@@ -302,7 +302,6 @@ class _Search:
 
     def _keep(self, name: str, receipt: SubtreesReceipt) -> None:
         self._note_goal()
-        assert receipt.path is not None
         self.storage.put(shard_name(name), receipt.path)
         seconds = round(receipt.solve_seconds, 3)
         entry = ShardEntry(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from luckbase.cluster import words
+from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.find import (
     command,
     find_table,
@@ -26,6 +28,9 @@ from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import changed_options
 from luckbase.solver.errors import MissingTableError, OptionError, TableError
 
+SILENT_SECONDS = 60.0
+"""A solve that has said nothing for so long was ended without a word."""
+
 
 @dataclass(frozen=True)
 class Status:
@@ -33,6 +38,7 @@ class Status:
 
     state: complete, partial, stale or damaged. options: not at the game's defaults. tiers: files of
     the full table, of `tiers_in_all`. roots: of searches. why: sentences, with what would help.
+    running: what a solve that runs says of itself (`cluster.run.watch`).
     """
 
     table: str
@@ -44,6 +50,7 @@ class Status:
     states: int = 0
     bytes: int = 0
     why: tuple[str, ...] = ()
+    running: dict[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The status as JSON values."""
@@ -51,6 +58,7 @@ class Status:
             "table": self.table, "state": self.state, "options": self.options,
             "tiers": self.tiers, "tiers_in_all": self.tiers_in_all, "roots": self.roots,
             "states": self.states, "bytes": self.bytes, "why": list(self.why),
+            "running": self.running,
         }  # fmt: skip
 
 
@@ -93,15 +101,25 @@ def status_of(path: Path) -> Status:
         goal = furthest(ledger)
         shown = changed_options(ledger.board({} if goal is None else goal.reach))
     except TableError as error:
-        return Status(str(path), "damaged", {}, why=(str(error),))
+        return Status(str(path), "damaged", {}, why=(str(error),), running=running(path))
     state, why = _state(ledger, stale, bad)
     asked = [goal for goal in ledger.goals if goal.roots is not None]
     return Status(
         str(path), state, shown | ({"margin": True} if ledger.margin else {}),
         len(ledger.of_part(TIERS)), 0 if goal is None else goal.files,
         len({json.dumps(start) for g in asked if g.roots for start in g.roots.start}),
-        ledger.rows, ledger.bytes, tuple(why),
+        ledger.rows, ledger.bytes, tuple(why), running(path),
     )  # fmt: skip
+
+
+def running(path: Path) -> dict[str, Any] | None:
+    """What a solve of the table says of itself; None where none runs, on any machine."""
+    try:
+        said: dict[str, Any] = json.loads((path / RUNNING).read_text())
+        age = datetime.now().astimezone() - datetime.fromisoformat(said["at"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return said if abs(age.total_seconds()) < SILENT_SECONDS else None
 
 
 def _state(ledger: Ledger, stale: list[str], bad: dict[str, str]) -> tuple[str, list[str]]:

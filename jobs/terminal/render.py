@@ -21,6 +21,8 @@ from luckbase.jobs.terminal import fitting
 if TYPE_CHECKING:
     from luckbase.cluster.run.options import Progress
 
+EVENT_SECONDS = 5.0
+"""As JSON, an event of progress as often as this."""
 LINE_SECONDS = 5.0
 """Off a terminal, a line of progress as often as this."""
 LEAST_SHARE = 0.01
@@ -120,6 +122,22 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
             bar.update(task, total=total, completed=done, said=_said(now))
 
         yield show
+
+
+@contextmanager
+def progress_events() -> Iterator[Callable[[Progress], None]]:
+    """Prints a solve's progress as JSON, a line every few seconds."""
+    import json
+
+    last = [time.monotonic()]
+
+    def show(now: Progress) -> None:
+        if now.compiling or time.monotonic() - last[0] < EVENT_SECONDS:
+            return
+        last[0] = time.monotonic()
+        print(json.dumps({"event": "progress", **now.as_json()}), flush=True)
+
+    yield show
 
 
 def _lines(label: str) -> Callable[[Progress], None]:

@@ -1,0 +1,295 @@
+"""A cluster of several hosts, and what may happen to one: the bytes are those of a clean solve.
+
+The hosts are namespaces of this machine (`tests.cluster.hosts`). Each has a disk of its own in the
+place of the results folder unless a test says that they share it. The short ones are in every run;
+`-m slow` has the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from luckbase import cluster as solving
+from luckbase import solver
+from luckbase.cluster.table import RUNNING
+from tests.cluster.hosts import ROOT, SHORTER, Hosts, cluster, missing
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+
+DENSE = ("press-your-luck/1985-02", {"score_unit": 500, "frontier": 2})
+"""Some ten seconds on three cores."""
+PARTS = ("goofspiel/points", {"cards": 11})
+SMALL = ("press-your-luck/tiny", {"frontier": 2})
+SEARCHED = ("press-your-luck/tiny", {})
+ROOT_STATE = "scores=0,1000,500 earned=2,1,1"
+Board = tuple[str, dict[str, int]]
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Every Parquet file below a folder: its table's and its own name, and its SHA-256."""
+    return {
+        f"{path.parents[1].name}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*.parquet")
+    }
+
+
+@pytest.fixture(scope="module")
+def clean(table_of: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The digests of a board's table as one process makes them; asked for by board."""
+
+    def of(board: Board, root: str = "") -> dict[str, str]:
+        path = ROOT / f"boards/{board[0]}.toml"
+        if not root:
+            return digests(table_of(path, **board[1]))
+        game = solver.load_game(solver.load_board(path, **board[1]))
+        words = dict(word.split("=") for word in root.split())
+        results = tmp_path_factory.mktemp("clean")
+        made = solving.solve_below(
+            game.board, game.parse(words)[None], results=results, depth=3, workers=1
+        )
+        return digests(made.table)
+
+    return of
+
+
+class Solve:
+    """``luckbase solve`` on one of the hosts."""
+
+    def __init__(self, hosts: Hosts, board: Board = DENSE, *more: str, on: str = "head") -> None:
+        words = [word for name, value in board[1].items() for word in ("--set", f"{name}={value}")]
+        self.hosts, self.on = hosts, on
+        self.log = hosts.folder / f"solve-{time.monotonic_ns()}.log"
+        self.process = hosts.start(
+            on,
+            [sys.executable, "-m", "luckbase", "solve", str(ROOT / f"boards/{board[0]}.toml"),
+             *words, "--address", hosts.address, "--results", str(hosts.shared), *more],
+            self.log,
+        )  # fmt: skip
+        self.began = time.monotonic()
+
+    @property
+    def files(self) -> int:
+        return sum(1 for _ in self.hosts.disk(self.on).rglob("tiers/*.parquet"))
+
+    def until(self, files: int) -> None:
+        """Wait until so many files are there."""
+        while self.files < files:
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() - self.began < 90, self.log.read_text()
+            time.sleep(0.02)
+
+    def end(self, timeout: float = 120) -> str:
+        """Wait until it is done; returns what it said."""
+        code = self.process.wait(timeout)
+        said = self.log.read_text()
+        assert code == 0, said
+        return said
+
+    def clear(self) -> None:
+        """Remove what it wrote."""
+        for path in self.hosts.disk(self.on).iterdir():
+            shutil.rmtree(path)
+
+
+def notes(hosts: Hosts, on: str = "head") -> str:
+    """What the logs of the solves say."""
+    return "".join(path.read_text() for path in sorted(hosts.disk(on).rglob("log/*.log")))
+
+
+# --- in every run -------------------------------------------------------------------------------
+
+
+def test_disks_of_their_own_a_killed_host_and_one_that_joins(tmp_path: Path, clean: Any) -> None:
+    with cluster(tmp_path, private=True, env=SHORTER) as hosts:
+        solve = Solve(hosts)
+        solve.until(2)
+        hosts.add("node3")
+        running = next(hosts.disk("head").rglob(RUNNING))
+        while len((seen := json.loads(running.read_text()))["nodes"]) < 4:
+            time.sleep(0.1)  # until the file goes: the solve is over, and nobody has joined
+        assert seen["shards_total"] == 74 and solve.files < 74
+        hosts.kill("node1")
+        solve.end()
+        assert digests(hosts.disk("head")) == clean(DENSE)
+        said = notes(hosts)
+        assert "node test-node3 (10.78.0.4) has joined" in said
+        assert "node test-node1 (10.78.0.2) is gone" in said
+        assert not list(hosts.disk("node2").rglob("*.parquet"))
+        solve.clear()
+        for board, words, root in (
+            (PARTS, [], ""),
+            (SEARCHED, ["--from", *ROOT_STATE.split(), "--depth", "3"], ROOT_STATE),
+        ):
+            solve = Solve(hosts, board, *words)
+            solve.end()
+            assert digests(hosts.disk("head")) == clean(board, root)
+            solve.clear()
+
+
+def test_hosts_that_are_made_of_something_else_are_left_out_by_name(
+    tmp_path: Path, clean: Any
+) -> None:
+    """One has other code of luckbase, which does not matter; one another pyarrow, which does. A
+    host without the token does not come in."""
+    other = tmp_path / "other"
+    shutil.copytree(ROOT / "luckbase", other / "luckbase", ignore=shutil.ignore_patterns("*.pyc"))
+    rules = other / "luckbase/solver/games/press_your_luck/rules.py"
+    rules.write_text(rules.read_text() + "\nraise ImportError('other code')\n")
+    lacking = tmp_path / "lacking/pyarrow-1.0.0.dist-info"
+    lacking.mkdir(parents=True)
+    (lacking / "METADATA").write_text("Metadata-Version: 2.1\nName: pyarrow\nVersion: 1.0.0\n")
+    with cluster(tmp_path / "hosts", (), private=True) as hosts:
+        hosts.add("node1", env={"PYTHONPATH": str(other)})
+        hosts.add("node2", env={"PYTHONPATH": str(lacking.parent)})
+        solve = Solve(hosts, SMALL)
+        solve.end()
+        assert digests(hosts.disk("head")) == clean(SMALL)
+        assert "node test-node2 (10.78.0.3) is left out: it has pyarrow 1.0.0, not" in notes(hosts)
+        solve.clear()
+        hosts.make("node9", env={"RAY_AUTH_TOKEN_PATH": "/nowhere/token"})
+        refused = Solve(hosts, SMALL, on="node9")
+        assert refused.process.wait(90) == 2
+        said = refused.log.read_text()
+        assert said.count("\n") == 1 and "wants its token" in said, said
+        hosts.kill("head")
+        gone = Solve(hosts, SMALL, on="node9")
+        assert gone.process.wait(90) == 2
+        assert "--address: nothing answers at" in gone.log.read_text()
+
+
+def test_a_shared_folder_a_second_solve_and_a_killed_driver(tmp_path: Path, clean: Any) -> None:
+    """The hosts see one folder. A solve of the same table on another host is refused, by name; the
+    driver is killed, and the same command goes on, on another host."""
+    with cluster(tmp_path, ("node1",), head_cpus=2) as hosts:
+        solve = Solve(hosts)
+        solve.until(10)
+        second = Solve(hosts, on="node1")
+        assert second.process.wait(60) == 2
+        assert "another solve of this table is running: process" in second.log.read_text()
+        assert "on test-head since" in second.log.read_text()
+        solve.process.kill()
+        for pid in hosts.processes("head"):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if b"luckbase" in words and b"solve" in words:
+                subprocess.run(["kill", "-9", str(pid)])
+        solve.process.wait()
+        before = {path: path.stat().st_mtime_ns for path in hosts.shared.rglob("*.parquet")}
+        again = Solve(hosts, on="node1")
+        assert "files" in again.end()
+        assert digests(hosts.shared) == clean(DENSE)
+        assert all(
+            path.stat().st_mtime_ns == then for path, then in before.items() if path.exists()
+        )
+
+
+# --- slow ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def defaults(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    """Hosts that were started with Ray's defaults."""
+    with cluster(tmp_path_factory.mktemp("defaults"), private=True) as hosts:
+        Solve(hosts, SMALL).end()  # compiled
+        Solve(hosts, SMALL).clear()
+        yield hosts
+
+
+@pytest.fixture(scope="module")
+def shorter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    """Hosts that were started with the settings that the guide gives."""
+    with cluster(tmp_path_factory.mktemp("shorter"), private=True, env=SHORTER) as hosts:
+        Solve(hosts, SMALL).end()
+        Solve(hosts, SMALL).clear()
+        yield hosts
+
+
+def back(hosts: Hosts, name: str) -> None:
+    """The host is up again, with Ray, whatever was done to it."""
+    hosts.link(name, "up")
+    hosts.kill(name)
+    hosts.add(name)
+
+
+FAULTS: dict[str, Callable[[Hosts], None]] = {
+    "killed": lambda hosts: hosts.kill("node1"),
+    "powered off": lambda hosts: hosts.power_off("node1"),
+    "cut for good": lambda hosts: hosts.link("node1", "down"),
+    "cut for 20 s": lambda hosts: (hosts.link("node1", "down"), time.sleep(20),
+                                   hosts.link("node1", "up"))[0],
+    "frozen for 35 s": lambda hosts: (hosts.stop("node1"), time.sleep(35),
+                                      hosts.stop("node1", go_on=True))[0],
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("board", [DENSE, PARTS], ids=["dense", "parts"])
+@pytest.mark.parametrize("fault", list(FAULTS))
+@pytest.mark.parametrize("settings", ["defaults", "shorter"])
+def test_what_happens_to_a_host_delays_the_solve_and_changes_no_byte(
+    fault: str, settings: str, board: Board, clean: Any, request: pytest.FixtureRequest
+) -> None:
+    """By at most 90 s with Ray's defaults, 30 s with the guide's settings, beyond the shards."""
+    hosts: Hosts = request.getfixturevalue(settings)
+    first = Solve(hosts, board)
+    first.end()
+    usual = time.monotonic() - first.began
+    first.clear()
+    solve = Solve(hosts, board)
+    solve.until(12 if board is DENSE else 7)
+    FAULTS[fault](hosts)
+    began = time.monotonic()
+    solve.end(240)
+    late = time.monotonic() - began
+    print(f"{fault}, {settings}, {board[0]}: usual {usual:.1f} s, {late:.1f} s after the fault")
+    assert digests(hosts.disk("head")) == clean(board)
+    assert late < 3 * usual + (90 if settings == "defaults" else 30)
+    solve.clear()
+    back(hosts, "node1")
+
+
+@pytest.mark.slow
+def test_a_driver_killed_at_ten_moments_goes_on(defaults: Hosts, clean: Any) -> None:
+    rng = random.Random(11)
+    for _ in range(10):
+        solve = Solve(defaults)
+        time.sleep(rng.uniform(2, 9))
+        for pid in defaults.processes("head"):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if b"luckbase" in words and b"solve" in words:
+                subprocess.run(["kill", "-9", str(pid)])
+        solve.process.wait()
+    solve = Solve(defaults)
+    solve.end()
+    assert digests(defaults.disk("head")) == clean(DENSE)
+    solve.clear()
+
+
+@pytest.mark.slow
+def test_a_lost_head_and_everything_started_again(tmp_path: Path, clean: Any) -> None:
+    """The driver is on another host; it ends in a sentence, and the same command goes on."""
+    with cluster(tmp_path, ("node1", "node2"), private=True, env=SHORTER) as hosts:
+        solve = Solve(hosts, on="node1")
+        solve.until(10)
+        hosts.kill("head")
+        code = solve.process.wait(240)
+        said = solve.log.read_text()
+        assert code == 1, said
+        assert "the same command goes on" in said, said
+        for name in ("node1", "node2"):
+            hosts.kill(name)
+        hosts.add("head")
+        hosts.add("node1")
+        again = Solve(hosts, on="node1")
+        again.end()
+        assert digests(hosts.disk("node1")) == clean(DENSE)
