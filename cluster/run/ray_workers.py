@@ -27,11 +27,11 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -79,12 +79,20 @@ class _Tier:
     whole: Any = None
 
 
+class Note(Protocol):
+    """Told what happened; tell: whether a person should know, or the log only."""
+
+    def __call__(self, text: str, *, tell: bool = True) -> None: ...
+
+
+def _quiet(text: str, *, tell: bool = True) -> None:
+    """Nobody is told."""
+
+
 class RayWorkers:
     """Workers that Ray places."""
 
-    def __init__(
-        self, ray: Any, home: Home, on_note: Callable[[str], None], *, joined: bool, most: int
-    ) -> None:
+    def __init__(self, ray: Any, home: Home, on_note: Note, *, joined: bool, most: int) -> None:
         """joined: to a cluster, whose nodes are told apart. most: slots, however many there are; 0
         for all of a cluster."""
         self._ray, self._home, self._joined, self._most = ray, home, joined, most
@@ -94,7 +102,7 @@ class RayWorkers:
         self._tasks: dict[Any, _Running] = {}
         self._kept: dict[int, _Tier] = {}
         self._known: dict[str, Any] = {}
-        self.nodes = Nodes(ray.nodes, on_note if joined else lambda text: None)
+        self.nodes = Nodes(ray.nodes, on_note if joined else _quiet)
 
     @property
     def slots(self) -> int:
@@ -261,13 +269,10 @@ def _before_import() -> None:
     """What Ray reads from the environment when it is imported."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what matters is said in a sentence
 
 
 @contextmanager
-def ray_here(
-    count: int, home: Home, store: int, on_note: Callable[[str], None] = lambda text: None
-) -> Iterator[Workers]:
+def ray_here(count: int, home: Home, store: int, on_note: Note = _quiet) -> Iterator[Workers]:
     """Ray on this machine for the length of a solve, with `count` workers and an object store of so
     many bytes, which spills beside the table."""
     _before_import()
@@ -275,7 +280,7 @@ def ray_here(
 
     spill = home.table / "spill"
     spill.mkdir(parents=True, exist_ok=True)
-    with _loopback():
+    with _loopback(), _words_to_the_log(on_note):
         with _own_signals():
             ray.init(
                 address="local",  # not a cluster that runs here, or that RAY_ADDRESS names
@@ -314,7 +319,7 @@ def _loopback() -> Iterator[None]:
 
 @contextmanager
 def ray_cluster(
-    address: str, home: Home, on_note: Callable[[str], None], most: int | None = None
+    address: str, home: Home, on_note: Note, most: int | None = None
 ) -> Iterator[Workers]:
     """The Ray cluster at an address for the length of a solve. Raises OptionError where there is
     none, or none that lets this process in."""
@@ -355,9 +360,27 @@ def ray_cluster(
         if said:
             raise _not_joined(address, said[0])
         try:
-            yield RayWorkers(ray, home, on_note, joined=True, most=most or 0)
+            with _words_to_the_log(on_note):
+                yield RayWorkers(ray, home, on_note, joined=True, most=most or 0)
         finally:
             ray.shutdown()
+
+
+@contextmanager
+def _words_to_the_log(on_note: Note) -> Iterator[None]:
+    """What Ray says of nodes and tasks goes to the log; it would print it among our own output."""
+    from ray._private import worker
+
+    printing = worker.print_to_stdstream
+
+    def note(said: Any, ignore_prefix: bool) -> None:
+        on_note("Ray: " + " ".join(" ".join(said["lines"]).split()), tell=False)
+
+    worker.print_to_stdstream = note
+    try:
+        yield
+    finally:
+        worker.print_to_stdstream = printing
 
 
 def _not_joined(address: str, error: BaseException) -> BaseException:

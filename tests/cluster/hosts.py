@@ -20,6 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from luckbase.solver.compiled import homes
+
 ROOT = Path(__file__).parents[2]
 NET, PORT = "10.78.0", 6379
 SHORTER = {
@@ -93,8 +95,12 @@ class Hosts:
             check=True, capture_output=True,
         )  # fmt: skip
 
-    def make(self, name: str, *, env: Mapping[str, str] = {}, private: bool | None = None) -> None:
-        """A host without Ray."""
+    def make(
+        self, name: str, *, env: Mapping[str, str] = {}, private: bool | None = None,
+        compiled: bool = False,
+    ) -> None:  # fmt: skip
+        """A host without Ray. private: with a disk of its own (as all). compiled: with what is
+        compiled on this machine."""
         number = self.numbers.setdefault(name, len(self.numbers) + 1)
         self._spawn(name, "--net", "--pid", "--mount", "--uts", "--mount-proc")
         pid, link = self.pids[name], f"v{number}"
@@ -110,6 +116,9 @@ class Hosts:
         own = self.folder / name
         for inner in ("disk", "home"):
             (own / inner).mkdir(parents=True, exist_ok=True)
+        if compiled:
+            (own / "home/.cache").mkdir(exist_ok=True)
+            shutil.copytree(next(homes()), own / "home/.cache/luckbase/compiled")
         Path("/tmp/ray").mkdir(exist_ok=True)
         mounts = (
             f"hostname test-{name}; mount --make-rprivate /; "
@@ -228,14 +237,16 @@ class Hosts:
 
 @contextmanager
 def cluster(
-    folder: Path, nodes: Sequence[str] = ("node1", "node2"), *, head_cpus: int = 1, **how: Any
-) -> Iterator[Hosts]:
-    """A head and nodes of one core each, for as long as this lasts."""
+    folder: Path, nodes: Sequence[str] = ("node1", "node2"), *, head_cpus: int = 1,
+    compiled: bool = False, **how: Any,
+) -> Iterator[Hosts]:  # fmt: skip
+    """A head and nodes of one core each, for as long as this lasts; the head has what is compiled
+    on this machine, the nodes if `compiled`."""
     hosts = Hosts(folder, **how)
     try:
-        hosts.add("head", head_cpus)
+        hosts.add("head", head_cpus, compiled=True)
         for name in nodes:
-            hosts.add(name)
+            hosts.add(name, compiled=compiled)
         yield hosts
     finally:
         hosts.down()
