@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import random
 import shutil
@@ -304,3 +305,37 @@ def test_a_killed_ray_worker_costs_a_retry_and_no_state(
     import ray
 
     assert not ray.is_initialized()
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="no /proc/net here")
+def test_a_plain_solve_can_not_be_reached_from_another_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every port that Ray opens for it, on any address but the loopback, is found."""
+    before = listening()
+    heard: list[set[str]] = []
+    monkeypatch.setattr(Plan, "in_process", lambda self, workers: False)
+    cluster.solve(
+        BOARD, results=tmp_path, workers=2, on_progress=lambda now: heard.append(listening())
+    )
+    opened = set().union(*heard) - before
+    assert len(opened) >= 4, "Ray was not heard at all"
+    away = [place for place in opened if not place.startswith(("127.", "::1 "))]
+    assert not away
+
+
+def listening() -> set[str]:
+    """Addresses and ports at which this machine listens: ``127.0.0.1 6379``."""
+    found = set()
+    for name, size in (("tcp", 8), ("tcp6", 32)):
+        lines = Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+        for words in (line.split() for line in lines):
+            host, _, port = words[1].partition(":")
+            if words[3] != "0A":
+                continue
+            raw = bytes.fromhex(host)
+            order = b"".join(raw[i : i + 4][::-1] for i in range(0, size // 2, 4))
+            address = ipaddress.ip_address(order)
+            mapped = getattr(address, "ipv4_mapped", None)
+            found.add(f"{mapped or address} {int(port, 16)}")
+    return found

@@ -180,13 +180,15 @@ def spill_folder(table: Path) -> Path:
 
 @contextmanager
 def marked(table: Path) -> Iterator[Home]:
-    """The table with a mark in its folder, by which machines that share it know it."""
+    """The table with a mark in its folder, by which machines that share it know it; at the end
+    both are as before."""
     home = Home(table, f"{MARK}{attempt()}")
     (table / home.mark).touch()
     try:
         yield home
     finally:
         (table / home.mark).unlink(missing_ok=True)
+        shutil.rmtree(spill_folder(table), ignore_errors=True)
 
 
 @contextmanager

@@ -296,7 +296,6 @@ def ray_here(count: int, home: Home, store: int, on_note: Note = _quiet) -> Iter
             yield RayWorkers(ray, home, on_note, joined=False, most=count)
         finally:
             ray.shutdown()
-            shutil.rmtree(spill, ignore_errors=True)
 
 
 @contextmanager
@@ -376,7 +375,7 @@ def _words_to_the_log(on_note: Note) -> Iterator[None]:
     def note(said: Any, ignore_prefix: bool) -> None:
         on_note("Ray: " + " ".join(" ".join(said["lines"]).split()), tell=False)
 
-    worker.print_to_stdstream = note
+    worker.print_to_stdstream = note  # type: ignore[assignment]
     try:
         yield
     finally:

@@ -1,0 +1,170 @@
+"""The machines of a cluster: who comes, who goes, who is left out; what each is made of."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from luckbase.cluster.run import nodes
+from luckbase.cluster.run.environment import PACKAGE, own_environment, source_files
+from luckbase.cluster.run.nodes import Nodes
+from luckbase.solver.errors import WorkerError
+
+
+def node(name: str, *, cpus: float = 2, alive: bool = True, memory: float = 1e9) -> dict[str, Any]:
+    return {
+        "NodeID": name, "Alive": alive, "NodeManagerHostname": f"host-{name}",
+        "NodeManagerAddress": "10.0.0.1", "Resources": {"CPU": cpus, "memory": memory},
+    }  # fmt: skip
+
+
+class Cluster:
+    """What Ray lists, and what is said of it; a clock that a test moves."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *there: dict[str, Any]) -> None:
+        self.listed, self.said, self.now = list(there), [], 0.0
+        monkeypatch.setattr(nodes.time, "monotonic", lambda: self.now)
+        self.nodes = Nodes(lambda: self.listed, self.said.append)
+
+    said: list[str]
+
+    def later(self, seconds: float, *there: dict[str, Any]) -> None:
+        self.now, self.listed = self.now + seconds, list(there)
+        self.nodes.look()
+
+
+def test_cores_are_those_of_the_living(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = Cluster(monkeypatch, node("a"), node("b", alive=False), node("c", cpus=0))
+    assert [each.slots for each in a.nodes.working] == [2]
+    a.later(2, node("a"), node("d", cpus=5))
+    assert sum(each.slots for each in a.nodes.working) == 7
+    a.later(2, node("d", cpus=5), node("a", alive=False))
+    assert [said.split(";")[0] for said in a.said] == [
+        "node host-d (10.0.0.1) has joined",
+        "node host-a (10.0.0.1) is gone",
+    ]
+
+
+def test_nobody_is_asked_twice_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = Cluster(monkeypatch, node("a"))
+    a.later(0.5, node("a"), node("b"))
+    assert len(a.nodes.there) == 1
+    a.later(0.6, node("a"), node("b"))
+    assert len(a.nodes.there) == 2
+
+
+def test_one_that_is_left_out_stays_so_and_the_last_one_ends_the_solve(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    a = Cluster(monkeypatch, node("a"), node("b"))
+    a.nodes.leave_out("a", "host-a", "has numba 0.1, not 0.68")
+    a.nodes.leave_out("a", "host-a", "has numba 0.1, not 0.68")
+    assert a.said == ["node host-a (10.0.0.1) is left out: it has numba 0.1, not 0.68"]
+    a.later(2, node("a"), node("b"))
+    assert a.nodes.refused == ["a"] and [each.name for each in a.nodes.working] == [
+        "host-b (10.0.0.1)"
+    ]
+    with pytest.raises(WorkerError, match=r"no node .* is left .*: host-a .* has numba 0\.1, not"):
+        a.nodes.leave_out("b", "host-b", "has no numba; 0.68 is needed")
+
+
+def test_without_anybody_for_a_minute_the_solve_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = Cluster(monkeypatch, node("a"))
+    a.later(2)
+    a.later(50)
+    a.later(2, node("a"))
+    a.later(2)
+    a.later(57)
+    with pytest.raises(WorkerError) as found:
+        a.later(4)
+    assert "the last was host-a (10.0.0.1)" in str(found.value)
+    assert "the same command goes on" in str(found.value)
+
+
+# --- what a machine is made of -----------------------------------------------------------------
+
+
+def test_what_differs_is_said() -> None:
+    mine = own_environment()
+    assert mine.differs_from(mine) == ""
+    for name, version in mine.versions:
+        changed = tuple((n, "0.1" if n == name else v) for n, v in mine.versions)
+        assert (
+            mine.differs_from(replace(mine, versions=changed)) == f"has {name} 0.1, not {version}"
+        )
+        lacking = tuple((n, "" if n == name else v) for n, v in mine.versions)
+        said = mine.differs_from(replace(mine, versions=lacking))
+        assert said == f"has no {name}; {version} is needed"
+    assert mine.differs_from(replace(mine, code="other")) == "runs other code of luckbase"
+
+
+def test_it_is_known_without_importing_any_of_it() -> None:
+    code = (
+        "import sys; from luckbase.cluster.run.environment import own_environment\n"
+        "import luckbase.cluster.run.remote; own_environment()\n"
+        "print({'numba', 'numpy', 'pyarrow', 'ray', 'pydantic'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_the_files_that_are_sent_are_the_package(tmp_path: Path) -> None:
+    """A process that has nothing but them runs the same code."""
+    for name, path in source_files():
+        (tmp_path / "luckbase" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, tmp_path / "luckbase" / name)
+    rooms = {name.partition("/")[0] for name, _ in source_files()}
+    assert {"solver", "cluster", "jobs", "__init__.py"} <= rooms
+    assert not [name for name in rooms if name.startswith(("tests", "boards"))]
+    code = (
+        "import luckbase, luckbase.cluster.run.worker, luckbase.solver.games.skunk.kernel\n"
+        "from luckbase.cluster.run.environment import own_environment\n"
+        "print(luckbase.__path__[0], own_environment().code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"}, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.stdout.split() == [str(tmp_path / "luckbase"), own_environment().code]
+    assert PACKAGE.name == "luckbase"
+
+
+def test_what_is_compiled_here_is_not_compiled_there(tmp_path: Path) -> None:
+    solve = (
+        "from luckbase import solver; from luckbase.solver import compiled\n"
+        f"board = solver.load_board({str(PACKAGE.parent / 'boards/press-your-luck/tiny.toml')!r})\n"
+        "solver.load_layout(board).compile()\n"
+    )
+
+    def run(home: str, code: str) -> str:
+        env = {"HOME": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / home),
+               "PYTHONPATH": str(PACKAGE.parent), "PATH": "/usr/bin:/bin"}  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    packed = tmp_path / "packed"
+    run("one", solve + f"open({str(packed)!r}, 'wb').write(compiled.pack())")
+    count = (
+        "import numba.core.event as event\n"
+        "class Listener(event.Listener):\n"
+        "    def on_start(self, what): print('compiled')\n"
+        "    def on_end(self, what): pass\n"
+        "event.register('numba:compile', Listener())\n"
+    )
+    unpack = (
+        "from luckbase.solver import compiled\n"
+        f"content = open({str(packed)!r}, 'rb').read()\n"
+        "print(compiled.unpack(content), compiled.unpack(content))\n"
+    )
+    assert "compiled" in run("two", count + solve)
+    said = run("three", unpack + count + solve)
+    assert int(said.split()[0]) > 4 and said.split()[1] == "0"  # what is there stays
+    assert "compiled" not in said

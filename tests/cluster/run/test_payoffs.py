@@ -1,0 +1,70 @@
+"""Arrays of payoffs in one process: used again, beyond the memory in files, never mixed up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luckbase import cluster, solver
+from luckbase.cluster.run.payoffs import Held, Pool, writable
+from luckbase.cluster.run.plan import make_plan
+from tests.places import ROOT
+from tests.test_solve import files
+
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+
+
+@given(st.data())
+def test_what_is_held_is_nobody_elses(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    pool = Pool(data.draw(st.integers(0, 400)), tmp_path_factory.getbasetemp() / "spill")
+    held: list[tuple[Held, float]] = []
+    for turn in range(data.draw(st.integers(1, 25))):
+        if held and data.draw(st.booleans()):
+            one, number = held.pop(data.draw(st.integers(0, len(held) - 1)))
+            assert (one.array == number).all()
+            pool.give(one)
+        else:
+            shape = (data.draw(st.integers(1, 4)), data.draw(st.integers(1, 9)))
+            one = pool.take(shape)
+            assert one.array.shape == shape and one.array.flags.writeable
+            one.array[...] = turn
+            held.append((one, turn))
+        assert all((one.array == number).all() for one, number in held)
+
+
+def test_memory_is_used_again_and_what_is_beyond_lies_in_a_file(tmp_path: Path) -> None:
+    pool = Pool(8 * 100, tmp_path / "spill")
+    one = pool.take((60,))
+    assert not (tmp_path / "spill").exists()
+    beyond = pool.take((60,))
+    assert (tmp_path / "spill").exists() and not list((tmp_path / "spill").iterdir())
+    pool.give(beyond)
+    pool.give(one)
+    assert pool.take((50,)).buffer is one.buffer
+    pool = Pool(8 * 100, tmp_path / "none")
+    pool.give(pool.take((60,)))
+    pool.take((100,))  # what is free makes room
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_solve_whose_payoffs_do_not_fit_writes_the_same_bytes(tmp_path: Path) -> None:
+    board = solver.load_board(TINY, frontier=2)
+    usual = cluster.solve(board, results=tmp_path / "usual", workers=2)
+    least = make_plan(solver.load_layout(board)).shard_memory
+    tight = cluster.solve(board, results=tmp_path / "tight", workers=2, memory=least)
+    assert files(tight.table) == files(usual.table)
+    assert not (tight.table / "spill").exists()
+
+
+def test_memory_that_may_not_be_written_to_is_the_same_memory() -> None:
+    array = np.arange(6.0).reshape(2, 3)
+    array.setflags(write=False)
+    same = writable(array)
+    assert same.flags.writeable and np.shares_memory(same, array) and (same == array).all()
+    assert writable(same) is same
