@@ -117,8 +117,9 @@ class Hosts:
         for inner in ("disk", "home"):
             (own / inner).mkdir(parents=True, exist_ok=True)
         if compiled:
-            (own / "home/.cache").mkdir(exist_ok=True)
-            shutil.copytree(next(homes()), own / "home/.cache/luckbase/compiled")
+            (own / "home/.cache/luckbase").mkdir(parents=True, exist_ok=True)
+            kept = own / "home/.cache/luckbase/compiled"
+            shutil.copytree(next(homes()), kept, dirs_exist_ok=True)
         Path("/tmp/ray").mkdir(exist_ok=True)
         mounts = (
             f"hostname test-{name}; mount --make-rprivate /; "
