@@ -205,7 +205,8 @@ def test_a_shared_folder_a_second_solve_and_a_killed_driver(tmp_path: Path, clea
 @pytest.fixture(scope="module")
 def defaults(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     """Hosts that were started with Ray's defaults."""
-    with cluster(tmp_path_factory.mktemp("defaults"), private=True, compiled=True) as hosts:
+    folder = tmp_path_factory.mktemp("defaults")
+    with cluster(folder, private=True, compiled=True) as hosts:
         yield hosts
 
 
@@ -220,9 +221,9 @@ def shorter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 
 def back(hosts: Hosts, name: str) -> None:
     """The host is up again, with Ray, whatever was done to it."""
-    hosts.link(name, "up")
-    hosts.kill(name)
-    hosts.add(name)
+    if hosts.inits[name].poll() is None:
+        hosts.kill(name)
+    hosts.add(name, compiled=True)
 
 
 FAULTS: dict[str, Callable[[Hosts], None]] = {
