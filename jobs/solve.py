@@ -43,7 +43,7 @@ class Solve:
         int | None, typer.Option(metavar="N", help="Shards at once; all cores if not given.", min=1)
     ] = None
     address: Annotated[
-        str | None, typer.Option(metavar="ADDR", help="A running Ray cluster (it must share DIR).")
+        str | None, typer.Option(metavar="ADDR", help="A running Ray cluster.")
     ] = None
     memory: options.Memory = None
     margin: Annotated[

@@ -60,6 +60,7 @@ class Hosts:
         self.shared.mkdir(parents=True, exist_ok=True)
         (folder / "token").write_text(secrets.token_hex(24))
         (folder / "token").chmod(0o600)
+        (folder / "hosts").write_text("127.0.0.1 localhost\n")
         self._spawn("switch", "--net")
         self._inside_net(
             "switch", "ip link set lo up; ip link add br0 type bridge; ip link set br0 up"
@@ -121,8 +122,11 @@ class Hosts:
             kept = own / "home/.cache/luckbase/compiled"
             shutil.copytree(next(homes()), kept, dirs_exist_ok=True)
         Path("/tmp/ray").mkdir(exist_ok=True)
+        with (self.folder / "hosts").open("a") as file:
+            file.write(f"{NET}.{number} test-{name}\n")
         mounts = (
             f"hostname test-{name}; mount --make-rprivate /; "
+            f"mount --bind {self.folder / 'hosts'} /etc/hosts; "
             "mount -t tmpfs -o size=2g,mode=1777 tmpfs /dev/shm; "
             "mount -t tmpfs -o size=1g tmpfs /tmp/ray; "
         )
