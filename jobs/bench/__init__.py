@@ -11,6 +11,8 @@
   overlap and time.
 * ``ledger``: 10,000 commits, opening, and looking at the sizes of 10,000 files.
 * ``compile``: the first solve of each game with nothing compiled, and the one after it.
+* ``workers``: one table by threads and by Ray's workers on this machine, in turns.
+* ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
 
 Numbers of one run stand beside each other; compare ratios, not runs.
 """
@@ -32,6 +34,7 @@ from luckbase.jobs.bench.compiling import compiling_suite
 from luckbase.jobs.bench.ledger import ledger_suite
 from luckbase.jobs.bench.search import search_suite
 from luckbase.jobs.bench.timing import best_of
+from luckbase.jobs.bench.workers import replay_suite, workers_suite
 from luckbase.jobs.folder import read_results
 from luckbase.jobs.terminal import render
 
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from luckbase.solver.game.arrays import Floats, Ints
     from luckbase.solver.game.capabilities import Layout
 
-SUITES = ("kernel", "solve", "store", "probe", "search", "ledger", "compile")
+SUITES = ("kernel", "solve", "store", "probe", "search", "ledger", "compile", "workers", "replay")
 
 
 def bench(
@@ -70,6 +73,7 @@ def bench(
     run: dict[str, Callable[[Path, Path], None]] = {
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": _probe,
         "search": search_suite, "ledger": ledger_suite, "compile": compiling_suite,
+        "workers": workers_suite, "replay": replay_suite,
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         for suite in suites or SUITES:

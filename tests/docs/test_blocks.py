@@ -167,7 +167,7 @@ def test_the_blocks_of_a_page_run_and_print_what_it_says(page: Path, folder: Pat
 def test_few_blocks_are_not_run_and_each_says_why() -> None:
     """Or by another test, which names the page."""
     skipped = []
-    for page, block in [(page, block) for page in PAGES for block in blocks_of(page)]:
+    for page, block in [(each, block) for each in PAGES for block in blocks_of(each)]:
         elsewhere = re.match(r"(tests/\S+\.py) runs it ", block.skipped)
         if elsewhere:
             assert str(page.relative_to(ROOT)) in (ROOT / elsewhere[1]).read_text()

@@ -1,0 +1,96 @@
+"""The bench suites ``workers`` and ``replay``: Ray against threads; what more cores would give."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from luckbase.jobs.terminal import render
+
+UNIT, FRONTIER = 500, 4
+CORES = (16, 128, 1024)
+
+
+def workers_suite(board: Path, results: Path) -> None:
+    """One table by threads of this process and by Ray's workers on this machine, in turns."""
+    from luckbase import cluster, solver
+    from luckbase.cluster.run import plan
+    from luckbase.cluster.run.machine import cores
+
+    read = solver.load_board(board, score_unit=UNIT, frontier=FRONTIER)
+    count, usual = max(2, cores()), plan.IN_PROCESS_SECONDS
+    found: dict[str, list[tuple[float, float, float]]] = {"threads": [], "Ray": []}
+    try:
+        for _ in range(2):
+            for kind in found:
+                plan.IN_PROCESS_SECONDS = float("inf") if kind == "threads" else 0.0
+                began, used = time.perf_counter(), _processor_seconds()
+                solved = cluster.solve(read, results=results, workers=count, force=True)
+                wall = time.perf_counter() - began
+                found[kind].append((wall, _processor_seconds() - used, solved.peak_memory))
+    finally:
+        plan.IN_PROCESS_SECONDS = usual
+    least = {kind: min(runs) for kind, runs in found.items()}
+    rows = [
+        (kind, render.duration(wall), f"{used:.0f} s", render.size(memory),
+         f"{wall / least['threads'][0]:.2f}")
+        for kind, (wall, used, memory) in least.items()
+    ]  # fmt: skip
+    heads = ("workers", "time", "processor", "memory", "x threads")
+    title = f"${UNIT}, frontier {FRONTIER}, {count} workers; the better of two, in turns"
+    render.print_table(title, heads, rows, sys.stdout)
+
+
+def _processor_seconds() -> float:
+    """Of this process and of those that it has started and that are over."""
+    import os
+
+    said = os.times()
+    return said.user + said.system + said.children_user + said.children_system
+
+
+def replay_suite(board: Path, results: Path) -> None:
+    """Times of shards, measured where there is a table under `results`, through the schedule."""
+    from luckbase import solver
+    from luckbase.cluster.run.plan import make_plan
+    from luckbase.cluster.run.replay import longest_chain, planned_seconds, replay
+
+    goofspiel = board.parents[1] / "goofspiel/points.toml"
+    cases: list[tuple[Path, dict[str, object]]] = [
+        (board, {"score_unit": UNIT, "frontier": FRONTIER}),
+        (board, {"score_unit": 250, "frontier": 8}),
+    ]
+    if goofspiel.exists():
+        cases += [(goofspiel, {"cards": 13}), (goofspiel, {"cards": 16})]
+    rows = []
+    for path, settings in cases:
+        layout = solver.load_layout(solver.load_board(path, **settings))
+        plan = make_plan(layout)
+        seconds = measured_seconds(layout, plan, results) or planned_seconds(layout, plan)
+        bound = plan.rows / longest_chain(plan, [shard.rows for shard in plan.shards])
+        title = " ".join(f"{name}={value}" for name, value in settings.items())
+        for count in CORES:
+            run = replay(layout, plan, seconds, count)
+            rows.append(
+                (f"{path.stem} {title}", str(count), render.duration(run.seconds),
+                 f"{run.work / run.seconds:.1f}", f"{run.efficiency:.0%}", run.limit,
+                 f"{bound:.0f}")
+            )  # fmt: skip
+    heads = ("table", "cores", "time", "times one core", "efficiency", "limit", "bound by rows")
+    render.print_table("Replayed: 16 cores a node, 10 Gbit/s", heads, rows, sys.stdout)
+
+
+def measured_seconds(layout: Any, plan: Any, results: Path) -> list[float]:
+    """Of each shard, as the ledger of the board's table has them; none where not all is there."""
+    from luckbase.cluster.table.ledger import read_ledger, table_directory
+    from luckbase.cluster.table.storage import Folder
+    from luckbase.solver.errors import TableError
+
+    path = table_directory(results.absolute(), layout.game)
+    try:
+        files = read_ledger(Folder(path), path).files
+        return [sum(files[name].seconds.values()) for name in plan.files]
+    except (TableError, KeyError):
+        return []

@@ -1,0 +1,81 @@
+"""A replay is the schedule with a clock: what must hold of it, and what it must not claim."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luckbase import solver
+from luckbase.cluster.run.plan import Plan, make_plan
+from luckbase.cluster.run.replay import Costs, longest_chain, planned_seconds, replay
+from luckbase.cluster.run.schedule import Shard
+from luckbase.solver.game.capabilities import Layout
+from tests.places import ROOT
+
+FREE = Costs(task=0, reference=0, commit=0, bytes_a_second=float("inf"))
+
+
+def case(name: str, **settings: object) -> tuple[Layout[Any], Plan]:
+    layout = solver.load_layout(solver.load_board(ROOT / f"boards/{name}.toml", **settings))
+    return layout, make_plan(layout)
+
+
+BOARDS = {
+    "press-your-luck/tiny": {"frontier": 3},
+    "goofspiel/points": {"cards": 9},
+}
+
+
+@pytest.mark.parametrize("name", BOARDS)
+@given(data=st.data())
+def test_no_schedule_beats_the_work_or_the_longest_chain(name: str, data: st.DataObject) -> None:
+    layout, plan = case(name, **BOARDS[name])
+    seconds = [data.draw(st.sampled_from([0.0, 0.25, 1.0, 7.5])) for _ in plan.shards]
+    workers = data.draw(st.integers(1, 40))
+    free = replay(layout, plan, seconds, workers, FREE)
+    chain = longest_chain(plan, seconds)
+    least = max(sum(seconds) / workers, chain)
+    assert least - 1e-9 <= free.seconds <= sum(seconds) / workers + chain + 1e-9  # Graham 1966
+    dear = replay(layout, plan, seconds, workers, Costs(bytes_a_second=1e6))
+    assert dear.seconds >= free.seconds / 2 and dear.driver > 0  # an anomaly may halve it, no more
+    assert 0 < dear.driver <= dear.seconds + 1e-9
+
+
+def test_one_core_does_all_the_work_and_no_more() -> None:
+    layout, plan = case("press-your-luck/tiny", frontier=2)
+    seconds = planned_seconds(layout, plan)
+    alone = replay(layout, plan, seconds, 1, FREE)
+    assert alone.seconds == pytest.approx(sum(seconds)) and alone.efficiency == pytest.approx(1)
+    assert alone.limit == "the work itself"
+    many = replay(layout, plan, seconds, 10_000, FREE)
+    assert many.seconds == pytest.approx(longest_chain(plan, seconds))
+    assert many.limit == "the longest chain of shards"
+
+
+def test_each_cost_counts() -> None:
+    layout, plan = case("goofspiel/points", cards=9)
+    seconds = [1.0] * len(plan.shards)
+    took = [
+        replay(layout, plan, seconds, 4, costs).seconds
+        for costs in (
+            FREE, Costs(0, 0, 0, 1e6), Costs(0.5, 0, 0, 1e6), Costs(0.5, 0.2, 0, 1e6),
+            Costs(0.5, 0.2, 0.1, 1e6),
+        )
+    ]  # fmt: skip
+    assert all(one < other for one, other in pairwise(took))
+
+
+def test_the_longest_chain_is_of_shards_that_read_each_other() -> None:
+    children = ((), (), (0,), (0, 1), (2, 3))
+    shards = tuple(Shard(i, str(i), below, 1, 1) for i, below in enumerate(children))
+    plan = Plan(shards, ("",) * 5, ((0, 0),) * 5, 5, 0, 0, 1, 0.0)
+    assert longest_chain(plan, [1, 9, 4, 2, 5]) == 9 + 2 + 5
+
+
+def test_goofspiel_with_sixteen_cards_is_bound_by_rows_at_more_than_500() -> None:
+    _, plan = case("goofspiel/points", cards=16)
+    assert plan.rows / longest_chain(plan, [shard.rows for shard in plan.shards]) > 500
