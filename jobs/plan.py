@@ -43,8 +43,8 @@ def plan(
         )  # fmt: skip
         how = "Ray workers" if found.ray else "threads of this process"
         print(f"table on disk   about {render.size(found.table_bytes)}")
-        fullest = render.size(found.scratch_bytes)
-        print(f"scratch on disk about {fullest} at its fullest, gone at the end")
+        fullest = render.size(found.kept_bytes)
+        print(f"kept payoffs    about {fullest} at their fullest, for shards that read them")
         print(f"peak memory     {render.size(found.peak_memory)} with {found.workers} {how}")
         print(f"time            about {render.duration(found.seconds)}")
     found.check()

@@ -142,7 +142,7 @@ def _workers(
     if asked.address is not None:
         return ray_cluster(asked.address, home, watch.note, asked.workers)
     largest = max(payoff_bytes(layout, tier) for tier in layout.tiers())
-    wanted = round(1.1 * plan.scratch_bytes) + asked.slots * largest
+    wanted = round(1.1 * plan.kept_bytes) + asked.slots * largest
     return ray_here(asked.slots, home, min(wanted, max(0, budget - in_flight)), watch.note)
 
 

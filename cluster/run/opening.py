@@ -160,7 +160,7 @@ def check_room(
             f"{memory / 1e9:.1f} GB may be used; {smaller} would take less"
         )
     rows = plan.rows if todo is None else sum(plan.shards[i].rows for i in todo)
-    spilled = max(0, plan.scratch_bytes - max(0, memory - workers * plan.shard_memory))
+    spilled = max(0, plan.kept_bytes - max(0, memory - workers * plan.shard_memory))
     needed = plan.table_bytes * rows // max(plan.rows, 1) + spilled
     probe = table
     while not probe.exists():

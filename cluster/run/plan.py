@@ -39,7 +39,8 @@ class Plan:
 
     shards: one a part of a tier, children first. files: their names in the table. parts: (index
     of the tier, part) of each. rows: states.
-    table_bytes: of the files. scratch_bytes: about the most that is kept for other shards at once.
+    table_bytes: of the files. kept_bytes: about the most payoffs that are kept for other shards at
+    once.
     shard_memory: the most that one shard needs. seconds: of one core.
     """
 
@@ -48,7 +49,7 @@ class Plan:
     parts: tuple[tuple[int, int], ...]
     rows: int
     table_bytes: int
-    scratch_bytes: int
+    kept_bytes: int
     shard_memory: int
     seconds: float
 
@@ -61,13 +62,11 @@ class Plan:
         return workers == 1 or self.wall_seconds(workers) < IN_PROCESS_SECONDS
 
     def peak_memory(self, workers: int) -> int:
-        """Bytes in use with so many shards in flight: the largest ones at the same time.
-
-        Children's payoffs are mapped files; the system may let go of those pages when it must.
-        """
+        """Bytes in use with so many shards in flight: the largest ones at the same time, and the
+        payoffs that are kept; where memory is short, those spill to the disk."""
         processes = 1 if self.in_process(workers) else workers + 1
         largest = sorted((s.memory for s in self.shards), reverse=True)[:workers]
-        return sum(largest) + processes * PROCESS_BYTES
+        return sum(largest) + self.kept_bytes + processes * PROCESS_BYTES
 
 
 def make_plan(layout: Layout[Any], workers: int = 1) -> Plan:
@@ -109,7 +108,7 @@ def _make_plan(layout: Layout[Any], workers: int) -> Plan:
         rows,
         round(rows * BYTES_A_ROW[np.dtype(layout.payoff_type)]),
         # Shards that finish out of turn keep a few more than a run in turn does.
-        peak_scratch(shards, kept, workers) + 2 * (workers - 1) * _largest_kept(shards, kept),
+        peak_kept(shards, kept, workers) + 2 * (workers - 1) * _largest_kept(shards, kept),
         max(shard.memory for shard in shards),
         sum(map(layout.tier_seconds, tiers)) + rows * WRITE_NS * 1e-9 + SHARD_SECONDS * len(shards),
     )
@@ -128,7 +127,7 @@ def payoff_bytes(layout: Layout[Any], tier: Any) -> int:
     return size
 
 
-def peak_scratch(shards: Collection[Shard], kept_bytes: dict[int, int], workers: int) -> int:
+def peak_kept(shards: Collection[Shard], kept_bytes: dict[int, int], workers: int) -> int:
     """The most bytes kept at once, by running the schedule with shards finishing in turn."""
     schedule = Schedule(tuple(shards), workers=workers, memory=1 << 62)
     running = [i.shard for i in schedule.start() if not isinstance(i, Commit | Drop)]

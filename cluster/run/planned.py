@@ -32,7 +32,8 @@ class Level:
 class Planned:
     """What a solve will take.
 
-    table_bytes, scratch_bytes: on disk, the second at its fullest. peak_memory: bytes. seconds: of
+    table_bytes: on disk. kept_bytes: payoffs for shards that read them, at their fullest.
+    peak_memory: bytes. seconds: of
     wall time with so many workers. ray: whether they are Ray's. budget: bytes that they may use.
     """
 
@@ -40,7 +41,7 @@ class Planned:
     tiers: int
     states: int
     table_bytes: int
-    scratch_bytes: int
+    kept_bytes: int
     peak_memory: int
     seconds: float
     workers: int
@@ -66,7 +67,7 @@ class Planned:
         """The plan as JSON values."""
         return {
             "board": self.board, "tiers": self.tiers, "shards": self.shards, "states": self.states,
-            "table_bytes": self.table_bytes, "scratch_bytes": self.scratch_bytes,
+            "table_bytes": self.table_bytes, "kept_bytes": self.kept_bytes,
             "peak_memory": self.peak_memory, "seconds": round(self.seconds, 1),
             "workers": self.workers, "ray": self.ray,
         }  # fmt: skip
@@ -89,7 +90,7 @@ def planned(
         level[2] = max(level[2], shard.memory)
     listed = (Level(f"{name} {value}".strip(), *of) for (name, value), of in sorted(levels.items()))
     return Planned(
-        board.name, len(tiers), made.rows, made.table_bytes, made.scratch_bytes,
+        board.name, len(tiers), made.rows, made.table_bytes, made.kept_bytes,
         made.peak_memory(count), made.wall_seconds(count), count, not made.in_process(count),
         tuple(listed), made, table_directory(results.absolute(), layout.game),
         memory if memory is not None else int(free_memory() * MEMORY_SHARE), layout.smaller,

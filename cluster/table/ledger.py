@@ -9,7 +9,7 @@ of 10,000 files opens at once. Kinds of line::
             board was read and with which options; how many files that takes
     done    that all of a goal is there; by `ask`, which a goal has of its part, reach and roots
     file    one Parquet file: rows, keys, size, checks, error bound, cost in seconds
-    shard   one shard of a search that runs, in scratch/; gone when the search is done
+    shard   one shard of a search that runs, in shards/; gone when the search is done
 
 Every line is sealed (`lines`): a changed byte is refused, and so is a line of another table.
 

@@ -299,3 +299,41 @@ def test_a_lost_head_and_everything_started_again(tmp_path: Path, clean: Any) ->
         again = Solve(hosts, on="node1")
         again.end()
         assert digests(hosts.disk("node1")) == clean(DENSE)
+
+
+@pytest.mark.slow
+def test_a_driver_that_was_suspended_goes_on_or_says_how_to(tmp_path: Path, clean: Any) -> None:
+    """Its host is stopped for two minutes, and its link is another one afterwards: the cluster has
+    given it up meanwhile."""
+    with cluster(tmp_path, ("node1",), private=True, env=SHORTER, compiled=True) as hosts:
+        solve = Solve(hosts, on="node1")
+        solve.until(10)
+        hosts.stop("node1")
+        hosts.link("node1", "down")
+        time.sleep(120)
+        hosts.link("node1", "up")
+        hosts.stop("node1", go_on=True)
+        code = solve.process.wait(180)
+        said = solve.log.read_text()
+        assert code == 0 or "the same command goes on" in said, said
+        hosts.kill("node1")
+        hosts.add("node1", compiled=True)
+        Solve(hosts, on="node1").end()
+        assert digests(hosts.disk("node1")) == clean(DENSE)
+
+
+@pytest.mark.slow
+def test_a_full_disk_on_a_node_and_cores_that_others_use(tmp_path: Path, clean: Any) -> None:
+    """A node whose own results folder has no byte left, and whose core another job keeps busy, does
+    its share of the work all the same."""
+    with cluster(tmp_path, ("node1",), private=True, compiled=True) as hosts:
+        (tmp_path / "full").mkdir()
+        mount = f"mount -t tmpfs -o size=4k tmpfs {hosts.shared}; head -c 9999 /dev/zero"
+        hosts.run("node1", ["sh", "-c", f"{mount} > {hosts.shared}/file"])
+        hosts.start("node1", ["sh", "-c", "while :; do :; done"], tmp_path / "busy.log")
+        solve = Solve(hosts)
+        solve.until(70)
+        seen = json.loads(next(hosts.disk("head").rglob(RUNNING)).read_text())
+        assert all(node["shards_done"] > 0 for node in seen["nodes"])
+        solve.end()
+        assert digests(hosts.disk("head")) == clean(DENSE)

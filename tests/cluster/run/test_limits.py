@@ -32,11 +32,11 @@ Disk = Callable[[int], None]
 
 
 def plan_of(
-    memory: tuple[int, ...] = (1,), table: int = 0, scratch: int = 0, seconds: float = 1.0
+    memory: tuple[int, ...] = (1,), table: int = 0, kept: int = 0, seconds: float = 1.0
 ) -> Plan:
     shards = tuple(Shard(i, f"shard {i}", (), 1, size) for i, size in enumerate(memory))
     n = len(shards)
-    return Plan(shards, ("",) * n, ((0, 0),) * n, n, table, scratch, max(memory), seconds)
+    return Plan(shards, ("",) * n, ((0, 0),) * n, n, table, kept, max(memory), seconds)
 
 
 @pytest.fixture
@@ -68,6 +68,11 @@ def test_threads_need_the_largest_shards_at_once_and_one_process() -> None:
     assert plan.peak_memory(3) == 14 * GB + PROCESS_BYTES
 
 
+def test_kept_payoffs_are_in_memory_too() -> None:
+    plan = plan_of(memory=(1 * GB, 7 * GB), kept=3 * GB)
+    assert plan.peak_memory(1) == 10 * GB + PROCESS_BYTES
+
+
 def test_ray_workers_are_a_process_each_beside_the_driver() -> None:
     plan = plan_of(memory=(1 * GB, 7 * GB, 2 * GB, 5 * GB), seconds=1e6)
     assert plan.peak_memory(1) == 7 * GB + PROCESS_BYTES
@@ -97,12 +102,12 @@ def test_table_and_spilled_payoffs_may_fill_the_disk_but_for_its_reserve_and_no_
     disk: Disk, tmp_path: Path
 ) -> None:
     disk(5 * GB + DISK_RESERVE)
-    check_room(plan_of(table=3 * GB, scratch=2 * GB), 1, tmp_path, "less")
-    check_room(plan_of(table=3 * GB, scratch=4 * GB), 2 * GB + 3, tmp_path, "less", workers=3)
+    check_room(plan_of(table=3 * GB, kept=2 * GB), 1, tmp_path, "less")
+    check_room(plan_of(table=3 * GB, kept=4 * GB), 2 * GB + 3, tmp_path, "less", workers=3)
     for more, memory in (
-        (plan_of(table=3 * GB + 1, scratch=2 * GB), 1),
-        (plan_of(table=3 * GB, scratch=2 * GB + 1), 1),
-        (plan_of(table=3 * GB, scratch=4 * GB), 2 * GB + 2),
+        (plan_of(table=3 * GB + 1, kept=2 * GB), 1),
+        (plan_of(table=3 * GB, kept=2 * GB + 1), 1),
+        (plan_of(table=3 * GB, kept=4 * GB), 2 * GB + 2),
     ):
         with pytest.raises(DiskLimitError, match=r"disk: the solve needs about 5\.0 GB"):
             check_room(more, memory, tmp_path, "less", workers=3)

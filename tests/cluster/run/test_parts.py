@@ -60,7 +60,7 @@ def test_parts_give_the_same_rows_as_whole_tiers(
         assert isinstance(opened.full, TierPart)
         assert check_files(opened) == []
         assert check_residuals(opened, 500).worst < 1e-12
-    assert not (table / "scratch").exists()
+    assert not (table / "spill").exists()
 
 
 def test_a_stopped_solve_in_parts_goes_on_to_the_same_bytes(

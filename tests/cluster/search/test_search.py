@@ -90,7 +90,7 @@ def test_the_same_bytes_for_any_workers_and_depth(
     solved = search(tmp_path, workers=workers, depth=depth)
     assert digest(solved) == digest(once)
     assert solved.table.name == once.table.name
-    assert not (solved.table / "scratch").exists()
+    assert not (solved.table / "spill").exists()
     assert workers > 1 or solved.overlap == 1.0
 
 
