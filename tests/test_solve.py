@@ -161,6 +161,8 @@ def test_dying_at_any_step_of_a_commit_loses_nothing(
     real = getattr(storage.os, name)
 
     def dies(*words: object) -> object:
+        if name == "replace" and Path(str(words[1])).name == RUNNING:  # which no solve needs
+            return real(*words)
         # A folder that can not be flushed is no fault: some systems have no such thing.
         calls["n"] += name == "replace" or not stat_is_folder(words[0])
         if calls["n"] == at:

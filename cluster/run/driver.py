@@ -36,7 +36,7 @@ from luckbase.cluster.run.planned import MEMORY_SHARE
 from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Solve
 from luckbase.cluster.run.session import PayoffsLostError, Workers, threads
 from luckbase.cluster.run.watch import Watch
-from luckbase.cluster.run.worker import Home, Receipt, Task, peak_memory, process_name
+from luckbase.cluster.run.worker import Handed, Home, Receipt, Task, peak_memory, process_name
 from luckbase.cluster.table.health import drop_files
 from luckbase.cluster.table.ledger import Ledger, commit, compact, solver_version, table_directory
 from luckbase.cluster.table.lines import TIERS, Done, FileEntry
@@ -204,7 +204,9 @@ class _Run:
         self._follow(self.schedule.start(), None)
         while not self.schedule.finished:
             receipt = self.workers.wait_one(0.5)
-            if receipt is not None:
+            if isinstance(receipt, Handed):
+                self._follow(self.schedule.handed(receipt.shard), None)
+            elif receipt is not None:
                 self._follow(self.schedule.solved(receipt.shard), receipt)
                 self._count(receipt)
             if self.workers.slots != self.schedule.workers:

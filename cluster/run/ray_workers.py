@@ -1,10 +1,11 @@
 """Workers that Ray places: started here, or those of a cluster.
 
-A task returns its receipt, its payoffs and the bytes of its file as objects of their own. Tasks
-take the payoffs that they read as references: Ray's object store carries them from node to node,
-spills them to each node's disk and makes lost ones again from the tasks that made them. A tier in
-parts is put together once, by a task. So no node needs to share the table's folder; where one does,
-which it sees by a mark, its files go straight there.
+A task yields its payoffs, then its receipt and the bytes of its file, as objects of their own:
+others read the payoffs while the file, which takes longer, is still written. They take them as
+references: Ray's object store carries payoffs from node to node, spills them to each node's disk
+and makes lost ones again from the tasks that made them. A tier in parts is put together once, by a
+task. So no node needs to share the table's folder; where one does, which it sees by a mark, its
+files go there.
 
 Started here, Ray listens on the loopback address only, and stops with the solve. Of a cluster
 (`--address`) the nodes get luckbase's code from here (`py_modules`), are left out by name where
@@ -39,7 +40,7 @@ from luckbase.cluster.run.environment import own_environment, source_files
 from luckbase.cluster.run.nodes import Nodes
 from luckbase.cluster.run.remote import Asked, Refusal, run
 from luckbase.cluster.run.session import PayoffsLostError, Workers
-from luckbase.cluster.run.worker import Home, SubtreesTask, Task
+from luckbase.cluster.run.worker import Handed, Home, SubtreesTask, Task
 from luckbase.cluster.search.merge import shard_name
 from luckbase.cluster.table.lines import TIERS
 from luckbase.cluster.table.sealed import seal_file
@@ -65,10 +66,12 @@ JOIN_SECONDS = 60.0
 
 @dataclass
 class _Running:
+    """A task that is on its way: what it yields, and how much of it has come."""
+
     task: Task | SubtreesTask
-    payoffs: Any
-    content: Any
-    given: tuple[Any, ...] = ()
+    given: tuple[Any, ...]
+    results: Any
+    seen: int = 0
 
 
 @dataclass
@@ -97,9 +100,9 @@ class RayWorkers:
         for all of a cluster."""
         self._ray, self._home, self._joined, self._most = ray, home, joined, most
         self._asked: Any = None
-        self._remote = ray.remote(num_returns=3, max_retries=RETRIES)(run)
+        self._remote = ray.remote(num_returns="streaming", max_retries=RETRIES)(run)
         self._gather = ray.remote(max_retries=RETRIES)(_together)
-        self._tasks: dict[Any, _Running] = {}
+        self._tasks: list[_Running] = []
         self._kept: dict[int, _Tier] = {}
         self._known: dict[str, Any] = {}
         self.nodes = Nodes(ray.nodes, on_note if joined else _quiet)
@@ -156,35 +159,52 @@ class RayWorkers:
             compiled = (self._ray.put(pack()),) if self._joined else ()
             self._asked = self._ray.put(Asked(own_environment(), compiled))
         remote = self._remote.options(**options)
-        receipt, payoffs, content = remote.remote(self._asked, pickle.dumps(task), *given)
-        self._tasks[receipt] = _Running(task, payoffs, content, given)
+        results = remote.remote(self._asked, pickle.dumps(task), *given)
+        self._tasks.append(_Running(task, given, results))
 
     def wait_one(self, seconds: float) -> Any:
         self.nodes.look()
         if not self._tasks:
             time.sleep(seconds)
             return None
-        done, _ = self._ray.wait(list(self._tasks), num_returns=1, timeout=seconds)
+        waiting = [running.results for running in self._tasks]
+        done, _ = self._ray.wait(waiting, num_returns=1, timeout=seconds, fetch_local=False)
         if not done:
             return None
-        running = self._tasks.pop(done[0])
-        receipt = self._get(done[0])
-        if isinstance(receipt, Refusal):
-            self.nodes.leave_out(receipt.node, receipt.name, receipt.why)
-            self._submit(running.task, running.given)
+        running = next(running for running in self._tasks if running.results is done[0])
+        return self._next(running)
+
+    def _next(self, running: _Running) -> Any:
+        """What a task has yielded: see `remote.run`."""
+        reference = next(running.results)
+        running.seen += 1
+        task = running.task
+        if running.seen == 1:
+            refusal = self._get(reference)
+            if isinstance(refusal, Refusal):
+                self._tasks.remove(running)
+                self.nodes.leave_out(refusal.node, refusal.name, refusal.why)
+                self._submit(task, running.given)
             return None
+        if running.seen == 2:
+            if not (isinstance(task, Task) and task.keep):
+                return None
+            self._keep(task, reference)
+            return Handed(task.shard)
+        self._tasks.remove(running)
+        return self._finished(running, self._get(reference))
+
+    def _finished(self, running: _Running, receipt: Any) -> Any:
+        """The receipt of a task; None where it has to be done again."""
+        task = running.task
         if getattr(receipt, "missing", False):
-            assert isinstance(running.task, Task) and running.task.stored is not None
-            entry = running.task.stored
-            self._submit(running.task, (self._ray.put(Folder(self._home.table).read(entry.name)),))
+            assert isinstance(task, Task) and task.stored is not None
+            content = Folder(self._home.table).read(task.stored.name)
+            self._submit(task, (self._ray.put(content),))
             return None
         receipt = self._with_file(running, receipt)
-        if receipt is None:
-            return None
-        if receipt.node in self.nodes.there:
+        if receipt is not None and receipt.node in self.nodes.there:
             self.nodes.there[receipt.node].shards += 1
-        if isinstance(running.task, Task) and running.task.keep:
-            self._keep(running.task, running.payoffs)
         return receipt
 
     def _with_file(self, running: _Running, receipt: Any) -> Any:
@@ -192,7 +212,7 @@ class RayWorkers:
         its bytes were lost with their machine, and the shard is solved again."""
         if not receipt.sent:
             return receipt
-        content = self._get(running.content)
+        content = self._get(next(running.results))
         if content is None:  # made again on a machine that shares the folder
             self._submit(running.task, running.given)
             return None
@@ -243,10 +263,10 @@ class RayWorkers:
 
     def forget(self) -> None:
         """Let go of all tasks and payoffs."""
-        for reference in self._tasks:
+        for running in self._tasks:
             with suppress(Exception):
-                self._ray.cancel(reference, force=False)
-        self._tasks, self._kept = {}, {}
+                self._ray.cancel(running.results, force=False)
+        self._tasks, self._kept = [], {}
 
 
 def _together(*parts: Floats) -> Floats:

@@ -37,14 +37,16 @@ class Refusal:
 _ready: set[int] = set()
 
 
-def run(asked: Asked, content: bytes, *given: Any) -> tuple[Any, Any, Any]:
-    """(receipt or Refusal, payoffs, bytes of the file) of a pickled task; as `worker.work`."""
+def run(asked: Asked, content: bytes, *given: Any) -> Iterator[Any]:
+    """Do a pickled task, as `worker.work`; yields a Refusal or None, the payoffs, the receipt, the
+    bytes of the file: always four, for Ray may ask another machine for one of them again."""
     why = asked.environment.differs_from(own_environment())
     if why:
         import ray
 
         node = ray.get_runtime_context().get_node_id()
-        return Refusal(node, socket.gethostname(), why), None, None
+        yield from (Refusal(node, socket.gethostname(), why), None, None, None)
+        return
     import ray
 
     from luckbase.cluster.run.session import PayoffsLostError
@@ -59,9 +61,12 @@ def run(asked: Asked, content: bytes, *given: Any) -> tuple[Any, Any, Any]:
                 _unpack(compiled)
             compile_for(task)
         _ready.add(id(type(task)))
-    result = work(task, given)
-    node = ray.get_runtime_context().get_node_id()
-    return replace(result.receipt, node=node), result.payoffs, result.content
+    yield None
+    steps = work(task, given)
+    yield next(steps)
+    result, node = next(steps), ray.get_runtime_context().get_node_id()
+    yield replace(result.receipt, node=node)
+    yield result.content
 
 
 def _unpack(content: bytes) -> None:

@@ -1,10 +1,10 @@
 """What to do next: events in, instructions out. No Ray, no disk, no clock.
 
-A **shard** is what one worker is handed: here a whole tier. A shard can be solved once its children
-are solved and their payoffs are *kept*, and it is solved at most once a run; its own
-payoffs are kept while some shard still has to read them.
+A **shard** is what one worker is handed: a tier or a part of one. A shard can be solved once its
+children's payoffs are *kept*, and it is solved at most once a run; its own payoffs are kept while
+some shard still has to read them, from when they are there: their file takes longer to write.
 
-    waiting ──► running ──► solved
+    waiting ──► running ──► handed ──► solved
                              kept while needed, then dropped
 
 Of the shards that are ready the earliest in the plan's order goes first; that order is depth-first,
@@ -115,24 +115,36 @@ class Schedule:
         self.workers = workers
         return self._solve_ready()
 
+    def handed(self, shard: int) -> list[Instruction]:
+        """The payoffs of a running shard are there; its file is still being written."""
+        if shard in self.kept or not self.readers[shard]:
+            return []
+        self._keep(shard)
+        return self._solve_ready()
+
+    def _keep(self, shard: int) -> None:
+        self.kept.add(shard)
+        for reader in self.readers[shard]:
+            self.unmet[reader] -= 1
+            if not self.unmet[reader]:
+                heapq.heappush(self.ready, reader)
+
     def solved(self, shard: int) -> list[Instruction]:
         """A worker has finished `shard`; its files are written, not yet in place."""
         self.running.remove(shard)
-        keep = bool(self.readers[shard])
+        handed = shard in self.kept
+        keep = bool(self.readers[shard]) or handed
         commit = shard in self.to_commit
         out: list[Instruction] = [Commit(shard, commit, keep)]
         if commit:
             self.to_commit.remove(shard)
             self.committed.add(shard)
-        if keep:
-            self.kept.add(shard)
-            for reader in self.readers[shard]:
-                self.unmet[reader] -= 1
-                if not self.unmet[reader]:
-                    heapq.heappush(self.ready, reader)
+        if keep and not handed:
+            self._keep(shard)
         for child in self.children[shard]:
             self.readers[child].discard(shard)
-            if not self.readers[child] and child in self.kept:
+        for child in (*self.children[shard], shard):  # a file is still written from what runs
+            if child in self.kept and not self.readers[child] and child not in self.running:
                 self.kept.remove(child)
                 out.append(Drop(child))
         return out + self._solve_ready()
@@ -167,6 +179,6 @@ class Schedule:
         for index in self.running:
             assert all(child in self.kept for child in self.children[index])
         for index in self.kept:
-            assert self.readers[index], "kept, and nobody reads it"
+            assert self.readers[index] or index in self.running, "kept, and nobody reads it"
         if self.waiting:
             assert self.running, "something waits and nothing runs"

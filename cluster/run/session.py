@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from luckbase.cluster.run.payoffs import Held, Pool
-from luckbase.cluster.run.worker import Result, SubtreesTask, Task, work
+from luckbase.cluster.run.worker import Handed, Result, SubtreesTask, Task, work
 from luckbase.solver.errors import WorkerError
 
 
@@ -34,7 +35,8 @@ class Workers(Protocol):
         """Hand out a task. What it reads must be kept."""
 
     def wait_one(self, seconds: float) -> Any:
-        """A receipt, or None when none came in that time. Raises what the task raised."""
+        """`Handed`, of a shard that is kept, or a receipt; None when none came in that time. Raises
+        what the task raised."""
 
     def drop(self, tier: int) -> None:
         """Nobody reads the payoffs of the tier with this index any more."""
@@ -59,6 +61,7 @@ class Threads:
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="luckbase")
         self._stop = threading.Event()
         self._tasks: dict[Future[Result], int] = {}
+        self._events: SimpleQueue[Handed | Future[Result]] = SimpleQueue()
         self._kept: dict[int, Held] = {}
 
     def submit(self, task: Task | SubtreesTask) -> None:
@@ -67,8 +70,17 @@ class Threads:
             given = [self._kept[tier].array for tier in task.reads]
             if task.keep:
                 out = self._place(task)
-        future = self._pool.submit(work, task, given, out, self._stop.is_set)
+        future = self._pool.submit(self._work, task, given, out)
         self._tasks[future] = task.shard
+        future.add_done_callback(self._events.put)
+
+    def _work(self, task: Task | SubtreesTask, given: list[Any], out: Any) -> Result:
+        steps = work(task, given, out, self._stop.is_set)
+        next(steps)
+        if out is not None:
+            self._events.put(Handed(task.shard))
+        result: Result = next(steps)
+        return result
 
     def _place(self, task: Task) -> Any:
         """Where the payoffs of a shard stand that is kept, among those of its tier."""
@@ -79,12 +91,14 @@ class Threads:
         return whole if task.parts == 1 else whole[slice(*task.span)]
 
     def wait_one(self, seconds: float) -> Any:
-        done, _ = wait(self._tasks, timeout=seconds, return_when=FIRST_COMPLETED)
-        if not done:
+        try:
+            event = self._events.get(timeout=seconds)
+        except Empty:
             return None
-        first = done.pop()
-        del self._tasks[first]
-        return first.result().receipt
+        if isinstance(event, Handed):
+            return event
+        del self._tasks[event]
+        return event.result().receipt
 
     def drop(self, tier: int) -> None:
         assert self._arrays is not None

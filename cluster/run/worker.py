@@ -163,12 +163,18 @@ class Receipt:
 
 
 @dataclass(frozen=True)
+class Handed:
+    """The payoffs of a shard are there, for those that read them; its file is being written."""
+
+    shard: int
+
+
+@dataclass(frozen=True)
 class Result:
-    """What a worker gives back: a receipt; the shard's payoffs where they were to be kept; the
-    bytes of its file where the table's folder is not shared."""
+    """What a worker gives back at the end: a receipt; the bytes of the shard's file where the
+    table's folder is not shared."""
 
     receipt: Any
-    payoffs: Floats | None = None
     content: bytes | None = None
 
 
@@ -191,18 +197,21 @@ def work(
     given: Sequence[Any],
     out: Floats | None = None,
     stop: Callable[[], bool] = lambda: False,
-) -> Result:
-    """Solve a shard of either kind. Raises Stopped when told to stop.
+) -> Iterator[Any]:
+    """Solve a shard of either kind; yields its payoffs, None where they are not to be kept, and
+    once its file is written a `Result`. Raises Stopped when told to stop.
 
     given: the payoffs of the tiers that it reads, or the bytes of what is known to a search, empty
     where its folder has them; of a stored shard the bytes of its file, where they were asked for.
     out: where its payoffs are to stand.
     """
     if isinstance(task, SubtreesTask):
-        return solve_subtrees(task, given, stop)
-    if task.stored is not None:
-        return _read_back(task, given, out)
-    return solve_shard(task, given, out, stop)
+        yield None
+        yield solve_subtrees(task, given, stop)
+    elif task.stored is not None:
+        yield from _read_back(task, given, out)
+    else:
+        yield from solve_shard(task, given, out, stop)
 
 
 def compile_for(task: Task | SubtreesTask) -> None:
@@ -228,8 +237,8 @@ def layout_of(board: Board) -> Layout[Any]:
 
 def solve_shard(
     task: Task, given: Sequence[Floats], out: Floats | None, stop: Callable[[], bool]
-) -> Result:
-    """Solve a shard and write its file. Raises Stopped when told to stop."""
+) -> Iterator[Any]:
+    """Solve a shard, then write its file; yields as `work`."""
     layout = layout_of(task.board)
     tiers = layout.tiers()
     tier = tiers[task.tier]
@@ -250,6 +259,7 @@ def solve_shard(
     error = layout.solve_tier(tier, payoffs, below.__getitem__, stop, task.part, decisions)
     tally = layout.take_tally(tier, task.part)
     seconds = time.perf_counter() - started
+    yield payoffs if task.keep else None
     file, content = None, None
     if decisions is not None:
         with task.home.storage() as storage:
@@ -258,11 +268,13 @@ def solve_shard(
                 content = file.path.read_bytes()
     sent = content is not None
     receipt = Receipt(task.shard, file, seconds, process_name(), peak_memory(), tally, sent)
-    return Result(receipt, payoffs if task.keep else None, content)
+    yield Result(receipt, content)
 
 
-def _read_back(task: Task, given: Sequence[bytes], out: Floats | None) -> Result:
-    """The kernel's own numbers from a committed file. Raises CorruptTableError."""
+def _read_back(task: Task, given: Sequence[bytes], out: Floats | None) -> Iterator[Any]:
+    """The kernel's own numbers from a committed file; yields as `work`.
+
+    Raises CorruptTableError."""
     entry, layout = task.stored, layout_of(task.board)
     assert entry is not None
     seconds = time.perf_counter()
@@ -271,7 +283,9 @@ def _read_back(task: Task, given: Sequence[bytes], out: Floats | None) -> Result
             missing = Receipt(
                 task.shard, None, 0.0, process_name(), peak_memory(), {}, missing=True
             )
-            return Result(missing)
+            yield None
+            yield Result(missing)
+            return
         if given:
             storage = Memory({entry.name: given[0]})
         file = SealedFile(storage, task.home.table, entry)
@@ -284,8 +298,8 @@ def _read_back(task: Task, given: Sequence[bytes], out: Floats | None) -> Result
         out[...] = payoffs
         payoffs = out
     seconds = time.perf_counter() - seconds
-    receipt = Receipt(task.shard, None, seconds, process_name(), peak_memory(), {})
-    return Result(receipt, payoffs)
+    yield payoffs
+    yield Result(Receipt(task.shard, None, seconds, process_name(), peak_memory(), {}))
 
 
 def solve_subtrees(task: SubtreesTask, given: Sequence[bytes], stop: Callable[[], bool]) -> Result:
@@ -315,7 +329,7 @@ def solve_subtrees(task: SubtreesTask, given: Sequence[bytes], stop: Callable[[]
         task.shard, len(solved), graph.edges - edges, path, size, sha256, graph.bytes_a_state,
         seconds, process_name(), peak_memory(), content is not None,
     )  # fmt: skip
-    return Result(receipt, None, content)
+    return Result(receipt, content)
 
 
 def _graph_of(task: SubtreesTask, stop: Callable[[], bool]) -> tuple[Graph, set[str]]:

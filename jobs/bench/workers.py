@@ -11,6 +11,13 @@ from luckbase.jobs.terminal import render
 
 UNIT, FRONTIER = 500, 4
 CORES = (16, 128, 1024)
+CASES: tuple[dict[str, object], ...] = (
+    {"score_unit": UNIT, "frontier": FRONTIER},
+    {"score_unit": 250, "frontier": 8},
+    {"cards": 13},
+    {"cards": 16},
+)
+"""Settings of which those are taken that the board has."""
 
 
 def workers_suite(board: Path, results: Path) -> None:
@@ -57,16 +64,11 @@ def replay_suite(board: Path, results: Path) -> None:
     from luckbase.cluster.run.plan import make_plan
     from luckbase.cluster.run.replay import longest_chain, planned_seconds, replay
 
-    goofspiel = board.parents[1] / "goofspiel/points.toml"
-    cases: list[tuple[Path, dict[str, object]]] = [
-        (board, {"score_unit": UNIT, "frontier": FRONTIER}),
-        (board, {"score_unit": 250, "frontier": 8}),
-    ]
-    if goofspiel.exists():
-        cases += [(goofspiel, {"cards": 13}), (goofspiel, {"cards": 16})]
+    known = {**vars(solver.load_board(board).solve), **vars(solver.load_board(board).rules)}
+    cases = [case for case in CASES if case.keys() <= known.keys()] or [{}]
     rows = []
-    for path, settings in cases:
-        layout = solver.load_layout(solver.load_board(path, **settings))
+    for settings in cases:
+        layout = solver.load_layout(solver.load_board(board, **settings))
         plan = make_plan(layout)
         seconds = measured_seconds(layout, plan, results) or planned_seconds(layout, plan)
         bound = plan.rows / longest_chain(plan, [shard.rows for shard in plan.shards])
@@ -74,7 +76,7 @@ def replay_suite(board: Path, results: Path) -> None:
         for count in CORES:
             run = replay(layout, plan, seconds, count)
             rows.append(
-                (f"{path.stem} {title}", str(count), render.duration(run.seconds),
+                (f"{board.stem} {title}", str(count), render.duration(run.seconds),
                  f"{run.work / run.seconds:.1f}", f"{run.efficiency:.0%}", run.limit,
                  f"{bound:.0f}")
             )  # fmt: skip

@@ -47,10 +47,11 @@ def test_every_shard_is_committed_once_after_its_children_within_the_bounds(  # 
                 running.discard(step.shard)
                 if step.commit:
                     commits.append(step.shard)
-                if step.keep:
+                if step.keep and step.shard not in available:
                     available.add(step.shard)
             elif isinstance(step, Drop):
                 assert step.shard in available
+                assert step.shard not in running, "its file is still being written"
                 available.discard(step.shard)
         for step in steps:
             if isinstance(step, Solve):
@@ -64,7 +65,12 @@ def test_every_shard_is_committed_once_after_its_children_within_the_bounds(  # 
 
     follow(schedule.start())
     while not schedule.finished:
-        follow(schedule.solved(data.draw(st.sampled_from(sorted(running)))))
+        shard = data.draw(st.sampled_from(sorted(running)))
+        if schedule.readers[shard] and data.draw(st.booleans()):
+            available.add(shard)
+            follow(schedule.handed(shard))
+        else:
+            follow(schedule.solved(shard))
     assert sorted(commits) == sorted(set(everyone) - committed)
     assert len(set(solves)) == len(solves)
     assert not available, "everything kept is dropped in the end"
@@ -87,6 +93,17 @@ def test_a_shard_larger_than_the_memory_runs_alone() -> None:
     shards = [Shard(0, "0", (), 1, 100), Shard(1, "1", (), 1, 1)]
     schedule = Schedule(shards, workers=2, memory=10)
     assert [s.shard for s in schedule.start() if isinstance(s, Solve)] == [0]
+
+
+def test_payoffs_are_read_while_their_file_is_written_and_dropped_once_it_is() -> None:
+    shards = [Shard(0, "0", (), 1, 1), Shard(1, "1", (0,), 1, 1)]
+    schedule = Schedule(shards, workers=2, memory=10)
+    assert schedule.start() == [Solve(0, commit=True, keep=True)]
+    assert schedule.handed(0) == [Solve(1, commit=True, keep=False)]
+    assert schedule.handed(0) == []
+    assert schedule.solved(1) == [Commit(1, True, False)]  # 0 is written from what 1 has read
+    assert schedule.solved(0) == [Commit(0, True, True), Drop(0)]
+    assert schedule.finished
 
 
 def test_payoffs_nobody_reads_are_not_kept() -> None:

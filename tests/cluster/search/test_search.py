@@ -180,7 +180,7 @@ def test_a_worker_that_dies_costs_a_retry(once: Solved, tmp_path: Path) -> None:
         "def deadly(*given):\n"
         "    mark = Path(os.environ['MARK'])\n"
         "    if not mark.exists():\n        mark.touch(); os._exit(1)\n"
-        "    return remote.run(*given)\n"
+        "    yield from remote.run(*given)\n"
         "ray_workers.run = deadly\n"
         "s = t.search(Path(sys.argv[2]), workers=2, depth=3, in_process_seconds=-1.0)\n"
         "print(t.digest(s), s.ray)\n"
