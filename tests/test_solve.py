@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -327,13 +328,13 @@ def test_a_plain_solve_can_not_be_reached_from_another_machine(
 
 
 def listening() -> set[str]:
-    """Addresses and ports at which this machine listens: ``127.0.0.1 6379``."""
-    found = set()
+    """Addresses and ports at which this process and its own listen: ``127.0.0.1 6379``."""
+    found, mine = set(), sockets()
     for name, size in (("tcp", 8), ("tcp6", 32)):
         lines = Path(f"/proc/net/{name}").read_text().splitlines()[1:]
         for words in (line.split() for line in lines):
             host, _, port = words[1].partition(":")
-            if words[3] != "0A":
+            if words[3] != "0A" or words[9] not in mine:
                 continue
             raw = bytes.fromhex(host)
             order = b"".join(raw[i : i + 4][::-1] for i in range(0, size // 2, 4))
@@ -341,3 +342,22 @@ def listening() -> set[str]:
             mapped = getattr(address, "ipv4_mapped", None)
             found.add(f"{mapped or address} {int(port, 16)}")
     return found
+
+
+def sockets() -> set[str]:
+    """The sockets of this process and of all that it has started, by their inodes."""
+    parents: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            said = (path / "stat").read_text()
+            parents[int(path.name)] = int(said.rpartition(")")[2].split()[1])
+    own = {os.getpid()}
+    while more := {child for child, parent in parents.items() if parent in own} - own:
+        own |= more
+    found = set()
+    for process in own:
+        with suppress(OSError):
+            for handle in os.listdir(f"/proc/{process}/fd"):
+                with suppress(OSError):
+                    found.add(os.readlink(f"/proc/{process}/fd/{handle}"))
+    return {name[len("socket:[") : -1] for name in found if name.startswith("socket:[")}

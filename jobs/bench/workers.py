@@ -60,11 +60,14 @@ def _processor_seconds() -> float:
 
 def replay_suite(board: Path, results: Path) -> None:
     """Times of shards, measured where there is a table under `results`, through the schedule."""
+    from pydantic import BaseModel
+
     from luckbase import solver
     from luckbase.cluster.run.plan import make_plan
     from luckbase.cluster.run.replay import longest_chain, planned_seconds, replay
 
-    known = {**vars(solver.load_board(board).solve), **vars(solver.load_board(board).rules)}
+    known = {name: None for _, part in solver.load_board(board) if isinstance(part, BaseModel)
+             for name, _ in part}  # fmt: skip
     cases = [case for case in CASES if case.keys() <= known.keys()] or [{}]
     rows = []
     for settings in cases:
