@@ -87,7 +87,7 @@ def replay_suite(board: Path, results: Path) -> None:
     render.print_table("Replayed: 16 cores a node, 10 Gbit/s", heads, rows, sys.stdout)
 
 
-def measured_seconds(layout: Any, plan: Any, results: Path) -> list[float]:
+def measured_seconds(layout: Any, plan: Any, results: Path) -> list[tuple[float, float]]:
     """Of each shard, as the ledger of the board's table has them; none where not all is there."""
     from luckbase.cluster.table.ledger import read_ledger, table_directory
     from luckbase.cluster.table.storage import Folder
@@ -96,6 +96,7 @@ def measured_seconds(layout: Any, plan: Any, results: Path) -> list[float]:
     path = table_directory(results.absolute(), layout.game)
     try:
         files = read_ledger(Folder(path), path).files
-        return [sum(files[name].seconds.values()) for name in plan.files]
+        taken = [files[name].seconds for name in plan.files]
+        return [(one["solve"], one["write"]) for one in taken]
     except (TableError, KeyError):
         return []

@@ -34,12 +34,16 @@ BOARDS = {
 @given(data=st.data())
 def test_no_schedule_beats_the_work_or_the_longest_chain(name: str, data: st.DataObject) -> None:
     layout, plan = case(name, **BOARDS[name])
-    seconds = [data.draw(st.sampled_from([0.0, 0.25, 1.0, 7.5])) for _ in plan.shards]
+    some = st.sampled_from([0.0, 0.25, 1.0, 7.5])
+    seconds = [(data.draw(some), data.draw(some)) for _ in plan.shards]
     workers = data.draw(st.integers(1, 40))
     free = replay(layout, plan, seconds, workers, FREE)
-    chain = longest_chain(plan, seconds)
-    least = max(sum(seconds) / workers, chain)
-    assert least - 1e-9 <= free.seconds <= sum(seconds) / workers + chain + 1e-9  # Graham 1966
+    solves, writes = zip(*seconds, strict=True)
+    chain, work = longest_chain(plan, solves, writes), sum(solves) + sum(writes)
+    assert (free.path, free.work) == (chain, pytest.approx(work))
+    # Graham 1966, with every file counted as if the next shard waited for it
+    most = work / workers + longest_chain(plan, [a + b for a, b in seconds])
+    assert max(work / workers, chain) - 1e-9 <= free.seconds <= most + 1e-9
     dear = replay(layout, plan, seconds, workers, Costs(bytes_a_second=1e6))
     assert dear.seconds >= free.seconds / 2 and dear.driver > 0  # an anomaly may halve it, no more
     assert 0 < dear.driver <= dear.seconds + 1e-9
@@ -49,16 +53,20 @@ def test_one_core_does_all_the_work_and_no_more() -> None:
     layout, plan = case("press-your-luck/tiny", frontier=2)
     seconds = planned_seconds(layout, plan)
     alone = replay(layout, plan, seconds, 1, FREE)
-    assert alone.seconds == pytest.approx(sum(seconds)) and alone.efficiency == pytest.approx(1)
+    assert alone.seconds == pytest.approx(
+        sum(map(sum, seconds))
+    ) and alone.efficiency == pytest.approx(1)
     assert alone.limit == "the work itself"
     many = replay(layout, plan, seconds, 10_000, FREE)
-    assert many.seconds == pytest.approx(longest_chain(plan, seconds))
+    solves, writes = zip(*seconds, strict=True)
+    assert many.seconds == pytest.approx(longest_chain(plan, solves, writes))
+    assert many.seconds < longest_chain(plan, [a + b for a, b in seconds])
     assert many.limit == "the longest chain of shards"
 
 
 def test_each_cost_counts() -> None:
     layout, plan = case("goofspiel/points", cards=9)
-    seconds = [1.0] * len(plan.shards)
+    seconds = [(0.7, 0.3)] * len(plan.shards)
     took = [
         replay(layout, plan, seconds, 4, costs).seconds
         for costs in (
@@ -74,6 +82,7 @@ def test_the_longest_chain_is_of_shards_that_read_each_other() -> None:
     shards = tuple(Shard(i, str(i), below, 1, 1) for i, below in enumerate(children))
     plan = Plan(shards, ("",) * 5, ((0, 0),) * 5, 5, 0, 0, 1, 0.0)
     assert longest_chain(plan, [1, 9, 4, 2, 5]) == 9 + 2 + 5
+    assert longest_chain(plan, [1, 9, 4, 2, 5], [0, 50, 0, 6, 1]) == 9 + 50
 
 
 def test_goofspiel_with_sixteen_cards_is_bound_by_rows_at_more_than_500() -> None:
