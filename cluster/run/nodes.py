@@ -36,7 +36,7 @@ class Nodes:
         self.there: dict[str, Node] = {}
         self.gone: list[str] = []
         self._looked = float("-inf")
-        self._some = time.monotonic()
+        self._some = self._fits = time.monotonic()
         self.look()
 
     def look(self) -> None:
@@ -66,6 +66,18 @@ class Nodes:
             self._some = now
         elif now - self._some > ALONE_SECONDS or self.refused:
             raise self._nobody()
+
+    def look_for(self, memory: int) -> None:
+        """As `look`; raises WorkerError as well where for `ALONE_SECONDS` no node has had so many
+        bytes, which a task waits for: Ray says nothing of it."""
+        self.look()
+        if not memory or any(node.memory >= memory for node in self.working):
+            self._fits = self._looked
+        elif self._looked - self._fits > ALONE_SECONDS:
+            raise WorkerError(
+                f"no node of the cluster is left that has {memory / 1e9:.1f} GB for a shard; what "
+                "was solved stays, and the same command goes on"
+            )
 
     @property
     def working(self) -> list[Node]:

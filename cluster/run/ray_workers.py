@@ -163,7 +163,8 @@ class RayWorkers:
         self._tasks.append(_Running(task, given, results))
 
     def wait_one(self, seconds: float) -> Any:
-        self.nodes.look()
+        wanted = [one.task.memory for one in self._tasks if isinstance(one.task, Task)]
+        self.nodes.look_for(max(wanted, default=0) if self._joined else 0)
         if not self._tasks:
             time.sleep(seconds)
             return None

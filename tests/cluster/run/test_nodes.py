@@ -87,6 +87,23 @@ def test_without_anybody_for_a_minute_the_solve_ends(monkeypatch: pytest.MonkeyP
     assert "the same command goes on" in str(found.value)
 
 
+def test_a_task_that_fits_on_no_node_does_not_wait_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    a = Cluster(monkeypatch, node("a", memory=2e9), node("b", memory=8e9))
+    a.nodes.look_for(4_000_000_000)
+    for _ in range(40):  # b goes and comes again
+        a.now, a.listed = a.now + 2, [node("a", memory=2e9)]
+        if a.now == 40:
+            a.listed.append(node("b", memory=8e9))
+        a.nodes.look_for(4_000_000_000)
+    a.nodes.look_for(0)
+    with pytest.raises(WorkerError, match=r"no node .* has 4\.0 GB for a shard; what was solved"):
+        for _ in range(40):
+            a.now += 2
+            a.nodes.look_for(4_000_000_000)
+
+
 # --- what a machine is made of -----------------------------------------------------------------
 
 
