@@ -72,6 +72,7 @@ class _Running:
     given: tuple[Any, ...]
     results: Any
     seen: int = 0
+    payoffs: Any = None
 
 
 @dataclass
@@ -188,8 +189,9 @@ class RayWorkers:
                 self._submit(task, running.given)
             return None
         if running.seen == 2:
-            if not (isinstance(task, Task) and task.keep):
-                return None
+            running.payoffs = reference
+            if not (isinstance(task, Task) and task.keep) or task.stored is not None:
+                return None  # a stored file may not be seen there: its receipt says so
             self._keep(task, reference)
             return Handed(task.shard)
         self._tasks.remove(running)
@@ -203,6 +205,8 @@ class RayWorkers:
             content = Folder(self._home.table).read(task.stored.name)
             self._submit(task, (self._ray.put(content),))
             return None
+        if isinstance(task, Task) and task.stored is not None:
+            self._keep(task, running.payoffs)
         receipt = self._with_file(running, receipt)
         if receipt is not None and receipt.node in self.nodes.there:
             self.nodes.there[receipt.node].shards += 1

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import shutil
-import subprocess
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -104,6 +105,14 @@ class Solve:
         assert code == 0, said
         return said
 
+    def kill(self) -> None:
+        """End the driver at once."""
+        for pid in self.hosts.processes(self.on):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if b"luckbase" in words and b"solve" in words:
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
     def clear(self) -> None:
         """Remove what it wrote."""
         clear(self.hosts, self.on)
@@ -133,14 +142,18 @@ def test_disks_of_their_own_a_killed_host_and_one_that_joins(tmp_path: Path, cle
         assert "node test-node3 (10.78.0.4) has joined" in said
         assert not list(hosts.disk("node2").rglob("*.parquet"))
         solve.clear()
-        for board, words, root in (
-            (PARTS, [], ""),
-            (SEARCHED, ["--from", *ROOT_STATE.split(), "--depth", "3"], ROOT_STATE),
-        ):
-            solve = Solve(hosts, board, *words)
-            solve.end()
-            assert digests(hosts.disk("head")) == clean(board, root)
-            solve.clear()
+        searched = Solve(hosts, SEARCHED, "--from", *ROOT_STATE.split(), "--depth", "3")
+        searched.end()
+        assert digests(hosts.disk("head")) == clean(SEARCHED, ROOT_STATE)
+        searched.clear()
+        solve = Solve(hosts, PARTS)
+        solve.until(6)
+        solve.kill()
+        there = len(digests(hosts.disk("head")))
+        said = json.loads(Solve(hosts, PARTS, "--json").end().splitlines()[-1])
+        assert digests(hosts.disk("head")) == clean(PARTS)
+        # What others still need is read back, on hosts that do not see the folder as well.
+        assert there < len(clean(PARTS)) and said["read_back"] > 0 and said["solved_again"] == 0
 
 
 def test_hosts_that_are_made_of_something_else_are_left_out_by_name(
@@ -184,12 +197,7 @@ def test_a_shared_folder_a_second_solve_and_a_killed_driver(tmp_path: Path, clea
         assert second.process.wait(60) == 2
         assert "another solve of this table is running: process" in second.log.read_text()
         assert "on test-head since" in second.log.read_text()
-        solve.process.kill()
-        for pid in hosts.processes("head"):
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if b"luckbase" in words and b"solve" in words:
-                subprocess.run(["kill", "-9", str(pid)])
-        solve.process.wait()
+        solve.kill()
         before = {path: path.stat().st_mtime_ns for path in hosts.shared.rglob("*.parquet")}
         again = Solve(hosts, on="node1")
         assert "files" in again.end()
@@ -270,11 +278,7 @@ def test_a_driver_killed_at_ten_moments_goes_on(defaults: Hosts, clean: Any) -> 
     for _ in range(10):
         solve = Solve(defaults)
         time.sleep(rng.uniform(2, 9))
-        for pid in defaults.processes("head"):
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if b"luckbase" in words and b"solve" in words:
-                subprocess.run(["kill", "-9", str(pid)])
-        solve.process.wait()
+        solve.kill()
     solve = Solve(defaults)
     solve.end()
     assert digests(defaults.disk("head")) == clean(DENSE)
