@@ -24,6 +24,7 @@ TIERS, SEARCH = "tiers", "search"
 CHECK = 32
 _SEALED = re.compile(r'(?s)(.*),\s*"check":\s*"([0-9a-f]{32})"\s*\}\s*')
 _NAME = re.compile(r"(tiers|search|search-[0-9a-f]{1,32})/[A-Za-z0-9_.-]{1,200}\.parquet")
+_SHARD = re.compile(r"shard-[0-9a-f]{1,64}")
 Raw = bytes  # an entry has a field `bytes`
 
 
@@ -179,6 +180,8 @@ def from_text(head: Head, text: str) -> Line:
     if isinstance(line, FileEntry) and not (
         _NAME.fullmatch(line.name) and line.name.startswith(f"{line.part}/")
     ):
+        raise ValueError("names a file outside the table")
+    if isinstance(line, ShardEntry) and not _SHARD.fullmatch(line.name):
         raise ValueError("names a file outside the table")
     return line
 

@@ -1,0 +1,63 @@
+"""Lines of the ledger: names in them can not leave the table, whoever sealed them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from luckbase.cluster.search.merge import shard_name
+from luckbase.cluster.table.lines import FileEntry, Head, ShardEntry, as_text, from_text
+
+HEAD = Head(3, "pig", "tiny", "0" * 64, {}, 1)
+
+
+def file(name: str, part: str = "tiers") -> FileEntry:
+    return FileEntry(name, part, 0, 1, 1, 0, 0, 9, 8, "AAAA", 0.0, {}, "1")
+
+
+def shard(name: str) -> ShardEntry:
+    return ShardEntry(name, "a", 1, 1, "0" * 64, 0.0)
+
+
+NAMES = st.one_of(
+    st.text(max_size=40),
+    st.lists(st.sampled_from(["..", ".", "/", "tiers", "shard-", "a1", "~", "\\", "\0", " "]))
+    .map("".join),
+)  # fmt: skip
+
+
+@given(NAMES)
+@example("../../etc/passwd")
+@example("/etc/passwd")
+@example("shard-1/../../x")
+@example("shard-0a\n")
+def test_a_name_that_is_read_is_of_a_file_in_the_table(name: str) -> None:
+    for line, place in (
+        (file(name), name),
+        (file(f"tiers/{name}.parquet"), f"tiers/{name}.parquet"),
+        (shard(name), shard_name(name)),
+        (shard(f"shard-{name}"), shard_name(f"shard-{name}")),
+    ):
+        try:
+            read = from_text(HEAD, as_text(HEAD, line))
+        except ValueError:
+            continue
+        assert read == line
+        table = Path("/results/table")
+        inside = Path("/results/table", place)
+        assert ".." not in inside.parts and inside.is_relative_to(table) and "\n" not in place
+        assert inside.parent.parent == table
+
+
+def test_names_that_solves_give_are_read() -> None:
+    for line in (file("tiers/spins-1.002.parquet"), shard("shard-0123456789ab")):
+        assert from_text(HEAD, as_text(HEAD, line)) == line
+
+
+@pytest.mark.parametrize("line", [file("search/a.parquet"), shard("../a"), shard("given")])
+def test_others_are_refused(line: FileEntry | ShardEntry) -> None:
+    with pytest.raises(ValueError, match="names a file outside the table"):
+        from_text(HEAD, as_text(HEAD, line))
