@@ -32,7 +32,7 @@ class Watch:
         self.table, self.asked = table, asked
         self.began, self.fault = datetime.now().astimezone(), ""
         self._written = self._logged = float("-inf")
-        self._log = table / "log" / f"{self.began:%Y%m%dT%H%M%S}-{os.getpid()}.log"
+        self._log = table / "log" / f"{self.began:%Y%m%dT%H%M%S.%f}-{os.getpid()}.log"
 
     def __enter__(self) -> Watch:
         self._log.parent.mkdir(parents=True, exist_ok=True)

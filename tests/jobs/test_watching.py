@@ -1,0 +1,109 @@
+"""A solve that runs, watched from elsewhere: its status, its events, its log."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import luckbase
+from luckbase.cluster.run import watch
+from luckbase.cluster.run.options import Options, Progress
+from luckbase.cluster.run.watch import Watch
+from luckbase.cluster.table import RUNNING
+from luckbase.cluster.table.status import SILENT_SECONDS, running
+from luckbase.jobs.app import run
+from luckbase.jobs.terminal import render
+from tests.places import ROOT
+
+TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
+WORDS = ["solve", TINY, "--set", "frontier=2", "--workers", "1"]
+
+
+def test_status_shows_a_solve_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(watch, "EVERY", 0.0)
+    seen: list[tuple[dict[str, object], str]] = []
+
+    def look(now: Progress) -> None:
+        if now.shards > 5 and not seen:
+            (one,) = luckbase.status(results=tmp_path)
+            assert one.running is not None and one.state == "partial"
+            assert run(["status", "--results", str(tmp_path)]) == 1
+            seen.append((one.running, capsys.readouterr().out))
+
+    board = luckbase.load_board(TINY, frontier=2)
+    luckbase.solve(board, results=tmp_path, workers=1, on_progress=look)
+    ((said, shown),) = seen
+    assert said["process"] == os.getpid() and said["shards_total"] == 74
+    assert 5 <= int(str(said["shards"])) < 74 and int(str(said["states"])) > 0
+    assert f"running: process {os.getpid()} on " in shown and " of 74 shards, " in shown
+    assert "  this process: 1 core" in shown and "goes on with: luckbase solve" in shown
+    (after,) = luckbase.status(results=tmp_path)
+    assert after.running is None and not list(tmp_path.rglob(RUNNING))
+
+
+def test_a_solve_prints_events_and_at_last_what_it_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(render, "EVENT_SECONDS", 0.0)
+    assert run([*WORDS, "--results", str(tmp_path), "--json"]) == 0
+    *events, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert {event["event"] for event in events} == {"progress"} and last["event"] == "solved"
+    shards = [event["shards"] for event in events]
+    assert shards == sorted(shards) and shards[-1] == events[-1]["shards_total"] == last["tiers"]
+    assert events[-1]["states"] == events[-1]["states_total"] == last["states"]
+    for event in events:
+        assert event["seconds"] >= 0
+        assert event["seconds_left"] is None or event["seconds_left"] >= 0
+
+
+def test_each_solve_has_a_log_and_old_ones_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run([*WORDS, "--results", str(tmp_path)]) == 0
+    (log,) = tmp_path.rglob("log/*.log")
+    lines = log.read_text().splitlines()
+    assert f"a solve begins: process {os.getpid()} on " in lines[0]
+    assert lines[-1].endswith(" the solve is done")
+    assert all(datetime.fromisoformat(line.split()[0]).tzinfo for line in lines)
+    assert run([*WORDS, "--results", str(tmp_path)]) == 0  # nothing to do, nothing to say
+    assert len(list(tmp_path.rglob("log/*.log"))) == 1
+    for i in range(30):
+        (log.parent / f"19850225T2130{i:02d}-1.log").touch()
+    monkeypatch.setattr("luckbase.cluster.run.worker.write_tier", full)
+    assert run([*WORDS, "--results", str(tmp_path), "--force"]) == 1
+    logs = sorted(log.parent.iterdir())
+    assert len(logs) == watch.LOGS and log in logs
+    assert "the solve ends: [Errno 28] No space left" in logs[-1].read_text()
+    assert not list(tmp_path.rglob(RUNNING))
+
+
+def full(*given: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_solve_that_has_long_been_silent_does_not_run(tmp_path: Path) -> None:
+    with Watch(tmp_path, Options()) as told:
+        told.show(Progress(1, 2, 3, 4, 5.0), [])
+        said = json.loads((tmp_path / RUNNING).read_text())
+        assert running(tmp_path) == said
+        now = datetime.now().astimezone()
+        for age, there in ((SILENT_SECONDS - 5, True), (SILENT_SECONDS + 5, False)):
+            at = (now - timedelta(seconds=age)).isoformat()
+            (tmp_path / RUNNING).write_text(json.dumps({**said, "at": at}))
+            assert (running(tmp_path) is not None) == there
+        for bad in ("", "{", "[]", '{"at": 3}', '{"at": "soon"}'):
+            (tmp_path / RUNNING).write_text(bad)
+            assert running(tmp_path) is None
+
+
+def test_progress_says_how_fast_and_how_long() -> None:
+    said = Progress(2, 8, 100, 400, 5.0).as_json()
+    assert (said["states_a_second"], said["seconds_left"]) == (20, 15.0)
+    assert Progress(0, 8, 0, 400, 0.0).as_json()["seconds_left"] is None
+    assert Progress(3, 8, 50, 0, 5.0).as_json()["seconds_left"] is None  # a search knows no total
