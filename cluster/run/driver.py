@@ -110,6 +110,7 @@ def _solve_locked(
             layout.compile()  # once, not in every worker at the same time
             compiled = time.perf_counter() - started
             run = _Run(layout, plan, home, ledger, workers, watch, budget)
+            run.threads = 1 if asked.address is None else 0  # here each core has a worker
             run.solve()
         ray = asked.address is not None or not plan.in_process(asked.slots)
         report = replace(run.report(report), compile_seconds=compiled, ray=ray)
@@ -156,7 +157,7 @@ class _Run:
         self.layout, self.plan, self.ledger = layout, plan, ledger
         self.storage, self.home = Folder(home.table), home
         self.workers, self.watch = workers, watch
-        self.memory = memory
+        self.memory, self.threads = memory, 1
         self._index = {tier: i for i, tier in enumerate(layout.tiers())}
         self.shards = self.rows = self.again = self.read = self.cores = 0
         self.solve_seconds = self.again_seconds = 0.0
@@ -252,7 +253,7 @@ class _Run:
         return Task(
             self.layout.game.board, self.home, step.shard, index, part, len(ranges), ranges[part],
             self.layout.shape(tier), tuple(reads), step.commit, step.keep,
-            self.plan.shards[step.shard].memory, self.ledger.margin, stored,
+            self.plan.shards[step.shard].memory, self.ledger.margin, stored, self.threads,
         )  # fmt: skip
 
     def _commit(self, receipt: Receipt) -> None:

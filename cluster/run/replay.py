@@ -1,9 +1,10 @@
 """What a solve would take on so many cores: the real schedule, with a clock of its own.
 
-Each shard takes its seconds: to solve, after which others may read its payoffs, and to write. The
-first task of a node that reads a tier waits until its payoffs have come over the network, the
-others of that node find them there; a tier in parts is put together first. The driver does one
-thing at a time: hand out a task, commit a file. No Ray, no disk.
+Each shard takes its seconds: to solve, after which others may read its payoffs, and to write. Cores
+that are idle when a large tier begins help to solve it. The first task of a node that reads a tier
+waits until its payoffs have come over the network, the others of that node find them there; a tier
+in parts is put together first. The driver does one thing at a time: hand out a task, commit a file.
+No Ray, no disk.
 """
 
 from __future__ import annotations
@@ -84,14 +85,17 @@ def replay(
     schedule = Schedule(plan.shards, workers=workers, memory=1 << 62)
     free = list(range(workers))  # the lowest first, so that nodes fill up
     there: dict[tuple[int, int], float] = {}  # when a tier's payoffs are on a node
-    events: list[tuple[float, int, int, bool]] = []  # when, shard, worker, whether it is over
+    # when; shard; its workers, the first of which writes; whether it is over
+    events: list[tuple[float, int, list[int], bool]] = []
     driver = busy = waited = 0.0
 
     def follow(steps: list[Instruction], now: float) -> None:
         nonlocal driver, busy, waited
         driver = max(driver, now)
+        begin = sum(isinstance(step, Solve) for step in steps)
         for step in steps:
             if isinstance(step, Solve):
+                begin -= 1
                 tier = plan.parts[step.shard][0]
                 cost = costs.task + costs.reference * len(reads[tier])
                 driver, busy = driver + cost, busy + cost
@@ -104,21 +108,45 @@ def replay(
                     start = max(start, there[at])
                 waited += start - driver
                 solve, write = seconds[step.shard]
-                heapq.heappush(events, (start + solve, step.shard, worker, False))
-                heapq.heappush(events, (start + solve + write, step.shard, worker, True))
+                most = min(layout.most_threads(tiers[tier]), costs.cores, 1 + len(free) - begin)
+                team = [worker, *(heapq.heappop(free) for _ in range(most - 1))]
+                schedule.workers -= most - 1
+                solve /= layout.speed_up(tiers[tier], most)
+                heapq.heappush(events, (start + solve, step.shard, team, False))
+                heapq.heappush(events, (start + solve + write, step.shard, team[:1], True))
             elif isinstance(step, Commit) and step.commit:
                 driver, busy = driver + costs.commit, busy + costs.commit
 
     follow(schedule.start(), 0.0)
     now = 0.0
     while events:
-        now, shard, worker, over = heapq.heappop(events)
-        if over:
+        now, shard, team, over = heapq.heappop(events)
+        for worker in team if over else team[1:]:
             heapq.heappush(free, worker)
-        follow(schedule.solved(shard) if over else schedule.handed(shard), now)
+        if over:
+            follow(schedule.solved(shard), now)
+        else:
+            follow(schedule.handed(shard), now)
+            follow(schedule.resize(schedule.workers + len(team) - 1), now)
     work = sum(map(sum, seconds))
-    chain = longest_chain(plan, [solve for solve, _ in seconds], [write for _, write in seconds])
+    times = speed_ups(layout, plan, costs.cores)
+    solves = [solve / n for (solve, _), n in zip(seconds, times, strict=True)]
+    chain = longest_chain(plan, solves, [write for _, write in seconds])
     return Replayed(workers, max(now, driver), work, chain, busy, waited)
+
+
+def speed_ups(layout: Layout[Any], plan: Plan, cores: int) -> list[float]:
+    """How many times faster than one a node of so many cores solves each shard."""
+    tiers = layout.tiers()
+    return [layout.speed_up(tiers[tier], cores) for tier, _ in plan.parts]
+
+
+def bound_by_rows(layout: Layout[Any], plan: Plan, cores: int = Costs.cores) -> float:
+    """How many times faster than one core any number of nodes can be, if only rows took time: all
+    rows over those of the longest chain of shards, each as fast as a node of so many cores is."""
+    times = speed_ups(layout, plan, cores)
+    rows = [shard.rows / n for shard, n in zip(plan.shards, times, strict=True)]
+    return plan.rows / longest_chain(plan, rows)
 
 
 def longest_chain(plan: Plan, weights: Sequence[float], last: Sequence[float] = ()) -> float:

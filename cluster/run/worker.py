@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.cluster.run.machine import cores
 from luckbase.cluster.run.payoffs import writable
 from luckbase.cluster.search.merge import read_shard, shard_name, solved_rows, write_shard
 from luckbase.cluster.table.lines import FileEntry
@@ -73,7 +74,8 @@ class Task:
 
     span: its rows in the tier. shape: of the whole tier's payoffs. reads: the tiers, by index,
     whose payoffs it is handed. memory: bytes that it takes. stored: the shard's committed file
-    where that holds the kernel's own numbers: they are read back, and nothing is solved.
+    where that holds the kernel's own numbers: they are read back, and nothing is solved. threads:
+    that solve it, at most; 0 for as many as its machine has cores.
     """
 
     board: Board
@@ -90,6 +92,7 @@ class Task:
     memory: int
     margin: bool = False
     stored: FileEntry | None = None
+    threads: int = 0
 
     @property
     def own_shape(self) -> tuple[int, ...]:
@@ -242,6 +245,7 @@ def solve_shard(
     layout = layout_of(task.board)
     tiers = layout.tiers()
     tier = tiers[task.tier]
+    layout.threads = task.threads or cores()
     below = {
         tiers[i]: writable(payoffs).reshape(layout.shape(tiers[i]))
         for i, payoffs in zip(task.reads, given, strict=True)

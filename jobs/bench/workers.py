@@ -64,7 +64,7 @@ def replay_suite(board: Path, results: Path) -> None:
 
     from luckbase import solver
     from luckbase.cluster.run.plan import make_plan
-    from luckbase.cluster.run.replay import longest_chain, planned_seconds, replay
+    from luckbase.cluster.run.replay import bound_by_rows, planned_seconds, replay
 
     known = {name: None for _, part in solver.load_board(board) if isinstance(part, BaseModel)
              for name, _ in part}  # fmt: skip
@@ -74,7 +74,7 @@ def replay_suite(board: Path, results: Path) -> None:
         layout = solver.load_layout(solver.load_board(board, **settings))
         plan = make_plan(layout)
         seconds = measured_seconds(layout, plan, results) or planned_seconds(layout, plan)
-        bound = plan.rows / longest_chain(plan, [shard.rows for shard in plan.shards])
+        bound = bound_by_rows(layout, plan)
         title = " ".join(f"{name}={value}" for name, value in settings.items())
         for count in CORES:
             run = replay(layout, plan, seconds, count)

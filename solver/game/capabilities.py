@@ -58,6 +58,7 @@ class Layout(Capability, ABC, Generic[T]):
 
     def __init__(self, game: Game) -> None:
         self.game = game
+        self.threads = 1
 
     def __reduce__(self) -> tuple[Any, ...]:
         return layout_of, (self.game,)
@@ -103,6 +104,14 @@ class Layout(Capability, ABC, Generic[T]):
     def tier_seconds(self, tier: T) -> float:
         """Predicted seconds of one core in `solve_tier` for all parts; 18 ns a row if not known."""
         return 18e-9 * self.rows(tier)
+
+    def most_threads(self, tier: T) -> int:
+        """How many threads `solve_tier` can use for the tier, or a part of it, at once."""
+        return 1
+
+    def speed_up(self, tier: T, threads: int) -> float:
+        """How many times as fast `solve_tier` is with so many threads, by its steps alone."""
+        return 1.0
 
     def compile(self) -> None:
         """Compile what `solve_tier` and the tables need, if this machine has not yet."""

@@ -253,8 +253,9 @@ def play_c(v0, v1, d0, d1, n_c, w0, w1, first, stop, spend, gain, moves, chances
 
 
 @nb.njit(nogil=True, cache=True)
-def solve_plane(b, v, d, wa, wb, wc, pw, again, rules, lay, runs, taps, moves, caps, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
-    """Fill V[:, b]: every state with score b of slot B; planes above b must be filled.
+def solve_plane(b, span, v, d, wa, wb, wc, pw, again, rules, lay, runs, taps, moves, caps, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+    """Fill V[:, b, first:stop], span = (first, stop): every state with score b of slot B and such
+    scores of A. Filled must be the rows of b with an a from `stop` on, and of each a those above b.
 
     Shapes: v (2, nB, nA, K nC), d (2, nB, nA, K' nC), wa (2, nB, K_A nC), wb (2, nA, K_B nC),
     wc (2, nB, nA), all float64, C order; `v` is modified in place. `taps` = (rows, weights, money
@@ -271,7 +272,7 @@ def solve_plane(b, v, d, wa, wb, wc, pw, again, rules, lay, runs, taps, moves, c
     nowhere = np.full(regions[6], -1)
     none = np.zeros((2, 1))
     slot_a, slot_b, lowest = np.int64(0), np.int64(1), np.int64(0)  # not literals, as in `play_run`
-    for a in range(v.shape[2] - 1, -1, -1):
+    for a in range(span[1] - 1, span[0] - 1, -1):
         v0, v1 = v[0, b, a], v[1, b, a]
         start = (b * v.shape[2] + a) * v0.size
         best = notes[0][start : start + v0.size]  # of size 0 where not wanted

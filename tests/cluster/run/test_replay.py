@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.cluster.run.plan import Plan, make_plan
-from luckbase.cluster.run.replay import Costs, longest_chain, planned_seconds, replay
+from luckbase.cluster.run.replay import (
+    Costs,
+    bound_by_rows,
+    longest_chain,
+    planned_seconds,
+    replay,
+)
 from luckbase.cluster.run.schedule import Shard
 from luckbase.solver.game.capabilities import Layout
 from tests.places import ROOT
@@ -85,6 +91,14 @@ def test_the_longest_chain_is_of_shards_that_read_each_other() -> None:
     assert longest_chain(plan, [1, 9, 4, 2, 5], [0, 50, 0, 6, 1]) == 9 + 50
 
 
-def test_goofspiel_with_sixteen_cards_is_bound_by_rows_at_more_than_500() -> None:
-    _, plan = case("goofspiel/points", cards=16)
-    assert plan.rows / longest_chain(plan, [shard.rows for shard in plan.shards]) > 500
+@pytest.mark.parametrize(
+    "name, settings",
+    [
+        ("goofspiel/points", {"cards": 16}),
+        ("press-your-luck/1985-02", {"score_unit": 250, "frontier": 8}),
+    ],
+)
+def test_the_largest_tables_are_bound_by_rows_at_more_than_500(
+    name: str, settings: dict[str, object]
+) -> None:
+    assert bound_by_rows(*case(name, **settings)) > 500

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from luckbase import solver
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.decisions import Decisions
+from luckbase.solver.games.press_your_luck import layout as press_your_luck_layout
 from luckbase.solver.games.press_your_luck.choosing import (
     note_if_better,
     note_second,
@@ -21,8 +24,10 @@ from luckbase.solver.games.press_your_luck.choosing import (
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier, layout, tier_from_number
 from luckbase.solver.graph.bellman import choose, evaluate, expand
+from tests.places import ROOT
 from tests.solver.games.press_your_luck import InMemory, reference_of
 
+TINY, FULL = (ROOT / f"boards/press-your-luck/{name}.toml" for name in ("tiny", "1985-02"))
 OPTIONS = list(product((True, False), ("passer", "next"), (1, 2, 3, 4)))
 """third_place_spins, tied_pass, max_whammies."""
 
@@ -188,3 +193,52 @@ def test_a_tie_is_not_decided_by_the_last_bit(slot: int) -> None:
     assert other[:3].tolist() == [0.6, 0.6, 0.1]
     assert best.tolist() == [0, 0, 2]
     assert second.tolist() == [*own[3:5], 0.3]
+
+
+@pytest.mark.parametrize("threads", [2, 3, 16])
+@pytest.mark.parametrize("edge_rows", [1, 300, 10**9])
+def test_any_number_of_threads_fills_a_tier_with_the_same_bits(
+    threads: int, edge_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In blocks of a row, of some, of all; the decisions and their margins too."""
+    monkeypatch.setattr(press_your_luck_layout, "BLOCK_ROWS", edge_rows)
+    board = solver.load_board(TINY, frontier=3)
+    layout = solver.load_layout(board)
+    alone: dict[Any, Any] = {}
+    for tier in layout.tiers():
+        found = []
+        for count in (1, threads):
+            monkeypatch.setattr(press_your_luck_layout, "BIG_ROWS", 1)
+            layout.threads = count
+            out = np.full(layout.shape(tier), np.nan)
+            best = np.full(layout.rows(tier), -1, np.int8)
+            decisions = Decisions(best, np.full(layout.rows(tier), np.nan))
+            layout.solve_tier(tier, out, alone.__getitem__, lambda: False, 0, decisions)
+            found.append((out.tobytes(), best.tobytes(), decisions.margin.tobytes()))  # type: ignore[union-attr]
+        assert found[0] == found[1]
+        alone[tier] = out
+
+
+def test_a_row_is_filled_once_and_after_all_that_it_reads() -> None:
+    for size, edge, threads in (((5, 7), 1, 1), ((5, 7), 1, 4), ((9, 9), 2, 3), ((1, 6), 4, 2)):
+        done: list[tuple[int, int]] = []
+
+        def fill(b: int, first: int, stop: int, done: list[tuple[int, int]] = done) -> None:
+            for a in range(stop - 1, first - 1, -1):
+                above = {(b, k) for k in range(a + 1, size[1])} | {  # noqa: B023
+                    (k, a)
+                    for k in range(b + 1, size[0])  # noqa: B023
+                }
+                assert above <= set(done)
+                done.append((b, a))
+
+        press_your_luck_layout.sweep_planes(fill, size, edge, threads)
+        assert sorted(done) == [(b, a) for b in range(size[0]) for a in range(size[1])]
+
+
+def test_what_threads_gain_is_between_one_and_their_number() -> None:
+    layout = solver.load_layout(solver.load_board(FULL, score_unit=250, frontier=8))
+    gains = {tier: layout.speed_up(tier, 16) for tier in layout.tiers()}
+    assert min(gains.values()) == 1.0 and 12 < max(gains.values()) <= 16
+    assert all(layout.speed_up(tier, 1) == 1.0 for tier in gains)
+    assert all(gain == 1.0 for tier, gain in gains.items() if layout.rows(tier) < 1 << 24)
