@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,48 @@ LOOK_SECONDS = 1.0
 """Between two looks at the nodes of a cluster."""
 ALONE_SECONDS = 60.0
 """So long a cluster may have no node that can work before the solve gives up."""
+
+
+HEAD_SECONDS = 40.0
+"""So long a cluster's head may say nothing. Ray ends the process after 60, without a word of what
+stays."""
+
+
+class Head:
+    """What the head of a cluster says of its nodes. It is asked by a thread of its own: a head that
+    is lost answers nobody, and whoever asks it waits."""
+
+    def __init__(self, list_nodes: Callable[[], Any]) -> None:
+        """list_nodes: as `ray.nodes`."""
+        self._list, self._said = list_nodes, list_nodes()
+        self._heard, self._closed = time.monotonic(), threading.Event()
+        threading.Thread(target=self._ask, daemon=True, name="luckbase head").start()
+
+    def _ask(self) -> None:
+        while not self._closed.wait(LOOK_SECONDS):
+            try:
+                self._said = self._list()
+            except Exception:  # as good as no answer
+                continue
+            self._heard = time.monotonic()
+
+    def nodes(self) -> Any:
+        """What it said last. Raises WorkerError where that was more than `HEAD_SECONDS` ago."""
+        if self.lost:
+            raise WorkerError(
+                f"the head of the cluster has not answered for {HEAD_SECONDS:.0f} s; what was "
+                "solved stays, and the same command goes on once the cluster is there again"
+            )
+        return self._said
+
+    @property
+    def lost(self) -> bool:
+        """Whether it has been silent for too long."""
+        return time.monotonic() - self._heard > HEAD_SECONDS
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._closed.set()
 
 
 @dataclass
@@ -30,9 +73,11 @@ class Node:
 class Nodes:
     """The machines, looked at every second; who comes and goes is noted."""
 
-    def __init__(self, list_nodes: Callable[[], Any], on_note: Callable[[str], None]) -> None:
-        """list_nodes: as `ray.nodes`."""
-        self._list, self._on_note = list_nodes, on_note
+    def __init__(
+        self, list_nodes: Callable[[], Any], on_note: Callable[[str], None], own: str = ""
+    ) -> None:
+        """list_nodes: as `ray.nodes`. own: Ray's id of this machine, where it is one of them."""
+        self._list, self._on_note, self._own = list_nodes, on_note, own
         self.there: dict[str, Node] = {}
         self.gone: list[str] = []
         self._looked = float("-inf")
@@ -40,17 +85,23 @@ class Nodes:
         self.look()
 
     def look(self) -> None:
-        """Who is there now. Raises WorkerError where nobody has been for `ALONE_SECONDS`."""
+        """Who is there now. Raises WorkerError where nobody has been for `ALONE_SECONDS`, or where
+        the cluster has given this machine up."""
         now = time.monotonic()
         if now - self._looked < LOOK_SECONDS:
             return
-        self._looked, before = now, self.there
+        self._looked, before, listed = now, self.there, self._list()
+        if any(about["NodeID"] == self._own and not about["Alive"] for about in listed):
+            raise WorkerError(
+                "the cluster has given up this machine's own Ray node; what was solved stays: start "
+                "Ray here again, and the same command goes on"
+            )
         self.there = {
             about["NodeID"]: Node(
                 f"{about['NodeManagerHostname']} ({about['NodeManagerAddress']})",
                 int(about["Resources"]["CPU"]), int(about["Resources"].get("memory", 0)),
             )
-            for about in self._list()
+            for about in listed
             if about["Alive"] and about["Resources"].get("CPU")
         }  # fmt: skip
         for node_id, node in before.items():

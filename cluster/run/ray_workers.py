@@ -19,6 +19,7 @@ started with shorter times, as the guide gives them, pass those on by the enviro
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import pickle
@@ -29,7 +30,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -37,7 +38,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from luckbase.cluster.run.environment import own_environment, source_files
-from luckbase.cluster.run.nodes import Nodes
+from luckbase.cluster.run.nodes import Head, Nodes
 from luckbase.cluster.run.remote import Asked, Refusal, run
 from luckbase.cluster.run.session import PayoffsLostError, Workers
 from luckbase.cluster.run.worker import Handed, Home, SubtreesTask, Task
@@ -62,6 +63,7 @@ Ray's servers refuse to be asked more often than once a minute unless they are t
 GET_SECONDS = 600.0
 """So long an object that is there may take to come here."""
 JOIN_SECONDS = 60.0
+LEAVE_SECONDS = 10.0
 
 
 @dataclass
@@ -106,7 +108,9 @@ class RayWorkers:
         self._tasks: list[_Running] = []
         self._kept: dict[int, _Tier] = {}
         self._known: dict[str, Any] = {}
-        self.nodes = Nodes(ray.nodes, on_note if joined else _quiet)
+        self.head = Head(ray.nodes) if joined else None
+        own = ray.get_runtime_context().get_node_id()
+        self.nodes = Nodes(self.head.nodes, on_note, own) if self.head else Nodes(ray.nodes, _quiet)
 
     @property
     def slots(self) -> int:
@@ -116,6 +120,11 @@ class RayWorkers:
             return self._most
         cores = sum(node.slots for node in self.nodes.working) + 1
         return max(1, min(cores, self._most or cores))
+
+    def close(self) -> None:
+        """Ask the head no more."""
+        if self.head:
+            self.head.close()
 
     def doing(self) -> list[dict[str, Any]]:
         return [
@@ -385,9 +394,19 @@ def ray_cluster(
             raise _not_joined(address, said[0])
         try:
             with _words_to_the_log(on_note):
-                yield RayWorkers(ray, home, on_note, joined=True, most=most or 0)
+                workers = RayWorkers(ray, home, on_note, joined=True, most=most or 0)
+                with closing(workers):
+                    yield workers
         finally:
-            ray.shutdown()
+            _leave(ray)
+
+
+def _leave(ray: Any) -> None:
+    """Leave a cluster; one that does not answer is not waited for."""
+    atexit.unregister(ray.shutdown)
+    thread = threading.Thread(target=ray.shutdown, daemon=True, name="luckbase leave")
+    thread.start()
+    thread.join(LEAVE_SECONDS)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from luckbase.cluster.run import nodes
 from luckbase.cluster.run.environment import PACKAGE, own_environment, source_files
-from luckbase.cluster.run.nodes import Nodes
+from luckbase.cluster.run.nodes import Head, Nodes
 from luckbase.solver.errors import WorkerError
 
 
@@ -185,3 +186,33 @@ def test_what_is_compiled_here_is_not_compiled_there(tmp_path: Path) -> None:
     said = run("three", unpack + count + solve)
     assert int(said.split()[0]) > 4 and said.split()[1] == "0"  # what is there stays
     assert "compiled" not in said
+
+
+def test_a_machine_that_the_cluster_has_given_up_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = Cluster(monkeypatch, node("a"), node("b"))
+    a.nodes._own = "a"
+    a.later(2, node("a"), node("b", alive=False))
+    with pytest.raises(WorkerError, match=r"given up this machine.*the same command goes on"):
+        a.later(2, node("a", alive=False), node("b"))
+
+
+def test_a_head_that_answers_no_more_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, answers = threading.Event(), threading.Event()
+
+    def ask() -> list[str]:
+        if asked.is_set():
+            answers.wait()
+        asked.set()
+        return ["a"]
+
+    now = 0.0
+    monkeypatch.setattr(nodes.time, "monotonic", lambda: now)
+    head = Head(ask)
+    assert head.nodes() == ["a"]
+    now = nodes.HEAD_SECONDS - 1
+    assert head.nodes() == ["a"] and not head.lost
+    now += 2
+    with pytest.raises(WorkerError, match=r"head of the cluster.*the same command goes on"):
+        head.nodes()
+    head.close()
+    answers.set()
