@@ -93,8 +93,8 @@ class Nodes:
         self._looked, before, listed = now, self.there, self._list()
         if any(about["NodeID"] == self._own and not about["Alive"] for about in listed):
             raise WorkerError(
-                "the cluster has given up this machine's own Ray node; what was solved stays: start "
-                "Ray here again, and the same command goes on"
+                "the cluster has given up this machine's own Ray node; what was solved stays: "
+                "start Ray here again, and the same command goes on"
             )
         self.there = {
             about["NodeID"]: Node(

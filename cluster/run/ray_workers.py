@@ -20,6 +20,7 @@ started with shorter times, as the guide gives them, pass those on by the enviro
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import logging
 import os
 import pickle
@@ -64,6 +65,7 @@ GET_SECONDS = 600.0
 """So long an object that is there may take to come here."""
 JOIN_SECONDS = 60.0
 LEAVE_SECONDS = 10.0
+_nowhere: list[Any] = []
 
 
 @dataclass
@@ -402,11 +404,15 @@ def ray_cluster(
 
 
 def _leave(ray: Any) -> None:
-    """Leave a cluster; one that does not answer is not waited for."""
+    """Leave a cluster. One that does not answer is not waited for: Ray would wait for it when this
+    process ends, so it is ended from outside of Python soon after it has said why."""
     atexit.unregister(ray.shutdown)
     thread = threading.Thread(target=ray.shutdown, daemon=True, name="luckbase leave")
     thread.start()
     thread.join(LEAVE_SECONDS)
+    if thread.is_alive():
+        _nowhere.append(open(os.devnull, "w"))  # noqa: SIM115  # open until the end
+        faulthandler.dump_traceback_later(LEAVE_SECONDS, exit=True, file=_nowhere[0])
 
 
 @contextmanager
