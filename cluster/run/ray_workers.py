@@ -394,23 +394,30 @@ def ray_cluster(
             )
         if said:
             raise _not_joined(address, said[0])
+        lost = True
         try:
             with _words_to_the_log(on_note):
                 workers = RayWorkers(ray, home, on_note, joined=True, most=most or 0)
                 with closing(workers):
                     yield workers
+            lost = False
+        except WorkerError:
+            raise
+        except BaseException:
+            lost = False
+            raise
         finally:
-            _leave(ray)
+            _leave(ray, lost)
 
 
-def _leave(ray: Any) -> None:
-    """Leave a cluster. One that does not answer is not waited for: Ray would wait for it when this
-    process ends, so it is ended from outside of Python soon after it has said why."""
+def _leave(ray: Any, lost: bool) -> None:
+    """Leave a cluster. One that is lost is not waited for: Ray would wait for it when this process
+    ends, so it is ended from outside of Python soon after it has said why."""
     atexit.unregister(ray.shutdown)
     thread = threading.Thread(target=ray.shutdown, daemon=True, name="luckbase leave")
     thread.start()
     thread.join(LEAVE_SECONDS)
-    if thread.is_alive():
+    if thread.is_alive() or lost:
         _nowhere.append(open(os.devnull, "w"))  # noqa: SIM115  # open until the end
         faulthandler.dump_traceback_later(LEAVE_SECONDS, exit=True, file=_nowhere[0])
 
