@@ -27,7 +27,7 @@ class Solve:
     start: options.From = None
     depth: Annotated[
         str,
-        typer.Option(metavar="N", help="Split a search into shards at this level, or auto."),
+        typer.Option(metavar="N", help="Accepted; a search is cut into stages by itself."),
     ] = "auto"
     max_depth: Annotated[
         int | None, typer.Option(metavar="N", help="Cut a search at this level.", min=1)
@@ -56,7 +56,7 @@ class Solve:
     as_json: options.Json = False
 
     def check_depth(self) -> int | None:
-        """The level to split at; None for one that is picked. Raises OptionError."""
+        """What was said, which decides nothing; None for auto. Raises OptionError."""
         from luckbase.solver.errors import OptionError
 
         depth = self.depth

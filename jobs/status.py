@@ -52,9 +52,11 @@ def _running(said: dict[str, Any]) -> Iterator[str]:
     if not said:
         return
     left = said["seconds_left"]
+    far = f"{said['shards']} of {render.many(said['shards_total'], 'shard')}"
+    if said["finding"]:
+        far = f"{render.count(said['states'])} states found, {said['finding']}"
     yield (
-        f"running: process {said['process']} on {said['host']} since {said['since']}, "
-        f"{said['shards']} of {render.many(said['shards_total'], 'shard')}, "
+        f"running: process {said['process']} on {said['host']} since {said['since']}, {far}, "
         f"{render.count(said['states_a_second'])} states/s, {render.size(said['memory'])} here"
         + ("" if left is None else f", about {render.duration(left)} left")
     )

@@ -15,13 +15,16 @@ from luckbase.cluster.table.lines import Goal
 
 Place = str | os.PathLike[str]
 MOST_STATES = 200_000_000
-"""States that one worker of a search may meet unless told otherwise."""
+"""States that a search in one piece may meet unless told otherwise."""
+ONE_PIECE = 1_000_000
+"""States up to which a search is solved in one piece: a second."""
 
 
 @dataclass(frozen=True)
 class Progress:
     """How far a solve is: shards and rows of this run, seconds since it started. compiling: it has
-    not, all else is 0."""
+    not, all else is 0. finding: of a search that does not know yet how many states there are, where
+    it is; rows are those found."""
 
     shards: int
     shards_total: int
@@ -29,6 +32,7 @@ class Progress:
     rows_total: int
     seconds: float
     compiling: bool = False
+    finding: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """The same as JSON values, with states a second and the seconds that are left, about."""
@@ -37,7 +41,7 @@ class Progress:
         return {
             "shards": self.shards, "shards_total": self.shards_total, "states": self.rows,
             "states_total": self.rows_total, "seconds": round(self.seconds, 1),
-            "states_a_second": round(rate),
+            "states_a_second": round(rate), "finding": self.finding or None,
             "seconds_left": None if left is None else round(max(0.0, left), 1),
         }  # fmt: skip
 
@@ -51,9 +55,10 @@ class SolveOptions(TypedDict, total=False):
     again. check: read every byte first, and solve again what has changed. on_progress: told how far
     it is. on_note: told in a sentence what a person should know.
 
-    Of a search: depth: where it is split (picked). max_depth: cut it there, with bounds. using: a
-    table's directory, at which it ends. max_states: that one worker may meet (200 million).
-    in_process_seconds: so long workers are threads, before Ray starts (30).
+    Of a search: depth: accepted, and decides nothing. max_depth: cut it there, with bounds. using:
+    a table's directory, at which it ends. max_states: that it may meet (200 million in one piece).
+    one_piece: up to so many states it is solved in one piece (a million). in_process_seconds: below
+    0, workers are Ray's.
     """
 
     results: Place
@@ -67,6 +72,7 @@ class SolveOptions(TypedDict, total=False):
     max_depth: int | None
     using: Place | None
     max_states: int | None
+    one_piece: int
     in_process_seconds: float
     on_progress: Callable[[Progress], None]
     on_note: Callable[[str], None]
@@ -87,6 +93,7 @@ class Options:
     max_depth: int | None = None
     using: Place | None = None
     max_states: int | None = None
+    one_piece: int = ONE_PIECE
     in_process_seconds: float = IN_PROCESS_SECONDS
     on_progress: Callable[[Progress], None] = lambda progress: None
     on_note: Callable[[str], None] = lambda text: None
@@ -103,7 +110,7 @@ class Options:
 
     @property
     def most(self) -> int:
-        """States that one worker of a search may meet."""
+        """States that a search in one piece may meet."""
         return MOST_STATES if self.max_states is None else self.max_states
 
     @property
@@ -126,7 +133,8 @@ class Solved:
     read: read back for them. compile_seconds: before the first shard. tally: what the game counted.
 
     Of a search: solved: over all shards, so that solved / states is the overlap. edges: expanded.
-    depth: at which a search is split. bytes_a_state: of a worker's arrays.
+    depth: at which it was cut. levels, stages: by which it went; 0 where it was one piece.
+    bytes_a_state: of its arrays then.
     """
 
     table: Path
@@ -149,6 +157,8 @@ class Solved:
     solved: int = 0
     edges: int = 0
     depth: int = 0
+    levels: int = 0
+    stages: int = 0
     bytes_a_state: float = 0.0
 
     @property

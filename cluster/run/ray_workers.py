@@ -32,7 +32,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -42,10 +42,7 @@ from luckbase.cluster.run.environment import own_environment, source_files
 from luckbase.cluster.run.nodes import Head, Nodes
 from luckbase.cluster.run.remote import Asked, Refusal, run
 from luckbase.cluster.run.session import PayoffsLostError, Workers
-from luckbase.cluster.run.worker import Handed, Home, SubtreesTask, Task
-from luckbase.cluster.search.merge import shard_name
-from luckbase.cluster.table.lines import TIERS
-from luckbase.cluster.table.sealed import seal_file
+from luckbase.cluster.run.worker import AnyTask, Handed, Home
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.compiled import pack
 from luckbase.solver.errors import LuckbaseError, MemoryLimitError, OptionError, WorkerError
@@ -72,11 +69,12 @@ _nowhere: list[Any] = []
 class _Running:
     """A task that is on its way: what it yields, and how much of it has come."""
 
-    task: Task | SubtreesTask
+    task: AnyTask
     given: tuple[Any, ...]
     results: Any
     seen: int = 0
     payoffs: Any = None
+    handed: bool = False
 
 
 @dataclass
@@ -109,10 +107,10 @@ class RayWorkers:
         self._gather = ray.remote(max_retries=RETRIES)(_together)
         self._tasks: list[_Running] = []
         self._kept: dict[int, _Tier] = {}
-        self._known: dict[str, Any] = {}
         self.head = Head(ray.nodes) if joined else None
-        own = ray.get_runtime_context().get_node_id()
-        self.nodes = Nodes(self.head.nodes, on_note, own) if self.head else Nodes(ray.nodes, _quiet)
+        self.nodes = Nodes(ray.nodes, _quiet) if self.head is None else Nodes(
+            self.head.nodes, on_note, ray.get_runtime_context().get_node_id()
+        )  # fmt: skip
 
     @property
     def slots(self) -> int:
@@ -145,25 +143,13 @@ class RayWorkers:
 
     # --- tasks -------------------------------------------------------------------------------
 
-    def submit(self, task: Task | SubtreesTask) -> None:
-        self._submit(task, self._given(task))
+    def submit(self, task: AnyTask) -> None:
+        self._submit(task, tuple(self._kept[tier].whole for tier in task.reads))
 
-    def _given(self, task: Task | SubtreesTask) -> tuple[Any, ...]:
-        if isinstance(task, Task):
-            return tuple(self._kept[tier].whole for tier in task.reads)
-        if not self._joined:  # the folder has them
-            return ()
-        for one in task.known:
-            if one.name not in self._known:
-                content = Folder(self._home.table).read(shard_name(one.name))
-                self._known[one.name] = self._ray.put(content)
-        return tuple(self._known[one.name] for one in task.known)
-
-    def _submit(self, task: Task | SubtreesTask, given: tuple[Any, ...]) -> None:
+    def _submit(self, task: AnyTask, given: tuple[Any, ...]) -> None:
         options: dict[str, Any] = {"num_cpus": 1}
         if self._joined:
-            if isinstance(task, Task):
-                options["memory"] = task.memory
+            options["memory"] = task.memory
             bad = self.nodes.refused
             if bad:
                 options["label_selector"] = {"ray.io/node-id": f"!in({','.join(bad)})"}
@@ -175,7 +161,7 @@ class RayWorkers:
         self._tasks.append(_Running(task, given, results))
 
     def wait_one(self, seconds: float) -> Any:
-        wanted = [one.task.memory for one in self._tasks if isinstance(one.task, Task)]
+        wanted = [one.task.memory for one in self._tasks]
         self.nodes.look_for(max(wanted, default=0) if self._joined else 0)
         if not self._tasks:
             time.sleep(seconds)
@@ -201,9 +187,10 @@ class RayWorkers:
             return None
         if running.seen == 2:
             running.payoffs = reference
-            if not (isinstance(task, Task) and task.keep) or task.stored is not None:
-                return None  # a stored file may not be seen there: its receipt says so
+            if not task.keep or task.needs:
+                return None  # a file that it needs may not be seen there: its receipt says so
             self._keep(task, reference)
+            running.handed = True
             return Handed(task.shard)
         self._tasks.remove(running)
         return self._finished(running, self._get(reference))
@@ -212,11 +199,11 @@ class RayWorkers:
         """The receipt of a task; None where it has to be done again."""
         task = running.task
         if getattr(receipt, "missing", False):
-            assert isinstance(task, Task) and task.stored is not None
-            content = Folder(self._home.table).read(task.stored.name)
-            self._submit(task, (self._ray.put(content),))
+            folder = Folder(self._home.table)
+            contents = [self._ray.put(folder.read(name)) for name in task.needs]
+            self._submit(task, (*running.given, *contents))
             return None
-        if isinstance(task, Task) and task.stored is not None:
+        if task.keep and not running.handed:
             self._keep(task, running.payoffs)
         receipt = self._with_file(running, receipt)
         if receipt is not None and receipt.node in self.nodes.there:
@@ -232,17 +219,7 @@ class RayWorkers:
         if content is None:  # made again on a machine that shares the folder
             self._submit(running.task, running.given)
             return None
-        name = f"{TIERS}/shard-{running.task.shard}"
-        if isinstance(running.task, SubtreesTask):
-            name = shard_name(running.task.name)
-        storage = Folder(self._home.table)
-        path = storage.written(name, content)
-        if isinstance(running.task, SubtreesTask):
-            return replace(receipt, path=path)
-        file = receipt.file
-        if seal_file(path) != (file.bytes, file.footer, file.checks):
-            raise WorkerError(f"{path}: its bytes changed on the way from node {receipt.node}")
-        return replace(receipt, file=replace(file, path=path))
+        return receipt.at(Folder(self._home.table).written(running.task.place, content))
 
     def _get(self, reference: Any) -> Any:
         errors = self._ray.exceptions
@@ -266,7 +243,7 @@ class RayWorkers:
 
     # --- payoffs -----------------------------------------------------------------------------
 
-    def _keep(self, task: Task, payoffs: Any) -> None:
+    def _keep(self, task: AnyTask, payoffs: Any) -> None:
         tier = self._kept.setdefault(task.tier, _Tier())
         tier.parts[task.part] = payoffs
         if len(tier.parts) == task.parts:

@@ -50,7 +50,7 @@ def run(asked: Asked, content: bytes, *given: Any) -> Iterator[Any]:
     import ray
 
     from luckbase.cluster.run.session import PayoffsLostError
-    from luckbase.cluster.run.worker import compile_for, work
+    from luckbase.cluster.run.worker import work
 
     if any(one is None for one in given):  # made again where it is refused
         raise PayoffsLostError("payoffs were lost with their machine; what was solved stays")
@@ -59,7 +59,7 @@ def run(asked: Asked, content: bytes, *given: Any) -> Iterator[Any]:
         with _one_at_a_time():
             for compiled in ray.get(list(asked.compiled)):
                 _unpack(compiled)
-            compile_for(task)
+            task.compile()
         _ready.add(id(type(task)))
     yield None
     steps = work(task, given)

@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from luckbase.cluster.run.payoffs import Held, Pool
-from luckbase.cluster.run.worker import Handed, Result, SubtreesTask, Task, work
+from luckbase.cluster.run.worker import AnyTask, Handed, Result, work
 from luckbase.solver.errors import WorkerError
 
 
@@ -31,7 +31,7 @@ class Workers(Protocol):
     def slots(self) -> int:
         """How many tasks they do at once; may change."""
 
-    def submit(self, task: Task | SubtreesTask) -> None:
+    def submit(self, task: AnyTask) -> None:
         """Hand out a task. What it reads must be kept."""
 
     def wait_one(self, seconds: float) -> Any:
@@ -64,17 +64,14 @@ class Threads:
         self._events: SimpleQueue[Handed | Future[Result]] = SimpleQueue()
         self._kept: dict[int, Held] = {}
 
-    def submit(self, task: Task | SubtreesTask) -> None:
-        given, out = [], None
-        if isinstance(task, Task):
-            given = [self._kept[tier].array for tier in task.reads]
-            if task.keep:
-                out = self._place(task)
+    def submit(self, task: AnyTask) -> None:
+        given = [self._kept[tier].array for tier in task.reads]
+        out = self._place(task) if task.keep else None
         future = self._pool.submit(self._work, task, given, out)
         self._tasks[future] = task.shard
         future.add_done_callback(self._events.put)
 
-    def _work(self, task: Task | SubtreesTask, given: list[Any], out: Any) -> Result:
+    def _work(self, task: AnyTask, given: list[Any], out: Any) -> Result:
         steps = work(task, given, out, self._stop.is_set)
         next(steps)
         if out is not None:
@@ -82,7 +79,7 @@ class Threads:
         result: Result = next(steps)
         return result
 
-    def _place(self, task: Task) -> Any:
+    def _place(self, task: AnyTask) -> Any:
         """Where the payoffs of a shard stand that is kept, among those of its tier."""
         assert self._arrays is not None
         if task.tier not in self._kept:

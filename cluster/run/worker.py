@@ -1,13 +1,10 @@
 """What a worker does: solve one shard; its file, its payoffs and a receipt come back.
 
 `work` is the only function that runs elsewhere. A shard of a full table is a tier or a part of one
-(`solve_shard`): its children's payoffs are handed to it. A shard of a search is a share of a level
-(`solve_subtrees`): everything below some states. The file is written in a temporary place of the
-table's folder where this machine shares that, which a mark in it says, for the driver to put in its
-place; else its bytes come back.
-
-A worker keeps the graph of a search from one of its shards to the next and takes in what others
-have finished meanwhile, so it solves nothing twice that was finished when it began.
+(`solve_shard`): its children's payoffs are handed to it. Shards of a search are of two kinds
+(`cluster.search.stage_tasks`). A file is written in a temporary place of the table's folder where
+this machine shares that, which a mark in it says, for the driver to put in its place; else its
+bytes come back.
 """
 
 from __future__ import annotations
@@ -20,30 +17,26 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.run.machine import cores
 from luckbase.cluster.run.payoffs import writable
-from luckbase.cluster.search.merge import read_shard, shard_name, solved_rows, write_shard
-from luckbase.cluster.table.lines import FileEntry
-from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.lines import TIERS, FileEntry
+from luckbase.cluster.table.sealed import SealedFile, seal_file
 from luckbase.cluster.table.storage import Folder, Memory, Storage
 from luckbase.cluster.table.write import FileReceipt, payoff_columns, write_tier
-from luckbase.solver import load_game, load_layout
+from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
+from luckbase.solver.errors import WorkerError
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.decisions import Decisions
-from luckbase.solver.graph.keys import Keys, unpack_all
-
-if TYPE_CHECKING:
-    from luckbase.solver.graph.game_graph import Graph
 
 
 @dataclass(frozen=True)
@@ -67,10 +60,50 @@ class Home:
             memory.close()
 
 
+class AnyTask(Protocol):
+    """What a worker is handed. keep: whether its payoffs are to be kept, as part `part` of so many
+    of `tier`; shape: of the whole of those, span: its rows in them. reads: whose payoffs it is
+    handed. memory: bytes that it takes. stored: set where its payoffs are read back only. needs:
+    the files that it reads. place: where its own goes, about."""
+
+    @property
+    def shard(self) -> int: ...
+    @property
+    def memory(self) -> int: ...
+    @property
+    def keep(self) -> bool: ...
+    @property
+    def stored(self) -> Any: ...
+    @property
+    def tier(self) -> int: ...
+    @property
+    def part(self) -> int: ...
+    @property
+    def parts(self) -> int: ...
+    @property
+    def reads(self) -> tuple[int, ...]: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def span(self) -> tuple[int, int]: ...
+    @property
+    def needs(self) -> tuple[str, ...]: ...
+    @property
+    def place(self) -> str: ...
+
+    def compile(self) -> None:
+        """Compile, or load, what it needs."""
+
+    def run(
+        self, given: Sequence[Any], out: Floats | None, stop: Callable[[], bool]
+    ) -> Iterator[Any]:
+        """Do it; yields as `work`."""
+
+
 @dataclass(frozen=True)
 class Task:
-    """One shard: a part, of so many, of the tier with this index in the board's plan; what of it is
-    wanted: its file (commit), its payoffs (keep).
+    """One shard of a full table: a part, of so many, of the tier with this index in the board's
+    plan; what of it is wanted: its file (commit), its payoffs (keep).
 
     span: its rows in the tier. shape: of the whole tier's payoffs. reads: the tiers, by index,
     whose payoffs it is handed. memory: bytes that it takes. stored: the shard's committed file
@@ -95,55 +128,31 @@ class Task:
     threads: int = 0
 
     @property
+    def place(self) -> str:
+        """Where its file goes, about."""
+        return f"{TIERS}/shard-{self.shard}"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The files that it reads."""
+        return () if self.stored is None else (self.stored.name,)
+
+    def compile(self) -> None:
+        """Compile, or load, what it needs."""
+        layout_of(self.board).compile()
+
+    def run(
+        self, given: Sequence[Any], out: Floats | None, stop: Callable[[], bool]
+    ) -> Iterator[Any]:
+        """Solve the shard, or read it back; yields as `work`."""
+        if self.stored is not None:
+            return _read_back(self, given, out)
+        return solve_shard(self, given, out, stop)
+
+    @property
     def own_shape(self) -> tuple[int, ...]:
         """The shape of its payoffs."""
         return self.shape if self.parts == 1 else (self.span[1] - self.span[0], *self.shape[1:])
-
-
-@dataclass(frozen=True)
-class Known:
-    """A file of payoffs that need not be solved again, with its SHA-256."""
-
-    name: str
-    sha256: str
-
-
-@dataclass(frozen=True)
-class SubtreesTask:
-    """One shard of a search: everything below the states with these keys.
-
-    search: names the search; what a worker has of another is forgotten. known: what need not be
-    solved again. tolerance: actions closer than this are tied.
-    """
-
-    board: Board
-    home: Home
-    search: str
-    shard: int
-    name: str
-    keys: Keys
-    known: tuple[Known, ...]
-    max_states: int
-    tolerance: float
-
-
-@dataclass(frozen=True)
-class SubtreesReceipt:
-    """What came of such a shard: states solved and edges expanded in it, its file. sent: as of a
-    `Receipt`."""
-
-    shard: int
-    states: int
-    edges: int
-    path: Path
-    bytes: int
-    sha256: str
-    bytes_a_state: float
-    solve_seconds: float
-    process: str
-    peak_memory: int
-    sent: bool = False
-    node: str = ""
 
 
 @dataclass(frozen=True)
@@ -163,6 +172,14 @@ class Receipt:
     sent: bool = False
     missing: bool = False
     node: str = ""
+
+    def at(self, path: Path) -> Receipt:
+        """The same with its file somewhere else. Raises WorkerError where it changed."""
+        file = self.file
+        assert file is not None
+        if seal_file(path) != (file.bytes, file.footer, file.checks):
+            raise WorkerError(f"{path}: its bytes changed on the way from node {self.node}")
+        return replace(self, file=replace(file, path=path))
 
 
 @dataclass(frozen=True)
@@ -196,35 +213,18 @@ def _buffer(name: str, shape: tuple[int, ...], kind: Any = np.float64) -> NDArra
 
 
 def work(
-    task: Task | SubtreesTask,
+    task: AnyTask,
     given: Sequence[Any],
     out: Floats | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Any]:
-    """Solve a shard of either kind; yields its payoffs, None where they are not to be kept, and
-    once its file is written a `Result`. Raises Stopped when told to stop.
+    """Do a task; yields its payoffs, None where they are not to be kept, and once its file is
+    written a `Result`. Raises Stopped when told to stop.
 
-    given: the payoffs of the tiers that it reads, or the bytes of what is known to a search, empty
-    where its folder has them; of a stored shard the bytes of its file, where they were asked for.
-    out: where its payoffs are to stand.
+    given: the payoffs of what it reads, then the bytes of the files that it needs, where they were
+    asked for. out: where its payoffs are to stand.
     """
-    if isinstance(task, SubtreesTask):
-        yield None
-        yield solve_subtrees(task, given, stop)
-    elif task.stored is not None:
-        yield from _read_back(task, given, out)
-    else:
-        yield from solve_shard(task, given, out, stop)
-
-
-def compile_for(task: Task | SubtreesTask) -> None:
-    """Compile, or load, what such a task needs."""
-    if isinstance(task, Task):
-        layout_of(task.board).compile()
-        return
-    from luckbase.cluster.search.roots import warm_up
-
-    warm_up(load_game(task.board))
+    return task.run(given, out, stop)
 
 
 def process_name() -> str:
@@ -304,53 +304,6 @@ def _read_back(task: Task, given: Sequence[bytes], out: Floats | None) -> Iterat
     seconds = time.perf_counter() - seconds
     yield payoffs
     yield Result(Receipt(task.shard, None, seconds, process_name(), peak_memory(), {}))
-
-
-def solve_subtrees(task: SubtreesTask, given: Sequence[bytes], stop: Callable[[], bool]) -> Result:
-    """Solve what lies below a share of a level and write what was not known of it."""
-    graph, taken = _graph_of(task, stop)
-    started = time.perf_counter()
-    sent = {shard_name(k.name): content for k, content in zip(task.known, given, strict=False)}
-    from_where: Storage = Memory(sent) if sent else Folder(task.home.table)
-    for one in task.known:
-        if one.name not in taken:
-            known = read_shard(from_where, one.name, one.sha256)
-            graph.know(known.keys, known.values, known.best, known.margin, known.actor)
-            taken.add(one.name)
-    before, edges = graph.count, graph.edges
-    del _own.graph  # should this one be stopped half-way
-    graph.solve(unpack_all(graph.game.bits, np.array(task.keys)))  # Ray's arrays can not be written
-    _own.graph = (task.search, graph, taken)
-    taken.add(task.name)
-    seconds = time.perf_counter() - started
-    solved = solved_rows(graph, before)
-    content = None
-    with task.home.storage() as storage:
-        path, size, sha256 = write_shard(storage, task.name, solved)
-        if isinstance(storage, Memory):
-            content = path.read_bytes()
-    receipt = SubtreesReceipt(
-        task.shard, len(solved), graph.edges - edges, path, size, sha256, graph.bytes_a_state,
-        seconds, process_name(), peak_memory(), content is not None,
-    )  # fmt: skip
-    return Result(receipt, content)
-
-
-def _graph_of(task: SubtreesTask, stop: Callable[[], bool]) -> tuple[Graph, set[str]]:
-    """This worker's graph of the search, and what it has taken in."""
-    from luckbase.solver.graph.game_graph import (
-        Graph,  # compiles the search, which a full table does not need
-    )
-
-    held = getattr(_own, "graph", None)
-    if held is None or held[0] != task.search:
-        _own.graph = None  # let go of the old one first
-        graph = Graph(
-            load_game(task.board), tolerance=task.tolerance, max_states=task.max_states, stop=stop
-        )
-        held = _own.graph = (task.search, graph, set())
-    held[1].stop = stop
-    return held[1], held[2]
 
 
 def peak_memory() -> int:

@@ -1,27 +1,19 @@
-"""Payoff tables by key: what shards return, on the disk that they share, and their union.
+"""Payoff tables by key, and their union.
 
-A payoff table says of states what was solved: key, payoffs, best action, status. Two shards that
-solved one state must agree on it to the last bit, whatever each came from; the union is then the
-same whatever the shards were.
-
-On disk a shard's table is an Arrow file, ``shards/<name>.arrow``; the ledger has its SHA-256.
+A payoff table says of states what was solved: key, payoffs, best action, status. Two that have one
+state must agree on it to the last bit, whatever each came from.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.storage import Storage
-from luckbase.solver.errors import CorruptTableError, DisagreementError
+from luckbase.solver.errors import DisagreementError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.keys import Keys, unpack_all
@@ -104,44 +96,3 @@ def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
         graph.keys_at(at), graph.values[at], graph.best[at], status, gap, graph.margins[at],
         graph.actors[at],
     )  # fmt: skip
-
-
-SHARDS = "shards/"
-"""Where shards lie in the table's folder while a search runs."""
-
-
-def shard_name(name: str) -> str:
-    """Where a shard's table lies in the table's folder while the search runs."""
-    return f"{SHARDS}{name}.arrow"
-
-
-def write_shard(storage: Storage, name: str, table: PayoffTable) -> tuple[Path, int, str]:
-    """Write a shard's table to a temporary place and flush it; returns (path, bytes, SHA-256)."""
-    columns = {"key": table.keys, "best": table.best, "status": table.status}
-    columns |= {"gap": table.gap, "margin": table.margin, "actor": table.actor}
-    columns |= {f"value_{i}": table.values[:, i] for i in range(table.values.shape[1])}
-    batch = pa.RecordBatch.from_pydict({name: pa.array(c) for name, c in columns.items()})
-    path = storage.temporary(shard_name(name))
-    with path.open("wb") as file:
-        with pa.ipc.new_file(file, batch.schema) as writer:
-            writer.write_batch(batch)
-        file.flush()
-        os.fsync(file.fileno())
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return path, path.stat().st_size, digest
-
-
-def read_shard(storage: Storage, name: str, sha256: str) -> PayoffTable:
-    """A shard's table. Raises CorruptTableError where it is not as it was written."""
-    try:
-        content = storage.read(shard_name(name))
-        if hashlib.sha256(content).hexdigest() != sha256:
-            raise CorruptTableError(f"{shard_name(name)}: is not as luckbase wrote it")
-        with pa.ipc.open_file(pa.BufferReader(content)) as reader:
-            read = reader.read_all().combine_chunks()
-        columns = [np.array(column.to_numpy()) for column in read.columns]  # compiled code writes
-    except (OSError, pa.ArrowException) as error:
-        said = " ".join(str(error).split())[:120]
-        raise CorruptTableError(f"{shard_name(name)}: {said}") from None
-    return PayoffTable(columns[0], np.stack(columns[6:], axis=1), *columns[1:6])

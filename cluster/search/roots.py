@@ -15,6 +15,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.graph.explore import Explorer
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import Keys, pack_all
+from luckbase.solver.graph.stage import Stages, Sweeping, expand_level
 
 
 def warm_up(game: Game) -> None:
@@ -25,6 +26,17 @@ def warm_up(game: Game) -> None:
     graph.know(pack_all(game.bits, np.ascontiguousarray(state).reshape(1, -1)),
                np.zeros((1, game.players)))  # fmt: skip
     graph.solve(np.ascontiguousarray(state).reshape(1, -1))
+
+
+def warm_up_stages(stages: Stages) -> None:
+    """Compile the two passes of a search by stages, or load them."""
+    game = stages.game
+    state = np.zeros((1, game.field_count), np.int64) if game.start() is None else game.start()
+    assert state is not None
+    keys = pack_all(game.bits, np.ascontiguousarray(state).reshape(1, -1))
+    known = keys, np.zeros((1, game.players))
+    for stage in expand_level(stages, int(stages.of(keys)[0]) >> 32, [keys], known=known):
+        Sweeping(game, stage).solve(0.0)
 
 
 def root_keys(game: Game, roots: Ints | None) -> Keys:

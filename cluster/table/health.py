@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from luckbase.cluster.search.merge import SHARDS, shard_name
+from luckbase.cluster.search.pieces import SHARDS, all_solved, ask_name, shard_name
 from luckbase.cluster.table.ledger import HEAD, LINES, Ledger, compact
-from luckbase.cluster.table.lines import SEARCH, TIERS, Goal
+from luckbase.cluster.table.lines import SEARCH, TIERS, Goal, ShardEntry
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import CorruptTableError
@@ -75,19 +75,38 @@ def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
     shards of searches that are done; and forget shards that are not as they were written, a
     sentence each."""
     lost = []
+    solved = {name for name, one in ledger.shards.items() if all_solved(one, ledger.files)}
+    needed = {
+        (shard.ask, stage) for name, shard in ledger.shards.items() if name not in solved
+        for stage in shard.asked
+    }  # fmt: skip
     for name, shard in list(ledger.shards.items()):
-        try:
-            whole = hashlib.sha256(storage.read(shard_name(name))).hexdigest()
-        except FileNotFoundError:
-            whole = ""
-        if shard.ask in ledger.done or whole != shard.sha256:
-            if shard.ask not in ledger.done:
-                lost.append(f"{where / shard_name(name)}: is not as luckbase wrote it")
+        spare = name in solved and not any((shard.ask, str(s)) in needed for s in shard.stages)
+        why = None if shard.ask in ledger.done else _why_lost(storage, shard, spare)
+        if why:
+            lost.append(f"{where / shard_name(name)}: {why}")
+        if why or shard.ask in ledger.done:
             del ledger.shards[name]
-    committed = ledger.files.keys() | {shard_name(name) for name in ledger.shards}
+    committed = {*ledger.files, *map(shard_name, ledger.shards), *map(ask_name, ledger.shards)}
     for folder in (f"{TIERS}/", SEARCH, SHARDS, LINES, f"{HEAD}."):
         for name in storage.list(folder):
             ours = name in committed or name.startswith(LINES)
             if name.endswith(".part") or not ours:
                 storage.delete(name)
     return lost
+
+
+def _why_lost(storage: Storage, shard: ShardEntry, spare: bool) -> str | None:
+    """Why a shard that was found has to be found again; None if it has not. spare: it is solved and
+    nobody reads it any more, so it need have no file; lower shards may yet need what it asks for.
+    """
+    try:
+        ask = hashlib.sha256(storage.read(ask_name(shard.name))).hexdigest()
+        if ask != shard.ask_sha256:
+            return "is not as luckbase wrote it"
+        content = storage.read(shard_name(shard.name))
+    except FileNotFoundError:
+        gone = ask_name(shard.name) not in storage.list(ask_name(shard.name))
+        return "is missing" if gone or not spare else None
+    whole = hashlib.sha256(content).hexdigest() == shard.sha256
+    return None if whole else "is not as luckbase wrote it"

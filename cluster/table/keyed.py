@@ -1,11 +1,13 @@
-"""What lies below some roots: fields → key → row group → row, over as many files as there are.
+"""What lies below some roots: fields → key → file → row group → row.
 
-Rows stand by ascending key in each file, and no two files hold one key: a key is found by the first
-keys of the row groups and a binary search in one of them.
+Rows stand by ascending key in each file, and no two files hold one key. Files of a search by stages
+have stages of its level (`solver.game.level`), which say which file a key is in; the first keys of
+the row groups, and a binary search in one of them, find its row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -15,8 +17,11 @@ from numpy.typing import NDArray
 from luckbase.cluster.table.part import FilePart, labelled
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.sparse import SparsePart
+from luckbase.cluster.table.write import made_by
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.level import level_from
 from luckbase.solver.graph import keys as hashing
+from luckbase.solver.graph.stage import Box, Stages
 
 
 class KeyPart(FilePart, SparsePart):
@@ -46,15 +51,45 @@ class KeyPart(FilePart, SparsePart):
         )
         return found
 
-    @cached_property
-    def _first_keys(self) -> list[NDArray[np.uint64]]:
-        """The first key of each row group of each file."""
-        found = []
-        for i in range(len(self.entries)):
+    def _first_keys(self, i: int) -> NDArray[np.uint64]:
+        """The first key of each row group of file number i."""
+        if i not in self._firsts:
             about = self.file(i).about
             groups = [about.row_group(k).column(0).statistics for k in range(about.num_row_groups)]
-            found.append(np.array([0 if s is None else s.min for s in groups], np.uint64))
+            self._firsts[i] = np.array([0 if s is None else s.min for s in groups], np.uint64)
+        return self._firsts[i]
+
+    @cached_property
+    def _firsts(self) -> dict[int, NDArray[np.uint64]]:
+        return {}
+
+    @cached_property
+    def _levels(self) -> list[tuple[Stages, dict[int, list[int]]]]:
+        """Of each search by stages: its level, and the files that hold states of each stage."""
+        found = []
+        for ask, line in self.ledger.levels.items():
+            files: dict[int, list[int]] = {}
+            for i, entry in enumerate(self.entries):
+                for stage in entry.stages if made_by(entry.name, ask) else ():
+                    files.setdefault(stage, []).append(i)
+            if files:
+                found.append((Stages(self.game, level_from(line.level)), files))
         return found
+
+    def _files_of(self, keys: NDArray[np.uint64]) -> Iterator[tuple[int, Ints]]:
+        """Files by number, and which of the keys (n,) each may hold."""
+        for i, entry in enumerate(self.entries):
+            if not entry.stages:
+                span = np.uint64(entry.first_key), np.uint64(entry.last_key)
+                yield i, np.flatnonzero((keys >= span[0]) & (keys <= span[1]))
+        for level, files in self._levels:
+            stages = level.of(keys)
+            for stage in np.unique(stages).tolist():
+                here = np.flatnonzero(stages == stage)
+                for i in files.get(stage, ()):
+                    boxes = [Box(*ends) for ends in self.entries[i].boxes]
+                    inside = level.boxes_of(keys[here], boxes) >= 0 if boxes else slice(None)
+                    yield i, here[inside]
 
     def decode(self, file: SealedFile, number: int, kind: str) -> Any:
         """The columns of a row group that are not the state's."""
@@ -75,12 +110,12 @@ class KeyPart(FilePart, SparsePart):
         status = np.full(len(states), -1, np.int64)
         fine = np.flatnonzero(hashing.fits(self.game.bits, states))
         keys = hashing.pack_all(self.game.bits, np.ascontiguousarray(states[fine]))
-        for i in range(len(self.entries)):
-            groups = np.searchsorted(self._first_keys[i], keys, side="right") - 1
-            groups[keys > np.uint64(self.entries[i].last_key)] = -1
+        for i, here in self._files_of(keys):
+            groups = np.searchsorted(self._first_keys(i), keys[here], side="right") - 1
+            groups[keys[here] > np.uint64(self.entries[i].last_key)] = -1
             for number in np.unique(groups[groups >= 0]).tolist():
                 group = self.group(i, number, "rows")
-                at = np.flatnonzero(groups == number)
+                at = here[groups == number]
                 place = np.searchsorted(group["key"], keys[at])
                 place = np.minimum(place, len(group["key"]) - 1)
                 there = group["key"][place] == keys[at] if len(group["key"]) else np.zeros(0, bool)

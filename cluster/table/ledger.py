@@ -9,6 +9,7 @@ of 10,000 files opens at once. Kinds of line::
             board was read and with which options; how many files that takes
     done    that all of a goal is there; by `ask`, which a goal has of its part, reach and roots
     file    one Parquet file: rows, keys, size, checks, error bound, cost in seconds
+    level   by which a search was cut into stages
     shard   one shard of a search that runs, in shards/; gone when the search is done
 
 Every line is sealed (`lines`): a changed byte is refused, and so is a line of another table.
@@ -36,6 +37,7 @@ from luckbase.cluster.table.lines import (
     FileEntry,
     Goal,
     Head,
+    LevelEntry,
     Line,
     ShardEntry,
     as_text,
@@ -70,6 +72,7 @@ class Ledger:
     head: Head
     goals: list[Goal] = field(default_factory=list)
     done: dict[str, Done] = field(default_factory=dict)
+    levels: dict[str, LevelEntry] = field(default_factory=dict)
     files: dict[str, FileEntry] = field(default_factory=dict)
     shards: dict[str, ShardEntry] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
@@ -82,6 +85,8 @@ class Ledger:
                 self.goals.sort(key=lambda goal: goal.number)
         elif isinstance(line, Done):
             self.done.setdefault(line.ask, line)
+        elif isinstance(line, LevelEntry):
+            self.levels.setdefault(line.ask, line)
         elif isinstance(line, FileEntry):
             self.files.setdefault(line.name, line)
         else:
@@ -91,7 +96,14 @@ class Ledger:
         """Every line, in an order that does not depend on the order of work."""
         done = [self.done[ask] for ask in sorted(self.done)]
         files = [self.files[name] for name in sorted(self.files)]
-        return [*self.goals, *done, *files, *(self.shards[name] for name in sorted(self.shards))]
+        levels = [self.levels[ask] for ask in sorted(self.levels)]
+        return [
+            *self.goals,
+            *done,
+            *levels,
+            *files,
+            *(self.shards[name] for name in sorted(self.shards)),
+        ]
 
     # --- what it says --------------------------------------------------------------------------
 
@@ -307,8 +319,8 @@ def commit(storage: Storage, ledger: Ledger, line: Line) -> None:
     """Add a line to the ledger, on the disk when this returns; `ledger` is modified in place."""
     if isinstance(line, FileEntry | ShardEntry):
         name = re.sub(r"[^A-Za-z0-9_.-]", ",", line.name)
-    elif isinstance(line, Done):
-        name = f"done-{line.ask}"
+    elif isinstance(line, Done | LevelEntry):
+        name = f"{'done' if isinstance(line, Done) else 'level'}-{line.ask}"
     else:
         name = f"goal-{line.number:04d}-{digest(json.dumps(asdict(line), sort_keys=True))[:12]}"
     storage.put(f"{LINES}{name}.jsonl", as_text(ledger.head, line).encode())

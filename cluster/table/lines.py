@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -24,7 +24,7 @@ TIERS, SEARCH = "tiers", "search"
 CHECK = 32
 _SEALED = re.compile(r'(?s)(.*),\s*"check":\s*"([0-9a-f]{32})"\s*\}\s*')
 _NAME = re.compile(r"(tiers|search|search-[0-9a-f]{1,32})/[A-Za-z0-9_.-]{1,200}\.parquet")
-_SHARD = re.compile(r"shard-[0-9a-f]{1,64}")
+_SHARD = re.compile(r"[0-9a-f]{1,64}(-[0-9]{1,12}){2}")
 Raw = bytes  # an entry has a field `bytes`
 
 
@@ -89,9 +89,21 @@ class Done:
 
 
 @dataclass(frozen=True)
+class LevelEntry:
+    """The level by which the files of a search are stages (`solver.game.level`), as JSON. given:
+    the SHA-256 of what was known to it, "" for nothing."""
+
+    ask: str
+    level: dict[str, Any]
+    given: str = ""
+
+
+@dataclass(frozen=True)
 class FileEntry:
     """One Parquet file. Keys are uint64; error: the bound on a payoff's; seconds of one core.
 
+    stages: those of its search's level that it holds states of; none where it was solved in one
+    piece. boxes: the parts of these that it holds (`solver.graph.stage.Box`); none: all of them.
     bytes, footer: the size of the file and of its footer. checks: of the footer and then of each
     row group (`cluster.table.sealed`), 8 bytes each, base64.
     """
@@ -109,6 +121,8 @@ class FileEntry:
     error: float
     seconds: dict[str, float]
     solver_version: str
+    stages: list[int] = field(default_factory=list)
+    boxes: list[list[int]] = field(default_factory=list)
 
     def check_list(self) -> list[Raw]:
         """The checks, 8 bytes each."""
@@ -118,8 +132,10 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class ShardEntry:
-    """One shard of a search that runs: its file, of what search, and the SHA-256 of what was given
-    to it as known; "" for nothing."""
+    """One shard of a search that runs, found and not solved yet: its stage file, of what search,
+    the SHA-256 of what was known to it, "" for nothing. level, stages: what it holds; boxes: the
+    states of each box. asked: how many keys of each stage it asks for; they lie beside its file,
+    with their own SHA-256. edges: expanded."""
 
     name: str
     ask: str
@@ -127,11 +143,19 @@ class ShardEntry:
     bytes: int
     sha256: str
     seconds: float
-    given: str = ""
+    given: str
+    level: int
+    stages: list[int]
+    boxes: list[int]
+    asked: dict[str, int]
+    ask_sha256: str
+    edges: int
 
 
-Line = Goal | Done | FileEntry | ShardEntry
-_KINDS: dict[str, type[Line]] = {"goal": Goal, "done": Done, "file": FileEntry, "shard": ShardEntry}
+Line = Goal | Done | LevelEntry | FileEntry | ShardEntry
+_KINDS: dict[str, type[Line]] = {
+    "goal": Goal, "done": Done, "level": LevelEntry, "file": FileEntry, "shard": ShardEntry,
+}  # fmt: skip
 
 
 def digest(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The bench suite ``search``: from the root with no table, states a second, overlap, speed-up."""
+"""The bench suite ``search``: from the root with no table; in one piece, and by stages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def search_suite(board: Path, results: Path) -> None:
     for i, (title, unit, tied, words) in enumerate(QUESTIONS):
         game = solver.load_game(solver.load_board(board, score_unit=unit, tied_pass=tied))
         root = game.parse(words).reshape(1, -1)
-        found = [_search(game, root, results / f"search-{i}-{k}", 1, 0) for k in range(2)]
+        found = [_search(game, root, results / f"search-{i}-{k}", workers=1, one_piece=1 << 40)
+                 for k in range(2)]  # fmt: skip
         best = min(found, key=lambda one: one.solve_seconds)
         with cluster.open_table(best.table) as table:
             answer = table.answers(root)[0]
@@ -47,38 +48,47 @@ def search_suite(board: Path, results: Path) -> None:
         "time", "chance of the player up",
     )  # fmt: skip
     render.print_table("Search, one worker (bytes a state while solving)", heads, rows, sys.stdout)
-    _workers(board, results)
+    _stages(board, results)
 
 
-def _workers(board: Path, results: Path) -> None:
+LARGE = ("four spins in three hands", 250, "next", {"scores": "0,2000,3500", "earned": "1,1,2"})
+"""A search of 13 million states."""
+WAYS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("in one piece", {"workers": 1, "one_piece": 1 << 40}),
+    ("by stages, 1 thread", {"workers": 1, "one_piece": 0}),
+    ("by stages, 2 threads", {"workers": 2, "one_piece": 0}),
+    ("by stages, 2 Ray workers", {"workers": 2, "one_piece": 0, "in_process_seconds": -1.0}),
+)
+
+
+def _stages(board: Path, results: Path) -> None:
+    """One large search in several ways, files and Ray's start included."""
     from luckbase import solver
 
-    title, unit, tied, words = QUESTIONS[0]
+    title, unit, tied, words = LARGE
     game = solver.load_game(solver.load_board(board, score_unit=unit, tied_pass=tied))
     root = game.parse(words).reshape(1, -1)
     rows = []
     alone = None
-    for workers in (1, 2):
-        for depth in (0, 1, 2, 4, 8):
-            where = results / f"workers-{workers}-{depth}"
-            found = _search(game, root, where, workers, depth)
-            alone = alone or found.seconds
-            rows.append(
-                (
-                    f"{workers}, level {depth}", str(found.shards), f"{found.overlap:.2f}",
-                    render.duration(found.seconds), f"{alone / found.seconds:.2f}",
-                )
-            )  # fmt: skip
-    heads = ("workers, split", "shards", "overlap", "time", "speed-up")
-    render.print_table(f"Sharded: {title}, ${unit}", heads, rows, sys.stdout)
+    for i, (name, how) in enumerate(WAYS):
+        found = _search(game, root, results / f"way-{i}", **how)
+        alone = alone or found.seconds
+        rows.append(
+            (
+                name, str(found.shards), f"{found.overlap:.2f}", render.duration(found.seconds),
+                f"{alone / found.seconds:.2f}", render.size(found.peak_memory),
+                f"{found.seconds / found.states * 1e9:.0f}",
+            )
+        )  # fmt: skip
+    heads = ("", "shards", "overlap", "time", "times as fast", "memory", "ns a state")
+    what = f"{title}, ${unit}: {render.count(found.states)} states, files written"
+    render.print_table(what, heads, rows, sys.stdout)
 
 
-def _search(game: Any, root: Any, results: Path, workers: int, depth: int) -> Any:
+def _search(game: Any, root: Any, results: Path, **how: Any) -> Any:
     from luckbase import cluster
 
-    return cluster.solve_below(
-        game.board, root, results=results, workers=workers, depth=depth, force=True
-    )
+    return cluster.solve_below(game.board, root, results=results, force=True, **how)
 
 
 def table_states(path: Path) -> Any:

@@ -151,6 +151,9 @@ def _lines(label: str) -> Callable[[Progress], None]:
         last[0] = time.monotonic()
         if now.compiling:  # `compiling` says so where it takes long
             return
+        if now.finding:
+            say(f"{label}: {_said(now)}")
+            return
         said = f"{label}: {100 * _share(now):.0f} %  {_said(now)}"
         left = left_seconds(now, compiling.seconds() - compiled[0])
         say(said if left is None else f"{said}, about {duration(left)} left")
@@ -188,6 +191,8 @@ def _parts(now: Progress) -> tuple[int, int]:
 
 def _said(now: Progress) -> str:
     rate = now.rows / now.seconds / 1e6 if now.seconds else 0.0
+    if now.finding:
+        return f"{count(now.rows)} states found, {now.finding}, {rate:.1f} M states/s"
     what = "tiers" if now.rows_total else "shards"
     shards = f", {now.shards} of {now.shards_total} {what}" if now.shards_total else ""
     return f"{rate:.1f} M states/s{shards}"

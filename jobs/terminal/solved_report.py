@@ -72,6 +72,8 @@ def _search_json(solved: Solved) -> dict[str, Any]:
         "edges": solved.edges,
         "overlap": round(solved.overlap, 4),
         "depth": solved.depth,
+        "levels": solved.levels,
+        "stages": solved.stages,
         "shards": solved.shards,
         "seconds": round(solved.seconds, 3),
         "solve_seconds": round(solved.solve_seconds, 3),
@@ -110,17 +112,17 @@ def say_search(solved: Solved) -> None:
         rate = solved.solved / solved.solve_seconds / 1e6
         per = solved.edges / max(solved.solved, 1)
         say(f"  speed        {rate:.2f} M states/s a worker in the search, {per:.1f} edges a state")
-    say(
-        f"  frontier     level {solved.depth}, {solved.shards} shards, overlap "
-        f"{solved.overlap:.2f} (states solved over distinct states)"
-    )
+    if solved.levels:
+        say(
+            f"  stages       {solved.stages} of {solved.levels} levels in {solved.shards} shards, "
+            f"overlap {solved.overlap:.2f} (states solved over distinct states)"
+        )
     stored = sum(entry.bytes for entry in entries)
     size = stored / max(sum(entry.rows for entry in entries), 1)
     say(f"  size         {render.size(stored)}, {size:.1f} bytes a state, Parquet")
-    say(
-        f"  memory       {render.size(solved.peak_memory)} at most, "
-        f"{solved.bytes_a_state:.0f} bytes a state while solving"
-    )
+    a_state = solved.bytes_a_state
+    each = f", {a_state:.0f} bytes a state while solving" if a_state else ""
+    say(f"  memory       {render.size(solved.peak_memory)} at most{each}")
     if roots.max_depth is None:
         say(f"  accuracy     payoffs within {ledger.error(solved.goal.part):.1e}")
 

@@ -10,7 +10,7 @@ gives None. Which there are is said in `Rules.capabilities`, by board, not by cl
 `ExactValues`  payoffs of the start in fractions
 `ClosedForms`  payoffs of agents, and facts on them, by a way that needs no graph
 `Drawing`      what a picture of the whole game shows
-`SearchHints`  how a search is best split, and how large it gets
+`SearchHints`  how a search is cut into stages, and how large it gets
 `Detail`       states with all that a person at the table sees, beside those of the table
 `Seats`        two who choose at once: each sees the state as his own
 ============== ====================================================================================
@@ -32,6 +32,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.coded import Coded
 from luckbase.solver.game.decisions import Decisions
 from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Capability
 
 T = TypeVar("T")
@@ -262,20 +263,17 @@ class Drawing(Capability):
 
 @dataclass(frozen=True)
 class SearchHints(Capability):
-    """How a search is best split, and how large it gets.
+    """How a search is cut into stages, and how large it gets.
 
-    shard_keys: int64 (n,) of states (n, fields): those of one number go to one shard. Best are
-    parts that what lies below a state can not change, so that shards overlap little. states_below:
-    about how many states a search from a state (fields,) meets; None if that is unknown. cyclic:
-    whether nearly every state can come back to nearly every other: then below any two of them lies
-    the same, and a search is one shard unless a depth is asked for.
+    level: which no edge raises (`solver.game.level`); one is looked for if it is not said.
+    states_below: about how many states a search from a state (fields,) meets; None if that is
+    unknown.
     """
 
     missing: ClassVar[str] = "says nothing of its searches"
 
-    shard_keys: Callable[[Ints], Ints] | None = None
+    level: Level | None = None
     states_below: Callable[[Ints], float] | None = None
-    cyclic: bool = False
 
 
 @dataclass(frozen=True)
@@ -350,16 +348,6 @@ def simplify(game: Game, states: Ints) -> Ints:
 def hints(game: Game) -> SearchHints:
     """What the game says of its searches; nothing is the usual case."""
     return game.get(SearchHints) or SearchHints()
-
-
-def shard_keys(game: Game, states: Ints) -> Ints:
-    """int64 (n,): states (n, fields) with the same number go to one shard of a search."""
-    own = hints(game).shard_keys
-    if own is not None:
-        return own(states)
-    weights = np.array([0x9E3779B1 * (2 * i + 1) for i in range(game.field_count)])
-    mixed: Ints = (states * weights).sum(axis=1) >> 7
-    return mixed
 
 
 def as_seen_by(game: Game, player: int, state: Ints) -> Ints:

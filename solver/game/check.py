@@ -17,12 +17,13 @@ import numpy as np
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import GameError, LuckbaseError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.capabilities import Layout, hints
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.in_memory import InMemory
 from luckbase.solver.game.transition import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.graph import keys
 from luckbase.solver.graph.bellman import Expanded, evaluate, expand, payoffs_of
+from luckbase.solver.graph.stage import Stages
 
 WEIGHT = 1e-12
 """How far the weights of an action may be from 1."""
@@ -48,13 +49,16 @@ def check_game(
     game = load_game(game) if isinstance(game, Board) else game
     _check_words(game)
     rng = np.random.default_rng(seed)
-    looked = 0
+    looked, declared = 0, hints(game).level
+    stages = None if declared is None else Stages(game, declared)
     for level in _levels(game, states, most, rng):
         edges = expand(game, level)
         for x in range(len(level)):
             _check_state(game, level[x], edges, x)
         _check_children(game, level, edges)
         _check_round_trip(game, level)
+        if stages is not None:
+            _check_level(stages, level, edges)
         looked += len(level)
     layout = game.get(Layout)
     if layout is not None and sum(map(layout.rows, layout.tiers())) <= rows:
@@ -174,6 +178,20 @@ def _name(game: Game, state: Ints, action: int, kind: int) -> str:
         if kind != DECISION:
             return str(action)
         raise _wrong(game, state, f"action {action} has no name: {error!r}") from None
+
+
+def _check_level(stages: Stages, states: Ints, edges: Expanded) -> None:
+    """Whether every edge keeps to the level that the game declares."""
+    game = stages.game
+    owner = np.repeat(np.arange(len(states)), np.diff(edges.first))
+    real = ~edges.terminal[owner]
+    above = keys.pack_all(game.bits, np.ascontiguousarray(states[owner[real]]))
+    below = keys.pack_all(game.bits, np.ascontiguousarray(edges.children[real]))
+    wrong = np.flatnonzero(stages.forbidden(above, below))
+    if len(wrong):
+        child = _said(game, edges.children[real][wrong[0]])
+        why = f"an edge leads to {child}, and the level says that none does: {stages.level}"
+        raise _wrong(game, states[owner[real][wrong[0]]], why)
 
 
 def _check_children(game: Game, states: Ints, edges: Expanded) -> None:

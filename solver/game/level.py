@@ -1,9 +1,9 @@
-"""Levels of a game: linear functions of a state's fields that no edge raises.
+"""Levels of a game: a linear function of a state's fields that no edge raises.
 
-They cut what lies below some roots into **stages**, sets of states that are closed under every
-cycle: where the functions of two states differ, one of them can not lead to the other and back. A
-game may declare them (`SearchHints.level`), else they are looked for (`solver.graph.find_level`).
-Every edge is held to them as it is met.
+It cuts what lies below some roots into stages, each closed under every cycle: a state can not lead
+to one of a higher level, nor to one of a lower level and back. A game may declare its level
+(`SearchHints.level`), else one is looked for (`solver.graph.find_level`). Every edge is held to it
+as it is met.
 
 A function is coefficients by column: of a number the coefficient times the number, of a set (cards,
 tiles) times how many it holds.
@@ -20,13 +20,15 @@ Function = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Level:
-    """stages: functions that tell stages apart. inside: functions that no edge between two states
-    of one stage raises: they cut a stage that is too large into boxes. strict: every edge leaves
-    its stage, so that any cut will do. width: so many values of a single function in `stages` are
-    one stage. found: whether it was looked for, on a sample.
+    """falls: the function that no edge raises. apart: functions that an edge changes only if it
+    lowers the level: states of one level in which they differ have nothing to do with one another.
+    inside: functions that no edge raises which leaves the level and `apart` as they are: they cut
+    large stages into boxes. strict: every edge lowers the level. width: so many values of `falls`
+    are one level. found: whether it was looked for, on a sample of edges.
     """
 
-    stages: tuple[Function, ...]
+    falls: Function
+    apart: tuple[Function, ...] = ()
     inside: tuple[Function, ...] = ()
     strict: bool = False
     width: int = 1
@@ -35,28 +37,23 @@ class Level:
     def as_json(self) -> dict[str, Any]:
         """The level as JSON values."""
         return {
-            "stages": [dict(one) for one in self.stages],
-            "inside": [dict(one) for one in self.inside],
-            "strict": self.strict, "width": self.width, "found": self.found,
+            "falls": dict(self.falls), "apart": [dict(one) for one in self.apart],
+            "inside": [dict(one) for one in self.inside], "strict": self.strict,
+            "width": self.width, "found": self.found,
         }  # fmt: skip
 
     def __str__(self) -> str:
-        """The functions as a person would write them."""
-        said = " and ".join(_formula(one) for one in self.stages)
-        return said if self.width == 1 else f"{said}, {self.width} values a stage"
+        """The function as a person would write it."""
+        said = "".join(_term(name, factor) for name, factor in self.falls.items())
+        said = said.removeprefix(" + ") if said.startswith(" +") else said.replace(" - ", "-", 1)
+        return said if self.width == 1 else f"{said}, {self.width} values a level"
 
 
 def level_from(form: Mapping[str, Any]) -> Level:
     """The level that `as_json` said."""
-    return Level(
-        tuple(form["stages"]), tuple(form["inside"]), form["strict"], form["width"], form["found"]
-    )  # fmt: skip
+    return Level(**{**form, "apart": tuple(form["apart"]), "inside": tuple(form["inside"])})
 
 
-def _formula(function: Function) -> str:
-    said = ""
-    for name, factor in function.items():
-        sign = "-" if factor < 0 else "+"
-        times = "" if abs(factor) == 1 else f"{abs(factor)} "
-        said += f" {sign} {times}{name}"
-    return said.replace(" + ", "", 1) if said.startswith(" +") else said.replace(" - ", "-", 1)
+def _term(name: str, factor: int) -> str:
+    sign, times = ("-" if factor < 0 else "+"), ("" if abs(factor) == 1 else f"{abs(factor)} ")
+    return f" {sign} {times}{name}"

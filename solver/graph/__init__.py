@@ -8,6 +8,8 @@
 * `components`: a component of several states, solved as one piece: `solver.linear` where nothing is
   chosen, `interval_iteration` where something is.
 * `explore`: which states there are, level by level, nothing solved.
+* `find_level`: a level of a game that declares none, from a sample of its edges (`edge_sample`).
+  `level_words`: levels of keys as one number, for compiled code.
 * `keys`: a state as one number, and a hash table of them.
 * `codes`: numbers that stand where there is no action. `borrowed`: arrays lent to compiled code.
 """

@@ -2,8 +2,8 @@
 
 The values of several functions (`solver.game.level`) stand beside one another in one uint64, each
 in a lane of as many bits as it needs and a guard above them; as they are linear in the bits of a
-key, a word is the sum of eight looked-up numbers, one for each byte of the key. Parent minus child
-with the parent's guards set keeps every guard exactly where nothing rose (`rises`).
+key, a word is the sum of eight looked-up numbers, one for each byte of the key. One minus another
+with the guards of the first set keeps every guard exactly where the other is not greater (`rises`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import OptionError
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.fields import Fields
 from luckbase.solver.game.level import Function
 from luckbase.solver.graph.keys import Keys
@@ -23,25 +24,37 @@ from luckbase.solver.njit import njit
 
 Table = NDArray[np.uint64]
 
+CLASSES = 6
+"""Bits of `scatter`: 64 classes."""
 _t, _u, _u1 = types.uint64[:, ::1], types.uint64, types.uint64[::1]
 
 
 @dataclass(frozen=True)
 class Words:
     """Functions as words (module docstring): table uint64 (8, 256), what each byte of a key adds;
-    guards: the bits above the lanes; lanes: (the lowest bit, bits) of each, the last function
-    lowest."""
+    guards: the bits above the lanes; lanes: (the lowest bit, bits) of each, the first one highest.
+    """
 
     table: Table
     guards: int
     lanes: tuple[tuple[int, int], ...]
 
-    def values(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    @property
+    def most(self) -> Ints:
+        """The greatest values (functions,) that the lanes hold."""
+        return np.array([(1 << bits) - 1 for _, bits in self.lanes], np.int64)
+
+    def word(self, values: Ints) -> int:
+        """The word of values (functions,), as `values` gives them."""
+        lanes = zip(values.tolist(), self.lanes, strict=True)
+        return sum(value << low for value, (low, _) in lanes)
+
+    def values(self, words: NDArray[np.uint64]) -> Ints:
         """The functions' values (n, functions) less their least, from words (n,)."""
         columns = [(words >> np.uint64(low)) & np.uint64((1 << bits) - 1)
                    for low, bits in self.lanes]  # fmt: skip
-        shape = (len(words), len(self.lanes))
-        return np.array(columns, np.int64).reshape(shape[::-1]).T
+        shape = len(self.lanes), len(words)
+        return np.array(columns, np.int64).reshape(shape).T
 
     def of(self, keys: Keys) -> NDArray[np.uint64]:
         """The words (n,) of keys (n,)."""
@@ -58,25 +71,38 @@ def words(fields: Fields, functions: Sequence[Function]) -> Words:
     table, low, guards = np.zeros((8, 256), np.uint64), 0, 0
     lanes = []
     for function in reversed(functions):
-        adds = np.zeros(64, np.int64)
+        each = [0] * 64  # whole numbers of any size, to see which are too large
         for name, factor in function.items():
             if name not in columns:
                 raise OptionError(f"level: '{name}' is none of the columns {', '.join(columns)}")
             i = columns.index(name)
             for bit in range(bits[i]):
-                adds[ends[i] + bit] = factor if sets[i] else factor << bit
-        least, most = int(adds[adds < 0].sum()), int(adds[adds > 0].sum())
-        size = max(1, (most - least).bit_length())
+                each[ends[i] + bit] = factor if sets[i] else factor << bit
+        size = max(1, sum(map(abs, each)).bit_length())
         if low + size + 1 > 64:
             raise OptionError("level: its functions have too many values for one word of 64 bits")
-        for byte in range(8):
-            eight = adds[8 * byte : 8 * byte + 8]
-            sums = ((np.arange(256)[:, None] >> np.arange(8)) & 1) @ eight
-            table[byte] += (sums - eight[eight < 0].sum()).astype(np.uint64) << np.uint64(low)
+        table += _sums(np.array(each, np.int64)) << np.uint64(low)
         lanes.append((low, size))
         guards |= 1 << (low + size)
         low += size + 1
     return Words(table, guards, tuple(reversed(lanes)))
+
+
+def _sums(adds: Ints) -> Table:
+    """What each byte of a key adds (8, 256), from what each bit does (64,), never less than 0."""
+    bits = (np.arange(256)[:, None] >> np.arange(8)) & 1
+    eights = adds.reshape(8, 8)
+    sums = bits @ eights.T - np.minimum(eights, 0).sum(axis=1)
+    return np.ascontiguousarray(sums.T.astype(np.uint64))
+
+
+def scatter() -> Table:
+    """Classes of keys with no meaning: the top `CLASSES` bits of a sum of numbers drawn for the
+    bits of a key, always the same ones."""
+    drawn = np.random.default_rng(1).integers(0, 1 << 62, 64).astype(np.uint64)
+    bits = ((np.arange(256)[:, None] >> np.arange(8)) & 1).astype(np.uint64)
+    found: Table = np.ascontiguousarray((bits @ drawn.reshape(8, 8).T).T)
+    return found
 
 
 @njit(_u(_t, _u), cache=True, nogil=True, inline="always")
@@ -101,6 +127,6 @@ def words_of(table, keys):
 
 
 @njit(types.boolean(_u, _u, _u), cache=True, nogil=True, inline="always")
-def rises(parent, child, guards):
-    """Whether any function is greater at the child than at the parent."""
-    return ((parent | guards) - child) & guards != guards
+def rises(one, other, guards):
+    """Whether any function is greater at the other than at the one."""
+    return ((one | guards) - other) & guards != guards

@@ -55,6 +55,7 @@ class Hosts:
         self.env = dict(env)
         self.inits: dict[str, subprocess.Popen[bytes]] = {}
         self.pids: dict[str, int] = {}
+        self.started: list[subprocess.Popen[bytes]] = []
         self.numbers: dict[str, int] = {}
         self.envs: dict[str, Mapping[str, str]] = {}
         self.shared.mkdir(parents=True, exist_ok=True)
@@ -193,10 +194,12 @@ class Hosts:
     def start(self, name: str, command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
         """A command on a host that goes on; what it prints goes to `log`."""
         with log.open("wb") as out:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 self._words(name, command), stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                 start_new_session=True,
             )  # fmt: skip
+        self.started.append(process)
+        return process
 
     def disk(self, name: str) -> Path:
         """What the host has in the place of the shared folder, as this machine sees it."""
@@ -238,6 +241,9 @@ class Hosts:
                     os.kill(pid, signal.SIGCONT if go_on else signal.SIGSTOP)
                 except ProcessLookupError:
                     continue
+        for process in self.started if go_on else ():  # nsenter stops with what it waits for
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
 
 
 @contextmanager

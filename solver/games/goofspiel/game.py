@@ -28,6 +28,7 @@ from luckbase.solver.game.capabilities import (
 )
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules, Unavailable
 from luckbase.solver.game.transition import JOINT, Numbers
 from luckbase.solver.games.goofspiel import patterns, rules, tiers
@@ -69,7 +70,7 @@ def goofspiel(board: GoofspielBoard) -> Rules:
             Agents: agents,
             Charts: charts,
             Detail: two_forms,
-            SearchHints: SearchHints(states_below=partial(states_below, options)),
+            SearchHints: SearchHints(level(options), partial(states_below, options)),
             Seats: seats,
         },
     )
@@ -135,6 +136,11 @@ def choice_names(words: Mapping[str, object], player: int, count: int) -> list[s
     name = HANDS[player]
     held = members(set_field(name, 16).read(words[name])[0])
     return [f"bid {card}" for card in held]
+
+
+def level(options: Options) -> Level:
+    """The cards in a hand; an upcard that is turned comes before the bids for it."""
+    return Level(falls={"mine": options.cards + 1, "upcard": -1}, strict=True)
 
 
 def states_below(options: Options, state: Ints) -> float:

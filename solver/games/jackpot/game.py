@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Agents, Drawing, ExactValues
+from luckbase.solver.game.capabilities import Agents, Drawing, ExactValues, SearchHints
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.jackpot import rules
@@ -60,6 +61,7 @@ def jackpot(board: JackpotBoard) -> Rules:
         capabilities={
             Agents: agents,
             ExactValues: lambda game: ExactValues(partial(exact_value, game)),
+            SearchHints: SearchHints(Level({"open": 1})),
             Drawing: lambda game: Drawing(partial(positions, game), options.rolls),
         },
     )

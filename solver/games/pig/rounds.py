@@ -17,9 +17,17 @@ from functools import partial
 import numpy as np
 
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Agents, ClosedForms, Detail, Layout, plain
+from luckbase.solver.game.capabilities import (
+    Agents,
+    ClosedForms,
+    Detail,
+    Layout,
+    SearchHints,
+    plain,
+)
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
+from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.pig import rounds_kernel as kernel
@@ -57,6 +65,7 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
             Layout: NO_ROLLS if options.count_rolls else Rounds,
             Agents: Agents(TurnAgents(100, options.sides)),
             ClosedForms: closed_forms,
+            SearchHints: SearchHints(Level({"round": -2, "player": -1})),
             Detail: two_forms,
         },
     )

@@ -6,18 +6,24 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, Layout, SearchHints
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
+from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from luckbase.solver.games.press_your_luck.choosing import TIE_TOLERANCE
 
+PLAYERS = range(1, rules.PLAYERS + 1)
+LEVEL = Level(
+    falls={f"{spins}_{i}": 1 for spins in ("earned", "passed") for i in PLAYERS},
+    apart=tuple({f"whammies_{i}": 1} for i in PLAYERS),
+    inside=tuple({f"scores_{i}": -1} for i in PLAYERS),
+)
+"""The spins left; while they stay the same, so do the whammies, and no score falls."""
 MOST_SPINS = 1000
 """Spins that a state may hold; beyond any game, and small enough to count with."""
 
@@ -44,7 +50,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
         capabilities={
             Layout: layout,
             Agents: agents,
-            SearchHints: SearchHints(shard_keys=shard_keys),
+            SearchHints: SearchHints(level=LEVEL),
         },
     )
 
@@ -66,13 +72,6 @@ def agents(game: Game) -> Agents:
 def action_name(action: int) -> str:
     """``play``, ``pass to 3``."""
     return "play" if action == rules.PLAY else f"pass to {action}"
-
-
-def shard_keys(states: Ints) -> Ints:
-    """By who holds how many spins: what lies below changes it, and less than anything else."""
-    held = np.asarray(states)[:, rules.EARNED : rules.WHAMMIES]
-    found: Ints = (held * 21 ** np.arange(6)).sum(axis=1)
-    return found
 
 
 def canonical(most: int, states: Ints, refuse: Refuse) -> Ints:

@@ -25,7 +25,6 @@ from luckbase.solver.game.capabilities import (
     ClosedForms,
     Detail,
     Layout,
-    SearchHints,
     plain,
 )
 from luckbase.solver.game.fields import Field, Refuse
@@ -78,7 +77,6 @@ def race(board: Board, options: Rules, questions: Sequence[Question]) -> GameRul
             Charts: charts,
             ClosedForms: closed_forms,
             Detail: two_forms,
-            SearchHints: SearchHints(cyclic=True),
         },
     )
 

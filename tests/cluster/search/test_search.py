@@ -1,12 +1,9 @@
-"""The frontier search: the same table whatever the shards, the workers, the stops on the way."""
+"""The search: the same rows in one piece and by stages, whatever the workers and the stops on the
+way; and nothing that was done is done again."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import signal
-import subprocess
-import sys
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,50 +16,43 @@ from hypothesis import strategies as st
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.options import Solved
+from luckbase.cluster.search import by_stages
 from luckbase.cluster.search import cut as cutting
 from luckbase.cluster.search.merge import (
     PayoffTable,
     merge,
-    read_shard,
     solved_rows,
-    write_shard,
 )
 from luckbase.cluster.table.above import answer_by_search
 from luckbase.cluster.table.compare import compare
 from luckbase.cluster.table.find import why_stale
 from luckbase.cluster.table.keyed import KeyPart
-from luckbase.cluster.table.ledger import read_ledger
 from luckbase.cluster.table.sparse import CUT, GIVEN
-from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import (
-    CorruptTableError,
     DisagreementError,
-    MissingTableError,
     OptionError,
     SearchLimitError,
     StateError,
 )
-from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.game import Game
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import unpack_all
+from luckbase.solver.graph.stage import expand_level
+from tests.cluster.search.searches import (
+    SMALL,
+    START,
+    TINY,
+    WIDE,
+    by,
+    files_of,
+    rows_of,
+    search,
+    tiny,
+)
+from tests.places import ROOT
 from tests.solver.games.press_your_luck import reference_of
 
-ROOT = Path(__file__).parents[3]
-TINY = ROOT / "boards/press-your-luck/tiny.toml"
 FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
-START = {"scores": "0,1000,500", "earned": "1,1,1"}
-
-
-def tiny(**options: object) -> Game:
-    return solver.load_game(solver.load_board(TINY, **options))
-
-
-def search(results: Path, roots: Ints | None = None, **how: object) -> Solved:
-    game = tiny()
-    start = game.parse(START)[None] if roots is None else roots
-    return cluster.solve_below(game.board, start, results=results, **how)  # type: ignore[arg-type]
 
 
 def file_of(solved: Solved) -> Path:
@@ -70,43 +60,94 @@ def file_of(solved: Solved) -> Path:
     return found
 
 
-def digest(solved: Solved) -> str:
-    return hashlib.sha256(file_of(solved).read_bytes()).hexdigest()
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Solved:
+    return search(tmp_path_factory.mktemp("once"), workers=1)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small shards."""
+    monkeypatch.setattr(by_stages, "SHARD_STATES", SMALL)
 
 
 @pytest.fixture(scope="module")
-def once(tmp_path_factory: pytest.TempPathFactory) -> Solved:
-    return search(tmp_path_factory.mktemp("once"), workers=1, depth=0)
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Solved:
+    """What lies below WIDE in one piece."""
+    return search(tmp_path_factory.mktemp("whole"), tiny().parse(WIDE)[None])
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Solved:
+    """The same search by stages, in small shards."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(by_stages, "SHARD_STATES", SMALL)
+        return by(tmp_path_factory.mktemp("staged"), workers=1)
 
 
 # --- the same bits ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-@pytest.mark.parametrize("depth", [None, 0, 1, 3, 40])
-def test_the_same_bytes_for_any_workers_and_depth(
-    once: Solved, tmp_path: Path, workers: int, depth: int | None
+def test_one_piece_has_the_same_bytes_for_any_workers(
+    once: Solved, tmp_path: Path, workers: int
 ) -> None:
-    solved = search(tmp_path, workers=workers, depth=depth)
-    assert digest(solved) == digest(once)
-    assert solved.table.name == once.table.name
-    assert not (solved.table / "spill").exists()
-    assert workers > 1 or solved.overlap == 1.0
+    solved = search(tmp_path, workers=workers, depth=3)  # a depth decides nothing
+    assert files_of(solved.table) == files_of(once.table)
+    assert (solved.table.name, solved.stages, solved.levels) == (once.table.name, 0, 0)
+    assert (solved.shards, solved.overlap) == (1, 1.0)
 
 
-def test_ray_workers_write_the_same_bytes(once: Solved, tmp_path: Path, ray_cluster: str) -> None:
-    how = {"depth": 3, "in_process_seconds": -1.0}
-    solved = search(tmp_path, workers=2, address=ray_cluster, **how)
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_stages_have_the_rows_of_one_piece_and_the_same_bytes_for_any_workers(
+    whole: Solved, staged: Solved, small: None, tmp_path: Path, workers: int
+) -> None:
+    solved = by(tmp_path, workers=workers)
+    assert rows_of(solved.table) == rows_of(whole.table)
+    assert files_of(solved.table) == files_of(staged.table)
+    assert (solved.states, solved.solved, solved.edges) == (whole.states, whole.solved, whole.edges)
+    assert (solved.levels, solved.overlap, solved.ray) == (5, 1.0, False)
+    assert solved.stages >= solved.shards > 20
+    assert len(solved.ledger.files) <= solved.shards
+    assert sum(entry.rows for entry in solved.ledger.files.values()) == solved.states
+    left = {path.name for path in solved.table.iterdir()}
+    assert left <= {"table.json", "ledger", "search", ".lock", "log", "shards"}
+    assert not list(solved.table.glob("shards/*")) and not solved.ledger.shards
+
+
+def test_boxes_change_no_row(
+    whole: Solved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert expand_level.__kwdefaults__ is not None
+    monkeypatch.setitem(expand_level.__kwdefaults__, "most", 50)
+    assert rows_of(by(tmp_path, workers=2).table) == rows_of(whole.table)
+
+
+def test_shards_are_put_together_and_change_no_row(
+    whole: Solved, staged: Solved, tmp_path: Path
+) -> None:
+    solved = by(tmp_path, workers=2)
+    assert rows_of(solved.table) == rows_of(whole.table)
+    assert solved.levels == solved.shards < staged.shards
+    assert [e.stages for e in solved.ledger.files.values()] != [[]] * len(solved.ledger.files)
+
+
+def test_ray_workers_write_the_same_bytes(
+    staged: Solved, small: None, tmp_path: Path, ray_cluster: str
+) -> None:
+    solved = by(tmp_path, workers=2, address=ray_cluster)
     assert solved.ray
-    assert digest(solved) == digest(once)
+    assert files_of(solved.table) == files_of(staged.table)
+    assert (solved.states, solved.shards) == (staged.states, staged.shards)
+    assert not list(solved.table.glob("shards/*"))
     import ray
 
     assert not ray.is_initialized()
 
 
 def test_several_roots_are_one_table_and_their_order_and_repeats_do_not_matter(
-    tmp_path: Path,
-) -> None:
+    small: None, tmp_path: Path,
+) -> None:  # fmt: skip
     game = tiny()
     words = [
         START,
@@ -114,9 +155,11 @@ def test_several_roots_are_one_table_and_their_order_and_repeats_do_not_matter(
         {"scores": "0,0,0", "passed": "1,0,0"},
     ]
     roots = np.array([game.parse(w) for w in words])
-    one = search(tmp_path / "a", roots)
-    other = search(tmp_path / "b", roots[[2, 0, 1, 1]])
-    assert digest(one) == digest(other)
+    whole = search(tmp_path / "whole", roots)
+    one = by(tmp_path / "a", roots)
+    other = by(tmp_path / "b", roots[[2, 0, 1, 1]])
+    assert files_of(one.table) == files_of(other.table)
+    assert rows_of(one.table) == rows_of(whole.table)
     assert one.goal.roots is not None and len(one.goal.roots.start) == 3
     reference = reference_of(game)
     with cluster.open_table(one.table) as table:
@@ -126,71 +169,60 @@ def test_several_roots_are_one_table_and_their_order_and_repeats_do_not_matter(
             assert table.probe(root[None])[0] == pytest.approx(wanted, abs=1e-12)
 
 
-# --- nothing lost ---------------------------------------------------------------------------------
+# --- growth ---------------------------------------------------------------------------------------
+
+GROWN = (
+    WIDE,
+    {"scores": "0,1000,500", "earned": "1,1,1", "whammies": "3,3,3"},
+    {"scores": "0,500,500", "earned": "0,1,1", "passed": "1,0,0", "whammies": "3,3,2"},
+)
 
 
-def test_a_killed_search_goes_on_from_its_shards(once: Solved, tmp_path: Path) -> None:
-    """kill -9 after the first shards; the next run, with other shards, takes them as known."""
-    script = (
-        "import sys, time; sys.path.insert(0, sys.argv[1])\n"
-        "from tests.cluster.search import test_search as t; from pathlib import Path\n"
-        "from luckbase.cluster.search.solve import _Search\n"
-        "keep = _Search._keep\n"
-        "def slowly(self, *a):\n    keep(self, *a); print('kept', flush=True); time.sleep(.3)\n"
-        "_Search._keep = slowly\n"
-        "t.search(Path(sys.argv[2]), workers=1, depth=3)\n"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, str(ROOT), str(tmp_path)], stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert process.stdout is not None
-    for _ in range(2):
-        assert process.stdout.readline() == "kept\n"
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    table = next(tmp_path.glob("*/*/*"))
-    left = read_ledger(Folder(table), table)
-    assert not left.complete and len(left.shards) >= 2
-    with pytest.raises(MissingTableError, match="solve again to go on"):
-        cluster.open_table(table).probe(tiny().parse(START)[None])
-    solved = search(tmp_path, workers=2, depth=4)
-    assert digest(solved) == digest(once)
-    assert solved.ledger.complete and not solved.ledger.shards
-    assert not list(table.glob("shards/*"))
+@pytest.mark.parametrize(
+    ("order", "pieces"),
+    [
+        ((0, 1, 2), (0, 0, 0)),
+        ((2, 1, 0), (0, 0, 0)),
+        ((1, 0, 2), (0, 10**6, 0)),
+        ((2, 0, 1), (10**6, 0, 10**6)),
+    ],
+)
+def test_growth_by_other_roots_in_any_order_and_way_holds_the_rows_of_all_of_them(
+    order: tuple[int, ...], pieces: tuple[int, ...], small: None, tmp_path: Path
+) -> None:
+    game = tiny()
+    roots = np.array([game.parse(words) for words in GROWN])
+    before: dict[str, bytes] = {}
+    states = 0
+    for i, one_piece in zip(order, pieces, strict=True):
+        solved = search(tmp_path / "grown", roots[i : i + 1], one_piece=one_piece)
+        now = files_of(solved.table)
+        assert all(now[name] == content for name, content in before.items())
+        assert solved.kept == states and solved.overlap == 1.0
+        states += solved.states
+        before = now
+    whole = search(tmp_path / "whole", roots)
+    assert states == whole.states
+    assert rows_of(solved.table) == rows_of(whole.table)
+    with cluster.open_table(solved.table) as table:
+        assert check_files(table) == []
+        assert check_residuals(table, None).faults == 0
+    again = by(tmp_path / "grown", roots[order[0]][None])
+    assert (again.states, again.shards) == (0, 0)
 
 
 def test_a_search_that_is_there_is_left_alone_and_force_makes_it_anew(
-    once: Solved, tmp_path: Path
+    staged: Solved, small: None, tmp_path: Path
 ) -> None:
-    first = search(tmp_path)
-    stamp = file_of(first).stat().st_mtime_ns
-    again = search(tmp_path)
-    assert again.states == 0 and file_of(again).stat().st_mtime_ns == stamp
-    forced = search(tmp_path, force=True)
-    assert forced.states == first.states and digest(forced) == digest(once)
-
-
-def test_a_worker_that_dies_costs_a_retry(once: Solved, tmp_path: Path) -> None:
-    """A Ray worker kills itself in its first shard, once."""
-    script = (
-        "import sys, os; sys.path.insert(0, sys.argv[1])\n"
-        "from tests.cluster.search import test_search as t; from pathlib import Path\n"
-        "from luckbase.cluster.run import ray_workers, remote\n"
-        "def deadly(*given):\n"
-        "    mark = Path(os.environ['MARK'])\n"
-        "    if not mark.exists():\n        mark.touch(); os._exit(1)\n"
-        "    yield from remote.run(*given)\n"
-        "ray_workers.run = deadly\n"
-        "s = t.search(Path(sys.argv[2]), workers=2, depth=3, in_process_seconds=-1.0)\n"
-        "print(t.digest(s), s.ray)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(ROOT), str(tmp_path)], capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "MARK": str(tmp_path / "died")}, check=True,
-    )  # fmt: skip
-    assert done.stdout.split()[-2:] == [digest(once), "True"]
-    assert (tmp_path / "died").exists()
+    first = by(tmp_path)
+    stamps = {path: path.stat().st_mtime_ns for path in first.table.rglob("*.parquet")}
+    for one_piece in (0, 10**6):
+        again = by(tmp_path, one_piece=one_piece)
+        assert (again.states, again.shards) == (0, 0)
+        assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+    forced = by(tmp_path, force=True)
+    assert forced.states == first.states
+    assert files_of(forced.table) == files_of(staged.table)
 
 
 # --- merging --------------------------------------------------------------------------------------
@@ -249,28 +281,6 @@ def test_the_rows_of_a_search_have_margins_and_who_acts() -> None:
     assert (rows.actor == graph.actors[at]).all() and (rows.actor > 0).all()
     np.testing.assert_array_equal(rows.margin, graph.margins[at])
     assert (rows.margin > 0).any() and np.isnan(rows.margin).any()
-
-
-def test_a_shard_on_disk_reads_back_and_damage_is_a_sentence(tmp_path: Path) -> None:
-    table = PayoffTable(
-        np.array([3, 5], np.uint64), np.array([[0.1, 0.2], [0.3, 0.4]]), np.array([1, -2]),
-        np.array([0, 2], np.uint8), np.array([0.0, 1e-9]), np.array([0.25, np.nan]),
-        np.array([2, 0], np.int8),
-    )  # fmt: skip
-    storage = Folder(tmp_path)
-    path, size, sha256 = write_shard(storage, "one", table)
-    assert path.stat().st_size == size
-    storage.put("shards/one.arrow", path)
-    back = read_shard(storage, "one", sha256)
-    for name in ("keys", "values", "best", "status", "gap", "actor"):
-        assert (getattr(back, name) == getattr(table, name)).all()
-        assert getattr(back, name).dtype == getattr(table, name).dtype
-    np.testing.assert_array_equal(back.margin, [0.25, np.nan])
-    whole = (tmp_path / "shards" / "one.arrow").read_bytes()
-    for wrong in (whole[:100], whole[:300] + bytes([whole[300] ^ 1]) + whole[301:]):
-        storage.put("shards/one.arrow", wrong)
-        with pytest.raises(CorruptTableError):
-            read_shard(storage, "one", sha256)
 
 
 # --- against the full table -----------------------------------------------------------------------
@@ -432,7 +442,6 @@ def test_the_limit_on_states_holds_for_a_worker_and_nothing_is_committed(tmp_pat
 
 
 def test_damage_to_a_search_table_is_found(once: Solved, tmp_path: Path) -> None:
-    import shutil
 
     path = Path(shutil.copytree(once.table, tmp_path / "copy"))
     (file,) = path.rglob("*.parquet")

@@ -1,5 +1,5 @@
-"""Games with cycles by the frontier search, through its own components: the fractions of the games
-pages on small goals, with a gap that is stored, and the same bits for any shards."""
+"""Games with cycles by the search, through its own components: the published fractions on
+small goals, with a gap that is stored, and the same bits whatever is asked."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import plain, simplify
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.policy.evaluate import evaluate_profile
+from tests.cluster.search.searches import files_of
 from tests.games import climb  # noqa: F401  (registers the game)
 
 BOARDS = Path(__file__).parents[3] / "boards"
@@ -36,9 +37,9 @@ def test_search_gives_the_fractions_of_small_goals(
     """docs/sources.md#numbers-of-this-project."""
     read = solver.load_board(BOARDS / f"{board}.toml", goal=goal)
     digests = set()
-    for workers, depth in ((1, 0), (2, 2), (3, None)):
+    for workers, one_piece in ((1, 10**6), (2, 0), (3, 10)):
         results = tmp_path / f"{workers}"
-        solved = cluster.solve_below(read, results=results, workers=workers, depth=depth)
+        solved = cluster.solve_below(read, results=results, workers=workers, one_piece=one_piece)
         (file,) = solved.table.rglob("*.parquet")
         digests.add(hashlib.sha256(file.read_bytes()).hexdigest())
     assert len(digests) == 1
@@ -102,15 +103,16 @@ def test_a_choice_on_a_cycle_of_three_players_is_refused() -> None:
         Graph(ring()).solve(np.array([[0]]))
 
 
-def test_a_game_whose_states_all_come_back_is_one_shard_unless_a_depth_is_asked_for(
+def test_a_game_whose_states_all_come_back_is_one_piece_whatever_is_asked_for(
     tmp_path: Path,
 ) -> None:
-    """Else every worker would solve all of it."""
+    """It has no level, and nothing of it could be solved before the rest."""
     board = solver.load_board(BOARDS / "skunk/seed.toml", goal=12, count_rolls=True)
     alone = cluster.solve_below(board, results=tmp_path / "a", workers=2)
-    assert (alone.shards, alone.overlap) == (1, 1.0)
-    shared = cluster.solve_below(board, results=tmp_path / "b", workers=2, depth=1)
-    assert shared.shards > 1
+    asked = cluster.solve_below(board, results=tmp_path / "b", workers=2, depth=1, one_piece=0)
+    for solved in (alone, asked):
+        assert (solved.shards, solved.levels, solved.overlap) == (1, 0, 1.0)
+    assert files_of(alone.table) == files_of(asked.table)
     uncounted = solver.load_board(BOARDS / "skunk/seed.toml", goal=12)
     kernel = cluster.solve(uncounted, results=tmp_path / "c")
     with cluster.open_table(alone.table) as one, cluster.open_table(kernel.table) as two:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from luckbase.cluster.search.merge import shard_name
+from luckbase.cluster.search.pieces import ask_name, shard_name
 from luckbase.cluster.table.lines import FileEntry, Head, ShardEntry, as_text, from_text
 
 HEAD = Head(3, "pig", "tiny", "0" * 64, {}, 1)
@@ -19,12 +19,13 @@ def file(name: str, part: str = "tiers") -> FileEntry:
 
 
 def shard(name: str) -> ShardEntry:
-    return ShardEntry(name, "a", 1, 1, "0" * 64, 0.0)
+    sha256 = "0" * 64
+    return ShardEntry(name, "a", 1, 1, sha256, 0.0, "", 3, [3 << 32], [1], {"1": 2}, sha256, 5)
 
 
 NAMES = st.one_of(
     st.text(max_size=40),
-    st.lists(st.sampled_from(["..", ".", "/", "tiers", "shard-", "a1", "~", "\\", "\0", " "]))
+    st.lists(st.sampled_from(["..", ".", "/", "tiers", "a1-0", "-1", "a1", "~", "\\", "\0", " "]))
     .map("".join),
 )  # fmt: skip
 
@@ -32,14 +33,15 @@ NAMES = st.one_of(
 @given(NAMES)
 @example("../../etc/passwd")
 @example("/etc/passwd")
-@example("shard-1/../../x")
-@example("shard-0a\n")
+@example("a1-0-1/../../x")
+@example("a1-0-1\n")
 def test_a_name_that_is_read_is_of_a_file_in_the_table(name: str) -> None:
     for line, place in (
         (file(name), name),
         (file(f"tiers/{name}.parquet"), f"tiers/{name}.parquet"),
         (shard(name), shard_name(name)),
-        (shard(f"shard-{name}"), shard_name(f"shard-{name}")),
+        (shard(name), ask_name(name)),
+        (shard(f"a1-{name}"), shard_name(f"a1-{name}")),
     ):
         try:
             read = from_text(HEAD, as_text(HEAD, line))
@@ -53,11 +55,11 @@ def test_a_name_that_is_read_is_of_a_file_in_the_table(name: str) -> None:
 
 
 def test_names_that_solves_give_are_read() -> None:
-    for line in (file("tiers/spins-1.002.parquet"), shard("shard-0123456789ab")):
+    for line in (file("tiers/spins-1.002.parquet"), shard("0123456789ab-17-0")):
         assert from_text(HEAD, as_text(HEAD, line)) == line
 
 
-@pytest.mark.parametrize("line", [file("search/a.parquet"), shard("../a"), shard("given")])
+@pytest.mark.parametrize("line", [file("search/a.parquet"), shard("../a"), shard("a-1")])
 def test_others_are_refused(line: FileEntry | ShardEntry) -> None:
     with pytest.raises(ValueError, match="names a file outside the table"):
         from_text(HEAD, as_text(HEAD, line))

@@ -15,6 +15,7 @@ from luckbase import cluster, solver
 from luckbase.cluster.run.opening import lock
 from luckbase.cluster.run.options import Progress, Solved
 from luckbase.cluster.search import solve as search
+from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.table.files import read_rows
 from luckbase.cluster.table.find import table_of
 from luckbase.cluster.table.ledger import read_ledger
@@ -89,13 +90,14 @@ class Stop(Exception):
 
 def stopped(monkeypatch: pytest.MonkeyPatch, where: str, results: Path, words: dict[str, str],
             **how: object) -> None:  # fmt: skip
-    """Begin a search and stop it where a function of the search's room is called."""
+    """Begin a search and stop it where a function of the search's room is called, or of its
+    stages."""
 
     def stops(*given: object, **named: object) -> None:
         raise Stop
 
     with monkeypatch.context() as patch:
-        patch.setattr(search, where, stops)
+        patch.setattr(search if hasattr(search, where) else StageSearch, where, stops)
         with pytest.raises(Stop):
             below(results, words, **how)
 
@@ -116,11 +118,11 @@ def test_a_stop_between_a_file_and_its_end_writes_nothing_twice(
 def test_a_stopped_search_goes_on_after_another_one_has_grown_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stopped(monkeypatch, "merge", tmp_path, B, depth=2)
+    stopped(monkeypatch, "_up", tmp_path, B, one_piece=0)
     (table,) = tmp_path.glob("*/*/*")
     assert read_ledger(Folder(table), table).shards
     below(tmp_path, A)
-    assert below(tmp_path, B, depth=2).ledger.complete
+    assert below(tmp_path, B, one_piece=0).ledger.complete
     assert not list(table.glob("shards/*"))
     sound(table, A, B)
 
@@ -129,22 +131,22 @@ def test_what_a_stopped_search_left_out_is_solved_when_its_file_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = below(tmp_path, A)
-    stopped(monkeypatch, "merge", tmp_path, B, depth=0)
+    stopped(monkeypatch, "_up", tmp_path, B, one_piece=0)
     file_of(first.table, first).unlink()
-    below(tmp_path, B, depth=0)
+    below(tmp_path, B, one_piece=0)
     sound(first.table, B)
 
 
 def test_a_damaged_shard_of_a_stopped_search_is_said_and_solved_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stopped(monkeypatch, "merge", tmp_path, B, depth=2)
+    stopped(monkeypatch, "_up", tmp_path, B, one_piece=0)
     (table,) = tmp_path.glob("*/*/*")
-    shard = next(table.glob("shards/shard-*"))
+    shard = next(table.glob("shards/*.arrow"))
     raw = bytearray(shard.read_bytes())
     raw[len(raw) // 2] ^= 1
     shard.write_bytes(raw)
-    again = below(tmp_path, B, depth=2)
+    again = below(tmp_path, B, one_piece=0)
     assert [str(shard) in said for said in again.damaged] == [True]
     sound(table, B)
 
@@ -152,11 +154,11 @@ def test_a_damaged_shard_of_a_stopped_search_is_said_and_solved_again(
 def test_shards_of_a_search_that_was_stopped_at_its_very_end_are_swept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stopped(monkeypatch, "compact", tmp_path, B, depth=2)
+    stopped(monkeypatch, "_clear", tmp_path, B, one_piece=0)
     (table,) = tmp_path.glob("*/*/*")
     assert list(table.glob("shards/*"))
     before = files(table)
-    below(tmp_path, B, depth=2)
+    below(tmp_path, B, one_piece=0)
     assert not list(table.glob("shards/*"))
     assert files(table) == before
 

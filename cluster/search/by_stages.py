@@ -1,0 +1,398 @@
+"""A search by stages: every state once, on as many workers as there are, larger than memory.
+
+1. **Down**, highest level first. What is asked for of a level is known once all above it is found;
+   its stages are put together to shards, each found by a worker (`stage_tasks.Find`), which leaves
+   a stage file and says what it asks for of lower levels.
+2. **Up**, children first, by the schedule of the dense tiers: a shard is solved once the shards
+   that it asks are (`stage_tasks.Sweep`), writes its file of the table, and hands on its payoffs to
+   those that asked. Its stage file is deleted when nobody will need it again.
+
+Every finished shard of either pass is in the ledger, so the same call goes on from there. Shards,
+their names and their rows depend on the game, the roots and what was known, not on the workers.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from luckbase.cluster.run.driver import ENDLESS, MOST_LOSSES, file_entry
+from luckbase.cluster.run.machine import free_memory
+from luckbase.cluster.run.opening import marked, spill_folder
+from luckbase.cluster.run.options import Options, Progress, Solved
+from luckbase.cluster.run.payoffs import Pool
+from luckbase.cluster.run.planned import MEMORY_SHARE
+from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Shard, Solve
+from luckbase.cluster.run.session import PayoffsLostError, Workers, threads
+from luckbase.cluster.run.watch import Watch
+from luckbase.cluster.run.worker import Handed, Home, peak_memory, process_name
+from luckbase.cluster.search.merge import PayoffTable
+from luckbase.cluster.search.pieces import (
+    LEAST_BYTES,
+    Piece,
+    ask_name,
+    pieces_of,
+    shard_name,
+    stage_file_name,
+)
+from luckbase.cluster.search.stage_tasks import Find, Found, Sweep, Swept
+from luckbase.cluster.table.ledger import Ledger, commit
+from luckbase.cluster.table.lines import Goal, LevelEntry, ShardEntry
+from luckbase.cluster.table.storage import Folder
+from luckbase.solver.errors import SearchLimitError
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.level import Level
+from luckbase.solver.graph.keys import Keys
+from luckbase.solver.graph.stage import NO_KEYS, Stages
+
+SHARD_STATES = 2_000_000
+"""States of a shard, about: 1 to 4 s. A stage that has more is a shard by itself."""
+FIND_BYTES = 160
+"""Bytes a state that finding a shard takes, about, beside a process's own."""
+MOST_GROWTH = 4.0
+"""States that a level has for each that it was asked for, at most, as the next one's are guessed:
+below a single root there are millions."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What is searched: the goal, the keys of its roots, what is known (by ascending key), and the
+    bound on the error and the tolerance of ties that come with it."""
+
+    goal: Goal
+    roots: Keys
+    known: PayoffTable
+    known_sha: str
+    error: float
+    tolerance: float
+
+
+class StageSearch:
+    """One run: both passes, the ledger, the counts."""
+
+    def __init__(
+        self, game: Game, level: Level, ledger: Ledger, aim: Aim, asked: Options, report: Solved
+    ) -> None:
+        self.game, self.aim, self.ledger, self.asked = game, aim, ledger, asked
+        self.stages, self.level = Stages(game, level), json.dumps(level.as_json())
+        self.storage, self.report = Folder(report.table), report
+        self.started = time.perf_counter()
+        self.processes: dict[str, int] = {}
+        self.seconds_down = self.seconds_up = self.seconds_finding = 0.0
+        self.at_level = 0
+        self.found: list[ShardEntry] = []
+        self.solved = self.cores = 0
+        self._asks: dict[str, bytes] = {}
+
+    def run(self) -> Solved:
+        """Both passes. Raises as `stage.expand_level` and `stage.Sweeping.solve` do."""
+        table, goal = self.report.table, self.aim.goal
+        entry = LevelEntry(goal.ask, json.loads(self.level), self.aim.known_sha)
+        if goal.ask not in self.ledger.levels:
+            commit(self.storage, self.ledger, entry)
+        with (
+            Watch(table, self.asked) as watch,
+            marked(table) as home,
+            self._workers(home, watch) as workers,
+        ):
+            self.home, self.watch, self.workers = home, watch, workers
+            self._down()
+            self.seconds_finding = time.perf_counter() - self.started
+            self._up()
+        self._clear()
+        peak = sum((self.processes | {process_name(): peak_memory()}).values())
+        return replace(
+            self.report, states=self.solved, solved=self.solved, shards=len(self.found),
+            edges=sum(one.edges for one in self.found), stages=self._stage_count(),
+            levels=len({one.level for one in self.found}), peak_memory=peak,
+            solve_seconds=self.seconds_down + self.seconds_up,
+            seconds=time.perf_counter() - self.started, workers=self.cores or self.asked.slots,
+        )  # fmt: skip
+
+    def _stage_count(self) -> int:
+        return len({stage for one in self.found for stage in one.stages})
+
+    def _file(self, piece: Piece) -> str:
+        """The table's file of a piece."""
+        return stage_file_name(self.aim.goal.part, piece.entry.name, piece.number)
+
+    def _workers(self, home: Home, watch: Watch) -> AbstractContextManager[Workers]:
+        asked = self.asked
+        self.memory = asked.memory
+        if self.memory is None:
+            self.memory = int(free_memory() * MEMORY_SHARE) if asked.address is None else ENDLESS
+        if asked.address is None and asked.in_process_seconds >= 0:
+            self.cores = asked.slots
+            return threads(asked.slots, Pool(self.memory // 2, spill_folder(home.table)))
+        from luckbase.cluster.run.ray_workers import ray_cluster, ray_here
+
+        self.report = replace(self.report, ray=True)
+        if asked.address is not None:
+            return ray_cluster(asked.address, home, watch.note, asked.workers)
+        self.cores = asked.slots
+        return ray_here(asked.slots, home, self.memory // 2, watch.note)
+
+    # --- down --------------------------------------------------------------------------------
+
+    def _down(self) -> None:
+        """Find all stages, level by level."""
+        wanted: dict[int, Keys] = {}
+        roots = self.stages.of(self.aim.roots)
+        for stage in np.unique(roots).tolist():
+            wanted[stage] = np.ascontiguousarray(self.aim.roots[roots == stage])
+        asked = {stage: len(keys) for stage, keys in wanted.items()}
+        done: set[int] = set()
+        growth = 1.0
+        while left := [stage for stage in asked if stage >> 32 not in done]:
+            level = self.at_level = max(left) >> 32
+            here = sorted(stage for stage in left if stage >> 32 == level)
+            shards = self._together(here, asked, growth)
+            entries = self._find(level, shards, wanted, asked, growth)
+            self.found += entries
+            done.add(level)
+            for entry in entries:
+                for stage, count in entry.asked.items():
+                    asked[int(stage)] = asked.get(int(stage), 0) + count
+            states = sum(entry.rows for entry in entries)
+            growth = min(MOST_GROWTH, states / sum(asked[stage] for stage in here))
+            self._check_limit()
+
+    def _check_limit(self) -> None:
+        met, most = sum(one.rows for one in self.found), self.asked.max_states
+        if most is not None and met > most:
+            raise SearchLimitError(
+                f"the search has met {met} states in {len({e.level for e in self.found})} levels "
+                f"and is not at its end; the limit is {most}"
+            )
+
+    def _together(
+        self, stages: Sequence[int], asked: dict[int, int], growth: float
+    ) -> list[list[int]]:
+        """Stages of one level as shards: neighbours while they are small."""
+        found: list[list[int]] = []
+        states = 0
+        for stage in stages:
+            size = round(asked[stage] * growth)
+            if not found or states + size > SHARD_STATES:
+                found.append([])
+                states = 0
+            found[-1].append(stage)
+            states += size
+        return found
+
+    def _find(
+        self,
+        level: int,
+        shards: Sequence[Sequence[int]],
+        wanted: dict[int, Keys],
+        asked: dict[int, int],
+        growth: float,
+    ) -> list[ShardEntry]:
+        """Find the shards of a level, those that the ledger does not have."""
+        prefix = f"{self.aim.goal.ask[:12]}-{level}"
+        names = [f"{prefix}-{i}" for i in range(len(shards))]
+        todo = [i for i, name in enumerate(names) if not self._is_there(name, shards[i])]
+        running = 0
+        while todo or running:
+            while todo and running < self.workers.slots:
+                i = todo.pop(0)
+                stages = shards[i]
+                expected = round(sum(asked[stage] for stage in stages) * growth)
+                keys = [wanted[stage] for stage in stages if stage in wanted]
+                known = self._known(stages)
+                self.workers.submit(
+                    Find(
+                        self.game.board, self.home, self.level, i, names[i], tuple(stages),
+                        np.concatenate(keys) if keys else NO_KEYS, self._asks_for(stages), known,
+                        expected, max(LEAST_BYTES, FIND_BYTES * expected),
+                    )
+                )  # fmt: skip
+                running += 1
+            receipt = self.workers.wait_one(0.5)
+            if isinstance(receipt, Found):
+                running -= 1
+                self._keep(names[receipt.shard], level, shards[receipt.shard], receipt)
+            self._show(0, 0)
+        return [self.ledger.shards[name] for name in names]
+
+    def _is_there(self, name: str, stages: Sequence[int]) -> bool:
+        entry = self.ledger.shards.get(name)
+        if entry is None:
+            return False
+        if entry.stages == list(stages) and entry.given == self.aim.known_sha:
+            return True
+        del self.ledger.shards[name]
+        return False
+
+    def _asks_for(self, stages: Sequence[int]) -> tuple[bytes, ...]:
+        """What higher shards ask for of these stages, always in the same order."""
+        named = set(map(str, stages))
+        return tuple(self._ask(one.name) for one in self.found if named & one.asked.keys())
+
+    def _ask(self, name: str) -> bytes:
+        if name not in self._asks:
+            self._asks[name] = self.storage.read(ask_name(name))
+        return self._asks[name]
+
+    def _known(self, stages: Sequence[int]) -> tuple[Keys, np.ndarray]:
+        known = self.aim.known
+        if not len(known):
+            return NO_KEYS, np.empty((0, self.game.players))
+        at = np.flatnonzero(np.isin(self._known_stages, np.array(stages, np.uint64)))
+        return known.keys[at], np.ascontiguousarray(known.values[at])
+
+    @property
+    def _known_stages(self) -> np.ndarray:
+        if not hasattr(self, "_stages_of_known"):
+            self._stages_of_known = self.stages.of(self.aim.known.keys)
+        return self._stages_of_known
+
+    def _keep(self, name: str, level: int, stages: Sequence[int], receipt: Found) -> None:
+        self.storage.put(ask_name(name), receipt.ask)
+        self.storage.put(shard_name(name), receipt.path)
+        entry = ShardEntry(
+            name, self.aim.goal.ask, sum(receipt.boxes), receipt.bytes, receipt.sha256,
+            round(receipt.solve_seconds, 3), self.aim.known_sha, level, list(stages),
+            receipt.boxes,
+            {str(stage): count for stage, count in sorted(receipt.asked.items())},
+            receipt.ask_sha256, receipt.edges,
+        )  # fmt: skip
+        commit(self.storage, self.ledger, entry)
+        self._asks[name] = receipt.ask
+        self.seconds_down += receipt.solve_seconds
+        self.processes[receipt.process] = receipt.peak_memory
+
+    def _show(self, done: int, total: int) -> None:
+        """How far it is: states that were found, then those that were solved."""
+        doing = self.workers.doing()
+        if self.report.ray:
+            slots = sum(one["slots"] for one in doing if "left_out" not in one)
+            self.cores = max(self.cores, slots)
+        seconds = time.perf_counter() - self.started
+        mine = self.aim.goal.ask
+        found = sum(one.rows for one in self.ledger.shards.values() if one.ask == mine)
+        if not total:
+            shards = sum(1 for one in self.ledger.shards.values() if one.ask == mine)
+            finding = f"level {self.at_level}"
+            self.watch.show(Progress(shards, 0, found, 0, seconds, finding=finding), doing)
+        else:
+            seconds -= self.seconds_finding
+            self.watch.show(Progress(self.swept, total, done, found, seconds), doing)
+
+    # --- up ----------------------------------------------------------------------------------
+
+    def _up(self) -> None:
+        """Solve all shards, children first; lost payoffs are solved again, `MOST_LOSSES` times."""
+        self.pieces = [piece for one in self.found[::-1] for piece in pieces_of(one)]
+        self.empty: set[int] = set()
+        of_shard: dict[str, list[int]] = {}
+        for i, piece in enumerate(self.pieces):
+            of_shard.setdefault(piece.entry.name, []).append(i)
+        self.of_stage = {
+            stage: of_shard[one.name] for one in self.found for stage in one.stages
+        }  # fmt: skip
+        self.reads: list[list[int]] = []
+        for i, piece in enumerate(self.pieces):
+            asked = {k for stage in piece.entry.asked for k in self.of_stage[int(stage)]}
+            own = [k for k in of_shard[piece.entry.name] if k < i]
+            self.reads.append(sorted(asked | set(own)))
+        for left in range(MOST_LOSSES, -1, -1):
+            try:
+                return self._solve_shards()
+            except PayoffsLostError as error:
+                if not left:
+                    raise
+                self.watch.note(f"{error}; it does so now")
+                self.workers.forget()
+
+    def _solve_shards(self) -> None:
+        pieces, files = self.pieces, self.ledger.files
+        shards = tuple(
+            Shard(i, one.entry.name, tuple(self.reads[i]), one.states, one.memory)
+            for i, one in enumerate(pieces)
+        )
+        stored = {i for i, one in enumerate(pieces) if self._file(one) in files}
+        assert self.memory is not None
+        self.schedule = Schedule(
+            shards, workers=self.workers.slots, memory=self.memory,
+            committed=stored | self.empty, stored=stored,
+        )  # fmt: skip
+        self.swept, done = 0, sum(pieces[i].states for i in stored)
+        self._follow(self.schedule.start(), None)
+        while not self.schedule.finished:
+            receipt = self.workers.wait_one(0.5)
+            if isinstance(receipt, Handed):
+                self._follow(self.schedule.handed(receipt.shard), None)
+            elif receipt is not None:
+                self._follow(self.schedule.solved(receipt.shard), receipt)
+                self.swept += 1
+                done += pieces[receipt.shard].states * (receipt.shard not in stored)
+                self.seconds_up += receipt.solve_seconds
+                self.processes[receipt.process] = receipt.peak_memory
+            if self.workers.slots != self.schedule.workers:
+                self._follow(self.schedule.resize(self.workers.slots), None)
+            self._show(done, len(pieces))
+
+    def _follow(self, steps: list[Instruction], receipt: Swept | None) -> None:
+        for step in steps:
+            if isinstance(step, Solve):
+                self.workers.submit(self._task(step))
+        for step in steps:
+            if isinstance(step, Commit) and step.commit:
+                assert receipt is not None
+                self._commit(receipt)
+            elif isinstance(step, Drop):
+                self.workers.drop(step.shard)
+                self._let_go(self.pieces[step.shard].entry)
+
+    def _let_go(self, entry: ShardEntry) -> None:
+        """Delete a shard's stage file once nobody will need it, also after a stop."""
+        mine = [i for i, one in enumerate(self.pieces) if one.entry is entry]
+        needed = self.schedule.kept | self.schedule.running | self.schedule.waiting
+        there = all(self._file(self.pieces[i]) in self.ledger.files for i in mine)
+        if there and needed.isdisjoint(mine):
+            self.storage.delete(shard_name(entry.name))
+
+    def _task(self, step: Solve) -> Sweep:
+        i, piece = step.shard, self.pieces[step.shard]
+        entry, stored = piece.entry, None
+        if i in self.schedule.stored:
+            stored = self.ledger.files[self._file(piece)]
+        reads = () if stored else tuple(self.reads[i])
+        at = {shard: place for place, shard in enumerate(reads)}
+        of = {int(stage): tuple(at[k] for k in self.of_stage[int(stage)] if k in at)
+              for stage in entry.asked}  # fmt: skip
+        own = tuple(at[k] for k in reads if self.pieces[k].entry is entry)
+        return Sweep(
+            self.game.board, self.home, self.level, i, entry.name, entry.sha256, piece.boxes,
+            piece.states, reads, of, own, self._file(piece), self.aim.error, self.aim.tolerance,
+            step.keep, step.commit, piece.memory, stored,
+        )  # fmt: skip
+
+    def _commit(self, receipt: Swept) -> None:
+        piece, file = self.pieces[receipt.shard], receipt.file
+        self.solved += receipt.solved
+        if file is None:
+            self.empty.add(receipt.shard)
+            return
+        share = piece.states / max(1, piece.entry.rows)
+        name, seconds = self._file(piece), piece.entry.seconds * share + receipt.solve_seconds
+        line = file_entry(name, self.aim.goal.part, 0, receipt.keys, file, seconds)
+        boxes = [] if piece.alone else receipt.boxes
+        self.storage.put(name, file.path)
+        commit(
+            self.storage, self.ledger, replace(line, stages=list(piece.entry.stages), boxes=boxes)
+        )
+
+    def _clear(self) -> None:
+        """Delete what lies between the passes."""
+        for entry in self.found:
+            self.ledger.shards.pop(entry.name, None)
+            with suppress(OSError):
+                self.storage.delete(shard_name(entry.name))
+                self.storage.delete(ask_name(entry.name))

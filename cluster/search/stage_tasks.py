@@ -1,0 +1,361 @@
+"""What a worker does for a search by stages: find the states of a shard; later, solve them.
+
+A shard is some stages of one level that have nothing to do with one another. `Find` is handed what
+higher shards ask it for, and leaves a stage file; `Sweep` is handed the payoff tables of the shards
+that it asks, and gives its own: rows of keys, ascending, and payoffs, the row in front being the
+bound on their error. What it writes is the table's file of that shard.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from luckbase.cluster.run.payoffs import writable
+from luckbase.cluster.run.worker import Home, Receipt, Result, peak_memory, process_name
+from luckbase.cluster.search.merge import PayoffTable
+from luckbase.cluster.search.pieces import shard_name
+from luckbase.cluster.search.stage_file import StageFile, read_ask, write_ask, write_stages
+from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.storage import Folder, Memory, Storage
+from luckbase.cluster.table.write import payoff_columns, write_states
+from luckbase.solver import load_game
+from luckbase.solver.board.model import Board
+from luckbase.solver.errors import CorruptTableError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.level import level_from
+from luckbase.solver.graph.bellman import final_payoffs
+from luckbase.solver.graph.codes import KNOWN, OVER
+from luckbase.solver.graph.keys import Keys, unpack_all
+from luckbase.solver.graph.stage import Box, Known, Stage, Stages, Sweeping, expand_level
+
+Stop = Callable[[], bool]
+Raw = bytes  # a receipt has a field `bytes`
+
+
+@lru_cache(maxsize=2)
+def stages_of(board: Board, level: str) -> Stages:
+    """The stages of a board's game by a level, given as JSON; kept from one shard to the next."""
+    return Stages(load_game(board), level_from(json.loads(level)))
+
+
+@dataclass(frozen=True)
+class Find:
+    """A shard to find: the stages of these numbers, all of one level. wanted: the keys with which
+    it begins. asks: what higher shards ask for. known: states that are not expanded. name: of its
+    stage file. memory: bytes that it takes, about.
+    """
+
+    board: Board
+    home: Home
+    level: str
+    shard: int
+    name: str
+    stages: tuple[int, ...]
+    wanted: Keys
+    asks: tuple[bytes, ...]
+    known: Known
+    expected: int
+    memory: int = 0
+
+    reads: tuple[int, ...] = ()
+    needs: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()
+    span: tuple[int, int] = (0, 0)
+    tier: int = -1
+    parts: int = 1
+    part: int = 0
+    keep: bool = False
+    stored: None = None
+
+    @property
+    def place(self) -> str:
+        """Where its file goes."""
+        return shard_name(self.name)
+
+    def compile(self) -> None:
+        """Compile, or load, what it needs."""
+        from luckbase.cluster.search.roots import warm_up_stages
+
+        warm_up_stages(stages_of(self.board, self.level))
+
+    def run(self, given: Sequence[Any], out: Floats | None, stop: Stop) -> Iterator[Any]:
+        """Find the states and write the stage file; yields as `worker.work`."""
+        yield None
+        started = time.perf_counter()
+        stages = stages_of(self.board, self.level)
+        wanted = [self.wanted] if len(self.wanted) else []
+        for ask in self.asks:
+            wanted += read_ask(ask, self.stages)
+        level = self.stages[0] >> 32
+        found = expand_level(
+            stages, level, wanted, known=self.known, expected=self.expected, stop=stop
+        )
+        asked: list[tuple[int, Keys]] = []
+        edges, boxes = 0, []
+        content = None
+        with self.home.storage() as storage:
+            path = storage.temporary(self.place)
+            for stage in write_stages(path, found):
+                boxes.append(len(stage.keys))
+                edges += stage.edges
+                asked += [(number, keys) for number, keys, _ in stage.wanted
+                          if number >> 32 != level]  # fmt: skip
+            seconds = time.perf_counter() - started
+            with path.open("rb") as file:
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            size = path.stat().st_size
+            if isinstance(storage, Memory):
+                content = path.read_bytes()
+        ask = write_ask(asked)
+        counts: Counter[int] = Counter()
+        for number, keys in asked:
+            counts[number] += len(keys)
+        receipt = Found(
+            self.shard, boxes, edges, path, size, sha256, ask,
+            hashlib.sha256(ask).hexdigest(), dict(counts), seconds, process_name(), peak_memory(),
+            content is not None,
+        )  # fmt: skip
+        yield Result(receipt, content)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of a `Find`: the states of each box, edges expanded, its file; what it asks for,
+    and how many keys of each stage. sent, node: as of a `Receipt`."""
+
+    shard: int
+    boxes: list[int]
+    edges: int
+    path: Path
+    bytes: int
+    sha256: str
+    ask: Raw
+    ask_sha256: str
+    asked: dict[int, int]
+    solve_seconds: float
+    process: str
+    peak_memory: int
+    sent: bool = False
+    node: str = ""
+
+    def at(self, path: Path) -> Found:
+        """The same with its file somewhere else. Raises CorruptTableError where it changed."""
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != self.sha256:
+                raise CorruptTableError(f"{path}: its bytes changed on the way from {self.node}")
+        return replace(self, path=path)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A piece of a shard to solve. name, sha256: of its stage file; boxes: from the first to before
+    the last, with so many states. reads: the pieces whose payoff tables it is handed; of: for each
+    stage that it asks for, which of these, own: which are of its own shard. file: the table's, that
+    it writes. error: beside the gaps of cycles. stored: its committed file, where
+    payoffs are read back only.
+    """
+
+    board: Board
+    home: Home
+    level: str
+    shard: int
+    name: str
+    sha256: str
+    boxes: tuple[int, int]
+    states: int
+    reads: tuple[int, ...]
+    of: dict[int, tuple[int, ...]]
+    own: tuple[int, ...]
+    file: str
+    error: float
+    tolerance: float
+    keep: bool
+    commit: bool
+    memory: int
+    stored: FileEntry | None = None
+
+    parts: int = 1
+    part: int = 0
+
+    @property
+    def tier(self) -> int:
+        """By what its payoffs are kept."""
+        return self.shard
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of its payoff table."""
+        return self.states + 1, 1 + load_game(self.board).players
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Its rows."""
+        return 0, self.states + 1
+
+    @property
+    def place(self) -> str:
+        """Where its file goes."""
+        return self.file
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The files that it reads."""
+        return (shard_name(self.name), *([self.stored.name] if self.stored else []))
+
+    def compile(self) -> None:
+        """Compile, or load, what it needs."""
+        from luckbase.cluster.search.roots import warm_up_stages
+
+        warm_up_stages(stages_of(self.board, self.level))
+
+    def run(self, given: Sequence[Any], out: Floats | None, stop: Stop) -> Iterator[Any]:
+        """Solve the states and write their file; yields as `worker.work`."""
+        started = time.perf_counter()
+        below, contents = given[: len(self.reads)], given[len(self.reads) :]
+        with self.home.storage() as storage:
+            source: Storage = Folder(self.home.table)
+            if contents:
+                source = Memory(dict(zip(self.needs, contents, strict=True)))
+            elif isinstance(storage, Memory):
+                missing = Receipt(self.shard, None, 0.0, process_name(), peak_memory(), {},
+                                  missing=True)  # fmt: skip
+                yield None
+                yield Result(missing)
+                return
+            content = source.read(self.needs[0])
+            if hashlib.sha256(content).hexdigest() != self.sha256:
+                raise CorruptTableError(f"{self.needs[0]}: is not as luckbase wrote it")
+            rows = np.empty(self.shape) if out is None else out
+            with StageFile(content) as file:
+                spans = [list(file.box(i)) for i in range(*self.boxes)]
+                if self.stored is not None:
+                    self._read_back(file, source, rows)
+                    table = None
+                else:
+                    tables = [writable(one).reshape(-1, rows.shape[1]) for one in below]
+                    table = self._solve(file, tables, rows, stop)
+            del content
+            seconds = time.perf_counter() - started
+            yield rows if self.keep else None
+            written, sent = None, None
+            if self.commit and table is not None and len(table):
+                game = stages_of(self.board, self.level).game
+                written = write_states(storage, self.file, game, table, float(rows[0, 1]))
+                if isinstance(storage, Memory):
+                    sent = written.path.read_bytes()
+        keys = (0, 0) if table is None or not len(table) else (table.keys[0], table.keys[-1])
+        yield Result(
+            Swept(
+                self.shard, written, seconds, process_name(), peak_memory(), {},
+                sent is not None, keys=(int(keys[0]), int(keys[1])),
+                solved=0 if table is None else len(table), boxes=spans,
+            ),
+            sent,
+        )  # fmt: skip
+
+    def _solve(
+        self, file: StageFile, tables: Sequence[Floats], rows: Floats, stop: Stop
+    ) -> PayoffTable:
+        """Fill `rows`, lowest box first; returns what of them the table is to hold."""
+        stages = stages_of(self.board, self.level)
+        game, n = stages.game, self.states
+        at, place = self._places(file)
+        best, margins = np.empty(n, np.int64), np.empty(n)
+        actors, gap = np.empty(n, np.int8), np.empty(n)
+        solved: list[tuple[Box, Floats]] = []
+        first, stop_at = self.boxes
+        for i in range(stop_at - 1, first - 1, -1):
+            stage = file.stage(i)
+            sweeping = Sweeping(game, stage)
+            for wanted, (number, keys, _) in enumerate(stage.wanted):
+                others = self.of.get(number, self.own)
+                found = sum(sweeping.give(wanted, tables[k][1:]) for k in others)
+                if number not in self.of and solved:
+                    which = stages.boxes_of(keys, [box for box, _ in solved])
+                    found += sum(sweeping.give(wanted, solved[k][1])
+                                 for k in np.unique(which) if k >= 0)  # fmt: skip
+                if found != len(keys):
+                    raise CorruptTableError(f"{self.file}: payoffs that it asks for are missing")
+            done = sweeping.solve(self.tolerance, stop)
+            solved.append((stage.box, done.values))
+            here = place[at[i - first] : at[i - first + 1]]
+            rows[1 + here], best[here] = done.values, done.best
+            margins[here], actors[here], gap[here] = done.margins, done.actors, done.gap
+        worst = max((float(one[0, 1]) for one in tables), default=self.error)
+        rows[0] = 0.0
+        rows[0, 1] = worst + float(gap.sum()) / 2
+        keys = np.ascontiguousarray(rows[1:, 0]).view(np.uint64)
+        mine = np.flatnonzero((best != OVER) & (best != KNOWN))
+        return PayoffTable(
+            keys[mine], rows[1:, 1:][mine], best[mine], np.zeros(len(mine), np.uint8), gap[mine],
+            margins[mine], actors[mine],
+        )  # fmt: skip
+
+    def _places(self, file: StageFile) -> tuple[Ints, Ints]:
+        """Where the keys of each box begin, and the row of each by key."""
+        every = [file.keys(i) for i in range(*self.boxes)]
+        at = np.cumsum([0, *map(len, every)])
+        place = np.empty(self.states, np.int64)
+        place[np.argsort(np.concatenate(every))] = np.arange(self.states)
+        return at, place
+
+    def _read_back(self, file: StageFile, source: Storage, rows: Floats) -> None:
+        """Fill `rows` from the committed file; what that has not, from the rules or what was given.
+
+        Raises CorruptTableError."""
+        assert self.stored is not None
+        stages = stages_of(self.board, self.level)
+        game = stages.game
+        at, place = self._places(file)
+        known = np.zeros(self.states, bool)
+        for i in range(*self.boxes):
+            stage = file.stage(i)
+            here = place[at[i - self.boxes[0]] : at[i - self.boxes[0] + 1]]
+            rows[1 + here, 0] = stage.keys.view(np.float64)
+            self._leaves(stage, here, rows, known)
+        sealed = SealedFile(source, self.home.table, self.stored)
+        names = ["key", *payoff_columns(game)]
+        groups = [sealed.read(number, names) for number in range(sealed.groups)]
+        sealed.close()
+        columns = [np.concatenate([g.column(name).to_numpy() for g in groups]) for name in names]
+        keys = np.ascontiguousarray(rows[1:, 0]).view(np.uint64)
+        where = np.searchsorted(keys, columns[0])
+        rows[1 + where, 1:] = np.stack(columns[1:], axis=1)
+        known[where] = True
+        left = np.flatnonzero(~known)
+        if len(left):
+            rows[1 + left, 1:] = final_payoffs(game, unpack_all(game.bits, keys[left]))
+        rows[0] = 0.0
+        rows[0, 1] = self.stored.error
+
+    @staticmethod
+    def _leaves(stage: Stage, here: Ints, rows: Floats, known: Any) -> None:
+        """Fill in the states whose payoffs were given when they were found."""
+        from luckbase.solver.graph.stage_kernels import GIVEN
+
+        given = np.flatnonzero(stage.states.patterns == GIVEN)
+        if len(given):
+            by_place = np.empty(len(here), np.int64)
+            by_place[stage.places] = here
+            rows[1 + by_place[given], 1:] = stage.given
+            known[by_place[given]] = True
+
+
+@dataclass(frozen=True)
+class Swept(Receipt):
+    """What came of a `Sweep`: also the first and the last key of its file, its rows, its boxes."""
+
+    keys: tuple[int, int] = (0, 0)
+    solved: int = 0
+    boxes: list[list[int]] = field(default_factory=list)

@@ -1,0 +1,64 @@
+"""Searches on the tiny board, in one piece and by stages; what their tables hold, to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from luckbase import cluster, solver
+from luckbase.cluster.run.options import Solved
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.game import Game
+from tests.places import ROOT
+
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+START = {"scores": "0,1000,500", "earned": "1,1,1"}
+WIDE = {"scores": "0,1000,500", "earned": "1,1,2", "whammies": "3,2,2"}
+"""Four levels and the end below it, thirty stages."""
+SMALL = 60
+"""States of a shard, about, for there to be many of them (`by_stages.SHARD_STATES`)."""
+
+
+def tiny(**options: object) -> Game:
+    return solver.load_game(solver.load_board(TINY, **options))
+
+
+def search(results: Path, roots: Ints | None = None, **how: object) -> Solved:
+    """A search, below START if nothing is said."""
+    game = tiny()
+    start = game.parse(START)[None] if roots is None else roots
+    return cluster.solve_below(game.board, start, results=results, **how)  # type: ignore[arg-type]
+
+
+def by(results: Path, roots: Ints | None = None, **how: object) -> Solved:
+    """A search by stages, below WIDE if nothing is said."""
+    start = tiny().parse(WIDE)[None] if roots is None else roots
+    return search(results, start, **{"one_piece": 0, **how})
+
+
+def files_of(table: Path) -> dict[str, bytes]:
+    """The bytes of every file, by name."""
+    found = sorted(table.rglob("*.parquet"))
+    return {str(path.relative_to(table)): path.read_bytes() for path in found}
+
+
+def rows_of(table: Path) -> Mapping[str, Any]:
+    """All rows of a table's searches by ascending key, column by column: numbers to the bit. No key
+    may stand twice."""
+    read = [pq.read_table(path, partitioning=None) for path in sorted(table.rglob("*.parquet"))]
+    every = pa.concat_tables([one.replace_schema_metadata(None) for one in read])
+    every = every.take(np.argsort(every["key"].to_numpy()))
+    keys = every["key"].to_numpy()
+    assert len(np.unique(keys)) == len(keys)
+    return {name: _column(every[name]) for name in every.column_names}
+
+
+def _column(column: pa.ChunkedArray) -> Any:
+    if pa.types.is_primitive(column.type):
+        return column.to_numpy().tobytes(), column.null_count
+    return column.to_pylist()

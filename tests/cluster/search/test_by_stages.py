@@ -1,0 +1,395 @@
+"""Searches by stages of every game: the rows of one piece; levels that are declared, found, wrong
+or none; and what is asked of a table of many files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from luckbase import cluster, solver
+from luckbase.cluster.run.options import Solved
+from luckbase.cluster.search import by_stages, pieces
+from luckbase.cluster.search import solve as searching
+from luckbase.cluster.search.by_stages import StageSearch
+from luckbase.cluster.search.stage_tasks import Swept
+from luckbase.cluster.table.agent import policy_of
+from luckbase.cluster.table.compare import compare
+from luckbase.cluster.table.keyed import KeyPart
+from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.verify import check_files, check_residuals
+from luckbase.game import Board
+from luckbase.solver.game.capabilities import SearchHints, hints
+from luckbase.solver.game.game import Stopped
+from luckbase.solver.game.level import Level
+from luckbase.solver.graph import find_level as finding
+from luckbase.solver.graph import stage
+from luckbase.solver.graph.stage import RisingError
+from luckbase.solver.policy.evaluate import Policy, evaluate_profile
+from tests.cluster.search.searches import SMALL, WIDE, by, files_of, rows_of, search, tiny
+from tests.games import climb  # noqa: F401  (registers the game)
+from tests.places import ROOT
+
+BOARDS = ROOT / "boards"
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small shards."""
+    monkeypatch.setattr(by_stages, "SHARD_STATES", SMALL)
+
+
+def hill(tmp_path: Path, **rules: int) -> Board:
+    """A board of a game that declares no level."""
+    path = tmp_path / "hill.toml"
+    said = "".join(f"{name} = {value}\n" for name, value in rules.items())
+    path.write_text(f'game = "climb"\n\n[rules]\n{said}')
+    return solver.load_board(path)
+
+
+def both(board: Board, results: Path, **how: object) -> tuple[Solved, Solved]:
+    """A search in one piece and by stages."""
+    one = cluster.solve_below(board, results=results / "one", workers=2)
+    other = cluster.solve_below(
+        board,
+        results=results / "other",
+        workers=2,
+        one_piece=0,
+        **how,  # type: ignore[arg-type]
+    )
+    return one, other
+
+
+# --- every game -----------------------------------------------------------------------------------
+
+GAMES: list[tuple[str, dict[str, object], bool]] = [
+    ("goofspiel/tiny", {}, True),
+    ("goofspiel/points", {"cards": 5}, True),
+    ("goofspiel/win", {"cards": 4}, True),
+    ("jackpot/tiny", {}, True),
+    ("jackpot/seed", {"tiles": 6}, True),
+    ("jackpot/shut-the-box", {"tiles": 7}, True),
+    ("jackpot/shut-the-box-sum", {"tiles": 7}, True),
+    ("pig/rounds", {"rounds": 2, "cut": 10}, True),
+    ("pig/race", {"goal": 12}, False),
+    ("pig/piglet", {}, False),
+    ("pig/two-dice", {"goal": 12}, False),
+    ("pig/tiny", {"goal": 12}, False),
+    ("skunk/tiny", {}, False),
+    ("skunk/seed", {"goal": 12}, False),
+]
+
+
+@pytest.mark.parametrize(("path", "options", "levels"), GAMES, ids=[one[0] for one in GAMES])
+def test_every_game_by_stages_has_the_rows_of_one_piece(
+    path: str, options: dict[str, object], levels: bool, tmp_path: Path
+) -> None:
+    board = solver.load_board(BOARDS / f"{path}.toml", **options)
+    one, other = both(board, tmp_path)
+    assert rows_of(other.table) == rows_of(one.table)
+    assert (other.states, other.edges, other.overlap) == (one.states, one.edges, 1.0)
+    assert (other.levels > 1) == (other.stages > 1) == levels
+    assert bool(other.ledger.levels) == levels
+    with cluster.open_table(other.table) as table:
+        assert table.error >= one.ledger.error() * (1 - 1e-12)
+        assert check_files(table) == []
+        assert check_residuals(table, None).faults == 0
+
+
+@pytest.mark.parametrize("tied_pass", ["passer", "next"])
+def test_press_your_luck_has_loops_in_its_stages(tied_pass: str, tmp_path: Path) -> None:
+    """At the score cap a player up may spin for ever."""
+    game = tiny(tied_pass=tied_pass)
+    roots = np.array([game.parse(words) for words in (
+        {"scores": "3000,2500,3000", "earned": "0,1,1", "whammies": "3,3,3"},
+        {"scores": "0,3000,3000", "passed": "2,0,0", "whammies": "3,0,0"},
+    )])  # fmt: skip
+    made = [
+        cluster.solve_below(game.board, roots, results=tmp_path / str(i), one_piece=i)
+        for i in (0, 10**6)
+    ]
+    assert rows_of(made[0].table) == rows_of(made[1].table)
+    assert made[0].levels > 1 and made[1].levels == 0
+
+
+# --- levels ---------------------------------------------------------------------------------------
+
+
+def test_a_level_of_ones_own_game_is_found_said_and_kept(tmp_path: Path) -> None:
+    board = hill(tmp_path, summit=6, rounds=3)
+    notes: list[str] = []
+    assert hints(solver.load_game(board)).level is None
+    one, other = both(board, tmp_path, on_note=notes.append)
+    assert notes == ["a level was found: turns"]
+    assert rows_of(other.table) == rows_of(one.table)
+    assert other.levels == 7
+    (line,) = read_ledger(Folder(other.table), other.table).levels.values()
+    assert line.ask == other.goal.ask
+    assert line.level == Level({"turns": 1}, found=True).as_json()
+    assert not one.ledger.levels
+
+
+def test_a_search_that_goes_on_takes_the_level_that_its_ledger_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A finder that says another one by now changes nothing, nor does what is one piece."""
+    board = hill(tmp_path, summit=6, rounds=3)
+    whole = cluster.solve_below(board, results=tmp_path / "whole", one_piece=0)
+
+    def stops(search: by_stages.StageSearch) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(by_stages.StageSearch, "_up", stops)
+        with pytest.raises(KeyboardInterrupt):
+            cluster.solve_below(board, results=tmp_path / "half", one_piece=0)
+    monkeypatch.setattr(finding, "find_level", lambda *how, **more: None)
+    notes: list[str] = []
+    solved = cluster.solve_below(board, results=tmp_path / "half", on_note=notes.append)
+    assert files_of(solved.table) == files_of(whole.table)
+    assert notes == [] and solved.levels == whole.levels
+
+
+WRONG = [
+    Level({"turns": -1}, found=True),
+    Level({"turns": 1}, ({"steps_2": 1},), width=2, found=True),
+]
+
+
+@pytest.mark.parametrize("level", WRONG, ids=str)
+def test_a_found_level_that_does_not_hold_is_said_and_the_search_ends_in_one_piece(
+    level: Level, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = hill(tmp_path, summit=6, rounds=3)
+    notes: list[str] = []
+    monkeypatch.setattr(finding, "find_level", lambda *how, **more: level)
+    one, other = both(board, tmp_path, on_note=notes.append)
+    assert rows_of(other.table) == rows_of(one.table)
+    assert (other.shards, other.levels, other.stages) == (1, 0, 0)
+    assert notes[0] == f"a level was found: {level}" and len(notes) == 2
+    assert notes[1].startswith(f"level {level}: is not one of climb: an edge leads from {{")
+    assert notes[1].endswith("; the search goes on in one piece")
+    there = read_ledger(Folder(other.table), other.table)
+    assert there.complete and not there.levels and not there.shards
+    assert not list(other.table.glob("shards/*"))
+
+
+def test_a_declared_level_that_does_not_hold_is_an_error_that_names_the_states(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board, wrong = hill(tmp_path, summit=6, rounds=3), SearchHints(Level({"steps_1": -1}))
+    monkeypatch.setattr(searching, "hints", lambda game: wrong)
+    with pytest.raises(RisingError) as caught:
+        cluster.solve_below(board, results=tmp_path, one_piece=0)
+    text = str(caught.value)
+    assert text.startswith("level -steps_1: is not one of climb: an edge leads from {")
+    assert text.count("'turns'") == 2
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_a_game_without_levels_is_one_piece_up_to_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finding, "find_level", lambda *how, **more: None)
+    board = hill(tmp_path, summit=6, rounds=3)
+    notes: list[str] = []
+    one, other = both(board, tmp_path, on_note=notes.append)
+    assert files_of(other.table) == files_of(one.table)
+    assert (other.shards, other.levels, notes) == (1, 0, [])
+    again = cluster.solve_below(board, results=tmp_path / "third", one_piece=10)
+    assert files_of(again.table) == files_of(one.table)
+    with pytest.raises(solver.errors.SearchLimitError, match="the limit is 50"):
+        cluster.solve_below(board, results=tmp_path / "fourth", one_piece=10, max_states=50)
+
+
+def test_a_search_larger_than_one_piece_goes_by_stages(tmp_path: Path) -> None:
+    game = tiny()
+    root = game.parse(WIDE)[None]
+    one = search(tmp_path / "a", root, one_piece=9600)
+    other = search(tmp_path / "b", root, one_piece=1000)
+    assert one.levels == 0 and other.levels == 5
+    assert rows_of(one.table) == rows_of(other.table)
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def test_the_limit_of_a_search_by_stages_is_a_sentence_and_it_goes_on_with_a_higher_one(
+    tmp_path: Path,
+) -> None:
+    said = r"the search has met \d+ states in [1-4] levels and is not at its end; the limit is 4000"
+    with pytest.raises(solver.errors.SearchLimitError, match=said) as caught:
+        by(tmp_path, max_states=4000)
+    assert caught.value.exit_code == 2
+    assert not list(tmp_path.rglob("*.parquet"))
+    solved = by(tmp_path, max_states=100_000)
+    assert solved.ledger.complete and solved.levels == 5
+
+
+# --- a table of many files ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """One piece, and by stages in many files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(by_stages, "SHARD_STATES", SMALL)
+        folder = tmp_path_factory.mktemp("tables")
+        one = search(folder / "one", tiny().parse(WIDE)[None])
+        return one.table, by(folder / "other").table
+
+
+def test_every_state_is_answered_as_by_a_table_of_one_file(tables: tuple[Path, Path]) -> None:
+    with cluster.open_table(tables[0]) as one, cluster.open_table(tables[1]) as other:
+        assert len(other.ledger.files) > 15
+        count = 0
+        for states in one.all_states():
+            count += len(states)
+            assert one.probe(states).tobytes() == other.probe(states).tobytes()
+            assert other.holds(states).all()
+            for left, right in zip(one.answers(states[::97]), other.answers(states[::97]),
+                                   strict=True):  # fmt: skip
+                assert left == right
+        assert count == other.ledger.rows
+        found = compare(one, other)
+        assert found.states == count and not found.differs and found.largest == 0.0
+        drawn = np.concatenate(list(other.draw(50, 7)))
+        assert one.probe(drawn).tobytes() == other.probe(drawn).tobytes()
+
+
+def test_a_table_of_many_files_is_sound_and_says_what_it_has_not(tables: tuple[Path, Path]) -> None:
+    game = tiny()
+    with cluster.open_table(tables[1]) as table:
+        assert check_files(table) == []
+        found = check_residuals(table, None)
+        assert found.faults == 0 and found.worst < 1e-12
+        for words in (
+            {"scores": "0,0,0", "earned": "3,3,3"},
+            {"scores": "0,0,0", "earned": "1,0,0"},
+        ):
+            assert table.get(game.parse(words), None) is None
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """Which files of a part were looked at."""
+    opened: set[int] = set()
+    file: Callable[[KeyPart, int], object] = KeyPart.file
+
+    def counts(part: KeyPart, i: int) -> object:
+        opened.add(i)
+        return file(part, i)
+
+    monkeypatch.setattr(KeyPart, "file", counts)
+    return opened
+
+
+def test_a_probe_opens_one_file_only(
+    tables: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cluster.open_table(tables[0]) as one:
+        states = np.concatenate([states[::311] for states in one.all_states()])
+    seen = set()
+    for state in states:
+        with monkeypatch.context() as patch, cluster.open_table(tables[1]) as table:
+            opened = counted(patch)
+            table.probe(state[None])
+            assert len(opened) == 1
+            seen |= opened
+    assert len(seen) > 8
+
+
+def test_a_state_that_is_nowhere_opens_one_file_at_most(
+    tables: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cluster.open_table(tables[1]) as table:
+        opened = counted(monkeypatch)
+        assert table.get(tiny().parse({"scores": "0,0,0", "earned": "3,3,3"}), None) is None
+        assert len(opened) <= 1
+
+
+def test_a_damaged_file_of_many_is_solved_again_and_the_others_stay(tmp_path: Path) -> None:
+    first = by(tmp_path)
+    before = files_of(first.table)
+    lost = sorted(before)[len(before) // 2]
+    (first.table / lost).unlink()
+    again = by(tmp_path)
+    assert [lost in said for said in again.damaged] == [True]
+    assert files_of(again.table) == before
+    assert again.states == first.ledger.files[lost].rows and again.ledger.complete
+
+
+def test_agents_play_by_a_table_of_many_files(tmp_path: Path) -> None:
+    board = hill(tmp_path, summit=6, rounds=3)
+    one, other = both(board, tmp_path)
+    game = solver.load_game(board)
+    start = game.needed_start()
+    values = []
+    for made in (one, other):
+        with cluster.open_table(made.table) as table:
+            agents: list[str | Policy] = [policy_of(table), "roll"]
+            values.append(evaluate_profile(game, start, agents).value)
+    best = evaluate_profile(game, start, ["best-response", "roll"]).value
+    assert values[0].tobytes() == values[1].tobytes()
+    assert values[0][0] <= best[0]
+
+
+# --- searches that end at a table -----------------------------------------------------------------
+
+
+def test_a_search_by_stages_may_end_at_a_table(
+    tmp_path: Path, table_of: Callable[..., Path]
+) -> None:
+    full = table_of(BOARDS / "press-your-luck/tiny.toml", frontier=2)
+    game = tiny(frontier=2)
+    roots = game.parse(WIDE)[None]
+    made = [
+        cluster.solve_below(
+            game.board, roots, using=full, results=tmp_path / str(i), one_piece=i, workers=2
+        )
+        for i in (10**6, 0)
+    ]
+    assert rows_of(made[0].table) == rows_of(made[1].table)
+    assert made[1].levels > 1 and made[0].states == made[1].states
+    with cluster.open_table(made[1].table) as table, cluster.open_table(made[0].table) as one:
+        assert check_files(table) == [] and check_residuals(table, None).worst < 1e-12
+        assert table.error == pytest.approx(one.error, rel=1e-12) and table.error > 2.9e-8
+
+
+def test_a_cut_search_has_no_stages(tmp_path: Path) -> None:
+    one, other = (search(tmp_path / str(i), max_depth=3, one_piece=i) for i in (0, 10**6))
+    assert files_of(one.table) == files_of(other.table)
+    assert (one.levels, one.depth) == (0, 3)
+
+
+def test_a_stage_in_many_boxes_is_solved_in_pieces_with_a_file_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pieces ask one another, and are read back one by one after a stop; a probe opens one file."""
+    whole = rows_of(by(tmp_path / "whole", workers=1).table)
+    monkeypatch.setitem(stage.expand_level.__kwdefaults__, "most", 12)
+    monkeypatch.setattr(pieces, "PIECE_STATES", 40)
+    solved = by(tmp_path / "pieces", workers=2)
+    assert rows_of(solved.table) == whole
+    entries = read_ledger(Folder(solved.table), solved.table).files.values()
+    assert solved.shards < len(entries)
+    assert any(len(entry.boxes) > 1 for entry in entries)
+    with cluster.open_table(solved.table) as table:
+        assert check_files(table) == [] and check_residuals(table, None).faults == 0
+    commit, left = StageSearch._commit, [len(entries)]
+
+    def stopped(run: StageSearch, receipt: Swept) -> None:
+        commit(run, receipt)
+        left[0] -= 1
+        if not left[0]:
+            raise Stopped
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StageSearch, "_commit", stopped)
+        with pytest.raises(Stopped):
+            by(tmp_path / "stopped", workers=2)
+    again = by(tmp_path / "stopped", workers=1)
+    assert files_of(again.table) == files_of(solved.table)
+    assert 0 < again.states < solved.states

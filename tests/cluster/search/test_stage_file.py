@@ -1,0 +1,107 @@
+"""Stage files and asks: what is read back is what was written, and works as that does."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from luckbase.cluster.search.stage_file import StageFile, read_ask, write_ask, write_stages
+from luckbase.solver.graph.keys import Keys
+from luckbase.solver.graph.stage import Known, Stage, Stages, Sweeping, expand_level
+from tests.solver.graph.laid_out import Laid, Shape, shapes
+
+
+def boxes_of(laid: Laid, most: int, known: Known | None) -> list[Stage]:
+    """The boxes of the highest level."""
+    stages, keys = Stages(laid.game, laid.shape.true_level), laid.keys(laid.spots[-6:])
+    numbers = stages.of(keys)
+    level = int(numbers.max()) >> 32
+    mine = keys[numbers >> np.uint64(32) == level]
+    return list(expand_level(stages, level, [mine], known=known, most=most))
+
+
+def same(one: object, other: object) -> None:
+    """Arrays to the bit, of one kind; whatever holds them part by part."""
+    if isinstance(one, np.ndarray):
+        assert isinstance(other, np.ndarray)
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        assert one.tobytes() == other.tobytes() and other.flags.writeable
+    elif isinstance(one, list | tuple):
+        assert isinstance(other, list | tuple) and len(one) == len(other)
+        for each, its in zip(one, other, strict=True):
+            same(each, its)
+    else:
+        assert one == other
+
+
+def solved(laid: Laid, stage: Stage) -> bytes:
+    """What comes of a stage that is given made-up payoffs."""
+    sweeping = Sweeping(laid.game, stage)
+    for i, (_, keys, _) in enumerate(stage.wanted):
+        rows = np.empty((len(keys), 1 + laid.game.players))
+        rows[:, 0] = keys.view(np.float64)
+        rows[:, 1:] = np.sin(keys.astype(float))[:, None] * [1.0, -1.0, 0.5][: laid.game.players]
+        assert sweeping.give(i, rows) == len(keys)
+    found = sweeping.solve(1e-12)
+    return b"".join(np.ascontiguousarray(part).tobytes() for part in vars(found).values())
+
+
+@settings(max_examples=60)
+@given(shapes(), st.sampled_from([1, 2, 5, 100]), st.integers(0, 4))
+@example(Shape(), 100, 1)  # all that is asked for is known
+def test_what_is_read_back_is_what_was_written(shape: Shape, most: int, every: int) -> None:
+    laid = Laid(shape)
+    known = None
+    if every:  # each so many states are known
+        keys = laid.keys(laid.spots[::every])
+        known = keys, np.tile([0.5, -0.5, 0.25][: shape.players], (len(keys), 1))
+    found = boxes_of(laid, most, known)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "one.arrow"
+        handed = list(write_stages(path, found))
+        assert [id(one) for one in handed] == [id(one) for one in found]
+        for content in (path, path.read_bytes()):
+            with StageFile(content) as file:
+                assert len(file) == len(found)
+                back = [file.stage(i) for i in range(len(file))]
+                for i, (one, other) in enumerate(zip(found, back, strict=True)):
+                    same(list(vars(one).values()), list(vars(other).values()))
+                    same(file.keys(i), one.keys)
+    assert [solved(laid, one) for one in back] == [solved(laid, one) for one in found]
+
+
+def test_boxes_are_written_as_they_come_and_none_is_held(tmp_path: Path) -> None:
+    laid = Laid(Shape(sizes=(2, 1, 8, 4)))
+    written = write_stages(tmp_path / "one.arrow", iter(boxes_of(laid, 2, None)))
+    sizes = [(tmp_path / "one.arrow").stat().st_size for _ in written]
+    assert len(sizes) > 2 and sizes == sorted(set(sizes))
+
+
+@given(st.lists(st.tuples(
+    st.sampled_from([0, 1, 1 << 32, (1 << 63) | 5]),
+    st.sets(st.integers(0, (1 << 64) - 1), max_size=8),
+), max_size=8), st.sets(st.sampled_from([0, 1, 2, 1 << 32, (1 << 63) | 5])))  # fmt: skip
+def test_an_ask_gives_back_the_keys_of_the_stages_that_are_wanted(
+    said: list[tuple[int, set[int]]], stages: set[int]
+) -> None:
+    wanted = [(stage, np.array(sorted(keys), np.uint64)) for stage, keys in said]
+    content = write_ask(wanted)
+    found = list(read_ask(content, sorted(stages)))
+    right: Sequence[Keys] = [keys for stage, keys in wanted if stage in stages]
+    assert [keys.tolist() for keys in found] == [keys.tolist() for keys in right]
+    assert all(keys.dtype == np.uint64 for keys in found)
+    assert write_ask(wanted) == content
+
+
+def test_a_file_that_was_cut_short_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "one.arrow"
+    list(write_stages(path, boxes_of(Laid(Shape()), 100, None)))
+    with pytest.raises(pa.ArrowInvalid):
+        StageFile(path.read_bytes()[:-20])

@@ -1,0 +1,316 @@
+"""Searches that are stopped, killed, damaged half-way: what was done is not done again, and in the
+end the table is the one of a search that went through."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from luckbase import cluster
+from luckbase.cluster.run.options import Solved
+from luckbase.cluster.search import by_stages
+from luckbase.cluster.search.by_stages import StageSearch
+from luckbase.cluster.search.pieces import ask_name, shard_name, stage_file_name
+from luckbase.cluster.search.stage_tasks import Swept
+from luckbase.cluster.table.ledger import Ledger, read_ledger
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.verify import check_files, check_residuals
+from luckbase.solver.errors import MissingTableError
+from tests.cluster.search.searches import SMALL, WIDE, by, files_of, rows_of, search, tiny
+from tests.places import ROOT
+
+OTHER = {"scores": "0,500,500", "earned": "0,1,1", "passed": "1,0,0", "whammies": "3,3,2"}
+"""Some of what lies below it lies below WIDE too."""
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small shards."""
+    monkeypatch.setattr(by_stages, "SHARD_STATES", SMALL)
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Solved:
+    """A search that went through."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(by_stages, "SHARD_STATES", SMALL)
+        return by(tmp_path_factory.mktemp("staged"), workers=1)
+
+
+def killed(results: Path, step: str, times: int) -> Ledger:
+    """A search by stages that is killed (kill -9) once a step was done so many times."""
+    script = (
+        "import sys, time; sys.path.insert(0, sys.argv[1])\n"
+        "from tests.cluster.search import test_stopped_search as t; from pathlib import Path\n"
+        "t.by_stages.SHARD_STATES = t.SMALL\n"
+        "step = getattr(t.StageSearch, sys.argv[3])\n"
+        "done = []\n"
+        "def slowly(self, *a):\n"
+        "    step(self, *a); done.append(0)\n"
+        "    if len(done) == int(sys.argv[4]):\n"
+        "        print('done', flush=True); time.sleep(60)\n"
+        "setattr(t.StageSearch, sys.argv[3], slowly)\n"
+        "t.by(Path(sys.argv[2]), workers=1)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(ROOT), str(results), step, str(times)],
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "done\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    (table,) = results.glob("*/*/*")
+    return read_ledger(Folder(table), table)
+
+
+class Watched:
+    """The names of the shards that are found and of the files that are written meanwhile."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.found: list[str] = []
+        self.solved: list[str] = []
+        keep, commit = StageSearch._keep, StageSearch._commit
+
+        def kept(search: StageSearch, name: str, *how: object) -> None:
+            self.found.append(name)
+            keep(search, name, *how)  # type: ignore[arg-type]
+
+        def committed(search: StageSearch, receipt: Swept) -> None:
+            if receipt.file is not None:
+                self.solved.append(search._file(search.pieces[receipt.shard]))
+            commit(search, receipt)
+
+        patch.setattr(StageSearch, "_keep", kept)
+        patch.setattr(StageSearch, "_commit", committed)
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
+    return Watched(monkeypatch)
+
+
+def test_a_search_killed_on_its_way_down_goes_on_from_what_it_found(
+    staged: Solved, small: None, watched: Watched, tmp_path: Path
+) -> None:
+    left = killed(tmp_path, "_keep", 5)
+    (table,) = tmp_path.glob("*/*/*")
+    assert not left.complete and len(left.shards) == 5 and not left.files and left.levels
+    with pytest.raises(MissingTableError, match="solve again to go on"):
+        cluster.open_table(table).probe(tiny().parse(WIDE)[None])
+    solved = by(tmp_path, workers=2)
+    assert files_of(solved.table) == files_of(staged.table)
+    assert not set(watched.found) & set(left.shards)
+    assert len(watched.found) + 5 == solved.shards == staged.shards
+    assert (solved.states, solved.kept, solved.overlap) == (staged.states, 0, 1.0)
+    assert solved.ledger.complete and not solved.ledger.shards
+    assert not list(table.glob("shards/*"))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_search_killed_on_its_way_up_goes_on_from_what_it_solved(
+    staged: Solved, small: None, watched: Watched, tmp_path: Path, workers: int
+) -> None:
+    left = killed(tmp_path, "_commit", 14)
+    (table,) = tmp_path.glob("*/*/*")
+    assert len(left.shards) == staged.shards and 4 < len(left.files) <= 14
+    before = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
+    solved = by(tmp_path, workers=workers)
+    assert files_of(solved.table) == files_of(staged.table)
+    assert watched.found == []
+    assert not set(watched.solved) & set(left.files)
+    assert len(watched.solved) == len(staged.ledger.files) - len(left.files)
+    assert all(path.stat().st_mtime_ns == then for path, then in before.items())
+    assert (solved.states, solved.kept) == (staged.states - left.rows, left.rows)
+    assert not list(table.glob("shards/*"))
+
+
+def test_a_search_killed_at_its_very_end_is_done_by_the_next_one(
+    staged: Solved, small: None, watched: Watched, tmp_path: Path
+) -> None:
+    """All files are there and nothing says so yet."""
+    left = killed(tmp_path, "_up", 1)
+    assert left.files.keys() == staged.ledger.files.keys() and not left.complete
+    solved = by(tmp_path)
+    assert solved.ledger.complete and (watched.found, watched.solved) == ([], [])
+    assert files_of(solved.table) == files_of(staged.table)
+    assert (solved.states, solved.kept) == (0, staged.states)
+    assert not list(solved.table.glob("shards/*"))
+
+
+def changed(path: Path) -> None:
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    path.write_bytes(raw)
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    ("kind", "how", "step"),
+    [
+        ("stage file", changed, "_keep"),
+        ("ask", changed, "_keep"),
+        ("ask", Path.unlink, "_keep"),
+        ("stage file", changed, "_commit"),
+        ("ask", changed, "_commit"),
+        ("stage file", Path.unlink, "_commit"),
+        ("ask", emptied, "_commit"),
+    ],
+)
+def test_a_shard_that_is_lost_is_said_and_found_again(
+    kind: str, how: Callable[[Path], None], step: str, staged: Solved, small: None,
+    watched: Watched, tmp_path: Path, halfway: Callable[[str], Path],
+) -> None:  # fmt: skip
+    table = halfway(step)
+    watched.found.clear()
+    left = read_ledger(Folder(table), table)
+    there = [name for name in left.shards if (table / shard_name(name)).exists()]
+    lost = min(there, key=lambda name: -left.shards[name].level)
+    how(table / (shard_name(lost) if kind == "stage file" else ask_name(lost)))
+    solved = by(tmp_path / "half", workers=2)
+    assert [lost in said for said in solved.damaged] == [True]
+    assert lost in watched.found
+    assert watched.found == [lost] or step == "_keep"
+    assert files_of(solved.table) == files_of(staged.table)
+    assert not list(table.glob("shards/*"))
+
+
+def test_a_stage_file_that_is_solved_and_still_read_is_found_again_when_it_is_lost(
+    staged: Solved, watched: Watched, tmp_path: Path, halfway: Callable[[str], Path]
+) -> None:
+    table = halfway("_commit")
+    left = read_ledger(Folder(table), table)
+    names = [name for name in left.shards if stage_file_name("search", name, 0) in left.files]
+    (lost, *_) = [name for name in names if (table / shard_name(name)).exists()]
+    (table / shard_name(lost)).unlink()
+    watched.found.clear()
+    solved = by(tmp_path / "half", workers=2)
+    assert watched.found == [lost] and len(solved.damaged) == 1
+    assert files_of(solved.table) == files_of(staged.table)
+
+
+@pytest.fixture
+def halfway(small: None, tmp_path: Path) -> Callable[[str], Path]:
+    """A search that was stopped once a step was done a few times."""
+
+    def stopped(step: str) -> Path:
+        do = getattr(StageSearch, step)
+        done = []
+
+        def stops(search: StageSearch, *how: object) -> None:
+            do(search, *how)
+            done.append(0)
+            if len(done) == {"_keep": 7, "_commit": 14}[step]:
+                raise KeyboardInterrupt
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(StageSearch, step, stops)
+            with pytest.raises(KeyboardInterrupt):
+                by(tmp_path / "half", workers=1)
+        (table,) = (tmp_path / "half").glob("*/*/*")
+        return table
+
+    return stopped
+
+
+def test_every_shard_lost_is_a_search_from_its_beginning(
+    staged: Solved, watched: Watched, tmp_path: Path, halfway: Callable[[str], Path]
+) -> None:
+    """Files that were written stay."""
+    table = halfway("_commit")
+    watched.solved.clear()
+    left = read_ledger(Folder(table), table)
+    shutil.rmtree(table / "shards")
+    solved = by(tmp_path / "half", workers=2)
+    assert files_of(solved.table) == files_of(staged.table)
+    assert not set(watched.solved) & set(left.files)
+
+
+def test_a_stopped_search_goes_on_after_another_has_solved_part_of_it(
+    small: None, tmp_path: Path, halfway: Callable[[str], Path]
+) -> None:
+    """What that one solved is known now, so other states are left to find; no key stands twice."""
+    below = tiny().parse(OTHER)[None]
+    for i, (step, one_piece) in enumerate([("_keep", 0), ("_commit", 0), ("_commit", 10**6)]):
+        table = halfway(step)
+        search(tmp_path / "half", below, one_piece=one_piece)
+        solved = by(tmp_path / "half")
+        whole = search(tmp_path / f"whole-{i}", np.concatenate([tiny().parse(WIDE)[None], below]))
+        assert rows_of(table) == rows_of(whole.table)
+        with cluster.open_table(table) as opened:
+            assert check_files(opened) == [] and check_residuals(opened, None).faults == 0
+        assert solved.ledger.complete and not list(table.glob("shards/*"))
+        shutil.rmtree(table)
+
+
+@pytest.mark.parametrize("pieces", [(0, 0, 0), (10**6, 10**6, 0), (0, 10**6, 10**6)])
+def test_what_is_solved_after_a_file_was_lost_leaves_no_hole_and_no_key_twice(
+    pieces: tuple[int, ...], small: None, tmp_path: Path
+) -> None:
+    roots = np.array([tiny().parse(words) for words in (OTHER, WIDE)])
+    whole = search(tmp_path / "whole", roots)
+    made = [
+        search(tmp_path / "grown", roots[i : i + 1], one_piece=one_piece)
+        for i, one_piece in enumerate(pieces[:2])
+    ]
+    lost = next(name for name in made[0].ledger.files if made[0].goal.ask[:12] in name)
+    (made[0].table / lost).unlink()
+    for i in (1, 0):
+        solved = search(tmp_path / "grown", roots[i : i + 1], one_piece=pieces[2])
+        with cluster.open_table(solved.table) as table:
+            assert table.holds(roots[i : i + 1]).all() and check_files(table) == []
+    assert solved.ledger.complete
+    assert rows_of(solved.table) == rows_of(whole.table)
+
+
+def test_force_of_one_of_several_searches_leaves_no_hole_and_no_key_twice(
+    small: None, tmp_path: Path
+) -> None:
+    """What is said to be there is there; the others' own files may have to be solved again."""
+    roots = np.array([tiny().parse(words) for words in (OTHER, WIDE)])
+    whole = search(tmp_path / "whole", roots)
+    for i in range(2):
+        by(tmp_path / "grown", roots[i : i + 1])
+    for forced in range(2):
+        solved = by(tmp_path / "grown", roots[forced : forced + 1], force=True)
+        for i in range(2):
+            solved = by(tmp_path / "grown", roots[i : i + 1])
+        assert solved.ledger.complete
+        assert rows_of(solved.table) == rows_of(whole.table)
+
+
+def test_a_worker_that_dies_costs_a_retry(staged: Solved, tmp_path: Path) -> None:
+    """A Ray worker kills itself in its first shard, once."""
+    script = (
+        "import sys, os; sys.path.insert(0, sys.argv[1])\n"
+        "from tests.cluster.search import test_stopped_search as t; from pathlib import Path\n"
+        "from luckbase.cluster.run import ray_workers, remote\n"
+        "def deadly(*given):\n"
+        "    mark = Path(os.environ['MARK'])\n"
+        "    if not mark.exists():\n        mark.touch(); os._exit(1)\n"
+        "    yield from remote.run(*given)\n"
+        "ray_workers.run = deadly\n"
+        "t.by_stages.SHARD_STATES = t.SMALL\n"
+        "s = t.by(Path(sys.argv[2]), workers=2, in_process_seconds=-1.0)\n"
+        "print(s.ray)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(ROOT), str(tmp_path)], capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "MARK": str(tmp_path / "died")}, check=True,
+    )  # fmt: skip
+    assert done.stdout.split()[-1] == "True"
+    assert (tmp_path / "died").exists()
+    (table,) = tmp_path.glob("*/*/*")
+    assert files_of(table) == files_of(staged.table)
