@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,10 +13,15 @@ import luckbase
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
 
+if TYPE_CHECKING:
+    from luckbase import Planned, PlannedSearch
+
 
 def plan(
     board: Annotated[Path, typer.Argument(metavar="BOARD", help="A board file.")],
+    more: options.More = None,
     settings: options.Settings = None,
+    start: options.From = None,
     results: options.Results = Path("results"),
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Shards at once; all cores if not given.", min=1)
@@ -24,27 +29,52 @@ def plan(
     memory: options.Memory = None,
     as_json: options.Json = False,
 ) -> None:
-    """Print tiers, states, bytes on disk, peak memory and time; refuse what will not fit."""
-    allowed = options.read_memory(memory)
+    """Print states, bytes on disk, peak memory and time, of a table or a search; refuse what will
+    not fit."""
+    from luckbase.cluster.run.planned import Planned
+
     found = luckbase.plan(
-        options.board_of(board, settings), workers=workers, memory=allowed, results=results
-    )
+        options.board_of(board, settings), options.read_start(start, more), workers=workers,
+        memory=options.read_memory(memory), results=results,
+    )  # fmt: skip
     if as_json:
         print(json.dumps(found.as_json()))
+    elif isinstance(found, Planned):
+        print_table(found)
     else:
-        rows = [
-            (level.name, str(level.shards), render.count(level.states), render.size(level.memory))
-            for level in found.levels
-        ]
-        rows.append(("all", str(found.shards), render.count(found.states), ""))
-        render.print_table(
-            f"The plan for {found.board}", ("", "shards", "states", "memory a shard"), rows,
-            sys.stdout,
-        )  # fmt: skip
-        how = "Ray workers" if found.ray else "threads of this process"
-        print(f"table on disk   about {render.size(found.table_bytes)}")
-        fullest = render.size(found.kept_bytes)
-        print(f"kept payoffs    about {fullest} at their fullest, for shards that read them")
-        print(f"peak memory     {render.size(found.peak_memory)} with {found.workers} {how}")
-        print(f"time            about {render.duration(found.seconds)}")
+        print_search(found)
     found.check()
+
+
+def print_table(found: Planned) -> None:
+    """Print the plan of a full table."""
+    rows = [
+        (level.name, str(level.shards), render.count(level.states), render.size(level.memory))
+        for level in found.levels
+    ]
+    rows.append(("all", str(found.shards), render.count(found.states), ""))
+    render.print_table(
+        f"The plan for {found.board}", ("", "shards", "states", "memory a shard"), rows,
+        sys.stdout,
+    )  # fmt: skip
+    how = "Ray workers" if found.ray else "threads of this process"
+    print(f"table on disk   about {render.size(found.table_bytes)}")
+    fullest = render.size(found.kept_bytes)
+    print(f"kept payoffs    about {fullest} at their fullest, for shards that read them")
+    print(f"peak memory     {render.size(found.peak_memory)} with {found.workers} {how}")
+    print(f"time            about {render.duration(found.seconds)}")
+
+
+def print_search(found: PlannedSearch) -> None:
+    """Print the plan of a search."""
+    about = "" if found.exact else "at least " if found.at_least else "about "
+    how = f"in {found.levels} levels" if found.levels else "in one piece"
+    how = "by levels" if found.levels is None else how
+    print(f"The plan for a search on {found.board}")
+    print(f"states          {about}{render.count(found.states)} {how}")
+    print(f"table on disk   {about or 'about '}{render.size(found.table_bytes)}")
+    if found.between_bytes:
+        print(f"until it ends   {about or 'about '}{render.size(found.between_bytes)} more")
+    workers = "1 worker" if found.workers == 1 else f"{found.workers} workers"
+    print(f"peak memory     about {render.size(found.peak_memory)} with {workers}")
+    print(f"time            {about or 'about '}{render.duration(found.seconds)}")

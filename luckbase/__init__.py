@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.run.options import Solved as Solved
     from luckbase.cluster.run.options import SolveOptions as SolveOptions
     from luckbase.cluster.run.planned import Planned as Planned
+    from luckbase.cluster.search.planned import PlannedSearch as PlannedSearch
     from luckbase.cluster.table.answer import Answer as Answer
     from luckbase.cluster.table.status import Status as Status
     from luckbase.cluster.table.table import Table as Table
@@ -61,6 +62,7 @@ _ELSEWHERE = {
     "Evaluated": "cluster.play.evaluate", "Game": "solver.game.game",
     "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
     "Picture": "cluster.play.picture", "Planned": "cluster.run.planned",
+    "PlannedSearch": "cluster.search.planned",
     "Play": "cluster.play.talk", "Progress": "cluster.run.options",
     "Simulated": "cluster.play.simulate", "SolveOptions": "cluster.run.options",
     "Solved": "cluster.run.options", "Status": "cluster.table.status",
@@ -70,9 +72,9 @@ _ELSEWHERE = {
 
 __all__ = [
     "Answer", "Board", "Evaluated", "Game", "LuckbaseError", "Matrix", "Picture", "Planned",
-    "Play", "Progress", "Simulated", "SolveOptions", "Solved", "Status", "Table", "errors",
-    "evaluate", "graph", "load_board", "matrix", "open", "plan", "play", "register", "simulate",
-    "solve", "status",
+    "PlannedSearch", "Play", "Progress", "Simulated", "SolveOptions", "Solved", "Status", "Table",
+    "errors", "evaluate", "graph", "load_board", "matrix", "open", "plan", "play", "register",
+    "simulate", "solve", "status",
 ]  # fmt: skip
 
 
@@ -101,19 +103,30 @@ def load_board(path: str | os.PathLike[str], /, **options: object) -> Board:
 
 
 def plan(
-    board: Board | str | os.PathLike[str], *, workers: int | None = None, memory: int | None = None,
-    results: str | os.PathLike[str] = "results",
-) -> Planned:  # fmt: skip
-    """What the solve of a full table will take: states, bytes, memory, seconds, by level.
+    board: Board | str | os.PathLike[str], start: Any = None, *, workers: int | None = None,
+    memory: int | None = None, results: str | os.PathLike[str] = "results",
+) -> Planned | PlannedSearch:  # fmt: skip
+    """What a solve will take: of the full table, by level; of a search, how many states it meets.
 
-    workers: shards at once (all cores). memory: bytes that they may use (a share of what is free).
-    `Planned.check` raises MemoryLimitError or DiskLimitError for what will not fit. Raises
-    BoardError where the board's game has no full table, OptionError where the board has none.
+    >>> luckbase.plan(board, {"scores": (0, 2000, 3500), "earned": (1, 2, 2)}).states
+
+    start: as `solve` has it; without it the full table is planned, or, where the board has none,
+    what lies below the game's start. workers: shards at once (all cores). memory: bytes that they
+    may use (a share of what is free). `Planned.check` raises MemoryLimitError or DiskLimitError for
+    what will not fit, `PlannedSearch.check` DiskLimitError. Raises BoardError, OptionError where
+    the board has neither, StateError.
     """
-    from luckbase.cluster.given import board_of
+    from luckbase.cluster.given import board_of, has_full_table, roots_of
     from luckbase.cluster.run.planned import planned
+    from luckbase.solver import load_game
 
-    return planned(board_of(board), Path(results), workers, memory)
+    read, folder = board_of(board), Path(results)
+    game = load_game(read)
+    if start is None and has_full_table(game):
+        return planned(read, folder, workers, memory)
+    from luckbase.cluster.search.planned import planned_search
+
+    return planned_search(read, roots_of(game, start), folder, workers)
 
 
 def solve(

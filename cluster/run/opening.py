@@ -162,13 +162,22 @@ def check_room(
     rows = plan.rows if todo is None else sum(plan.shards[i].rows for i in todo)
     spilled = max(0, plan.kept_bytes - max(0, memory - workers * plan.shard_memory))
     needed = plan.table_bytes * rows // max(plan.rows, 1) + spilled
+    check_disk("solve", needed, table, smaller)
+
+
+def check_disk(what: str, needed: int, table: Path, smaller: str) -> None:
+    """Refuse what will not fit on the disk beside what is already there.
+
+    what: the solve, the search. needed: bytes. smaller: what would take less. Raises
+    DiskLimitError.
+    """
     probe = table
     while not probe.exists():
         probe = probe.parent
     free = shutil.disk_usage(probe).free - DISK_RESERVE
     if needed > free:
         raise DiskLimitError(
-            f"disk: the solve needs about {needed / 1e9:.1f} GB under {probe} and "
+            f"disk: the {what} needs about {needed / 1e9:.1f} GB under {probe} and "
             f"{max(free, 0) / 1e9:.1f} GB are free; {smaller} would take less"
         )
 

@@ -144,9 +144,12 @@ def level(options: Options) -> Level:
 
 
 def states_below(options: Options, state: Ints) -> float:
-    """How many states a search from a state (fields,) meets."""
+    """About how many states a search from a state (fields,) meets. Below hands that differ a third
+    of the formula: of 28 such states of 7 and 8 cards, 0.4 to 2.5 times what was counted, but for
+    one of 40 states."""
     left = int(patterns.size_of(int(state[rules.MINE])))
-    return tiers.states_below(options.cards, options.objective == "win", left)
+    every = tiers.states_below(options.cards, options.objective == "win", left)
+    return every if state[rules.MINE] == state[rules.THEIRS] else every / 3
 
 
 def action_name(action: int) -> str:

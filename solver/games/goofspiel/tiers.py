@@ -106,9 +106,10 @@ def states_below(cards: int, win: bool, left: int) -> float:
         chosen = comb(left, size)
         hands = min(chosen**2, 2 * layer(cards, False, size).patterns)
         leads = 1.0
-        if win:  # three ways a round, and no more than the mean deck or what is gone can be worth
+        if win:  # three ways a round but for the first, which the hands tell, and no more than the
+            # mean deck or what is gone can be worth
             reach = min(size, left - size) * (cards + 1) / 2
-            leads = min(3.0 ** (left - size), 2 * reach + 1)
+            leads = min(3.0 ** max(0, left - size - 1), 2 * reach + 1)
         total += chosen * hands * leads * (1 + size)
     return total
 

@@ -1,0 +1,135 @@
+"""A plan of a search: about how many states lie below the roots, and what they will take.
+
+States are counted or estimated (`solver.graph.estimate`); bytes and seconds follow from the
+constants below, measured on Press Your Luck, and on the others for the bytes of their tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from luckbase.cluster.run.machine import cores
+from luckbase.cluster.run.opening import check_disk
+from luckbase.cluster.run.options import ONE_PIECE
+from luckbase.cluster.run.plan import PROCESS_BYTES
+from luckbase.cluster.search.by_stages import FIND_BYTES, SHARD_STATES
+from luckbase.cluster.search.pieces import SWEEP_BYTES
+from luckbase.cluster.search.roots import root_keys
+from luckbase.cluster.table.ledger import table_directory
+from luckbase.solver import load_game
+from luckbase.solver.board.model import Board
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import hints
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.level import Level
+from luckbase.solver.graph.estimate import Estimate, estimate
+from luckbase.solver.graph.keys import unpack_all
+from luckbase.solver.graph.stage import Stages
+
+PAYOFF_BYTES, OTHER_BYTES = 8, 3
+"""Bytes of a row on disk: of each player's payoff, and of all else, fields included. Measured: 19
+to 25 of Press Your Luck (three players), 9 to 17 of Goofspiel, 19 to 23 of Skunk and Pig, 11 to 16
+of Pig by rounds, 17 of Jackpot (one)."""
+BETWEEN_BYTES = 14
+"""Bytes a state on disk between the two passes."""
+PIECE_BYTES = 150
+"""Bytes a state in memory that a search in one piece takes."""
+STAGE_SECONDS, PIECE_SECONDS = 2.4e-6, 1.6e-6
+"""Seconds of one core a state, by stages and in one piece, the table included; of games that go in
+circles (Pig, Skunk) twenty times as many."""
+WORKERS_SHARE = 0.85
+"""Of each worker, from two on, what it is worth beside the others."""
+
+
+@dataclass(frozen=True)
+class PlannedSearch:
+    """What a search will take.
+
+    states: about how many it meets. how: "counted", "formula" or "estimated". at_least: there may
+    be many times as many. levels: by which it goes, about; 0 in one piece, None where that is
+    unknown. table_bytes: on disk. between_bytes: beside them until it ends. peak_memory: bytes.
+    seconds: of wall time with so many workers.
+    """
+
+    board: str
+    states: int
+    how: str
+    at_least: bool
+    levels: int | None
+    table_bytes: int
+    between_bytes: int
+    peak_memory: int
+    seconds: float
+    workers: int
+    table: Path
+
+    @property
+    def exact(self) -> bool:
+        """Whether the states were counted."""
+        return self.how == "counted"
+
+    def check(self) -> None:
+        """Raises DiskLimitError where it will not fit on the disk."""
+        needed = self.table_bytes + self.between_bytes // 2  # one grows while the other shrinks
+        check_disk("search", needed, self.table, "states nearer the end")
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan as JSON values."""
+        return {
+            "board": self.board, "states": self.states, "exact": self.exact, "how": self.how,
+            "at_least": self.at_least, "levels": self.levels, "table_bytes": self.table_bytes,
+            "between_bytes": self.between_bytes, "peak_memory": self.peak_memory,
+            "seconds": round(self.seconds, 1), "workers": self.workers,
+        }  # fmt: skip
+
+
+def planned_search(
+    board: Board, roots: Ints | None, results: Path, workers: int | None = None
+) -> PlannedSearch:
+    """The plan of a search below canonical `roots` (m, fields), or below the game's start.
+
+    Raises OptionError where a start is missing, StateError as `solver.graph.estimate`.
+    """
+    game = load_game(board)
+    return plan_below(game, unpack_all(game.bits, root_keys(game, roots)), results, workers)
+
+
+def plan_below(game: Game, roots: Ints, results: Path, workers: int | None = None) -> PlannedSearch:
+    """The same of a game."""
+    count, found = workers or cores(), estimate(game, roots)
+    states = found.states
+    level = _level(game, roots) if states > ONE_PIECE else None
+    if level is None:
+        levels: int | None = 0
+        between, used = 0, 1
+        memory, seconds = PROCESS_BYTES + PIECE_BYTES * states, states * PIECE_SECONDS
+    else:
+        levels, between, used = _levels(game, level, found), BETWEEN_BYTES * states, count
+        shard = max(FIND_BYTES, SWEEP_BYTES) * min(states, SHARD_STATES)
+        memory = PROCESS_BYTES + used * shard
+        seconds = states * STAGE_SECONDS / (1.0 if used == 1 else WORKERS_SHARE * used)
+    return PlannedSearch(
+        game.board.name, states, found.how, found.at_least, levels,
+        states * (PAYOFF_BYTES * game.players + OTHER_BYTES), between, memory, seconds, used,
+        table_directory(results.absolute(), game),
+    )  # fmt: skip
+
+
+def _level(game: Game, roots: Ints) -> Level | None:
+    """The level by which it would go: the game's own, or one that is looked for."""
+    if hints(game).level is not None:
+        return hints(game).level
+    from luckbase.solver.graph.find_level import find_level
+
+    return find_level(game, roots)
+
+
+def _levels(game: Game, level: Level, found: Estimate) -> int | None:
+    """The levels of the states that the estimate met; None where a formula met none."""
+    if found.how == "formula":
+        return None
+    return len(np.unique(Stages(game, level).of(found.keys) >> np.uint64(32)))

@@ -1,0 +1,81 @@
+"""`plan` of a search: what it says, as JSON too, and what is refused before it begins."""
+
+from __future__ import annotations
+
+import json
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+import luckbase
+from luckbase.cluster.run import opening
+from luckbase.jobs.app import run
+
+BOARDS = Path(__file__).parents[2] / "boards"
+PRESS = str(BOARDS / "press-your-luck/1985-02.toml")
+START = {"scores": "0,2000,3500", "earned": "0,3,2"}
+FROM = ["--from", *(f"{name}={value}" for name, value in START.items())]
+USAGE = namedtuple("USAGE", "total used free")
+
+
+def no_disk(path: object) -> USAGE:
+    return USAGE(0, 0, 0)
+
+
+def test_a_search_by_stages(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["plan", PRESS, *FROM, "--results", str(tmp_path), "--workers", "2"]
+    assert run(words) == 0
+    out = capsys.readouterr().out
+    assert "states          about 1.81 million in 6 levels" in out and "2 workers" in out
+    assert run([*words, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    found = luckbase.plan(PRESS, START, workers=2, results=tmp_path)
+    assert said == found.as_json()
+    assert said["how"] == "estimated" and not said["exact"] and not said["at_least"]
+    assert 0.5 * 1_799_108 < said["states"] < 2 * 1_799_108
+    assert said["table_bytes"] == 27 * said["states"]
+    assert said["between_bytes"] == 14 * said["states"]
+    assert said["seconds"] == pytest.approx(said["states"] * 2.4e-6 / 1.7, abs=0.1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_small_one_is_counted_and_is_what_the_solve_does(tmp_path: Path) -> None:
+    board = BOARDS / "press-your-luck/tiny.toml"
+    start = {"scores": "0,1000,500", "earned": "1,2,1"}
+    found = luckbase.plan(board, start, results=tmp_path)
+    solved = luckbase.solve(board, start, results=tmp_path, workers=1)
+    assert found.as_json()["exact"] and found.as_json()["levels"] == 0
+    assert 0.8 * found.states <= solved.states <= found.states  # those that are over have no row
+    rows = sum(entry.bytes for entry in solved.ledger.files.values())
+    assert rows / 2 <= found.table_bytes <= 2 * rows
+
+
+def test_a_board_without_a_full_table_is_planned_from_its_start(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["plan", str(BOARDS / "jackpot/seed.toml")]) == 0
+    assert "states          18,908 in one piece" in capsys.readouterr().out
+
+
+def test_a_full_disk_refuses_the_plan(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening.shutil, "disk_usage", no_disk)
+    words = [PRESS, *FROM, "--results", str(tmp_path)]
+    assert run(["plan", *words]) == 2
+    err = capsys.readouterr().err
+    assert "disk: the search needs about 0.1 GB under" in err
+    assert "states nearer the end would take less" in err and err.count("\n") == 1
+
+
+def test_a_state_that_is_none_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", PRESS, "--from", "scores=0,2000,3501"]) == 2
+    assert "3501" in capsys.readouterr().err
+
+
+def test_a_formula_knows_no_levels(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["plan", str(BOARDS / "goofspiel/points.toml"), "--set", "cards=9", "--from"]
+    every = "1,2,3,4,5,6,7,8,9"
+    assert run([*words, *(f"{hand}={every}" for hand in ("mine", "theirs", "deck"))]) == 0
+    assert "about 2.81 million by levels" in capsys.readouterr().out
