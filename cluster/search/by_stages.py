@@ -48,12 +48,14 @@ from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.level import Level
 from luckbase.solver.graph.keys import Keys
-from luckbase.solver.graph.stage import NO_KEYS, Stages
+from luckbase.solver.graph.stage import CACHED, NO_KEYS, Stages
 
 SHARD_STATES = 2_000_000
 """States of a shard, about: 1 to 4 s. A stage that has more is a shard by itself."""
-FIND_BYTES = 160
-"""Bytes a state that finding a shard takes, about, beside a process's own."""
+FIND_BYTES, ASK_BYTES = 160, 24
+"""Bytes a state of the box that is being found, and of the whole shard, for what is asked of it."""
+STORE_BYTES = 4 << 30
+"""Of Ray's object store on this machine; what is beyond spills to the disk."""
 MOST_GROWTH = 4.0
 """States that a level has for each that it was asked for, at most, as the next one's are guessed:
 below a single root there are millions."""
@@ -135,7 +137,7 @@ class StageSearch:
         if asked.address is not None:
             return ray_cluster(asked.address, home, watch.note, asked.workers)
         self.cores = asked.slots
-        return ray_here(asked.slots, home, self.memory // 2, watch.note)
+        return ray_here(asked.slots, home, min(self.memory // 4, STORE_BYTES), watch.note)
 
     # --- down --------------------------------------------------------------------------------
 
@@ -209,7 +211,7 @@ class StageSearch:
                     Find(
                         self.game.board, self.home, self.level, i, names[i], tuple(stages),
                         np.concatenate(keys) if keys else NO_KEYS, self._asks_for(stages), known,
-                        expected, max(LEAST_BYTES, FIND_BYTES * expected),
+                        expected, self._find_bytes(expected),
                     )
                 )  # fmt: skip
                 running += 1
@@ -219,6 +221,11 @@ class StageSearch:
                 self._keep(names[receipt.shard], level, shards[receipt.shard], receipt)
             self._show(0, 0)
         return [self.ledger.shards[name] for name in names]
+
+    def _find_bytes(self, expected: int) -> int:
+        """Bytes that it takes to find a shard of so many states."""
+        box = min(expected, CACHED) if self.stages.level.inside else expected
+        return max(LEAST_BYTES, FIND_BYTES * box + ASK_BYTES * expected)
 
     def _is_there(self, name: str, stages: Sequence[int]) -> bool:
         entry = self.ledger.shards.get(name)

@@ -3,7 +3,8 @@ or none; and what is asked of a table of many files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.options import Solved
+from luckbase.cluster.run.worker import Home
 from luckbase.cluster.search import by_stages, pieces
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.by_stages import StageSearch
@@ -393,3 +395,19 @@ def test_a_stage_in_many_boxes_is_solved_in_pieces_with_a_file_each(
     again = by(tmp_path / "stopped", workers=1)
     assert files_of(again.table) == files_of(solved.table)
     assert 0 < again.states < solved.states
+
+
+def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_what_they_need(
+    tmp_path: Path, ray_cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_stages, "SHARD_STATES", SMALL)
+    near = by(tmp_path / "near", workers=1)
+
+    @contextmanager
+    def nowhere(table: Path) -> Iterator[Home]:
+        yield Home(table, ".no-machine-sees-this")
+
+    monkeypatch.setattr(by_stages, "marked", nowhere)
+    far = by(tmp_path / "far", workers=2, address=ray_cluster)
+    assert far.ray and far.shards > 20
+    assert files_of(far.table) == files_of(near.table)
