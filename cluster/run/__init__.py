@@ -4,7 +4,7 @@
 * `plan`: shards, bytes, memory, seconds; `planned`: the same for people.
 * `opening`: is there room, is nobody else at it, what of the table is there.
 * `driver`: hands shards out and commits what comes back; `schedule`: what to do next, without a
-  clock, a disk or Ray.
+  clock, a disk or Ray; `shards`: the loop between the two.
 * `session`: workers, threads of this process; `ray_workers`: Ray's, here or of a cluster.
 * `worker`: what one does; `payoffs`: what threads hand on; `remote`, `environment`: whether a
   machine of a cluster is made of the same.

@@ -34,9 +34,10 @@ from luckbase.cluster.run.payoffs import Pool
 from luckbase.cluster.run.plan import Plan, make_plan, payoff_bytes
 from luckbase.cluster.run.planned import MEMORY_SHARE
 from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Solve
-from luckbase.cluster.run.session import PayoffsLostError, Workers, threads
+from luckbase.cluster.run.session import Workers, threads
+from luckbase.cluster.run.shards import run_shards, through_losses
 from luckbase.cluster.run.watch import Watch
-from luckbase.cluster.run.worker import Handed, Home, Receipt, Task, peak_memory, process_name
+from luckbase.cluster.run.worker import Home, Receipt, Task, peak_memory, process_name
 from luckbase.cluster.table.health import drop_files
 from luckbase.cluster.table.ledger import Ledger, commit, compact, solver_version, table_directory
 from luckbase.cluster.table.lines import TIERS, Done, FileEntry
@@ -46,7 +47,6 @@ from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.capabilities import Layout
 
-MOST_LOSSES = 3
 ENDLESS = 1 << 62
 
 
@@ -180,16 +180,8 @@ class _Run:
         )  # fmt: skip
 
     def solve(self) -> None:
-        """Until nothing is left to do. Payoffs that were lost with their machines are solved again,
-        from what is committed, `MOST_LOSSES` times."""
-        for left in range(MOST_LOSSES, -1, -1):
-            try:
-                return self._solve()
-            except PayoffsLostError as error:
-                if not left:
-                    raise
-                self.watch.note(f"{error}; it does so now")
-                self.workers.forget()
+        """Until nothing is left to do."""
+        through_losses(self._solve, self.workers, self.watch.note)
 
     def _solve(self) -> None:
         plan, ledger = self.plan, self.ledger
@@ -202,19 +194,13 @@ class _Run:
         todo = self.shards + len(self.schedule.waiting)
         done = self.rows + self.again + self.read
         rows = done + sum(plan.shards[i].rows for i in self.schedule.waiting)
-        self._follow(self.schedule.start(), None)
-        while not self.schedule.finished:
-            receipt = self.workers.wait_one(0.5)
-            if isinstance(receipt, Handed):
-                self._follow(self.schedule.handed(receipt.shard), None)
-            elif receipt is not None:
-                self._follow(self.schedule.solved(receipt.shard), receipt)
-                self._count(receipt)
-            if self.workers.slots != self.schedule.workers:
-                self._follow(self.schedule.resize(self.workers.slots), None)
+
+        def show() -> None:
             done, doing = self.rows + self.again + self.read, self.workers.doing()
             self.cores = max(self.cores, sum(n["slots"] for n in doing if "left_out" not in n))
             self.watch.show(Progress(self.shards, todo, done, rows, self.seconds), doing)
+
+        run_shards(self.schedule, self.workers, self._follow, show)
 
     def _count(self, receipt: Receipt) -> None:
         rows = self.plan.shards[receipt.shard].rows
@@ -239,6 +225,8 @@ class _Run:
             if isinstance(step, Commit) and step.commit:
                 assert receipt is not None
                 self._commit(receipt)
+        if receipt is not None:
+            self._count(receipt)
         dropped = {self.plan.parts[step.shard][0] for step in steps if isinstance(step, Drop)}
         for tier in dropped - {self.plan.parts[shard][0] for shard in self.schedule.kept}:
             self.workers.drop(tier)  # a tier in parts goes with the last one

@@ -1,7 +1,8 @@
 """The search below some roots, over workers.
 
-* `solve`: the whole of it; `roots`: before it begins.
-* `split`: the level whose states are sharded, and who gets which.
+* `solve`: the whole of it: begin here; `roots`: before it begins; `planned`: what it will take.
+* `by_stages`: the driver of a large one; `stage_tasks`: what its workers do; `stage_file`: what
+  lies between its two passes; `pieces`: names, and what one task solves.
 * `merge`: payoff tables by key, and their union; `given`: states at which a search ends.
 * `cut`: a search cut at a depth, with bounds.
 """

@@ -21,16 +21,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from luckbase.cluster.run.driver import ENDLESS, MOST_LOSSES, file_entry
+from luckbase.cluster.run.driver import ENDLESS, file_entry
 from luckbase.cluster.run.machine import free_memory
 from luckbase.cluster.run.opening import marked, spill_folder
 from luckbase.cluster.run.options import Options, Progress, Solved
 from luckbase.cluster.run.payoffs import Pool
 from luckbase.cluster.run.planned import MEMORY_SHARE
 from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Shard, Solve
-from luckbase.cluster.run.session import PayoffsLostError, Workers, threads
+from luckbase.cluster.run.session import Workers, threads
+from luckbase.cluster.run.shards import run_shards, through_losses
 from luckbase.cluster.run.watch import Watch
-from luckbase.cluster.run.worker import Handed, Home, peak_memory, process_name
+from luckbase.cluster.run.worker import Home, peak_memory, process_name
 from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.search.pieces import (
     LEAST_BYTES,
@@ -294,7 +295,7 @@ class StageSearch:
     # --- up ----------------------------------------------------------------------------------
 
     def _up(self) -> None:
-        """Solve all shards, children first; lost payoffs are solved again, `MOST_LOSSES` times."""
+        """Solve all shards, children first."""
         self.pieces = [piece for one in self.found[::-1] for piece in pieces_of(one)]
         self.empty: set[int] = set()
         of_shard: dict[str, list[int]] = {}
@@ -308,14 +309,7 @@ class StageSearch:
             asked = {k for stage in piece.entry.asked for k in self.of_stage[int(stage)]}
             own = [k for k in of_shard[piece.entry.name] if k < i]
             self.reads.append(sorted(asked | set(own)))
-        for left in range(MOST_LOSSES, -1, -1):
-            try:
-                return self._solve_shards()
-            except PayoffsLostError as error:
-                if not left:
-                    raise
-                self.watch.note(f"{error}; it does so now")
-                self.workers.forget()
+        through_losses(self._solve_shards, self.workers, self.watch.note)
 
     def _solve_shards(self) -> None:
         pieces, files = self.pieces, self.ledger.files
@@ -329,23 +323,18 @@ class StageSearch:
             shards, workers=self.workers.slots, memory=self.memory,
             committed=stored | self.empty, stored=stored,
         )  # fmt: skip
-        self.swept, done = 0, sum(pieces[i].states for i in stored)
-        self._follow(self.schedule.start(), None)
-        while not self.schedule.finished:
-            receipt = self.workers.wait_one(0.5)
-            if isinstance(receipt, Handed):
-                self._follow(self.schedule.handed(receipt.shard), None)
-            elif receipt is not None:
-                self._follow(self.schedule.solved(receipt.shard), receipt)
-                self.swept += 1
-                done += pieces[receipt.shard].states * (receipt.shard not in stored)
-                self.seconds_up += receipt.solve_seconds
-                self.processes[receipt.process] = receipt.peak_memory
-            if self.workers.slots != self.schedule.workers:
-                self._follow(self.schedule.resize(self.workers.slots), None)
-            self._show(done, len(pieces))
+        self.swept, self.done = 0, sum(pieces[i].states for i in stored)
+        run_shards(
+            self.schedule, self.workers, self._follow, lambda: self._show(self.done, len(pieces))
+        )
 
     def _follow(self, steps: list[Instruction], receipt: Swept | None) -> None:
+        if receipt is not None:
+            self.swept += 1
+            new = receipt.shard not in self.schedule.stored
+            self.done += self.pieces[receipt.shard].states * new
+            self.seconds_up += receipt.solve_seconds
+            self.processes[receipt.process] = receipt.peak_memory
         for step in steps:
             if isinstance(step, Solve):
                 self.workers.submit(self._task(step))

@@ -8,6 +8,9 @@
 * `components`: a component of several states, solved as one piece: `solver.linear` where nothing is
   chosen, `interval_iteration` where something is.
 * `explore`: which states there are, level by level, nothing solved.
+* `stage`: what lies below some roots cut by a level, a stage found and solved at a time;
+  `stage_kernels` its compiled part.
+* `estimate`: about how many states there are.
 * `find_level`: a level of a game that declares none, from a sample of its edges (`edge_sample`).
   `level_words`: levels of keys as one number, for compiled code.
 * `keys`: a state as one number, and a hash table of them.
