@@ -24,7 +24,7 @@ ONE_PIECE = 1_000_000
 class Progress:
     """How far a solve is: shards and rows of this run, seconds since it started. compiling: it has
     not, all else is 0. finding: of a search that does not know yet how many states there are, where
-    it is; rows are those found."""
+    it is; rows are those found. of: what a shard is called."""
 
     shards: int
     shards_total: int
@@ -33,6 +33,7 @@ class Progress:
     seconds: float
     compiling: bool = False
     finding: str = ""
+    of: str = "tiers"
 
     def as_json(self) -> dict[str, Any]:
         """The same as JSON values, with states a second and the seconds that are left, about."""

@@ -51,8 +51,8 @@ from luckbase.solver.game.level import Level
 from luckbase.solver.graph.keys import Keys
 from luckbase.solver.graph.stage import CACHED, NO_KEYS, Stages
 
-SHARD_STATES = 2_000_000
-"""States of a shard, about: 1 to 4 s. A stage that has more is a shard by itself."""
+SHARD_STATES = 500_000
+"""States of a shard, about: a second. A stage that has more is a shard by itself."""
 FIND_BYTES, ASK_BYTES = 160, 24
 """Bytes a state of the box that is being found, and of the whole shard, for what is asked of it."""
 STORE_BYTES = 4 << 30
@@ -89,8 +89,9 @@ class StageSearch:
         self.seconds_down = self.seconds_up = self.seconds_finding = 0.0
         self.at_level = 0
         self.found: list[ShardEntry] = []
-        self.solved = self.cores = 0
+        self.solved = self.committed = self.cores = 0
         self._asks: dict[str, bytes] = {}
+        self._askers: dict[int, list[int]] = {}
 
     def run(self) -> Solved:
         """Both passes. Raises as `stage.expand_level` and `stage.Sweeping.solve` do."""
@@ -111,11 +112,16 @@ class StageSearch:
         peak = sum((self.processes | {process_name(): peak_memory()}).values())
         return replace(
             self.report, states=self.solved, solved=self.solved, shards=len(self.found),
-            edges=sum(one.edges for one in self.found), stages=self._stage_count(),
+            edges=self._edges(), stages=self._stage_count(),
             levels=len({one.level for one in self.found}), peak_memory=peak,
             solve_seconds=self.seconds_down + self.seconds_up,
             seconds=time.perf_counter() - self.started, workers=self.cores or self.asked.slots,
         )  # fmt: skip
+
+    def _edges(self) -> int:
+        """Edges of the states that this run has solved; about, of a search that went on."""
+        states = sum(one.rows for one in self.found)
+        return sum(one.edges for one in self.found) * self.committed // max(1, states)
 
     def _stage_count(self) -> int:
         return len({stage for one in self.found for stage in one.stages})
@@ -156,6 +162,9 @@ class StageSearch:
             here = sorted(stage for stage in left if stage >> 32 == level)
             shards = self._together(here, asked, growth)
             entries = self._find(level, shards, wanted, asked, growth)
+            for place, entry in enumerate(entries, len(self.found)):
+                for stage in entry.asked:
+                    self._askers.setdefault(int(stage), []).append(place)
             self.found += entries
             done.add(level)
             for entry in entries:
@@ -239,8 +248,8 @@ class StageSearch:
 
     def _asks_for(self, stages: Sequence[int]) -> tuple[bytes, ...]:
         """What higher shards ask for of these stages, always in the same order."""
-        named = set(map(str, stages))
-        return tuple(self._ask(one.name) for one in self.found if named & one.asked.keys())
+        places = sorted({place for stage in stages for place in self._askers.get(stage, ())})
+        return tuple(self._ask(self.found[place].name) for place in places)
 
     def _ask(self, name: str) -> bytes:
         if name not in self._asks:
@@ -290,7 +299,8 @@ class StageSearch:
             self.watch.show(Progress(shards, 0, found, 0, seconds, finding=finding), doing)
         else:
             seconds -= self.seconds_finding
-            self.watch.show(Progress(self.swept, total, done, found, seconds), doing)
+            now = Progress(self.swept, total, done, found, seconds, of="shards")
+            self.watch.show(now, doing)
 
     # --- up ----------------------------------------------------------------------------------
 
@@ -373,6 +383,7 @@ class StageSearch:
     def _commit(self, receipt: Swept) -> None:
         piece, file = self.pieces[receipt.shard], receipt.file
         self.solved += receipt.solved
+        self.committed += piece.states
         if file is None:
             self.empty.add(receipt.shard)
             return

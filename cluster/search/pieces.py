@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from luckbase.cluster.table.lines import ShardEntry
 
-PIECE_STATES = 2_000_000
+PIECE_STATES = 1_000_000
 """States of what is solved by one task, about: boxes are not cut."""
 SWEEP_BYTES = 150
 """Bytes a state that solving takes, about, beside a process's own."""

@@ -193,6 +193,6 @@ def _said(now: Progress) -> str:
     rate = now.rows / now.seconds / 1e6 if now.seconds else 0.0
     if now.finding:
         return f"{count(now.rows)} states found, {now.finding}, {rate:.1f} M states/s"
-    what = "tiers" if now.rows_total else "shards"
+    what = now.of if now.rows_total else "shards"
     shards = f", {now.shards} of {now.shards_total} {what}" if now.shards_total else ""
     return f"{rate:.1f} M states/s{shards}"
