@@ -75,6 +75,7 @@ class _Running:
     seen: int = 0
     payoffs: Any = None
     handed: bool = False
+    tries: int = 0
 
 
 @dataclass
@@ -146,7 +147,7 @@ class RayWorkers:
     def submit(self, task: AnyTask) -> None:
         self._submit(task, tuple(self._kept[tier].whole for tier in task.reads))
 
-    def _submit(self, task: AnyTask, given: tuple[Any, ...]) -> None:
+    def _submit(self, task: AnyTask, given: tuple[Any, ...], tries: int = 0) -> None:
         options: dict[str, Any] = {"num_cpus": 1}
         if self._joined:
             options["memory"] = task.memory
@@ -158,7 +159,7 @@ class RayWorkers:
             self._asked = self._ray.put(Asked(own_environment(), compiled))
         remote = self._remote.options(**options)
         results = remote.remote(self._asked, pickle.dumps(task), *given)
-        self._tasks.append(_Running(task, given, results))
+        self._tasks.append(_Running(task, given, results, tries=tries))
 
     def wait_one(self, seconds: float) -> Any:
         wanted = [one.task.memory for one in self._tasks]
@@ -175,9 +176,13 @@ class RayWorkers:
 
     def _next(self, running: _Running) -> Any:
         """What a task has yielded: see `remote.run`."""
-        reference = next(running.results)
-        running.seen += 1
         task = running.task
+        try:
+            reference = next(running.results)
+        except StopIteration:  # seen of Ray 2.60 on a busy host: a task that ended half-way
+            self._again(running)
+            return None
+        running.seen += 1
         if running.seen == 1:
             refusal = self._get(reference)
             if isinstance(refusal, Refusal):
@@ -194,6 +199,16 @@ class RayWorkers:
             return Handed(task.shard)
         self._tasks.remove(running)
         return self._finished(running, self._get(reference))
+
+    def _again(self, running: _Running) -> None:
+        """Hand a task out again that Ray has ended half-way. Raises WorkerError the last time."""
+        self._tasks.remove(running)
+        if running.tries == RETRIES:
+            raise WorkerError(
+                f"Ray ended a task half-way {RETRIES + 1} times; what was solved stays, and the "
+                "same command goes on"
+            )
+        self._submit(running.task, running.given, running.tries + 1)
 
     def _finished(self, running: _Running, receipt: Any) -> Any:
         """The receipt of a task; None where it has to be done again."""
