@@ -33,9 +33,9 @@ from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
 from luckbase.cluster.run.payoffs import Pool
 from luckbase.cluster.run.plan import Plan, make_plan, payoff_bytes
 from luckbase.cluster.run.planned import MEMORY_SHARE
-from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Solve
+from luckbase.cluster.run.schedule import Schedule, Solve
 from luckbase.cluster.run.session import Workers, threads
-from luckbase.cluster.run.shards import run_shards, through_losses
+from luckbase.cluster.run.shards import Steps, run_shards, through_losses
 from luckbase.cluster.run.watch import Watch
 from luckbase.cluster.run.worker import Home, Receipt, Task, peak_memory, process_name
 from luckbase.cluster.table.health import drop_files
@@ -71,15 +71,21 @@ def solve(board: Board, **options: Unpack[SolveOptions]) -> Solved:
             kept = sum(ledger.files[name].rows for name in plan.files)
             goal = make_goal(game, ledger, TIERS, len(plan.files), margin=asked.margin)
             return Solved(table, ledger, goal, kept=kept, workers=asked.slots)
-    budget = asked.memory
-    if budget is None:  # of a cluster each node looks after its own
-        budget = int(free_memory() * MEMORY_SHARE) if asked.address is None else ENDLESS
+    budget = memory_budget(asked)
     there = set(Folder(table).list(f"{TIERS}/"))
     if asked.force or not there.issuperset(plan.files):
         todo = [i for i, name in enumerate(plan.files) if asked.force or name not in there]
         check_room(plan, budget, table, layout.smaller, todo, asked.slots)
     with lock(table):
         return _solve_locked(layout, plan, table, budget, asked)
+
+
+def memory_budget(asked: Options) -> int:
+    """Bytes that shards in flight and kept payoffs may have here; of a cluster each node looks
+    after its own."""
+    if asked.memory is not None:
+        return asked.memory
+    return int(free_memory() * MEMORY_SHARE) if asked.address is None else ENDLESS
 
 
 def _solve_locked(
@@ -200,7 +206,8 @@ class _Run:
             self.cores = max(self.cores, sum(n["slots"] for n in doing if "left_out" not in n))
             self.watch.show(Progress(self.shards, todo, done, rows, self.seconds), doing)
 
-        run_shards(self.schedule, self.workers, self._follow, show)
+        do = Steps(self._task, self._commit, self._count, self._drop, show)
+        run_shards(self.schedule, self.workers, do)
 
     def _count(self, receipt: Receipt) -> None:
         rows = self.plan.shards[receipt.shard].rows
@@ -216,18 +223,8 @@ class _Run:
             self.solve_seconds += receipt.solve_seconds
             self.tally = add_tally(self.tally, receipt.tally)
 
-    def _follow(self, steps: list[Instruction], receipt: Receipt | None) -> None:
-        # New work first: workers go on while this process flushes and renames.
-        for step in steps:
-            if isinstance(step, Solve):
-                self.workers.submit(self._task(step))
-        for step in steps:
-            if isinstance(step, Commit) and step.commit:
-                assert receipt is not None
-                self._commit(receipt)
-        if receipt is not None:
-            self._count(receipt)
-        dropped = {self.plan.parts[step.shard][0] for step in steps if isinstance(step, Drop)}
+    def _drop(self, shards: list[int]) -> None:
+        dropped = {self.plan.parts[shard][0] for shard in shards}
         for tier in dropped - {self.plan.parts[shard][0] for shard in self.schedule.kept}:
             self.workers.drop(tier)  # a tier in parts goes with the last one
 

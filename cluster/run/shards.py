@@ -7,22 +7,43 @@ say what a task is and how it is committed; the rest is here.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from luckbase.cluster.run.schedule import Instruction, Schedule
+from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Solve
 from luckbase.cluster.run.session import PayoffsLostError, Workers
-from luckbase.cluster.run.worker import Handed
+from luckbase.cluster.run.worker import AnyTask, Handed
 
 MOST_LOSSES = 3
 
-Follow = Callable[[list[Instruction], Any], None]
-"""follow(instructions, the receipt that brought them or None)."""
+
+@dataclass(frozen=True)
+class Steps:
+    """What a driver does. task: the task of an instruction. commit: a receipt whose file is wanted.
+    count: every receipt. drop: shards whose payoffs nobody reads any more. show: after every event,
+    and twice a second."""
+
+    task: Callable[[Solve], AnyTask]
+    commit: Callable[[Any], None]
+    count: Callable[[Any], None]
+    drop: Callable[[list[int]], None]
+    show: Callable[[], None]
 
 
-def run_shards(
-    schedule: Schedule, workers: Workers, follow: Follow, show: Callable[[], None]
-) -> None:
-    """Until the schedule is finished. show: called after every event, and twice a second."""
+def run_shards(schedule: Schedule, workers: Workers, do: Steps) -> None:
+    """Until the schedule is finished."""
+
+    def follow(steps: list[Instruction], receipt: Any) -> None:
+        # New work first: workers go on while this process flushes and renames.
+        for step in steps:
+            if isinstance(step, Solve):
+                workers.submit(do.task(step))
+        if any(isinstance(step, Commit) and step.commit for step in steps):
+            do.commit(receipt)
+        if receipt is not None:
+            do.count(receipt)
+        do.drop([step.shard for step in steps if isinstance(step, Drop)])
+
     follow(schedule.start(), None)
     while not schedule.finished:
         receipt = workers.wait_one(0.5)
@@ -32,7 +53,7 @@ def run_shards(
             follow(schedule.solved(receipt.shard), receipt)
         if workers.slots != schedule.workers:
             follow(schedule.resize(workers.slots), None)
-        show()
+        do.show()
 
 
 def through_losses(

@@ -275,6 +275,12 @@ def solve_shard(
     yield Result(receipt, content)
 
 
+def nothing_seen(shard: int) -> Iterator[Any]:
+    """What a task yields whose files are not to be seen on its machine: it asks for them."""
+    yield None
+    yield Result(Receipt(shard, None, 0.0, process_name(), peak_memory(), {}, missing=True))
+
+
 def _read_back(task: Task, given: Sequence[bytes], out: Floats | None) -> Iterator[Any]:
     """The kernel's own numbers from a committed file; yields as `work`.
 
@@ -284,11 +290,7 @@ def _read_back(task: Task, given: Sequence[bytes], out: Floats | None) -> Iterat
     seconds = time.perf_counter()
     with task.home.storage() as storage:
         if isinstance(storage, Memory) and not given:
-            missing = Receipt(
-                task.shard, None, 0.0, process_name(), peak_memory(), {}, missing=True
-            )
-            yield None
-            yield Result(missing)
+            yield from nothing_seen(task.shard)
             return
         if given:
             storage = Memory({entry.name: given[0]})

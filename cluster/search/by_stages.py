@@ -18,18 +18,17 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from luckbase.cluster.run.driver import ENDLESS, file_entry
-from luckbase.cluster.run.machine import free_memory
+from luckbase.cluster.run.driver import file_entry, memory_budget
 from luckbase.cluster.run.opening import marked, spill_folder
 from luckbase.cluster.run.options import Options, Progress, Solved
 from luckbase.cluster.run.payoffs import Pool
-from luckbase.cluster.run.planned import MEMORY_SHARE
-from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Shard, Solve
+from luckbase.cluster.run.schedule import Schedule, Shard, Solve
 from luckbase.cluster.run.session import Workers, threads
-from luckbase.cluster.run.shards import run_shards, through_losses
+from luckbase.cluster.run.shards import Steps, run_shards, through_losses
 from luckbase.cluster.run.watch import Watch
 from luckbase.cluster.run.worker import Home, peak_memory, process_name
 from luckbase.cluster.search.merge import PayoffTable
@@ -132,9 +131,7 @@ class StageSearch:
 
     def _workers(self, home: Home, watch: Watch) -> AbstractContextManager[Workers]:
         asked = self.asked
-        self.memory = asked.memory
-        if self.memory is None:
-            self.memory = int(free_memory() * MEMORY_SHARE) if asked.address is None else ENDLESS
+        self.memory = memory_budget(asked)
         if asked.address is None and asked.in_process_seconds >= 0:
             self.cores = asked.slots
             return threads(asked.slots, Pool(self.memory // 2, spill_folder(home.table)))
@@ -229,7 +226,7 @@ class StageSearch:
             if isinstance(receipt, Found):
                 running -= 1
                 self._keep(names[receipt.shard], level, shards[receipt.shard], receipt)
-            self._show(0, 0)
+            self._show_found()
         return [self.ledger.shards[name] for name in names]
 
     def _find_bytes(self, expected: int) -> int:
@@ -263,11 +260,9 @@ class StageSearch:
         at = np.flatnonzero(np.isin(self._known_stages, np.array(stages, np.uint64)))
         return known.keys[at], np.ascontiguousarray(known.values[at])
 
-    @property
+    @cached_property
     def _known_stages(self) -> np.ndarray:
-        if not hasattr(self, "_stages_of_known"):
-            self._stages_of_known = self.stages.of(self.aim.known.keys)
-        return self._stages_of_known
+        return self.stages.of(self.aim.known.keys)
 
     def _keep(self, name: str, level: int, stages: Sequence[int], receipt: Found) -> None:
         self.storage.put(ask_name(name), receipt.ask)
@@ -284,23 +279,25 @@ class StageSearch:
         self.seconds_down += receipt.solve_seconds
         self.processes[receipt.process] = receipt.peak_memory
 
-    def _show(self, done: int, total: int) -> None:
-        """How far it is: states that were found, then those that were solved."""
+    def _show_found(self) -> None:
+        """How far it is on its way down."""
+        mine = [one for one in self.ledger.shards.values() if one.ask == self.aim.goal.ask]
+        states, finding = sum(one.rows for one in mine), f"level {self.at_level}"
+        seconds = time.perf_counter() - self.started
+        self._show(Progress(len(mine), 0, states, 0, seconds, finding=finding))
+
+    def _show_solved(self) -> None:
+        """How far it is on its way up."""
+        states = sum(one.rows for one in self.found)
+        seconds = time.perf_counter() - self.started - self.seconds_finding
+        self._show(Progress(self.swept, len(self.pieces), self.done, states, seconds, of="shards"))
+
+    def _show(self, now: Progress) -> None:
         doing = self.workers.doing()
         if self.report.ray:
             slots = sum(one["slots"] for one in doing if "left_out" not in one)
             self.cores = max(self.cores, slots)
-        seconds = time.perf_counter() - self.started
-        mine = self.aim.goal.ask
-        found = sum(one.rows for one in self.ledger.shards.values() if one.ask == mine)
-        if not total:
-            shards = sum(1 for one in self.ledger.shards.values() if one.ask == mine)
-            finding = f"level {self.at_level}"
-            self.watch.show(Progress(shards, 0, found, 0, seconds, finding=finding), doing)
-        else:
-            seconds -= self.seconds_finding
-            now = Progress(self.swept, total, done, found, seconds, of="shards")
-            self.watch.show(now, doing)
+        self.watch.show(now, doing)
 
     # --- up ----------------------------------------------------------------------------------
 
@@ -328,33 +325,25 @@ class StageSearch:
             for i, one in enumerate(pieces)
         )
         stored = {i for i, one in enumerate(pieces) if self._file(one) in files}
-        assert self.memory is not None
         self.schedule = Schedule(
             shards, workers=self.workers.slots, memory=self.memory,
             committed=stored | self.empty, stored=stored,
         )  # fmt: skip
         self.swept, self.done = 0, sum(pieces[i].states for i in stored)
-        run_shards(
-            self.schedule, self.workers, self._follow, lambda: self._show(self.done, len(pieces))
-        )
+        do = Steps(self._task, self._commit, self._count, self._drop, self._show_solved)
+        run_shards(self.schedule, self.workers, do)
 
-    def _follow(self, steps: list[Instruction], receipt: Swept | None) -> None:
-        if receipt is not None:
-            self.swept += 1
-            new = receipt.shard not in self.schedule.stored
-            self.done += self.pieces[receipt.shard].states * new
-            self.seconds_up += receipt.solve_seconds
-            self.processes[receipt.process] = receipt.peak_memory
-        for step in steps:
-            if isinstance(step, Solve):
-                self.workers.submit(self._task(step))
-        for step in steps:
-            if isinstance(step, Commit) and step.commit:
-                assert receipt is not None
-                self._commit(receipt)
-            elif isinstance(step, Drop):
-                self.workers.drop(step.shard)
-                self._let_go(self.pieces[step.shard].entry)
+    def _count(self, receipt: Swept) -> None:
+        self.swept += 1
+        new = receipt.shard not in self.schedule.stored
+        self.done += self.pieces[receipt.shard].states * new
+        self.seconds_up += receipt.solve_seconds
+        self.processes[receipt.process] = receipt.peak_memory
+
+    def _drop(self, shards: list[int]) -> None:
+        for shard in shards:
+            self.workers.drop(shard)
+            self._let_go(self.pieces[shard].entry)
 
     def _let_go(self, entry: ShardEntry) -> None:
         """Delete a shard's stage file once nobody will need it, also after a stop."""

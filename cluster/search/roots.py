@@ -20,23 +20,25 @@ from luckbase.solver.graph.stage import Stages, Sweeping, expand_level
 
 def warm_up(game: Game) -> None:
     """Compile the search, or load it, before it is timed and before every worker does."""
-    state = np.zeros((1, game.field_count), np.int64) if game.start() is None else game.start()
-    assert state is not None
-    graph = Graph(game)
-    graph.know(pack_all(game.bits, np.ascontiguousarray(state).reshape(1, -1)),
-               np.zeros((1, game.players)))  # fmt: skip
-    graph.solve(np.ascontiguousarray(state).reshape(1, -1))
+    graph, state = Graph(game), _some_state(game)
+    graph.know(pack_all(game.bits, state), np.zeros((1, game.players)))
+    graph.solve(state)
 
 
 def warm_up_stages(stages: Stages) -> None:
     """Compile the two passes of a search by stages, or load them."""
     game = stages.game
-    state = np.zeros((1, game.field_count), np.int64) if game.start() is None else game.start()
-    assert state is not None
-    keys = pack_all(game.bits, np.ascontiguousarray(state).reshape(1, -1))
+    keys = pack_all(game.bits, _some_state(game))
     known = keys, np.zeros((1, game.players))
     for stage in expand_level(stages, int(stages.of(keys)[0]) >> 32, [keys], known=known):
         Sweeping(game, stage).solve(0.0)
+
+
+def _some_state(game: Game) -> Ints:
+    """A state (1, fields), which need not be one of the game's: nobody expands it."""
+    start = game.start()
+    found = np.zeros(game.field_count, np.int64) if start is None else start
+    return np.ascontiguousarray(found).reshape(1, -1)
 
 
 def root_keys(game: Game, roots: Ints | None) -> Keys:

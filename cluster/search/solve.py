@@ -232,10 +232,10 @@ class _Search:
             self.report, states=len(solved), solved=len(solved), edges=graph.edges, shards=1,
             bytes_a_state=graph.bytes_a_state, solve_seconds=time.perf_counter() - self.started,
         )  # fmt: skip
-        if self.goal.part != SEARCH:  # else what was given stands in the part's other files
+        if self.goal.part == SEARCH:  # what was given stands in the part's other files
+            solved = solved.only(np.argsort(solved.keys))
+        else:
             solved, _ = merge(self.game, [solved, given])
-        order = np.argsort(solved.keys)
-        solved = solved.only(order)
         if len(self.trusted.entries) < len(self.held.entries):
             states = unpack_all(self.game.bits, solved.keys)
             solved = solved.only(~self.held.holds(states))

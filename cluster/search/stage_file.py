@@ -32,6 +32,7 @@ _KINDS: Mapping[str, Any] = {
     "payoffs": _F, "counts": _I, "box": _U,
 }  # fmt: skip
 _SCHEMA = pa.schema([(name, pa.large_list(kind)) for name, kind in _KINDS.items()])
+_HEAD = ("keys", "box")
 _ASKS = pa.schema([("stage", _U), ("keys", pa.large_list(_U))])
 
 
@@ -83,11 +84,11 @@ def _joined(arrays: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
 class StageFile:
     """A stage file that is read: its boxes by number."""
 
-    def __init__(self, content: Path | bytes) -> None:
-        source = pa.BufferReader(content) if isinstance(content, bytes) else (
-            pa.memory_map(str(content))
-        )  # fmt: skip
-        self._source, self._file = source, pa.ipc.open_file(source)
+    def __init__(self, content: bytes) -> None:
+        self._source = pa.BufferReader(content)
+        self._file = pa.ipc.open_file(self._source)
+        only = pa.ipc.IpcReadOptions(included_fields=[_SCHEMA.get_field_index(n) for n in _HEAD])
+        self._heads = pa.ipc.open_file(self._source, options=only)  # decompresses nothing else
 
     def __len__(self) -> int:
         return int(self._file.num_record_batches)
@@ -124,12 +125,12 @@ class StageFile:
 
     def box(self, i: int) -> tuple[int, int]:
         """Where the states of box number i lie."""
-        low, high = _array(self._file.get_batch(i), "box").tolist()
+        low, high = _array(self._heads.get_batch(i), "box").tolist()
         return low, high
 
     def keys(self, i: int) -> Keys:
         """The keys of box number i."""
-        return _array(self._file.get_batch(i), "keys")
+        return _array(self._heads.get_batch(i), "keys")
 
 
 def write_ask(wanted: Sequence[tuple[int, Keys]]) -> bytes:

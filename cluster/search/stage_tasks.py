@@ -21,7 +21,14 @@ from typing import Any
 import numpy as np
 
 from luckbase.cluster.run.payoffs import writable
-from luckbase.cluster.run.worker import Home, Receipt, Result, peak_memory, process_name
+from luckbase.cluster.run.worker import (
+    Home,
+    Receipt,
+    Result,
+    nothing_seen,
+    peak_memory,
+    process_name,
+)
 from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.search.pieces import shard_name
 from luckbase.cluster.search.stage_file import StageFile, read_ask, write_ask, write_stages
@@ -50,15 +57,27 @@ def stages_of(board: Board, level: str) -> Stages:
 
 
 @dataclass(frozen=True)
-class Find:
+class _StageTask:
+    """What both tasks have: the board, where its table lies, the level as JSON."""
+
+    board: Board
+    home: Home
+    level: str
+
+    def compile(self) -> None:
+        """Compile, or load, what it needs."""
+        from luckbase.cluster.search.roots import warm_up_stages
+
+        warm_up_stages(stages_of(self.board, self.level))
+
+
+@dataclass(frozen=True)
+class Find(_StageTask):
     """A shard to find: the stages of these numbers, all of one level. wanted: the keys with which
     it begins. asks: what higher shards ask for. known: states that are not expanded. name: of its
     stage file. memory: bytes that it takes, about.
     """
 
-    board: Board
-    home: Home
-    level: str
     shard: int
     name: str
     stages: tuple[int, ...]
@@ -82,12 +101,6 @@ class Find:
     def place(self) -> str:
         """Where its file goes."""
         return shard_name(self.name)
-
-    def compile(self) -> None:
-        """Compile, or load, what it needs."""
-        from luckbase.cluster.search.roots import warm_up_stages
-
-        warm_up_stages(stages_of(self.board, self.level))
 
     def run(self, given: Sequence[Any], out: Floats | None, stop: Stop) -> Iterator[Any]:
         """Find the states and write the stage file; yields as `worker.work`."""
@@ -158,7 +171,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(_StageTask):
     """A piece of a shard to solve. name, sha256: of its stage file; boxes: from the first to before
     the last, with so many states. reads: the pieces whose payoff tables it is handed; of: for each
     stage that it asks for, which of these, own: which are of its own shard. file: the table's, that
@@ -166,9 +179,6 @@ class Sweep:
     payoffs are read back only.
     """
 
-    board: Board
-    home: Home
-    level: str
     shard: int
     name: str
     sha256: str
@@ -213,12 +223,6 @@ class Sweep:
         """The files that it reads."""
         return (shard_name(self.name), *([self.stored.name] if self.stored else []))
 
-    def compile(self) -> None:
-        """Compile, or load, what it needs."""
-        from luckbase.cluster.search.roots import warm_up_stages
-
-        warm_up_stages(stages_of(self.board, self.level))
-
     def run(self, given: Sequence[Any], out: Floats | None, stop: Stop) -> Iterator[Any]:
         """Solve the states and write their file; yields as `worker.work`."""
         started = time.perf_counter()
@@ -228,10 +232,7 @@ class Sweep:
             if contents:
                 source = Memory(dict(zip(self.needs, contents, strict=True)))
             elif isinstance(storage, Memory):
-                missing = Receipt(self.shard, None, 0.0, process_name(), peak_memory(), {},
-                                  missing=True)  # fmt: skip
-                yield None
-                yield Result(missing)
+                yield from nothing_seen(self.shard)
                 return
             content = source.read(self.needs[0])
             if hashlib.sha256(content).hexdigest() != self.sha256:
@@ -326,9 +327,9 @@ class Sweep:
             self._leaves(stage, here, rows, known)
         sealed = SealedFile(source, self.home.table, self.stored)
         names = ["key", *payoff_columns(game)]
-        groups = [sealed.read(number, names) for number in range(sealed.groups)]
+        read = sealed.read_all(range(sealed.groups), names)
         sealed.close()
-        columns = [np.concatenate([g.column(name).to_numpy() for g in groups]) for name in names]
+        columns = [read.column(name).to_numpy() for name in names]
         keys = np.ascontiguousarray(rows[1:, 0]).view(np.uint64)
         where = np.searchsorted(keys, columns[0])
         rows[1 + where, 1:] = np.stack(columns[1:], axis=1)

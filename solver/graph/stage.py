@@ -69,7 +69,7 @@ class Stages:
         self.shift, bits = self.words.lanes[0]
         if self.shift > 32 or (1 << bits) // level.width >> 31:
             raise OptionError("level: its functions have too many values for a stage's number")
-        self.inside = words(game.fields, level.inside)
+        self.inside, self._scatter = words(game.fields, level.inside), scatter()
 
     def of(self, keys: Keys) -> NDArray[np.uint64]:
         """The numbers (n,) of the stages of keys (n,)."""
@@ -77,7 +77,7 @@ class Stages:
         level = (found >> np.uint64(self.shift)) // np.uint64(self.level.width)
         apart = found & np.uint64((1 << self.shift) - 1)
         if self.level.strict:  # any cut will do
-            apart = words_of(scatter(), np.ascontiguousarray(keys)) >> np.uint64(64 - CLASSES)
+            apart = words_of(self._scatter, np.ascontiguousarray(keys)) >> np.uint64(64 - CLASSES)
         stages: NDArray[np.uint64] = level << np.uint64(32) | apart
         return stages
 
@@ -440,10 +440,8 @@ class Sweeping:
         found: int = kernels.join(keys, rows, numbers, self._values)
         return found
 
-    def solve(
-        self, tolerance: float, stop: Callable[[], bool] = lambda: False, out: Floats | None = None
-    ) -> SolvedStage:
-        """Solve the states; out: where `SolvedStage.values` is to stand.
+    def solve(self, tolerance: float, stop: Callable[[], bool] = lambda: False) -> SolvedStage:
+        """Solve the states.
 
         Raises StateError for a cycle that `solver.graph.components` refuses, Stopped.
         """
@@ -468,7 +466,7 @@ class Sweeping:
             if members:
                 self._solve_component(place, members, tolerance)
                 place += members
-        rows = np.empty((n, 1 + players)) if out is None else out
+        rows = np.empty((n, 1 + players))
         kernels.by_key(stage.states.numbers[stage.places], self._values, stage.keys, rows)
         held, at = self._out, stage.places
         return SolvedStage(rows, held.best[at], held.margins[at], held.actors[at], self._gap[at])
