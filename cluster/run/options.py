@@ -24,7 +24,8 @@ ONE_PIECE = 1_000_000
 class Progress:
     """How far a solve is: shards and rows of this run, seconds since it started. compiling: it has
     not, all else is 0. finding: of a search that does not know yet how many states there are, where
-    it is; rows are those found. of: what a shard is called."""
+    it is; rows are those found. of: what a shard is called. before: rows that were there when it
+    started."""
 
     shards: int
     shards_total: int
@@ -34,10 +35,16 @@ class Progress:
     compiling: bool = False
     finding: str = ""
     of: str = "tiers"
+    before: int = 0
+
+    @property
+    def rate(self) -> float:
+        """Rows a second of this run."""
+        return (self.rows - self.before) / self.seconds if self.seconds > 0 else 0.0
 
     def as_json(self) -> dict[str, Any]:
         """The same as JSON values, with states a second and the seconds that are left, about."""
-        rate = self.rows / self.seconds if self.seconds > 0 else 0.0
+        rate = self.rate
         left = (self.rows_total - self.rows) / rate if rate and self.rows_total else None
         return {
             "shards": self.shards, "shards_total": self.shards_total, "states": self.rows,

@@ -86,7 +86,9 @@ class StageSearch:
         self.started = time.perf_counter()
         self.processes: dict[str, int] = {}
         self.seconds_down = self.seconds_up = self.seconds_finding = 0.0
-        self.at_level = 0
+        self.at_level = self.done_before = 0
+        mine = (one.rows for one in ledger.shards.values() if one.ask == aim.goal.ask)
+        self.found_before = sum(mine)
         self.found: list[ShardEntry] = []
         self.solved = self.committed = self.cores = 0
         self._asks: dict[str, bytes] = {}
@@ -284,13 +286,16 @@ class StageSearch:
         mine = [one for one in self.ledger.shards.values() if one.ask == self.aim.goal.ask]
         states, finding = sum(one.rows for one in mine), f"level {self.at_level}"
         seconds = time.perf_counter() - self.started
-        self._show(Progress(len(mine), 0, states, 0, seconds, finding=finding))
+        self._show(
+            Progress(len(mine), 0, states, 0, seconds, finding=finding, before=self.found_before)
+        )
 
     def _show_solved(self) -> None:
         """How far it is on its way up."""
         states = sum(one.rows for one in self.found)
         seconds = time.perf_counter() - self.started - self.seconds_finding
-        self._show(Progress(self.swept, len(self.pieces), self.done, states, seconds, of="shards"))
+        now = Progress(self.swept, len(self.pieces), self.done, states, seconds, of="shards")
+        self._show(replace(now, before=self.done_before))
 
     def _show(self, now: Progress) -> None:
         doing = self.workers.doing()
@@ -330,6 +335,7 @@ class StageSearch:
             committed=stored | self.empty, stored=stored,
         )  # fmt: skip
         self.swept, self.done = 0, sum(pieces[i].states for i in stored)
+        self.done_before = self.done
         do = Steps(self._task, self._commit, self._count, self._drop, self._show_solved)
         run_shards(self.schedule, self.workers, do)
 

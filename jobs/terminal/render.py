@@ -172,11 +172,11 @@ def rows_progress(show: Callable[[Any], None]) -> Callable[[int, int], None]:
 def left_seconds(now: Progress, compiled: float) -> float | None:
     """Seconds that are left at the pace so far, those that it `compiled` left out; None before
     there is a pace."""
-    share = _share(now)
-    working = now.seconds - compiled
-    if share < LEAST_SHARE or working <= 0:
+    done, total = _parts(now)
+    working, new = now.seconds - compiled, done - (now.before if now.rows_total else 0)
+    if not total or new < LEAST_SHARE * total or working <= 0:
         return None
-    return working * (1 - share) / share
+    return working * (total - done) / new
 
 
 def _share(now: Progress) -> float:
@@ -190,7 +190,7 @@ def _parts(now: Progress) -> tuple[int, int]:
 
 
 def _said(now: Progress) -> str:
-    rate = now.rows / now.seconds / 1e6 if now.seconds else 0.0
+    rate = now.rate / 1e6
     if now.finding:
         return f"{count(now.rows)} states found, {now.finding}, {rate:.1f} M states/s"
     what = now.of if now.rows_total else "shards"

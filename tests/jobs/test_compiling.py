@@ -73,6 +73,8 @@ def test_the_time_left_is_at_the_pace_of_work_alone() -> None:
     assert render.left_seconds(now, 30.0) == pytest.approx(30)
     assert render.left_seconds(now, 40.0) is None
     assert render.left_seconds(Progress(1, 400, 1, 10**6, 5.0), 0.0) is None  # no pace yet
+    gone_on = Progress(9, 20, 750, 1000, 40.0, before=500)
+    assert render.left_seconds(gone_on, 0.0) == pytest.approx(40)
     assert render.left_seconds(Progress(1, 4, 0, 0, 5.0), 0.0) == pytest.approx(15)
     assert render.left_seconds(Progress(0, 0, 0, 0, 0.0, compiling=True), 0.0) is None
 
