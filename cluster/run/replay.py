@@ -10,12 +10,12 @@ No Ray, no disk.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from luckbase.cluster.run.plan import SHARD_SECONDS, WRITE_NS, Plan, payoff_bytes
-from luckbase.cluster.run.schedule import Commit, Instruction, Schedule, Solve
+from luckbase.cluster.run.schedule import Commit, Instruction, Schedule, Shard, Solve
 from luckbase.solver.game.capabilities import Layout
 
 
@@ -78,13 +78,54 @@ def replay(
 ) -> Replayed:  # fmt: skip
     """Run the schedule with so many workers; seconds: of each shard, to solve and to write."""
     tiers = layout.tiers()
-    size = [payoff_bytes(layout, tier) / costs.bytes_a_second for tier in tiers]
-    parts = [len(layout.parts(tier)) for tier in tiers]
     index = {tier: i for i, tier in enumerate(tiers)}
     reads = [sorted(index[child] for child in layout.children(tier)) for tier in tiers]
-    schedule = Schedule(plan.shards, workers=workers, memory=1 << 62)
+
+    def coming(tier: int) -> float:
+        times = 2 if len(layout.parts(tiers[tier])) > 1 else 1  # parts are put together first
+        return times * payoff_bytes(layout, tiers[tier]) / costs.bytes_a_second
+
+    def team(shard: int, free: int) -> tuple[int, float]:
+        tier = tiers[plan.parts[shard][0]]
+        most = min(layout.most_threads(tier), costs.cores, 1 + free)
+        return most, layout.speed_up(tier, most)
+
+    tasks = Tasks(
+        list(seconds), [reads[tier] for tier, _ in plan.parts],
+        [coming(tier) for tier in range(len(tiers))], team,
+    )  # fmt: skip
+    ended, busy, waited = play_out(plan.shards, tasks, workers, costs)
+    times = speed_ups(layout, plan, costs.cores)
+    solves = [solve / n for (solve, _), n in zip(seconds, times, strict=True)]
+    chain = longest_chain(plan.shards, solves, [write for _, write in seconds])
+    return Replayed(workers, ended, sum(map(sum, seconds)), chain, busy, waited)
+
+
+def alone(shard: int, free: int) -> tuple[int, float]:
+    """No other core helps to solve a shard."""
+    return 1, 1.0
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Shards as they are played out. seconds: of each, to solve and to write. reads: what each
+    reads, as numbers of payoff tables. coming: seconds that each of those takes to a node. team:
+    (shard, cores that are free) -> how many solve it, and how many times as fast that is."""
+
+    seconds: list[tuple[float, float]]
+    reads: list[list[int]]
+    coming: list[float]
+    team: Callable[[int, int], tuple[int, float]] = alone
+
+
+def play_out(
+    shards: Sequence[Shard], tasks: Tasks, workers: int, costs: Costs
+) -> tuple[float, float, float]:
+    """The schedule with a clock: seconds until the end, that the driver was busy, and that cores
+    waited for payoffs."""
+    schedule = Schedule(shards, workers=workers, memory=1 << 62)
     free = list(range(workers))  # the lowest first, so that nodes fill up
-    there: dict[tuple[int, int], float] = {}  # when a tier's payoffs are on a node
+    there: dict[tuple[int, int], float] = {}  # when payoffs are on a node
     # when; shard; its workers, the first of which writes; whether it is over
     events: list[tuple[float, int, list[int], bool]] = []
     driver = busy = waited = 0.0
@@ -96,22 +137,20 @@ def replay(
         for step in steps:
             if isinstance(step, Solve):
                 begin -= 1
-                tier = plan.parts[step.shard][0]
-                cost = costs.task + costs.reference * len(reads[tier])
+                cost = costs.task + costs.reference * len(tasks.reads[step.shard])
                 driver, busy = driver + cost, busy + cost
                 worker = heapq.heappop(free)
                 start = driver
-                for child in reads[tier]:
+                for child in tasks.reads[step.shard]:
                     at = (worker // costs.cores, child)
-                    gathered = size[child] if parts[child] > 1 else 0.0
-                    there.setdefault(at, driver + size[child] + gathered)
+                    there.setdefault(at, driver + tasks.coming[child])
                     start = max(start, there[at])
                 waited += start - driver
-                solve, write = seconds[step.shard]
-                most = min(layout.most_threads(tiers[tier]), costs.cores, 1 + len(free) - begin)
+                solve, write = tasks.seconds[step.shard]
+                most, faster = tasks.team(step.shard, len(free) - begin)
                 team = [worker, *(heapq.heappop(free) for _ in range(most - 1))]
                 schedule.workers -= most - 1
-                solve /= layout.speed_up(tiers[tier], most)
+                solve /= faster
                 heapq.heappush(events, (start + solve, step.shard, team, False))
                 heapq.heappush(events, (start + solve + write, step.shard, team[:1], True))
             elif isinstance(step, Commit) and step.commit:
@@ -128,11 +167,7 @@ def replay(
         else:
             follow(schedule.handed(shard), now)
             follow(schedule.resize(schedule.workers + len(team) - 1), now)
-    work = sum(map(sum, seconds))
-    times = speed_ups(layout, plan, costs.cores)
-    solves = [solve / n for (solve, _), n in zip(seconds, times, strict=True)]
-    chain = longest_chain(plan, solves, [write for _, write in seconds])
-    return Replayed(workers, max(now, driver), work, chain, busy, waited)
+    return max(now, driver), busy, waited
 
 
 def speed_ups(layout: Layout[Any], plan: Plan, cores: int) -> list[float]:
@@ -146,14 +181,16 @@ def bound_by_rows(layout: Layout[Any], plan: Plan, cores: int = Costs.cores) -> 
     rows over those of the longest chain of shards, each as fast as a node of so many cores is."""
     times = speed_ups(layout, plan, cores)
     rows = [shard.rows / n for shard, n in zip(plan.shards, times, strict=True)]
-    return plan.rows / longest_chain(plan, rows)
+    return plan.rows / longest_chain(plan.shards, rows)
 
 
-def longest_chain(plan: Plan, weights: Sequence[float], last: Sequence[float] = ()) -> float:
+def longest_chain(
+    shards: Sequence[Shard], weights: Sequence[float], last: Sequence[float] = ()
+) -> float:
     """The most that shards weigh together of which each reads the one before; last: what a shard
     weighs besides where the chain ends with it."""
-    far, most = [0.0] * len(plan.shards), 0.0
-    for shard in plan.shards:
+    far, most = [0.0] * len(shards), 0.0
+    for shard in shards:
         below = max((far[child] for child in shard.children), default=0.0)
         far[shard.index] = weights[shard.index] + below
         most = max(most, far[shard.index] + (last[shard.index] if last else 0.0))

@@ -2,7 +2,8 @@
 
 * `solve`: the whole of it: begin here; `roots`: before it begins; `planned`: what it will take.
 * `by_stages`: the driver of a large one; `stage_tasks`: what its workers do; `stage_file`: what
-  lies between its two passes; `pieces`: names, and what one task solves.
+  lies between its two passes; `pieces`: names, and what one task solves; `replay`: what its tasks
+  took, and would take on more cores.
 * `merge`: payoff tables by key, and their union; `given`: states at which a search ends.
 * `cut`: a search cut at a depth, with bounds.
 """

@@ -40,6 +40,7 @@ from luckbase.cluster.search.pieces import (
     shard_name,
     stage_file_name,
 )
+from luckbase.cluster.search.replay import TaskTimes, write_times
 from luckbase.cluster.search.stage_tasks import Find, Found, Sweep, Swept
 from luckbase.cluster.table.ledger import Ledger, commit
 from luckbase.cluster.table.lines import Goal, LevelEntry, ShardEntry
@@ -109,6 +110,7 @@ class StageSearch:
             self._down()
             self.seconds_finding = time.perf_counter() - self.started
             self._up()
+        write_times(self._times(), table, goal.part)
         self._clear()
         peak = sum((self.processes | {process_name(): peak_memory()}).values())
         return replace(
@@ -118,6 +120,26 @@ class StageSearch:
             solve_seconds=self.seconds_down + self.seconds_up,
             seconds=time.perf_counter() - self.started, workers=self.cores or self.asked.slots,
         )  # fmt: skip
+
+    def _times(self) -> TaskTimes:
+        """What the tasks of this run took, and those that it went on from."""
+        finds: dict[int, list[float]] = {}
+        for one in self.found:
+            finds.setdefault(one.level, []).append(one.seconds)
+        sweeps = [self._sweep_seconds(piece) for piece in self.pieces]
+        return TaskTimes(
+            sum(one.rows for one in self.found), list(finds.values()), sweeps, self.reads,
+            [piece.states for piece in self.pieces], 8 * (1 + self.game.players),
+        )  # fmt: skip
+
+    def _sweep_seconds(self, piece: Piece) -> tuple[float, float]:
+        """Seconds that it took to solve a piece and to write it; its file has those of finding it
+        as well."""
+        file = self.ledger.files.get(self._file(piece))
+        if file is None:  # it has no states of its own
+            return 0.0, 0.0
+        finding = piece.entry.seconds * piece.states / max(1, piece.entry.rows)
+        return max(0.0, file.seconds["solve"] - finding), file.seconds["write"]
 
     def _edges(self) -> int:
         """Edges of the states that this run has solved; about, of a search that went on."""
@@ -208,12 +230,13 @@ class StageSearch:
         prefix = f"{self.aim.goal.ask[:12]}-{level}"
         names = [f"{prefix}-{i}" for i in range(len(shards))]
         todo = [i for i, name in enumerate(names) if not self._is_there(name, shards[i])]
+        size = [round(sum(asked[stage] for stage in stages) * growth) for stages in shards]
+        todo.sort(key=lambda i: size[i])  # the largest first: all wait for the last one
         running = 0
         while todo or running:
             while todo and running < self.workers.slots:
-                i = todo.pop(0)
-                stages = shards[i]
-                expected = round(sum(asked[stage] for stage in stages) * growth)
+                i = todo.pop()
+                stages, expected = shards[i], size[i]
                 keys = [wanted[stage] for stage in stages if stage in wanted]
                 known = self._known(stages)
                 self.workers.submit(

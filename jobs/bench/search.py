@@ -61,17 +61,23 @@ WAYS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-def _stages(board: Path, results: Path) -> None:
-    """One large search in several ways, files and Ray's start included."""
+def large_search(board: Path, results: Path, **how: Any) -> Any:
+    """The large search by stages, on one thread unless told otherwise."""
     from luckbase import solver
 
-    title, unit, tied, words = LARGE
+    _, unit, tied, words = LARGE
     game = solver.load_game(solver.load_board(board, score_unit=unit, tied_pass=tied))
     root = game.parse(words).reshape(1, -1)
+    return _search(game, root, results, **({"workers": 1, "one_piece": 0} | how))
+
+
+def _stages(board: Path, results: Path) -> None:
+    """One large search in several ways, files and Ray's start included."""
     rows = []
     alone = None
+    title, unit = LARGE[:2]
     for i, (name, how) in enumerate(WAYS):
-        found = _search(game, root, results / f"way-{i}", **how)
+        found = large_search(board, results / f"way-{i}", **how)
         alone = alone or found.seconds
         rows.append(
             (

@@ -85,6 +85,30 @@ def replay_suite(board: Path, results: Path) -> None:
             )  # fmt: skip
     heads = ("table", "cores", "time", "times one core", "efficiency", "limit", "bound by rows")
     render.print_table("Replayed: 16 cores a node, 10 Gbit/s", heads, rows, sys.stdout)
+    _searches(board, results)
+
+
+def _searches(board: Path, results: Path) -> None:
+    """The same of the board's searches by stages under `results`; of one that is made, if none."""
+    from luckbase.cluster.search.replay import replay_search, times_of
+    from luckbase.jobs.bench.search import large_search
+
+    found = [
+        times for table in sorted(results.glob(f"*/{board.stem}/*/")) for times in times_of(table)
+    ]
+    if not found:
+        found = times_of(large_search(board, results).table)
+    rows = []
+    for times in found:
+        for count in CORES:
+            run = replay_search(times, count)
+            rows.append(
+                (f"{render.count(times.states)} states, {len(times.sweeps)} tasks", str(count),
+                 render.duration(run.seconds), f"{run.work / run.seconds:.1f}",
+                 f"{run.efficiency:.0%}", run.limit)
+            )  # fmt: skip
+    heads = ("search", "cores", "time", "times one core", "efficiency", "limit")
+    render.print_table("Searches by stages, replayed", heads, rows, sys.stdout)
 
 
 def measured_seconds(layout: Any, plan: Any, results: Path) -> list[tuple[float, float]]:

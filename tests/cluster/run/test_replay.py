@@ -45,10 +45,10 @@ def test_no_schedule_beats_the_work_or_the_longest_chain(name: str, data: st.Dat
     workers = data.draw(st.integers(1, 40))
     free = replay(layout, plan, seconds, workers, FREE)
     solves, writes = zip(*seconds, strict=True)
-    chain, work = longest_chain(plan, solves, writes), sum(solves) + sum(writes)
+    chain, work = longest_chain(plan.shards, solves, writes), sum(solves) + sum(writes)
     assert (free.path, free.work) == (chain, pytest.approx(work))
     # Graham 1966, with every file counted as if the next shard waited for it
-    most = work / workers + longest_chain(plan, [a + b for a, b in seconds])
+    most = work / workers + longest_chain(plan.shards, [a + b for a, b in seconds])
     assert max(work / workers, chain) - 1e-9 <= free.seconds <= most + 1e-9
     dear = replay(layout, plan, seconds, workers, Costs(bytes_a_second=1e6))
     assert dear.seconds >= free.seconds / 2 and dear.driver > 0  # an anomaly may halve it, no more
@@ -65,8 +65,8 @@ def test_one_core_does_all_the_work_and_no_more() -> None:
     assert alone.limit == "the work itself"
     many = replay(layout, plan, seconds, 10_000, FREE)
     solves, writes = zip(*seconds, strict=True)
-    assert many.seconds == pytest.approx(longest_chain(plan, solves, writes))
-    assert many.seconds < longest_chain(plan, [a + b for a, b in seconds])
+    assert many.seconds == pytest.approx(longest_chain(plan.shards, solves, writes))
+    assert many.seconds < longest_chain(plan.shards, [a + b for a, b in seconds])
     assert many.limit == "the longest chain of shards"
 
 
@@ -87,8 +87,8 @@ def test_the_longest_chain_is_of_shards_that_read_each_other() -> None:
     children = ((), (), (0,), (0, 1), (2, 3))
     shards = tuple(Shard(i, str(i), below, 1, 1) for i, below in enumerate(children))
     plan = Plan(shards, ("",) * 5, ((0, 0),) * 5, 5, 0, 0, 1, 0.0)
-    assert longest_chain(plan, [1, 9, 4, 2, 5]) == 9 + 2 + 5
-    assert longest_chain(plan, [1, 9, 4, 2, 5], [0, 50, 0, 6, 1]) == 9 + 50
+    assert longest_chain(plan.shards, [1, 9, 4, 2, 5]) == 9 + 2 + 5
+    assert longest_chain(plan.shards, [1, 9, 4, 2, 5], [0, 50, 0, 6, 1]) == 9 + 50
 
 
 @pytest.mark.parametrize(
