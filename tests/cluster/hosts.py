@@ -58,6 +58,7 @@ class Hosts:
         self.started: list[subprocess.Popen[bytes]] = []
         self.numbers: dict[str, int] = {}
         self.envs: dict[str, Mapping[str, str]] = {}
+        self.cores: dict[str, int] = {}
         self.shared.mkdir(parents=True, exist_ok=True)
         (folder / "token").write_text(secrets.token_hex(24))
         (folder / "token").chmod(0o600)
@@ -99,10 +100,12 @@ class Hosts:
 
     def make(
         self, name: str, *, env: Mapping[str, str] = {}, private: bool | None = None,
-        compiled: bool = False,
+        compiled: bool = False, core: int | None = None,
     ) -> None:  # fmt: skip
         """A host without Ray. private: with a disk of its own (as all). compiled: with what is
-        compiled on this machine."""
+        compiled on this machine. core: the one core of this machine that it runs on."""
+        if core is not None:
+            self.cores[name] = core
         number = self.numbers.setdefault(name, len(self.numbers) + 1)
         self._spawn(name, "--net", "--pid", "--mount", "--uts", "--mount-proc")
         pid, link = self.pids[name], f"v{number}"
@@ -182,7 +185,8 @@ class Hosts:
         }  # fmt: skip
         said = [f"{key}={value}" for key, value in env.items() if value]
         inside = ["-t", str(self.pids[name]), "-n", "-m", "-p", "-u", f"--wd={self.folder}"]
-        return ["nsenter", *inside, "--", "env", "-i", *said, *command]
+        core = ["taskset", "-c", str(self.cores[name])] if name in self.cores else []
+        return ["nsenter", *inside, "--", *core, "env", "-i", *said, *command]
 
     def run(self, name: str, command: Sequence[str], timeout: float = 120) -> Any:
         """A command on a host, to its end."""

@@ -1,0 +1,57 @@
+"""How much faster two hosts of one core solve than one does: ``python -m tests.cluster.two_hosts``.
+
+Each host has a core of this machine for itself, the lone one too: its driver, its worker and what
+writes share it. Frontier 4 at $500, about a minute. The nodes have nothing compiled when they join.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.cluster.hosts import ROOT, Hosts, missing
+
+WORDS = ("--set", "score_unit=500", "--set", "frontier=4", "--json")
+
+
+def seconds(folder: Path, count: int) -> tuple[float, dict[str, float]]:
+    """Of a whole solve on so many hosts, from the command to its end, and what it says."""
+    hosts = Hosts(folder)
+    try:
+        for i in range(count):
+            name = "head" if i == 0 else f"node{i}"
+            hosts.make(name, compiled=True, core=i)
+            hosts.ray(name, 1, 1_500_000_000)
+        board = ROOT / "boards/press-your-luck/1985-02.toml"
+        command = [sys.executable, "-m", "luckbase", "solve", str(board), *WORDS, "--address",
+                   hosts.address, "--results", str(hosts.shared)]  # fmt: skip
+        began = time.perf_counter()
+        done = hosts.run("head", command, timeout=540)
+        taken = time.perf_counter() - began
+        if done.returncode:
+            raise RuntimeError(done.stderr[-1500:])
+        return taken, json.loads(done.stdout.splitlines()[-1])
+    finally:
+        hosts.down()
+
+
+def main() -> None:
+    """Print the times and their ratio."""
+    lacking = missing()
+    if lacking:
+        sys.exit(lacking)
+    found = []
+    for count in (1, 2):
+        with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
+            taken, said = seconds(Path(folder), count)
+        found.append(taken)
+        solving = said["solve_seconds"]
+        print(f"{count} host(s) of one core: {taken:.1f} s, tasks took {solving:.1f} s", flush=True)
+    print(f"two against one: {found[0] / found[1]:.2f} times as fast")
+
+
+if __name__ == "__main__":
+    main()
