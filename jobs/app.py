@@ -28,6 +28,7 @@ from luckbase.jobs import (
     plan,
     play,
     query,
+    serve,
     simulate,
     solve,
     status,
@@ -117,7 +118,8 @@ def _with_game_files(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for module in (
-    solve, plan, query, status, verify, diff, evaluate, simulate, play, chart, graph, bench
+    solve, plan, query, status, verify, diff, evaluate, simulate, play, chart, graph, serve,
+    bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(_interruptible(_with_game_files(getattr(module, name))))

@@ -168,7 +168,7 @@ class Play:
         if self.edges.kinds[0] == TERMINAL:
             return f"  {name}"
         colon = ": " if name else ""
-        return f"  {name}{colon}{changes(before, self.shown) or 'nothing changes'}"
+        return f"  {name}{colon}{words.changes(before, self.shown) or 'nothing changes'}"
 
     def _step(self, action: int) -> Floats:
         """Go where chance leads after an action; what that paid, float64 (players,)."""
@@ -382,18 +382,3 @@ def read_end(names: Sequence[str], answer: str) -> int | None:
     said = " ".join(answer.lower().split())
     ends = [i for i, name in enumerate(names) if said and said in (name, name.split()[-1])]
     return ends[0] if len(ends) == 1 else None
-
-
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """What a move changed: ``turn 4 -> 11``; of a state told by who acts (`mine`, `yours`), as the
-    one who moved sees it."""
-    if "mine" in before and before.get("player") != after.get("player"):
-        after = {**after, "mine": after["yours"], "yours": after["mine"]}
-    said = []
-    for name, new in after.items():
-        old = before.get(name)
-        if name == "player" or old == new:
-            continue
-        came_from = "" if old is None else f"{words.listed(old)} -> "
-        said.append(f"{name} {came_from}{words.listed(new)}")
-    return ", ".join(said)

@@ -89,13 +89,20 @@ def answer_by_search(
 
     Raises SearchLimitError, saying how far it got; StateError for a cycle that is not covered.
     """
-    game: Game = table.game
+    edges = expand(table.game, state.reshape(1, -1))
+    payoffs = searched(table, state, edges, max_states)
+    return answer_step(table, state, edges, payoffs, words, source="search")
+
+
+def searched(table: Holder, state: Ints, edges: Expanded, max_states: int) -> Floats:
+    """The payoffs (m, players) of the children of one expanded state (fields,) above the table's
+    frontier, by a search down to it. Raises as `answer_by_search`."""
     keys, payoffs = known_below(table, state.reshape(1, -1), max_states)
-    graph = Graph(game, tolerance=table.tolerance, max_states=max_states)
+    graph = Graph(table.game, tolerance=table.tolerance, max_states=max_states)
     graph.know(keys, payoffs)
-    edges = expand(game, state.reshape(1, -1))
     children = graph.solve(edges.children)
-    return answer_step(table, state, edges, graph.values[children], words, source="search")
+    found: Floats = graph.values[children]
+    return found
 
 
 def answer_step(

@@ -38,6 +38,7 @@ class Status:
 
     state: complete, partial, stale or damaged. options: not at the game's defaults. tiers: files of
     the full table, of `tiers_in_all`. roots: of searches. why: sentences, with what would help.
+    error: the bound on a payoff's.
     running: what a solve that runs says of itself (`cluster.run.watch`).
     """
 
@@ -49,6 +50,7 @@ class Status:
     roots: int = 0
     states: int = 0
     bytes: int = 0
+    error: float = 0.0
     why: tuple[str, ...] = ()
     running: dict[str, Any] | None = None
 
@@ -108,7 +110,7 @@ def status_of(path: Path) -> Status:
         str(path), state, shown | ({"margin": True} if ledger.margin else {}),
         len(ledger.of_part(TIERS)), 0 if goal is None else goal.files,
         len({json.dumps(start) for g in asked if g.roots for start in g.roots.start}),
-        ledger.rows, ledger.bytes, tuple(why), running(path),
+        ledger.rows, ledger.bytes, ledger.error(), tuple(why), running(path),
     )  # fmt: skip
 
 
