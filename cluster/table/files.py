@@ -43,15 +43,22 @@ def read_rows(source: str) -> tuple[str, pa.Table]:
             kind = "parquet" if data[:4] == b"PAR1" else kind
         else:
             kind, data = format_of(source), Path(source).read_bytes()
+    except OSError as error:
+        raise OptionError(f"{source}: {error.strerror or error}") from None
+    return kind, rows_in(data, kind, source)
+
+
+def rows_in(data: bytes, kind: str, source: str) -> pa.Table:
+    """The rows in the bytes of a file of that format. source: the file, for people. Raises
+    OptionError."""
+    try:
         if kind == "csv":
             read = pa.csv.read_csv(io.BytesIO(data))
         elif kind == "jsonl":
             read = pa.json.read_json(io.BytesIO(data))
         else:
             read = pq.ParquetFile(pa.BufferReader(data)).read()  # names may repeat
-    except OSError as error:
-        raise OptionError(f"{source}: {error.strerror or error}") from None
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:
         raise OptionError(f"{source}: {' '.join(str(error).split())[:150]}") from None
     for name in read.column_names:
         if read.column_names.count(name) > 1:
@@ -59,7 +66,7 @@ def read_rows(source: str) -> tuple[str, pa.Table]:
             raise OptionError(
                 f"{source}: two columns are called {said}; each needs a name of its own"
             )
-    return kind, read
+    return read
 
 
 def write_rows(rows: pa.Table, out: str, kind: str) -> None:
@@ -68,21 +75,22 @@ def write_rows(rows: pa.Table, out: str, kind: str) -> None:
     Raises OptionError where that can not be.
     """
     if out == "-":
-        _encode(rows, sys.stdout.buffer, kind)
+        encode(rows, sys.stdout.buffer, kind)
         sys.stdout.buffer.flush()
         return
     path = Path(out)
     beside = path.with_name(f"{path.name}.{attempt()}.part")
     try:
         with beside.open("wb") as file:
-            _encode(rows, file, kind)
+            encode(rows, file, kind)
         beside.replace(path)
     except OSError as error:
         beside.unlink(missing_ok=True)
         raise OptionError(f"--out: {out}: {error.strerror or error}") from None
 
 
-def _encode(rows: pa.Table, file: Any, kind: str) -> None:
+def encode(rows: pa.Table, file: Any, kind: str) -> None:
+    """Write rows to an open file in a format."""
     if kind == "parquet":
         pq.write_table(rows, file)
     elif kind == "csv":

@@ -18,12 +18,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from luckbase.cluster import words
 from luckbase.cluster.table.answer import Action, Answer
 from luckbase.cluster.table.part import worth
-from luckbase.cluster.words import changes
-from luckbase.solver.errors import MissingTableError, SearchLimitError
+from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import JOINT, SIMULTANEOUS, TERMINAL
@@ -164,7 +164,12 @@ class Below:
     (m,), which of them are."""
 
     def __init__(
-        self, game: Game, answer: Answer, edges: Expanded, payoffs: Floats, known: Ints
+        self,
+        game: Game,
+        answer: Answer,
+        edges: Expanded,
+        payoffs: Floats,
+        known: NDArray[np.bool_],
     ) -> None:
         self.game, self.answer, self.edges = game, answer, edges
         self.payoffs = payoffs.tolist()
@@ -191,7 +196,7 @@ class Below:
         pair: tuple[int, int] | None = None,
     ) -> Outcome:  # fmt: skip
         after = self.states[k]
-        name = name or changes(self.answer.state, after) or "nothing changes"
+        name = name or happened(self.game, self.answer.state, after)
         weight = chance if cases is None else round(chance * cases)
         value = tuple(self.payoffs[k]) if self.known[k] else None
         reward = self.rewards[k]
@@ -234,6 +239,42 @@ class Below:
             for k, (i, j) in enumerate(zip(row, column, strict=True))
         ]  # fmt: skip
         return tuple(sorted(found, key=lambda each: -each.chance))
+
+
+def happened(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """What leads from one state to another, in words: ``player 2: scores 1500 -> 2000``,
+    ``turn 0 -> 4``, ``turn 4 -> 0; player 2 is up``."""
+    turns = before.get("player") != after.get("player")
+    if turns and "mine" in before:  # as the one who moved sees it
+        after = {**after, "mine": after["yours"], "yours": after["mine"]}
+    plain: list[str] = []
+    by_player: dict[int, list[str]] = {}
+    for field in game.fields:
+        name, old, new = field.name, before.get(field.name), after.get(field.name)
+        if name == "player" or old == new:
+            continue
+        if field.length == game.players > 1 and isinstance(old, list) and isinstance(new, list):
+            for i, (was, is_) in enumerate(zip(old, new, strict=True)):
+                if was != is_:
+                    by_player.setdefault(i + 1, []).append(f"{name} {was} -> {is_}")
+        else:
+            plain.append(_changed(field.is_set, name, old, new))
+    said = [f"player {i}: {', '.join(each)}" for i, each in sorted(by_player.items())]
+    said = [", ".join(plain)] * bool(plain) + said
+    if turns:
+        said.append(f"player {after['player']} is up")
+    return "; ".join(said) or "nothing changes"
+
+
+def _changed(is_set: bool, name: str, old: Any, new: Any) -> str:
+    """What happened to one field, which may have been or become blank."""
+    if is_set and set(new) < set(old):
+        gone = [each for each in old if each not in new]
+        return f"{name} without {words.listed(gone)}"
+    if new is None:
+        return f"no {name}"
+    came_from = "" if old is None else f"{words.listed(old)} -> "
+    return f"{name} {came_from}{words.listed(new)}"
 
 
 def described(game: Game, states: Ints) -> list[dict[str, Any]]:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
+from luckbase.cluster.table.grid import column_spans
 from luckbase.cluster.table.lines import TIERS
 from luckbase.cluster.table.moves import address, moves
 from luckbase.cluster.table.part import worth
@@ -27,8 +26,6 @@ MOST_SEARCHED = 200_000
 """States that a search above a table may meet for a page: half a second."""
 MOST_CHOICES = 20
 """Values of a field that are listed one by one."""
-DRAWN = 2000
-"""Rows that are drawn to see between which values a table's columns lie."""
 
 
 def summary(shelf: Shelf, shelved: Shelved) -> dict[str, Any]:
@@ -78,7 +75,9 @@ def label(name: str) -> str:
     return name.replace("_", " ")
 
 
-def field_said(game: Game, field: Field, spans: Mapping[str, tuple[int, int, int]]) -> dict[str, Any]:
+def field_said(
+    game: Game, field: Field, spans: Mapping[str, tuple[int, int, int]]
+) -> dict[str, Any]:
     """A field as a page's input has it."""
     lone = field.length == 1 and not field.as_list
     players = not lone and field.length == game.players and not field.as_list
@@ -98,21 +97,6 @@ def field_said(game: Game, field: Field, spans: Mapping[str, tuple[int, int, int
         "optional": field.default is not None or field.blank is not None,
         "blank": field.blank is not None,
     }  # fmt: skip
-
-
-def column_spans(table: Table) -> dict[str, tuple[int, int, int]]:
-    """Of each column that is a number: the least and the greatest value among some thousand rows
-    of the table, drawn evenly, and the step between values."""
-    drawn = list(islice(table.draw(DRAWN, 0), 8))
-    game = table.game
-    states = np.concatenate(drawn) if drawn else np.zeros((0, game.field_count), np.int64)
-    columns, found = game.state_columns(states), {}
-    for field in game.fields:
-        for name in () if field.is_set else field.columns:
-            values = columns[name]
-            if len(values):
-                found[name] = (int(values.min()), int(values.max()), field.unit)
-    return found
 
 
 def start_of(table: Table) -> dict[str, str] | None:

@@ -67,8 +67,8 @@ class Explorer:
         async def answer(request: Request) -> Response:
             asked = Asked(request.query_params.multi_items())
             body = await body_of(request, view.most_bytes) if view.most_bytes else b""
-            id = str(request.path_params["id"])
-            given = (self.shelf, id, asked, request.headers.get("content-type", ""), body)
+            path = request.path_params
+            given = (self.shelf, path, asked, request.headers.get("content-type", ""), body)
             kind, content = await self.in_thread(view.answer, *given)
             return replies.reply(request, content, kind)
 
@@ -105,12 +105,9 @@ def make_app(shelf: Shelf, hosts: tuple[str, ...] | None = LOCAL) -> Starlette:
         yield
         explorer.close()
 
-    handlers: Mapping[Any, Any] = {
-        LuckbaseError: _refused, HTTPException: _no_such, Exception: _bug,
-    }  # fmt: skip
+    handlers: Mapping[Any, Any] = {LuckbaseError: _refused, HTTPException: _no_such}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
-    if hosts is not None:
-        app.add_middleware(OnlyCalled, hosts=hosts)
+    app.add_middleware(Guard, hosts=hosts)
     return app
 
 
@@ -136,26 +133,26 @@ async def _no_such(request: Request, error: Exception) -> Response:
     return replies.refusal(request, error.status_code, said)
 
 
-async def _bug(request: Request, error: Exception) -> Response:
-    log.error("%s %s", request.method, request.url.path, exc_info=error)
-    return replies.refusal(request, 500, BUG)
+class Guard:
+    """Stands before the application: refuses requests that call the server by a name that is not
+    one of `hosts` (None: any), and makes a sentence of what goes wrong unforeseen."""
 
-
-class OnlyCalled:
-    """Refuses requests that call the server by a name that is not one of `hosts`."""
-
-    def __init__(self, app: ASGIApp, hosts: tuple[str, ...]) -> None:
+    def __init__(self, app: ASGIApp, hosts: tuple[str, ...] | None) -> None:
         self.app, self.hosts = app, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            request = Request(scope)
-            name = request.headers.get("host", "")
-            if host_of(name) not in self.hosts:
-                said = f"host: '{name[:60]}' is not a name of this server; it is {self.hosts[0]}"
-                await replies.refusal(request, 400, said)(scope, receive, send)
-                return
-        await self.app(scope, receive, send)
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        request = Request(scope)
+        name = request.headers.get("host", "")
+        if self.hosts is not None and host_of(name) not in self.hosts:
+            said = f"host: '{name[:60]}' is not a name of this server; it is {self.hosts[0]}"
+            return await replies.refusal(request, 400, said)(scope, receive, send)
+        try:
+            await self.app(scope, receive, send)
+        except Exception as error:
+            log.error("%s %s", request.method, request.url.path, exc_info=error)
+            await replies.refusal(request, 500, BUG)(scope, receive, send)
 
 
 def host_of(header: str) -> str:

@@ -1,4 +1,4 @@
-"""What a request says, read and checked: parameters and bodies, in sentences where they are wrong."""
+"""What a request says, read and checked; a sentence where it is wrong."""
 
 from __future__ import annotations
 
@@ -45,10 +45,12 @@ class Asked:
         text = self.take(name)
         return default if text is None else whole(name, text, low, high)
 
-    def truth(self, name: str) -> bool:
+    def truth(self, name: str, default: bool = False) -> bool:
         """Whether a parameter says 1 or true. Raises OptionError."""
         text = self.take(name)
-        if text not in (None, "0", "1", "false", "true", ""):
+        if text is None:
+            return default
+        if text not in ("0", "1", "false", "true"):
             raise OptionError(f"{name}: '{shorten(text, 30)}' is neither 1 nor 0")
         return text in ("1", "true")
 

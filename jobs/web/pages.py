@@ -19,8 +19,7 @@ STATIC = Path(__file__).parent / "static"
 KINDS = {
     ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png",
-    ".ico": "image/x-icon", ".json": "application/json", ".webmanifest": "application/manifest+json",
-    ".woff2": "font/woff2",
+    ".ico": "image/x-icon", ".json": "application/json",
 }  # fmt: skip
 NO_PAGE = b"<!doctype html><title>luckbase</title><p>There is no page here, only /openapi.json."
 

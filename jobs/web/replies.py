@@ -1,4 +1,4 @@
-"""How an answer is sent: JSON, headers that keep a page to itself, compressed where that is asked."""
+"""How an answer is sent: JSON, with headers that keep a page to itself; compressed if asked."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def _stamp(path: Path) -> object:
 
 
 def under(folder: Path) -> Finder:
-    """The tables under a folder: a results folder, one of a game or of a board in one, or a table."""
+    """The tables under a folder: results, those of a game or a board in them, or a table itself."""
 
     def found() -> Sequence[Path]:
         if _is_table(folder):
