@@ -28,6 +28,7 @@ from luckbase.jobs import (
     plan,
     play,
     query,
+    report,
     serve,
     simulate,
     solve,
@@ -118,8 +119,8 @@ def _with_game_files(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for module in (
-    solve, plan, query, status, verify, diff, evaluate, simulate, play, chart, graph, serve,
-    bench,
+    solve, plan, query, status, verify, diff, evaluate, simulate, play, chart, graph, report,
+    serve, bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(_interruptible(_with_game_files(getattr(module, name))))

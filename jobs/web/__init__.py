@@ -4,4 +4,6 @@
 opened as they are asked for. `asked`: what a request says, read and checked. `about`: what is said of
 a table. `grid`, `playing`, `rows`, `compared`: the views. `replies`: how an answer is sent. `openapi`: the
 description of all of it. `static/`: the page. `server`: the process that listens.
+
+`scene_svg`: a state drawn. `report`, `report_charts`: a table in one file, which needs no server.
 """

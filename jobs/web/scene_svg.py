@@ -22,7 +22,7 @@ ROUND = {"card": 7.0, "tile": 3.0, "square": 4.0, "slide": 3.0, "desk": 9.0, "tr
 LOOKS = {
     "": 'stroke-width="1.1"',
     "up": 'stroke-width="3"',
-    "gone": 'stroke-width="1" stroke-dasharray="3 3" opacity=".55"',
+    "gone": 'stroke-width="1" stroke-dasharray="3 3" opacity=".65"',
     "good": 'stroke-width="1.6"',
     "bad": 'stroke-width="2.4"',
     "chance": 'stroke-width="1.5" stroke-dasharray="2 2"',
