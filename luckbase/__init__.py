@@ -174,7 +174,9 @@ def open(
     from luckbase.cluster import given
     from luckbase.solver.charts import shown
 
-    shown.drawn_by(png="luckbase.jobs.terminal.pictures:as_png")
+    shown.drawn_by(
+        png="luckbase.jobs.terminal.pictures:as_png", html="luckbase.jobs.web.scene_svg:as_html"
+    )
     if in_memory:
         return given.in_memory(board_or_path, start, options)
     return given.opened(board_or_path, Path(results), options)

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from luckbase.cluster import words
+from luckbase.cluster import shown, words
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.find import (
     command,
@@ -53,6 +53,14 @@ class Status:
     error: float = 0.0
     why: tuple[str, ...] = ()
     running: dict[str, Any] | None = None
+
+    def _repr_html_(self) -> str:
+        """The status in a notebook."""
+        files = f"{self.tiers:,} of {self.tiers_in_all:,} files" if self.tiers_in_all else ""
+        rows = [("options", words.fields(self.options)), ("states", f"{self.states:,}"),
+                ("full table", files), ("roots of searches", f"{self.roots:,}" * bool(self.roots)),
+                ("size", words.size(self.bytes)), ("why", "; ".join(self.why))]  # fmt: skip
+        return shown.facts(f"{self.state}: {self.table}", rows)
 
     def as_json(self) -> dict[str, Any]:
         """The status as JSON values."""

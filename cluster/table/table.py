@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
+from luckbase.cluster import shown, words
 from luckbase.cluster.table.charts import check_charts, choose_chart
 from luckbase.cluster.table.lookup import Lookup
-from luckbase.cluster.words import typed
 from luckbase.solver.charts.model import Heatmap, Listing, Wanted
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import Charts
@@ -23,11 +23,21 @@ if TYPE_CHECKING:
     from luckbase.cluster.play.talk import Play, Playing
     from luckbase.cluster.table.compare import Comparing, Comparison
     from luckbase.cluster.table.verify import Verdict
+    from luckbase.solver.charts.scene import Scene
     from luckbase.solver.policy.evaluate import Policy
 
 
 class Table(Lookup):
     """An open table: it answers by state (`Lookup`), and more is made of it here."""
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        rows = [("rules", str(self.origin)), ("states", f"{self.rows:,}"),
+                ("payoffs", f"{self.game.payoff_name}, each within {self.error:.1e}"),
+                ("parts", ", ".join(f"{part.name} {part.rows:,}" for part in self.parts)),
+                ("fields", ", ".join(self.game.fields.names)), ("where", str(self.where)),
+                ("stale", "; ".join(self.origin.stale))]  # fmt: skip
+        return shown.facts(f"a table of {self.game.board.game}", rows)
 
     def values(
         self, frame: Any, *, best: bool = False, margin: bool = False, toss_up: bool = False,
@@ -79,7 +89,7 @@ class Table(Lookup):
         one; MissingTableError where that is not complete.
         """
         self.check_full()
-        wanted = Wanted(typed(fields), reachable, self.error)
+        wanted = Wanted(words.typed(fields), reachable, self.error)
         charts = self.game.need(Charts)
         return charts.make(choose_chart(self.game, name).name, self.probe, wanted)
 
@@ -91,6 +101,14 @@ class Table(Lookup):
             raise OptionError(
                 f"{self.where}: holds what lies below some states, and a chart needs the full table"
             )
+
+    def scene(self, state: Mapping[str, Any]) -> Scene:
+        """A state as the game looks, which a notebook shows; as data (`solver.charts.scene`).
+
+        state: as `ask` takes it, held by the table or not. Raises StateError."""
+        from luckbase.solver.game.scenes import scene_of
+
+        return scene_of(self.game, words.typed(state))
 
     def agent(self) -> Policy:
         """The table's best actions as an agent, for `evaluate`, `simulate` and `play`; of states in

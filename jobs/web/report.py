@@ -151,8 +151,8 @@ def _charts(of: Table) -> tuple[list[_Chart], str]:
 
 
 def _page(facts: _Facts, charts: Sequence[_Chart], why_none: str, detail: Detail) -> str:
-    style = (SCENE_STYLE.read_text() + (STATIC / "report.css").read_text()).strip()
-    script = (STATIC / "report.js").read_text().strip()
+    style = (SCENE_STYLE.read_text(encoding="utf-8") + (STATIC / "report.css").read_text(encoding="utf-8")).strip()
+    script = (STATIC / "report.js").read_text(encoding="utf-8").strip()
     policy = (
         f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; "
         f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"

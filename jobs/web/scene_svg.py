@@ -48,6 +48,12 @@ def svg(scene: Scene) -> str:
     )
 
 
+def as_html(scene: Scene) -> str:
+    """The scene with its tints, as a notebook shows it."""
+    style = f"<style>{STYLE.read_text(encoding='utf-8')}</style>"
+    return f'{style}<div style="max-width: 44rem">{svg(scene)}</div>'
+
+
 @lru_cache(4096)
 def _drawn(shape: Shape) -> str:
     """A shape; most of a scene is the same in the next one."""

@@ -13,7 +13,9 @@ it says how roles look, in the light, in the dark and in grey. What later shapes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from luckbase.solver.charts import shown
 
 UP, GONE, GOOD, BAD, CHANCE, QUIET = "up", "gone", "good", "bad", "chance", "quiet"
 ROLES = ("", UP, GONE, GOOD, BAD, CHANCE, QUIET)
@@ -93,7 +95,14 @@ class Scene:
     about: str
     wide: float
     high: float
-    shapes: tuple[Shape, ...]
+    shapes: tuple[Shape, ...] = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.title}. {self.about}"
+
+    def _repr_html_(self) -> str | None:
+        """The drawing in a notebook; None where nothing can draw it (`solver.charts.shown`)."""
+        return shown.html_of(self)
 
 
 def listed(parts: list[str]) -> str:

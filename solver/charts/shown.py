@@ -1,11 +1,11 @@
-"""How a chart shows itself in a notebook: by whoever can draw, for nothing here can.
+"""How a chart or a scene shows itself in a notebook: by whoever can draw, for nothing here can.
 
-`solver` has charts as data and no library of pictures; `luckbase.open` enters the function that
-draws, by its name, so that nothing here imports what lies above it::
+`solver` has charts as data and no library of pictures; `luckbase.open` enters the functions that
+draw, by their names, so that nothing here imports what lies above it::
 
-    drawn_by(png="luckbase.jobs.terminal.pictures:as_png")
+    drawn_by(png="luckbase.jobs.terminal.pictures:as_png", html=…)
 
-It is loaded when a notebook shows a chart. Without one, a chart shows its numbers.
+They are loaded when a notebook shows something. Without them it is shown as text.
 """
 
 from __future__ import annotations
@@ -21,18 +21,29 @@ MOST_ROWS = 30
 _draws: dict[str, str] = {}
 
 
-def drawn_by(*, png: str) -> None:
-    """Enter the function, ``module:name``, that makes the bytes of a PNG of a picture."""
-    _draws["png"] = png
+def drawn_by(*, png: str, html: str) -> None:
+    """Enter the functions, each ``module:name``: `png` makes the bytes of a picture of a Heatmap,
+    `html` an element of a page of a Scene."""
+    _draws.update(png=png, html=html)
 
 
 def png_of(picture: Any) -> bytes | None:
-    """The picture as a PNG; None where nobody draws."""
-    if "png" not in _draws:
+    """A Heatmap as a PNG; None where nobody draws."""
+    draw: Callable[[Any], bytes] | None = _drawing("png")
+    return None if draw is None else draw(picture)
+
+
+def html_of(scene: Any) -> str | None:
+    """A Scene as an element of a page; None where nobody draws."""
+    draw: Callable[[Any], str] | None = _drawing("html")
+    return None if draw is None else draw(scene)
+
+
+def _drawing(kind: str) -> Any:
+    if kind not in _draws:
         return None
-    module, name = _draws["png"].split(":")
-    draw: Callable[[Any], bytes] = getattr(import_module(module), name)
-    return draw(picture)
+    module, name = _draws[kind].split(":")
+    return getattr(import_module(module), name)
 
 
 def rows_as_html(columns: Sequence[str], rows: Sequence[Sequence[object]], note: str) -> str:
