@@ -31,7 +31,7 @@ export function answerParts(table, answer, ways) {
     under(payoffs, answer),
     split(table, payoffs, answer),
     answer.strategies ? strategies(table, answer) : null,
-    answer.actions?.length ? actionTable(table, payoffs, answer, ways, shown) : null,
+    answer.actions?.length > 1 || answer.actions?.[0]?.next ? actionTable(table, payoffs, answer, ways, shown) : null,
     outcomes?.length ? outcomeSection(table, payoffs, answer, ways, shown, outcomes) : null,
     answer.over ? null : mainLine(table, payoffs, ways),
     h("p.source", null, known(answer)),
@@ -60,10 +60,10 @@ function under(payoffs, answer) {
 /** The payoff of each player, and where they are chances, a bar that they share. */
 function split(table, payoffs, answer) {
   const items = answer.value.map((value, i) => h(`li.p${i + 1}`, null,
-    h("span.who", null, table.players === 1 ? payoffs.name : capital(player(i + 1, table.players))),
+    table.players === 1 ? null : h("span.who", null, capital(player(i + 1, table.players))),
     h("span.big.n", null, ranged(payoffs, value, answer.upper?.[i]))));
   return h("div.split", { role: "group", "aria-label": capital(payoffs.name) },
-    table.players > 1 ? h("p.what", { "aria-hidden": true }, capital(payoffs.name)) : null,
+    h("p.what", { "aria-hidden": true }, capital(payoffs.name)),
     payoffs.chance ? bar(answer.value) : null, h("ul.shares", null, items));
 }
 
@@ -165,19 +165,27 @@ function outcomeTable(table, payoffs, ways, action, outcomes, who, before) {
   const after = (outcome) => (outcome.value ? outcome.value[who] + rewardOf(outcome, who) : before);
   const most = Math.max(...outcomes.map((outcome) => Math.abs(after(outcome) - before)), 1e-12);
   const body = h("tbody");
+  const short = shortened(outcomes);
   const put = (all) => fill(body, (all ? outcomes : outcomes.slice(0, FEW)).map((outcome) => h("tr", null,
-    h("th", { scope: "row" }, link(arrows(outcome.name), outcome.query, ways, arrows(action ? `${action.action}: ${outcome.name}` : outcome.name)), outcome.over ? h("span.end", null, " the end") : null),
+    h("th", { scope: "row" }, link(short(outcome), outcome.query, ways, arrows(action ? `${action.action}: ${outcome.name}` : outcome.name)), outcome.over ? h("span.end", null, " the end") : null),
     h("td.n", { title: outcome.cases ? `${outcome.weight} of ${outcome.cases}` : null }, percent(outcome.chance)),
-    paid ? h("td.n", null, payoffs.change(rewardOf(outcome, who))) : null,
+    paid ? h("td.n", null, payoffs.paid(rewardOf(outcome, who))) : null,
     h("td.n", null, outcome.value ? payoffs.show(outcome.value[who]) : "not known"),
     h("td.swing", null, outcome.value ? swing(payoffs, after(outcome) - before, most) : null))));
   put(outcomes.length <= FEW);
   const more = outcomes.length > FEW ? h("button", { type: "button", onclick: (event) => { event.target.remove(); put(true); } }, `Show all ${outcomes.length}`) : null;
-  return h("div.scroll", null, h("table.outcomes", null,
+  return h("div.scroll", null, h(`table.outcomes${paid ? ".paid" : ""}`, null,
     h("thead", null, h("tr", null, h("th", { scope: "col" }, "what happens"), h("th.n", { scope: "col" }, "chance"),
       paid ? h("th.n", { scope: "col" }, "pays") : null,
       h("th.n", { scope: "col" }, "then"), h("th.swing", { scope: "col" }, `against ${payoffs.text(before)}`))),
     body), more);
+}
+
+/** The names of outcomes, without the player where it is always the same. */
+function shortened(outcomes) {
+  const who = /^player \d+: /.exec(outcomes[0]?.name)?.[0];
+  const same = who && outcomes.every((outcome) => outcome.name.startsWith(who) && !outcome.name.includes("; "));
+  return (outcome) => arrows(same ? outcome.name.slice(who.length) : outcome.name);
 }
 
 function arrows(text) {

@@ -37,10 +37,12 @@ export async function show(main, asked) {
   try {
     const got = await api.compare(address.plain({ first: first.id, second, ...state }));
     if (!asked.current()) return "";
-    fill(here.shown, side(first, got, asked, second, state));
+    fill(here.boards, [got.first, got.second].map((answer, i) => drawing(answer.drawing, `${["first", "second"][i]}: ${answer.text ?? "the state"}`)));
+    fill(here.shown, side(first, got, second, state));
   } catch (error) {
     if (!(error instanceof api.Refused)) throw error;
     if (!asked.current()) return "";
+    fill(here.boards);
     fill(here.shown, sorry(error.message));
     if (error.status === 400) here.form.refuse(error);
   }
@@ -69,14 +71,15 @@ function build(table, asked) {
     const { query: now } = address.read(location.hash);
     address.go(address.of("", "compare", { first: now.get("first"), second: now.get("second"), ...address.fields(query) }));
   }, "Compare");
-  const shown = h("div");
+  const shown = h("div.answer");
   const chosen = h("div.pair");
+  const boards = h("div.pair.boards");
   const open = matchMedia("(min-width: 60rem)").matches;
   return {
-    form, shown, pick: chosen,
+    form, shown, boards, pick: chosen,
     root: h("div.view", null, h("h1", { "data-head": true, tabindex: "-1" }, "What if"),
-      h("p.lead", null, "The same state in two tables: two boards, or two sets of rules."), chosen,
-      h("details.change", { open }, h("summary", null, "The state"), form.element), shown),
+      h("p.lead", null, "The same state in two tables: two boards, or two sets of rules."), chosen, boards,
+      h("div.explorer", null, h("details.change", { open }, h("summary", null, "Change the state"), form.element), shown)),
   };
 }
 
@@ -97,18 +100,17 @@ function named(table) {
 }
 
 /** Two answers side by side: the payoffs, every action, what is best. */
-function side(table, got, asked, second, state) {
+function side(table, got, second, state) {
   const payoffs = new Payoffs(table);
   const { first: a, second: b } = got;
   const names = [...new Set([...(a.actions ?? []), ...(b.actions ?? [])].map((action) => action.action))];
   const of = (answer, name) => answer.actions?.find((action) => action.action === name)?.value ?? null;
   const who = (a.to_act ?? b.to_act ?? 1) - 1;
   const all = [["this state", a.value, b.value], ...names.map((name) => [name, of(a, name), of(b, name)])];
-  const most = Math.max(...all.map(([, x, y]) => (x && y ? Math.abs(y[who] - x[who]) : 0)), 1e-12);
+  const most = Math.max(...all.map(([, x, y]) => (x && y ? Math.abs(y[who] - x[who]) : 0)), payoffs.chance ? 0.02 : 0.1);
   const same = a.best === b.best;
   const map = (table.axes ?? []).length > 1 ? h("a.button", { href: address.of(table.id, "grid", { with: second, ...state }) }, "See the difference as a map") : null;
   return h("section", { "aria-label": "The two answers" },
-    drawing(a.drawing ?? b.drawing, a.text ?? "the state"),
     h("h2", null, same ? (a.best ? `Best in both: ${a.best}` : "The same in both") : `First: ${a.best ?? "mixed"}. Second: ${b.best ?? "mixed"}.`),
     h("p.about", null, `${payoffs.name.charAt(0).toUpperCase()}${payoffs.name.slice(1)}${table.players > 1 ? ` of ${player(who + 1, table.players)}` : ""}`),
     h("div.scroll", null, h("table.outcomes.compared", null,

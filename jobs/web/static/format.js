@@ -33,6 +33,11 @@ export class Payoffs {
     return sign + this.size(value);
   }
 
+  /** What an edge pays: +4. */
+  paid(value) {
+    return value ? this.change(value).replace(/\.?0+(%?)$/, "$1") : "0";
+  }
+
   /** How large a difference is; small ones as 1.2e-8. */
   size(value) {
     const [size, decimals, unit] = this.chance ? [Math.abs(100 * value), 2, "%"] : [Math.abs(value), 4, ""];

@@ -26,10 +26,11 @@ export async function show(main, asked) {
     fill(main, screen.root);
   }
   const here = screen;
-  const chosen = choice(here.table, asked.query);
-  controls(here, chosen);
   asking?.abort();
   asking = new AbortController();
+  const chosen = await begin(here.table, asked, choice(here.table, asked.query));
+  if (!asked.current()) return "";
+  controls(here, chosen);
   here.shown.setAttribute("aria-busy", "true");
   let map;
   try {
@@ -78,6 +79,24 @@ function choice(table, query) {
   return { chart: chart === "-" ? null : chart, x, y, colour: query.get("colour") ?? "value_1", base, axes, charts, with: query.get("with") };
 }
 
+/** Where the address names no axes: those of the player who is up, and his payoff as colour. */
+async function begin(table, asked, chosen) {
+  if (chosen.chart || asked.query.has("x") || chosen.axes.length < 2) return chosen;
+  let up = 1;
+  try {
+    up = (await api.state(table.id, `${address.plain(chosen.base)}&drawing=0`, asking.signal)).to_act ?? 1;
+  } catch (error) {
+    if (!(error instanceof api.Refused)) throw error;
+  }
+  const own = chosen.axes.find((name) => name.endsWith(`_${up}`));
+  const x = own ?? chosen.x;
+  const field = columnOf(table, x)?.field;
+  const y = chosen.axes.find((name) => name !== x && columnOf(table, name)?.field === field) ?? chosen.axes.find((name) => name !== x);
+  const found = { ...chosen, x, y, colour: asked.query.get("colour") ?? `value_${up}` };
+  if (asked.current()) history.replaceState(history.state, "", address.of(table.id, "grid", query(found)));
+  return found;
+}
+
 function query(chosen, more = {}) {
   const all = { ...chosen, ...more };
   if (all.chart) return address.plain({ chart: all.chart });
@@ -100,7 +119,8 @@ function controls(here, chosen) {
   if (here.key !== key) {
     here.key = key;
     const held = document.activeElement?.name;
-    fill(here.chosen, what(here, chosen), chosen.chart ? null : own(here, chosen, others));
+    const parts = [what(here, chosen), chosen.chart ? null : own(here, chosen, others)];
+    fill(here.chosen, parts);
     if (held) here.chosen.elements[held]?.focus();
   }
   if (chosen.chart) return;
@@ -141,9 +161,10 @@ function own(here, chosen, others) {
     choose("across", "x", items, chosen.x, (name) => swap("x", name)),
     choose("up", "y", items, chosen.y, (name) => swap("y", name)),
     choose("colour", "colour", colours(here.table), chosen.colour, (name) => go(here, query({ ...now(here), colour: name }))),
-    chosen.with ? h("p.note", null, "Colour: the difference to ", h("strong", null, chosen.with), ". ",
-      h("a", { href: address.of(here.table.id, "grid", query({ ...chosen, with: null })) }, "Without it")) : null,
-    h("fieldset.sliders", null, h("legend", null, "the other fields"), others.map((column) => slider(here, column)), sets(here, chosen)),
+    chosen.with ? h("p.note", null, "Colour: how much more another table gives. ",
+      h("a", { href: address.of(here.table.id, "grid", query({ ...chosen, with: null })) }, "This table alone")) : null,
+    h("details", { open: here.chosen.querySelector("details")?.open ?? matchMedia("(min-width: 60rem)").matches }, h("summary", null, "The other fields"),
+      h("div.sliders", null, others.map((column) => slider(here, column)), sets(here, chosen))),
   ];
 }
 
@@ -214,34 +235,36 @@ async function gridMap(here, chosen) {
   const { table } = here;
   if (chosen.axes.length < 2) throw new api.Refused("This table has no grid: its states have no two numbers to make axes of.", 400);
   const wanted = address.plain({ x: chosen.x, y: chosen.y, colour: chosen.colour, ...chosen.base });
-  const [got, other] = await Promise.all([
-    api.grid(table.id, wanted, asking.signal), chosen.with ? api.grid(chosen.with, wanted, asking.signal) : null]);
+  const [got, other, rival] = await Promise.all([
+    api.grid(table.id, wanted, asking.signal), chosen.with ? api.grid(chosen.with, wanted, asking.signal) : null,
+    chosen.with ? api.table(chosen.with) : null]);
   const payoffs = new Payoffs(table);
   const names = got.actions ?? [];
   const best = chosen.colour === "best";
-  const cells = other ? minus(got.cells, other.cells) : best ? got.best : got.cells;
-  const what = colours(table).find(([name]) => name === chosen.colour)?.[1] ?? chosen.colour;
+  const cells = other && !best ? minus(other.cells, got.cells) : best ? got.best : got.cells;
+  const plain = colours(table).find(([name]) => name === chosen.colour)?.[1] ?? chosen.colour;
+  const what = other && !best ? `${plain}: ${rival.board} less ${table.board}` : plain;
   const number = best ? (k) => names[k] : other ? (value) => payoffs.change(value) : (value) => payoffs.text(value);
-  const own = (i, j) => `${got.x.label ?? got.x.name} ${got.x.values[i]}, ${got.y.label ?? got.y.name} ${got.y.values[j]}`;
+  const own = (i, j) => `${data.x.label} ${got.x.values[i]}, ${data.y.label} ${got.y.values[j]}`;
   const tell = (i, j) => {
     if (cells[i][j] === null) return `${own(i, j)}: ${got.best?.[i]?.[j] === null ? "no such state in this table" : "nothing to choose"}`;
     const said = best ? "" : `${what} ${number(cells[i][j])}`;
     const action = got.best?.[i]?.[j] ?? null;
     return `${own(i, j)}: ${[said, action === null ? "" : `best: ${names[action]}`].filter(Boolean).join(", ")}`;
   };
-  const scale = other ? differences(cells, payoffs) : best ? actions(names) : numbers(cells, payoffs);
-  const data = { x: axis(got.x), y: axis(got.y), cells, edges: best ? null : got.best, name: what, flat: best, text: (i, j) => (cells[i][j] === null ? "" : number(cells[i][j])) };
-  const held = other ? got.cells : cells;
+  const scale = other && !best ? differences(cells, payoffs) : best ? actions(names) : numbers(cells, payoffs);
+  const data = { x: axis(table, got.x), y: axis(table, got.y), cells, edges: best ? null : got.best, name: what, flat: best, text: (i, j) => (cells[i][j] === null ? "" : number(cells[i][j])) };
+  const held = got.cells;
   const heat = new HeatMap(data, {
     colour: (i, j) => (cells[i][j] === null ? null : scale.colour(cells[i][j])), tell, caption: `${what} over ${data.x.label} and ${data.y.label}`,
     href: (i, j) => (held[i][j] === null && (got.best?.[i]?.[j] ?? null) === null ? null : address.of(table.id, "state", cellState(here, chosen, got, i, j))),
   });
-  const parted = !best && !other && got.best?.flat().some((k) => k !== null) && new Set(got.best.flat().filter((k) => k !== null)).size > 1;
-  return { heat, title: capital(`${what} by ${data.x.label} and ${data.y.label}`), legend: scale.legend, about: parted ? "White lines: the best action changes there." : null };
+  const parted = !best && got.best?.flat().some((k) => k !== null) && new Set(got.best.flat().filter((k) => k !== null)).size > 1;
+  return { heat, title: capital(what), legend: scale.legend, about: parted ? `White lines: the best action changes there${other ? `, on ${table.board}` : ""}.` : null };
 }
 
-function axis(given) {
-  return { label: given.label ?? given.name, values: given.values };
+function axis(table, given) {
+  return { label: columnOf(table, given.name)?.label ?? given.label ?? given.name, values: given.values };
 }
 
 function minus(first, second) {

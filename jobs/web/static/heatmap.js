@@ -3,7 +3,7 @@
 import { css } from "./colours.js";
 import { fill, h, newId, s } from "./dom.js";
 
-const LEFT = 62, BOTTOM = 46, TOP = 8, RIGHT = 10;
+const LEFT = 62, BOTTOM = 46, TOP = 8, RIGHT = 22;
 const MOST_TICKS = 9, MOST_IN_TABLE = 40;
 
 /** A map of numbers.

@@ -32,9 +32,14 @@ export async function show(main, asked) {
 function gameOf(table, query) {
   const state = Object.fromEntries([...query].filter(([name]) => table.fields.some((field) => field.name === name)));
   return {
-    seed: Number(query.get("seed")), seat: Number(query.get("seat") ?? 1), against: query.get("against") ?? null,
+    seed: whole(query.get("seed")), seat: whole(query.get("seat") ?? "1"), against: query.get("against") ?? null,
     state: Object.keys(state).length ? address.plain(state) : null, moves: query.getAll("move"),
   };
+}
+
+/** A number as one; what is none goes to the server as it is, which says so. */
+function whole(text) {
+  return /^\d{1,15}$/.test(text) ? Number(text) : text;
 }
 
 function to(table, game, more = {}) {
