@@ -151,7 +151,8 @@ def _charts(of: Table) -> tuple[list[_Chart], str]:
 
 
 def _page(facts: _Facts, charts: Sequence[_Chart], why_none: str, detail: Detail) -> str:
-    style = (SCENE_STYLE.read_text(encoding="utf-8") + (STATIC / "report.css").read_text(encoding="utf-8")).strip()
+    sheets = (SCENE_STYLE, STATIC / "report.css")
+    style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets).strip()
     script = (STATIC / "report.js").read_text(encoding="utf-8").strip()
     policy = (
         f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; "

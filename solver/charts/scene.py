@@ -105,6 +105,15 @@ class Scene:
         return shown.html_of(self)
 
 
+LETTER = 0.62
+"""Of a letter's size: how wide one is at most, on average over a word."""
+
+
+def fitting(text: str, wide: float, size: float) -> float:
+    """The size of letters, `size` at most, in which a text is at most `wide` units."""
+    return min(size, wide / (LETTER * max(len(text), 1)))
+
+
 def listed(parts: list[str]) -> str:
     """``1``, ``1 and 2``, ``1, 2 and 5``; "none" of nothing."""
     if len(parts) < 2:

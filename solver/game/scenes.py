@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from luckbase.solver.charts.scene import GONE, Box, Scene, Shape, Words
+from luckbase.solver.charts.scene import GONE, Box, Scene, Shape, Words, fitting
 from luckbase.solver.game.capabilities import Scenes
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
@@ -52,10 +52,11 @@ def plain_scene(fields: Sequence[Field], values: Sequence[int], name: str) -> Sc
 def _numbers(field: Field, held: Sequence[int], y: float) -> Iterator[Box]:
     for i, (column, value) in enumerate(zip(field.columns, held, strict=True)):
         nothing = value == field.blank
-        shown = "–" if nothing else f"{value:,}"
+        text = "–" if nothing else f"{value:,}"
         x = LABEL + (i % ACROSS) * (CELL + GAP)
         yield Box(
-            "plate", x, y + i // ACROSS * ROW, CELL, HIGH, (shown,), GONE if nothing else "", 18,
+            "plate", x, y + i // ACROSS * ROW, CELL, HIGH, (text,), GONE if nothing else "",
+            fitting(text, CELL, 18),
             column, column, str(value),
         )  # fmt: skip
 

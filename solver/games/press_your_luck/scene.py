@@ -20,6 +20,7 @@ from luckbase.solver.charts.scene import (
     Scene,
     Shape,
     Words,
+    fitting,
     listed,
 )
 from luckbase.solver.game.arrays import Ints
@@ -107,9 +108,10 @@ def _desk(
     head = {UP: "up", GOOD: "wins", GONE: "out"}.get(role, "")
     yield Box("desk", x, y, DESK, DESK_HIGH, role=role, about=_said(player, held, whammies < most))
     yield Words(f"player {number}" + f" · {head}" * bool(head), middle, y + 20, 17, bold=role == UP)
-    money, there = f"scores_{number}", "" if whammies < most else GONE
-    yield Box("plate", x + 9, y + 36, DESK - 18, 42, (f"${score:,}",), there, 26,
-              f"the money of player {number}", money, str(score))  # fmt: skip
+    money, there = f"${score:,}", "" if whammies < most else GONE
+    yield Box("plate", x + 9, y + 36, DESK - 18, 42, (money,), there,
+              fitting(money, DESK - 22, 26), f"the money of player {number}",
+              f"scores_{number}", str(score))  # fmt: skip
     yield from _pieces("earned spins", f"earned_{number}", earned, "", "", x, y + 86)
     yield from _pieces("passed spins", f"passed_{number}", passed, UP, "P", x, y + 136)
     yield Box("plate", x + 9, y + 186, DESK - 18, 46, (), QUIET, 16,
@@ -155,8 +157,8 @@ def _around(board: PressYourLuckBoard) -> tuple[tuple[Shape, ...], float, float]
         found.append(Words(str(n), x + 7, y + 11, 10, "start", role=QUIET))
         for k, slide in enumerate(slides):
             about = f"square {n}: {slide}{_chance(chances.get(('squares', str(n), k)))}"
-            found.append(Box("slide", x + 5, y + 17 + 23 * k, WIDE - 10, 21, (_label(slide),),
-                             _role(slide), 13, about))  # fmt: skip
+            found.append(Box("slide", x + 4, y + 17 + 23 * k, WIDE - 8, 21, (_label(slide),),
+                             _role(slide), _size(_label(slide)), about))  # fmt: skip
     return tuple(found), HIGH + (HIGH * (DOWN - 2) - DESK_HIGH) / 2, DOWN * HIGH
 
 
@@ -182,7 +184,7 @@ def _outcomes(board: PressYourLuckBoard, leaves: list[Leaf]) -> Iterator[Box]:
         if more > 0 and i == MOST_SHOWN - 1:
             lines = (f"and {more + 1} more", "")
         yield Box("slide", left + i % across * WIDE + 2, i // across * OUTCOME_HIGH + 2, WIDE - 4,
-                  OUTCOME_HIGH - 6, lines, _role(leaf.slide), 13,
+                  OUTCOME_HIGH - 6, lines, _role(leaf.slide), min(map(_size, lines)),
                   f"{leaf.slide}{_chance(float(leaf.chance))}")  # fmt: skip
 
 
@@ -193,6 +195,10 @@ def _chance(chance: float | None) -> str:
 def _label(slide: Slide) -> str:
     text = str(slide)
     return f"${slide.number:,}{' + spin' * slide.spin}" if slide.kind == "money" else text
+
+
+def _size(text: str) -> float:
+    return fitting(text, WIDE - 8, 13)
 
 
 def _role(slide: Slide) -> str:
