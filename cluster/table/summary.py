@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.answer import Answer
     from luckbase.cluster.table.lines import Goal
     from luckbase.cluster.table.table import Table
+    from luckbase.solver.game.game import Game
 
 MOST_ROOTS = 6
 """States below which something was searched, that are asked about."""
@@ -77,7 +78,14 @@ def _questions(table: Table) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _roots(table: Table) -> list[dict[str, Any]]:
     goals = table.ledger.goals if isinstance(table, StoredTable) else []
-    return [state for goal in goals if goal.roots is not None for state in goal.roots.start]
+    order = table.game.fields.names
+    found = [state for goal in goals if goal.roots is not None for state in goal.roots.start]
+    return [_in_order(state, order) for state in found]
+
+
+def _in_order(state: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The fields of a state in the game's order; the ledger sorts them."""
+    return {name: state[name] for name in names if name in state}
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,7 @@ def summary_of(table: Table) -> Summary:
     return Summary(
         title=_title(table), board=form, states=ledger.rows, error=table.error,
         files=len(ledger.files), bytes=ledger.bytes,
-        asked=tuple(dict.fromkeys(solve_command(goal, board.game) for goal in ledger.goals)),
+        asked=tuple(dict.fromkeys(solve_command(goal, table.game) for goal in ledger.goals)),
         seconds=seconds, versions=tuple(sorted({e.solver_version for e in ledger.files.values()})),
         partial=f"{left} of the {words.many(len(ledger.goals), 'solve')} asked for" if left else "",
     )  # fmt: skip
@@ -130,15 +138,15 @@ def _title(table: StoredTable) -> str:
         return ""
 
 
-def solve_command(goal: Goal, game: str) -> str:
+def solve_command(goal: Goal, game: Game) -> str:
     """The command that was asked for; the board file by its place under a folder ``boards``."""
     file = Path(goal.board_file or "BOARD")
     parts = file.parts
     if "boards" in parts:
         file = Path(*parts[len(parts) - 1 - parts[::-1].index("boards") :])
-    said = command("luckbase solve", str(file), goal.settings, game)
+    said = command("luckbase solve", str(file), goal.settings, game.board.game)
     if goal.roots is not None:
-        said += f" --from {words.fields(goal.roots.start[0])}"
+        said += f" --from {words.fields(_in_order(goal.roots.start[0], game.fields.names))}"
         more = len(goal.roots.start) - 1
         said += f"  # and {words.many(more, 'more state')}" if more else ""
     return said

@@ -5,5 +5,6 @@ opened as they are asked for. `asked`: what a request says, read and checked. `a
 a table. `grid`, `playing`, `rows`, `compared`: the views. `replies`: how an answer is sent. `openapi`: the
 description of all of it. `static/`: the page. `server`: the process that listens.
 
-`scene_svg`: a state drawn. `report`, `report_charts`: a table in one file, which needs no server.
+`scene_svg`: a state drawn. `report`: a table in one file, which needs no server; `report_charts`,
+`report_curves`, `report_parts`: what stands in it.
 """

@@ -34,7 +34,8 @@ from luckbase.cluster.table.summary import (
     opening_answers,
     summary_of,
 )
-from luckbase.jobs.web.report_charts import Detail, figure, table
+from luckbase.jobs.web.report_charts import figure
+from luckbase.jobs.web.report_parts import Detail, table
 from luckbase.jobs.web.scene_svg import STYLE as SCENE_STYLE
 from luckbase.jobs.web.scene_svg import svg
 from luckbase.solver.errors import LuckbaseError
@@ -184,12 +185,12 @@ def _sections(
     yield "<h2>Charts</h2>"
     if not charts:
         yield f"<p>None: {escape(why_none or 'the game has none')}.</p>"
-    for number, (name, shows, made) in enumerate(charts, start=1):
+    for name, shows, made in charts:
         if isinstance(made, str):
             yield f"<h3>{escape(shows)}</h3><p>{escape(made)}</p>"
             continue
         command = f"luckbase chart {facts.name} --what {name} --csv"
-        yield figure(made, name, shows, number, command, detail)
+        yield figure(made, shows, command, detail)
     yield from _verdict(facts)
     yield from _again(facts)
 

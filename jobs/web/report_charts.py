@@ -8,17 +8,24 @@ as a table of at most `MOST_CELLS`. A chart of another kind is shown by its rows
 from __future__ import annotations
 
 import base64
-import json
-import struct
-import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.jobs.web.report_curves import curves
+from luckbase.jobs.web.report_parts import (
+    Detail,
+    mouse,
+    number,
+    path_of,
+    png,
+    table,
+    text_at,
+    ticks,
+)
 from luckbase.solver.charts.model import Heatmap, Listing
 
 WIDE, HIGH = 640.0, 560.0
@@ -29,23 +36,12 @@ SCALE, SCALE_WIDE = LEFT + SIDE + 16.0, 16.0
 TICKS = 6
 
 
-@dataclass(frozen=True)
-class Detail:
-    """How much of a chart's numbers stands in the page: lines and rows of a list, cells of a
-    picture's table, decimals under the mouse, and whether there are any."""
-
-    lines: int = 25
-    rows: int = 400
-    cells: int = 441
-    decimals: int = 6
-    mouse: bool = True
-
-
-def figure(made: Any, name: str, shows: str, number: int, command: str, detail: Detail) -> str:
-    """A chart as a part of a page; number: which one it is on the page; command: prints all of its
-    numbers."""
+def figure(made: Any, shows: str, command: str, detail: Detail) -> str:
+    """A chart as a part of a page; command: prints all of its numbers."""
     if isinstance(made, Heatmap):
-        inner = _picture(made, number, command, detail)
+        inner = _picture(made, command, detail)
+    elif hasattr(made, "curves"):
+        inner = curves(made, command, detail)
     else:
         inner = _listing(made, command, detail)
     title = escape(shows[:1].upper() + shows[1:])
@@ -82,40 +78,18 @@ def _cell(value: object) -> str:
     return f"{value:.7g}" if isinstance(value, float) else str(value)
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -> str:
-    """An HTML table, the first column a heading of its row; kind: its class."""
-    head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
-    body = []
-    for row in rows:
-        cells = "".join(
-            f"<td{' class=words' if '=' in one else ''}>{escape(one)}</td>" for one in row[1:]
-        )
-        body.append(f'<tr><th scope="row">{escape(row[0])}</th>{cells}</tr>')
-    classes = f' class="{kind}"' if kind else ""
-    return (
-        f'<div class="wide"><table{classes}><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>"
-    )
-
-
 # --- pictures ----------------------------------------------------------------------------------
 
 
-def _picture(made: Heatmap, number: int, command: str, detail: Detail) -> str:
+def _picture(made: Heatmap, command: str, detail: Detail) -> str:
     svg = "".join(_parts(made))
     title, about = escape(made.title), escape(made.about)
-    mouse = ""
-    if detail.mouse:
-        mouse = (
-            f'<script type="application/json" class="numbers">{_numbers(made, detail)}</script>'
-            '<output class="under" aria-live="polite">Point at the picture, or move through it '
-            "with the arrow keys.</output>"
-        )
+    told = mouse(_numbers(made, detail)) if detail.mouse else ""
     return (
         f'<figure class="heat"><figcaption><b>{title}</b><br>{about}</figcaption>'
         f'<svg viewBox="0 0 {WIDE:g} {HIGH:g}" role="img" tabindex="0" '
-        f'aria-label="{title}. {about}" data-chart="{number}" font-family="system-ui, sans-serif">'
-        f"{svg}</svg>{mouse}</figure>{_grid(made, command, detail)}"
+        f'aria-label="{title}. {about}" font-family="system-ui, sans-serif">'
+        f"{svg}</svg>{told}</figure>{_grid(made, command, detail)}"
     )
 
 
@@ -128,14 +102,12 @@ def _parts(made: Heatmap) -> Iterator[str]:
     for level in made.levels:
         yield from _contour(made, level)
     for line in made.lines:
-        points = " ".join(
-            f"{_x(made, x):.1f},{_y(made, y):.1f}" for x, y in zip(line.xs, line.ys, strict=True)
-        )
-        yield f'<polyline class="halo" points="{points}"/><polyline class="line" points="{points}">'
-        yield f"<title>{escape(line.label)}</title></polyline>"
+        path = path_of([_x(made, x) for x in line.xs], [_y(made, y) for y in line.ys])
+        yield f'<path class="halo" d="{path}"/><path class="line" d="{path}">'
+        yield f"<title>{escape(line.label)}</title></path>"
     for words in made.words:
         x, y = _x(made, words.x), _y(made, words.y)
-        yield _text(words.text, x, y, "middle", 14, "on-blank")
+        yield text_at(words.text, x, y, "middle", 14, "said")
     yield from _axes(made)
     if not blank.all():
         yield from _scale(made, low, high)
@@ -169,18 +141,6 @@ def _image(points: NDArray[np.uint8], x: float, y: float, wide: float, high: flo
     )
 
 
-def png(points: NDArray[np.uint8]) -> bytes:
-    """A PNG of points (rows, columns, 4), the top row first."""
-    rows, columns, _ = points.shape
-    raw = b"".join(b"\0" + points[i].tobytes() for i in range(rows))
-    head = struct.pack(">IIBBBBB", columns, rows, 8, 6, 0, 0, 0)
-    found = b"\x89PNG\r\n\x1a\n"
-    for kind, content in ((b"IHDR", head), (b"IDAT", zlib.compress(raw, 9)), (b"IEND", b"")):
-        check = zlib.crc32(kind + content)
-        found += struct.pack(">I", len(content)) + kind + content + struct.pack(">I", check)
-    return found
-
-
 def _x(made: Heatmap, x: float) -> float:
     return LEFT + SIDE * _share(made.xs, x)
 
@@ -198,28 +158,19 @@ def _share(centres: NDArray[np.int64], at: float) -> float:
 def _axes(made: Heatmap) -> Iterator[str]:
     yield f'<rect class="frame" x="{LEFT:g}" y="{TOP:g}" width="{SIDE:g}" height="{SIDE:g}"/>'
     bottom = TOP + SIDE
-    for x in _ticks(made.xs):
+    for x in ticks(made.xs[0], made.xs[-1], TICKS, True):
         at = _x(made, x)
         yield f'<path class="frame" d="M{at:.1f} {bottom:g}v5"/>'
-        yield _text(f"{x:,}", at, bottom + 16, "middle", 12)
-    for y in _ticks(made.ys):
+        yield text_at(f"{x:,.0f}", at, bottom + 16, "middle", 12)
+    for y in ticks(made.ys[0], made.ys[-1], TICKS, True):
         at = _y(made, y)
         yield f'<path class="frame" d="M{LEFT:g} {at:.1f}h-5"/>'
-        yield _text(f"{y:,}", LEFT - 8, at, "end", 12)
-    yield _text(made.x_label, LEFT + SIDE / 2, bottom + 38, "middle", 14)
+        yield text_at(f"{y:,.0f}", LEFT - 8, at, "end", 12)
+    yield text_at(made.x_label, LEFT + SIDE / 2, bottom + 38, "middle", 14)
     yield (
         f'<text transform="translate(14 {TOP + SIDE / 2:g}) rotate(-90)" text-anchor="middle" '
         f'font-size="14">{escape(made.y_label)}</text>'
     )
-
-
-def _ticks(centres: NDArray[np.int64]) -> list[int]:
-    """Some six of the values on an axis, round ones."""
-    from matplotlib.ticker import MaxNLocator
-
-    low, high = int(centres[0]), int(centres[-1])
-    found = MaxNLocator(TICKS, integer=True).tick_values(low, high)
-    return [int(x) for x in found if low <= x <= high]
 
 
 def _scale(made: Heatmap, low: float, high: float) -> Iterator[str]:
@@ -231,18 +182,10 @@ def _scale(made: Heatmap, low: float, high: float) -> Iterator[str]:
     for k in range(5):
         at = TOP + SIDE * (1 - k / 4)
         shown = low + (high - low) * k / 4
-        yield _text(f"{shown:.3g}", SCALE + SCALE_WIDE + 5, at, "start", 12)
+        yield text_at(f"{shown:.3g}", SCALE + SCALE_WIDE + 5, at, "start", 12)
     yield (
         f'<text transform="translate({WIDE - 8:g} {TOP + SIDE / 2:g}) rotate(-90)" '
         f'text-anchor="middle" font-size="13">{escape(made.colour_label)}</text>'
-    )
-
-
-def _text(text: str, x: float, y: float, at: str, size: float, kind: str = "") -> str:
-    classes = f' class="{kind}"' if kind else ""
-    return (
-        f'<text{classes} x="{x:.1f}" y="{y + 0.35 * size:.1f}" text-anchor="{at}" '
-        f'font-size="{size:g}">{escape(text)}</text>'
     )
 
 
@@ -261,7 +204,7 @@ def _contour(made: Heatmap, level: float) -> Iterator[str]:
     )
     middle = len(segments) // 2
     yield f'<path class="level" d="{path}"/>'
-    yield _text(f"{level:g}", float(xs[middle, 0]), float(ys[middle, 0]), "middle", 11, "level")
+    yield text_at(f"{level:g}", float(xs[middle, 0]), float(ys[middle, 0]), "middle", 11, "level")
 
 
 def segments_at(values: NDArray[np.float64], level: float) -> NDArray[np.float64]:
@@ -285,19 +228,14 @@ def segments_at(values: NDArray[np.float64], level: float) -> NDArray[np.float64
     return np.array(found, np.float64).reshape(-1, 2, 2)
 
 
-def _numbers(made: Heatmap, detail: Detail) -> str:
-    """All numbers as JSON, for the mouse; nothing in it can end its element."""
-    values = [
-        [None if np.isnan(v) else round(float(v), detail.decimals) for v in row]
-        for row in made.values
-    ]
-    said = {
-        "plot": [LEFT, TOP, SIDE, SIDE], "names": list(made.names),
+def _numbers(made: Heatmap, detail: Detail) -> dict[str, Any]:
+    """All numbers, for the mouse."""
+    return {
+        "plot": [LEFT, TOP, SIDE, SIDE],
         "labels": [made.x_label, made.y_label, made.colour_label],
         "xs": made.xs.tolist(), "ys": made.ys.tolist(),
-        "values": [[int(v) if v is not None and v == int(v) else v for v in row] for row in values],
+        "values": [[number(v, detail.decimals) for v in row] for row in made.values],
     }  # fmt: skip
-    return json.dumps(said, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _grid(made: Heatmap, command: str, detail: Detail) -> str:
