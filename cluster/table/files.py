@@ -59,7 +59,7 @@ def rows_in(data: bytes, kind: str, source: str) -> pa.Table:
         else:
             read = pq.ParquetFile(pa.BufferReader(data)).read()  # names may repeat
     except (pa.ArrowException, OSError) as error:
-        raise OptionError(f"{source}: {' '.join(str(error).split())[:150]}") from None
+        raise OptionError(f"{source}: {' '.join(str(error).split())[:150].rstrip('.')}") from None
     for name in read.column_names:
         if read.column_names.count(name) > 1:
             said = f"'{name[:30]}'" if name else "nothing"

@@ -147,7 +147,7 @@ class Lookup:
         payoffs, found = self.look(states)
         if not found.all():
             state = np.asarray(states).reshape(len(found), -1)[np.flatnonzero(~found)[0]]
-            raise MissingTableError(self.missing(state))
+            raise MissingTableError(self._missing(state))
         return payoffs
 
     def get(self, state: Ints, default: D) -> Floats | D:
@@ -160,7 +160,7 @@ class Lookup:
         does: one step of the rules over it."""
         payoffs, found = worth(self.game, self.look, states, self.tolerance)
         if not found.all():
-            raise MissingTableError(self.missing(np.asarray(states)[np.flatnonzero(~found)[0]]))
+            raise MissingTableError(self._missing(np.asarray(states)[np.flatnonzero(~found)[0]]))
         return payoffs
 
     def action_values(self, edges: Expanded) -> ActionValues:
@@ -180,8 +180,7 @@ class Lookup:
             return "not below this table's roots"
         return self.full.layout.why_outside(state) or "not solved yet in this table"
 
-    def missing(self, state: Ints) -> str:
-        """The sentence for a canonical state that the table does not hold."""
+    def _missing(self, state: Ints) -> str:
         why = self.why_outside(state) or "not solved yet in this table"
         return f"{said(self.game, state)} is {why}"
 
@@ -216,7 +215,7 @@ class Lookup:
             return answer_step(self, asked[0], edges, self.worth(edges.children), words)
         if max_states:
             return answer_by_search(self, asked[0], max_states, words)
-        raise StateError(self.missing(asked[0]))
+        raise StateError(self._missing(asked[0]))
 
     def answers(self, states: Ints) -> list[Answer]:
         """The answers to canonical states (n, fields) that the table holds, or that are over.
@@ -233,7 +232,7 @@ class Lookup:
             if i < 0:
                 over = expand(self.game, states[at]).terminal
                 if part is None or not over.all():
-                    raise StateError(self.missing(states[at[np.flatnonzero(~over)[0]]]))
+                    raise StateError(self._missing(states[at[np.flatnonzero(~over)[0]]]))
             assert part is not None
             for x, answer in zip(at, part.answers(states[at], self.origin), strict=True):
                 found[x] = answer
@@ -279,7 +278,7 @@ class Lookup:
         if edges.terminal[0]:
             return Answer(self.origin, self.game.describe(state), None, tuple(edges.rewards[0]))
         if not self._reaches(edges):
-            raise MissingTableError(self.missing(state))
+            raise MissingTableError(self._missing(state))
         fields = self.game.fields
         words = None if given is None else fields.describe(fields.numbers(given)[0])
         return answer_step(self, state, edges, self.worth(edges.children), words)

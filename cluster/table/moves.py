@@ -139,7 +139,8 @@ def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves
         source = "table"
         if not known.all():
             if not max_states:
-                raise MissingTableError(table.missing(asked[0]))
+                why = table.why_outside(asked[0]) or "not solved yet in this table"
+                raise MissingTableError(f"{words.fields(game.describe(asked[0]))} is {why}")
             payoffs, source = searched(table, asked[0], edges, max_states), "search"
             known = np.ones(len(payoffs), bool)
         answer = answer_step(table, asked[0], edges, payoffs, said, source)

@@ -25,7 +25,7 @@ from luckbase.jobs.web import replies
 from luckbase.jobs.web.asked import Asked
 from luckbase.jobs.web.pages import page_of, static_files
 from luckbase.jobs.web.shelf import Shelf
-from luckbase.jobs.web.views import VIEWS, View, listing
+from luckbase.jobs.web.views import VIEWS, View, listing, warm_up
 from luckbase.solver.errors import LuckbaseError
 
 THREADS = 4
@@ -87,9 +87,10 @@ async def body_of(request: Request, most: int) -> bytes:
     return bytes(found)
 
 
-def make_app(shelf: Shelf, hosts: tuple[str, ...] | None = LOCAL) -> Starlette:
+def make_app(shelf: Shelf, hosts: tuple[str, ...] | None = LOCAL, warm: bool = False) -> Starlette:
     """The application. hosts: the names by which the server may be called, None for any: a page
-    elsewhere that has its own name lead to this machine is refused."""
+    elsewhere that has its own name lead to this machine is refused. warm: load at the start what is
+    compiled of each game."""
     explorer = Explorer(shelf)
     routes = [Route("/api/tables", explorer.tables, methods=["GET"])]
     for view in VIEWS:
@@ -102,6 +103,8 @@ def make_app(shelf: Shelf, hosts: tuple[str, ...] | None = LOCAL) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        if warm:
+            explorer.threads.submit(warm_up, shelf)
         yield
         explorer.close()
 

@@ -65,7 +65,7 @@ def _check_parquet(body: bytes) -> None:
     try:
         about = pq.ParquetFile(pa.BufferReader(body)).metadata
     except (pa.ArrowException, OSError) as error:
-        raise OptionError(f"body: {' '.join(str(error).split())[:150]}") from None
+        raise OptionError(f"body: {' '.join(str(error).split())[:150].rstrip('.')}") from None
     size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
     if about.num_rows > MOST_ROWS or size > MOST_READ:
         raise OptionError(

@@ -111,7 +111,7 @@ def run(shelf: Shelf, listener: socket.socket, host: str, page: str | None) -> N
     """Answer until Ctrl+C. page: an address to open in the browser."""
     hosts = LOCAL if is_local(host) else None
     config = uvicorn.Config(
-        make_app(shelf, hosts), log_level="warning", access_log=False, server_header=False,
+        make_app(shelf, hosts, warm=True), log_level="warning", access_log=False, server_header=False,
         date_header=False, timeout_graceful_shutdown=3, ws="none", limit_concurrency=200,
     )  # fmt: skip
     if page is not None and _has_browser():

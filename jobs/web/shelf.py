@@ -193,6 +193,11 @@ class Shelf:
         for table in doors.free if doors is not None else ():
             table.close()
 
+    def forget(self, id: str) -> None:
+        """Close what is open of a table."""
+        with self._lock:
+            self._close(id)
+
     def close(self) -> None:
         """Close everything."""
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
@@ -19,7 +20,7 @@ from luckbase.jobs.web.pictures import drawing
 from luckbase.jobs.web.replies import as_json
 from luckbase.jobs.web.shelf import Shelf
 from luckbase.solver.charts.model import Heatmap, Listing
-from luckbase.solver.errors import LuckbaseError, StaleTableError, TableError
+from luckbase.solver.errors import LuckbaseError, SearchLimitError, StaleTableError, TableError
 
 JSON = "application/json"
 MOST_STEPS = 200
@@ -101,21 +102,33 @@ def seed_in(asked: Asked) -> int | None:
 
 def state_said(table: StoredTable, said: Mapping[str, str], drawn: bool) -> dict[str, Any]:
     """The answer to a state with what can happen there, and its drawing."""
-    there = moves(table, said, about.MOST_SEARCHED)
+    there = _moves(table, said)
     return there.as_json() | {"drawing": drawing(table.game, said) if drawn else None}
+
+
+def _moves(table: StoredTable, said: Mapping[str, str]) -> Moves:
+    """What can happen at a state; one above the table is searched, within a page's patience."""
+    try:
+        return moves(table, said, about.MOST_SEARCHED)
+    except SearchLimitError:
+        raise SearchLimitError(
+            f"{words.fields(said)} is above this table, and a search down to it meets more than "
+            f"{about.MOST_SEARCHED:,} states; this one goes on further: "
+            f"luckbase query {table.path} {words.fields(said)}"
+        ) from None
 
 
 def main_line(table: StoredTable, asked: Asked) -> dict[str, Any]:
     """``GET /api/tables/{id}/mainline``: the best action and the likeliest outcome, again and
     again."""
-    most = asked.whole("most", 20, 1, MOST_STEPS)
-    state = about.need_state(table, asked.state(), seed_in(asked))
+    most, seed = asked.whole("most", 20, 1, MOST_STEPS), seed_in(asked)
+    state = about.need_state(table, asked.state(), seed)
     line: list[dict[str, Any]] = []
     why = None
     while len(line) < most:
         try:
-            there = moves(table, state, about.MOST_SEARCHED)
-        except TableError as error:
+            there = _moves(table, state)
+        except (TableError, SearchLimitError) as error:
             if not line:
                 raise
             why = str(error)
@@ -206,7 +219,8 @@ def grid_view(table: StoredTable, asked: Asked) -> dict[str, Any]:
             asked.whole(f"{name}_step", step, 1, 10**9),
         )
     spans = {name: span for name, span in spans.items() if name in held}
-    base = about.need_state(table, asked.state(), seed_in(asked))
+    seed = seed_in(asked)
+    base = about.need_state(table, asked.state(), seed)
     return _grid_said(table, colour, grid(table, Wish(x, y, base, colour, spans)))
 
 
@@ -288,6 +302,21 @@ def _less(one: list[float], other: list[float]) -> list[float] | None:
     if len(one) != len(other):
         return None
     return [a - b for a, b in zip(one, other, strict=True)]
+
+
+def warm_up(shelf: Shelf) -> None:
+    """Ask the smallest table of each game something, so that what is compiled of it is loaded
+    before anybody waits for that; what is opened for it is closed again."""
+    smallest: dict[str, tuple[int, str]] = {}
+    for each in shelf.listed():
+        status = shelf.status(each)
+        if status.states:
+            found = status.states, each.id
+            smallest[each.names[0]] = min(found, smallest.get(each.names[0], found))
+    for _, id in smallest.values():
+        with suppress(LuckbaseError):
+            ask(shelf, id, Asked([]), lambda table: as_json(state_view(table, Asked([]))))
+        shelf.forget(id)
 
 
 AT = "/api/tables/{id}"
