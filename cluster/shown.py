@@ -9,7 +9,9 @@ from html import escape
 def facts(title: str, rows: Sequence[tuple[str, str]]) -> str:
     """A table of two columns, what is empty left out; title: above it."""
     body = "".join(
-        f"<tr><th>{escape(name)}</th><td>{escape(said)}</td></tr>" for name, said in rows if said
+        f'<tr><th>{escape(name)}</th><td style="text-align: left">{escape(said)}</td></tr>'
+        for name, said in rows
+        if said
     )
     return f"<table><caption>{escape(title)}</caption><tbody>{body}</tbody></table>"
 

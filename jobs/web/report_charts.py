@@ -25,6 +25,7 @@ from luckbase.jobs.web.report_parts import (
     table,
     text_at,
     ticks,
+    words_at,
 )
 from luckbase.solver.charts.model import Heatmap, Listing
 
@@ -107,7 +108,7 @@ def _parts(made: Heatmap) -> Iterator[str]:
         yield f"<title>{escape(line.label)}</title></path>"
     for words in made.words:
         x, y = _x(made, words.x), _y(made, words.y)
-        yield text_at(words.text, x, y, "middle", 14, "said")
+        yield words_at(words.text, x, y)
     yield from _axes(made)
     if not blank.all():
         yield from _scale(made, low, high)

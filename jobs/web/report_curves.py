@@ -11,7 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from luckbase.jobs.web.report_parts import Detail, mouse, number, path_of, table, text_at, ticks
+from luckbase.jobs.web.report_parts import (
+    Detail,
+    mouse,
+    number,
+    path_of,
+    table,
+    text_at,
+    ticks,
+    words_at,
+)
 
 WIDE, HIGH = 640.0, 400.0
 LEFT, TOP, ACROSS, DOWN = 66.0, 14.0, 548.0, 330.0
@@ -94,7 +103,7 @@ def _parts(made: Any, xs: tuple[float, float], ys: tuple[float, float]) -> Itera
         yield f'<path class="curve c{i % 8}" stroke-dasharray="{STROKES[i % 8]}" d="{path}">'
         yield f"<title>{escape(curve.label)}</title></path>"
     for said in getattr(made, "words", ()):
-        yield text_at(said.text, x_at(said.x), y_at(said.y), "middle", 14, "said")
+        yield words_at(said.text, x_at(said.x), y_at(said.y))
     yield text_at(made.x_label, LEFT + ACROSS / 2, HIGH - 14, "middle", 14)
     yield (
         f'<text transform="translate(14 {TOP + DOWN / 2:g}) rotate(-90)" text-anchor="middle" '

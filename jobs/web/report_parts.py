@@ -26,6 +26,15 @@ class Detail:
     mouse: bool = True
 
 
+def words_at(text: str, x: float, y: float) -> str:
+    """Words on a picture, centred on a point; they may have several lines."""
+    lines = text.split("\n")
+    first = y - 9 * (len(lines) - 1)
+    return "".join(
+        text_at(line, x, first + 18 * i, "middle", 14, "said") for i, line in enumerate(lines)
+    )
+
+
 def path_of(xs: Sequence[float], ys: Sequence[float]) -> str:
     """A line through points in units; a NaN is a gap in it."""
     found, draw = "", False
