@@ -1,6 +1,6 @@
 """A person's game on the page. The server keeps nothing of it.
 
-Every request brings the seed and the moves so far, and the game is played again from its beginning
+Every request brings its seed and the moves so far, and the game is played again from its beginning
 (`cluster.play.talk`).
 """
 
