@@ -27,7 +27,7 @@ Bytes:
 Questions:
 
 * `find`: a person's words to a folder. `answer`: what is said of a state; `above`: of one that no
-  part holds.
+  part holds. `moves`: all that can happen at a state; `grid`: a table over two of its columns.
 * `frames`: many states in, many answers out; `files`: the same in files. `export`: all rows, as a
   stream; `where`: which of them.
 * `charts`, `agent`: a table's charts, its best actions as an agent.

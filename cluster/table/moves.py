@@ -5,9 +5,9 @@ the table the payoffs of all of them at once; the answer to the state itself is 
 (`cluster.table.lookup`). A state above the table is answered by a search, within a limit.
 
     >>> with luckbase.open("boards/pig/tiny.toml") as table:
-    ...     there = moves(table, {"mine": 0, "yours": 10, "turn": 4})
-    ...     [(move.action.name, move.cost, len(move.outcomes)) for move in there.moves]
-    [('roll', 0.0, 6), ('hold', 0.0308…, 1)]
+    ...     there = table.moves({"mine": 0, "yours": 10, "turn": 4})
+    ...     [(move.action.name, round(move.cost, 4), len(move.outcomes)) for move in there.moves]
+    [('roll', 0.0, 6), ('hold', 0.3256, 1)]
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def happened(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) ->
             for i, (was, is_) in enumerate(zip(old, new, strict=True)):
                 if was != is_:
                     by_player.setdefault(i + 1, []).append(f"{name} {was} -> {is_}")
-        else:
+        elif new is not None:  # what was rolled or turned up is gone with what was done
             plain.append(_changed(field.is_set, name, old, new))
     said = [f"player {i}: {', '.join(each)}" for i, each in sorted(by_player.items())]
     said = [", ".join(plain)] * bool(plain) + said
@@ -268,12 +268,10 @@ def happened(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) ->
 
 
 def _changed(is_set: bool, name: str, old: Any, new: Any) -> str:
-    """What happened to one field, which may have been or become blank."""
+    """What happened to one field, which may have been blank."""
     if is_set and set(new) < set(old):
         gone = [each for each in old if each not in new]
         return f"{name} without {words.listed(gone)}"
-    if new is None:
-        return f"no {name}"
     came_from = "" if old is None else f"{words.listed(old)} -> "
     return f"{name} {came_from}{words.listed(new)}"
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from luckbase.cluster import shown, words
 from luckbase.cluster.table.charts import check_charts, choose_chart
-from luckbase.cluster.table.lookup import Lookup
+from luckbase.cluster.table.lookup import MOST_SEARCHED, Lookup
 from luckbase.solver.charts.model import Heatmap, Listing, Wanted
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import Charts
@@ -22,6 +22,7 @@ from luckbase.solver.game.capabilities import Charts
 if TYPE_CHECKING:
     from luckbase.cluster.play.talk import Play, Playing
     from luckbase.cluster.table.compare import Comparing, Comparison
+    from luckbase.cluster.table.moves import Moves
     from luckbase.cluster.table.verify import Verdict
     from luckbase.solver.charts.scene import Scene
     from luckbase.solver.policy.evaluate import Policy
@@ -38,6 +39,16 @@ class Table(Lookup):
                 ("fields", ", ".join(self.game.fields.names)), ("where", str(self.where)),
                 ("stale", "; ".join(self.origin.stale))]  # fmt: skip
         return shown.facts(f"a table of {self.game.board.game}", rows)
+
+    def moves(self, state: Mapping[str, Any], max_states: int = MOST_SEARCHED) -> Moves:
+        """All that can happen at a state: every action and every outcome, in words and with its
+        payoffs (`cluster.table.moves`); a state above the table by a search of so many states.
+
+        Raises StateError, SearchLimitError; MissingTableError where nothing may be searched.
+        """
+        from luckbase.cluster.table.moves import moves
+
+        return moves(self, state, max_states)
 
     def values(
         self, frame: Any, *, best: bool = False, margin: bool = False, toss_up: bool = False,

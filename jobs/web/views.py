@@ -95,7 +95,7 @@ def state_view(table: StoredTable, asked: Asked) -> dict[str, Any]:
 
 
 def seed_in(asked: Asked) -> int | None:
-    """The seed that ``random=TEXT`` means; None where it is not there."""
+    """What ``random=TEXT`` draws by; None where it is not there."""
     text = asked.take("random")
     return None if text is None else crc32(text.encode())
 
