@@ -24,6 +24,7 @@ from luckbase.jobs import (
     chart,
     diff,
     evaluate,
+    export,
     graph,
     plan,
     play,
@@ -117,7 +118,7 @@ def _with_game_files(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for module in (
-    solve, plan, query, status, verify, diff, evaluate, simulate, play, chart, graph, bench
+    solve, plan, query, status, verify, diff, export, evaluate, simulate, play, chart, graph, bench
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(_interruptible(_with_game_files(getattr(module, name))))

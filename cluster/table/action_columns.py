@@ -54,13 +54,12 @@ class ActionNames:
     @cached_property
     def columns(self) -> list[str]:
         """The names of all columns of actions. Raises OptionError where they are too many."""
-        players = range(1, self.game.players + 1)
         kinds = ("payoff", "upper") if self.bounds else ("payoff",)
-        found = [f"{self.words[name]}_{kind}_{i}"
-                 for name in self.actions for kind in kinds for i in players]  # fmt: skip
-        found += [f"{self.words[name]}_{kind}_{i}"
-                  for name in self.choices for kind in ("chance", "payoff") for i in players]  # fmt: skip
-        found = list(dict.fromkeys(found))
+        pairs = [(name, kind) for name in self.actions for kind in kinds]
+        pairs += [(name, kind) for name in self.choices for kind in ("chance", "payoff")]
+        players = range(1, self.game.players + 1)
+        every = (f"{self.words[name]}_{kind}_{i}" for name, kind in pairs for i in players)
+        found = list(dict.fromkeys(every))
         if len(found) > MOST_COLUMNS:
             raise OptionError(
                 f"actions: {len(self.actions) + len(self.choices):,} of them make {len(found):,} "

@@ -134,32 +134,19 @@ class EveryAction:
         self, origin: Origin, state: dict[str, Any], x: int, source: str = "table"
     ) -> Answer:
         """The answer at state x, whose fields are `state`."""
-        value = tuple(self.values[x].tolist())
-        error = float(self.errors[x])
         if self.bids is not None and self.bids.first[x + 1] > self.bids.first[x]:
             return self._answer_at_once(origin, state, x, source)
         actor, best = int(self.to_act[x]) - 1, int(self.best[x])
         first, last = int(self.first[x]), int(self.first[x + 1])
-        rows = self.q[first:last].tolist()
-        order = sorted(
-            range(first, last), key=lambda k: (k != best, -rows[k - first][actor], k)
-        )  # fmt: skip
-        bounds = self.q_upper is not None and self.upper is not None
-        upper = self.upper[x].tolist() if bounds and not np.isnan(self.upper[x, 0]) else None
-        actions = tuple(
-            Action(
-                self.names[self.named[k]], tuple(rows[k - first]),
-                None if upper is None or np.isnan(self.q_upper[k, 0])
-                else tuple(self.q_upper[k].tolist()),
-            )
-            for k in order
-        )  # fmt: skip
+        q, named = self.q[first:last].tolist(), self.named[first:last].tolist()
+        above = _known(self.q_upper, first, last)
+        order = sorted(range(last - first), key=lambda k: (first + k != best, -q[k][actor], k))
+        actions = tuple(Action(self.names[named[k]], tuple(q[k]), above[k]) for k in order)
         margin = float(self.margins[x])
         return Answer(
-            origin, state, actor + 1 or None, value, actions,
-            self.names[self.named[best]] if best >= 0 else None,
-            None if margin != margin else margin, bool(self.ties[x]), error, source,
-            None if upper is None else tuple(upper),
+            origin, state, actor + 1 or None, tuple(self.values[x].tolist()), actions,
+            actions[0].name if best >= 0 else None, None if margin != margin else margin,
+            bool(self.ties[x]), float(self.errors[x]), source, _known(self.upper, x, x + 1)[0],
         )  # fmt: skip
 
     def _answer_at_once(self, origin: Origin, state: dict[str, Any], x: int, source: str) -> Answer:
@@ -173,6 +160,14 @@ class EveryAction:
             origin, state, None, value, actions, _sure_bid(mine, against), None, bool(self.ties[x]),
             float(self.errors[x]), source, strategies=(tuple(mine), tuple(theirs)),
         )  # fmt: skip
+
+
+def _known(upper: Floats | None, first: int, last: int) -> list[tuple[float, ...] | None]:
+    """Upper bounds of rows first to last - 1, None where there is none."""
+    if upper is None:
+        return [None] * (last - first)
+    rows = upper[first:last].tolist()
+    return [None if row[0] != row[0] else tuple(row) for row in rows]
 
 
 def _sure_bid(bids: list[Bid], against: Floats) -> str | None:
@@ -317,8 +312,10 @@ def joined(pieces: Sequence[tuple[Ints, EveryAction]], n: int, players: int) -> 
         codes = np.array([names.setdefault(name, len(names)) for name in one.names], np.int64)
         found.named[to], found.q[to] = codes[one.named], one.q
         found.best[at] = np.where(one.best >= 0, one.best + moved, -1)
-        if found.upper is not None and found.q_upper is not None and one.upper is not None:
-            found.upper[at], found.q_upper[to] = one.upper, one.q_upper
+        if found.upper is not None and one.upper is not None:
+            found.upper[at] = one.upper
+        if found.q_upper is not None and one.q_upper is not None:
+            found.q_upper[to] = one.q_upper
     bids = _joined_bids([(at, one.bids) for at, one in pieces if one.bids is not None], n)
     return replace(found, names=tuple(names), bids=bids)
 

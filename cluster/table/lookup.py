@@ -352,4 +352,4 @@ class Lookup:
 def _over(game: Game, edges: Expanded) -> EveryAction:
     """Of states that are over."""
     q = evaluate(edges, np.zeros((len(edges.children), game.players)))
-    return stepped(game, edges, q, (0.0, 0.0), np.empty((0, game.field_count)))
+    return stepped(game, edges, q, (0.0, 0.0), np.empty((0, game.field_count), np.int64))

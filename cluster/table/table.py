@@ -21,11 +21,10 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import Charts
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.export_files import Exported, How
-
     from luckbase.cluster.play.talk import Play, Playing
     from luckbase.cluster.table.answer import Answer
     from luckbase.cluster.table.compare import Comparing, Comparison
+    from luckbase.cluster.table.export_files import Exported, How
     from luckbase.cluster.table.verify import Verdict
     from luckbase.solver.policy.evaluate import Policy
 
