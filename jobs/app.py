@@ -24,6 +24,7 @@ from luckbase.jobs import (
     chart,
     diff,
     evaluate,
+    export,
     graph,
     plan,
     play,
@@ -119,7 +120,7 @@ def _with_game_files(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for module in (
-    solve, plan, query, status, verify, diff, evaluate, simulate, play, chart, graph, report,
+    solve, plan, query, status, verify, diff, export, evaluate, simulate, play, chart, graph, report,
     serve, bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]

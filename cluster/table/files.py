@@ -6,11 +6,15 @@ format of the input.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -22,7 +26,7 @@ from luckbase.solver.errors import OptionError
 
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
            ".parquet": "parquet"}  # fmt: skip
-CHUNK = 20_000
+CHUNK = 10_000
 """Rows that are written as JSON at a time."""
 
 
@@ -78,15 +82,50 @@ def write_rows(rows: pa.Table, out: str, kind: str) -> None:
         encode(rows, sys.stdout.buffer, kind)
         sys.stdout.buffer.flush()
         return
+    with whole_file(out) as file:
+        encode(rows, file, kind)
+
+
+def write_lines(lines: Iterable[str], out: str) -> None:
+    """Write lines as `write_rows` does rows; the first is made before anything is written."""
+    if out == "-":
+        for text in _pages(lines):
+            sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    pages = _pages(lines)
+    first = next(pages, "")
+    with whole_file(out) as file:
+        for text in chain([first], pages):
+            file.write(text.encode())
+
+
+def _pages(lines: Iterable[str]) -> Iterator[str]:
+    """Lines, many at a time."""
+    rest = iter(lines)
+    while page := list(islice(rest, CHUNK)):
+        yield "\n".join(page) + "\n"
+
+
+@contextmanager
+def whole_file(out: str) -> Iterator[IO[bytes]]:
+    """A file to write, that stands at its place when all of it is there, and not before.
+
+    Raises OptionError where it can not be made; OSError, with its name, where the disk is full.
+    """
     path = Path(out)
     beside = path.with_name(f"{path.name}.{attempt()}.part")
     try:
         with beside.open("wb") as file:
-            encode(rows, file, kind)
+            yield file
         beside.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise OSError(error.errno, error.strerror, out) from None
         raise OptionError(f"--out: {out}: {error.strerror or error}") from None
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
 
 
 def encode(rows: pa.Table, file: Any, kind: str) -> None:
