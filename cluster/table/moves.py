@@ -60,9 +60,10 @@ class Outcome:
 
     def as_json(self) -> dict[str, Any]:
         """The outcome as JSON values; `query` is the address of its state."""
+        text = words.fields(self.state)
         said: dict[str, Any] = {
             "name": self.name, "weight": self.weight, "cases": self.cases, "chance": self.chance,
-            "reward": self.reward, "query": address(self.state), "text": words.fields(self.state),
+            "reward": self.reward, "query": text.replace(" ", "&"), "text": text,
             "value": self.value, "over": self.over,
         }  # fmt: skip
         return said if self.pair is None else said | {"pair": self.pair}

@@ -25,7 +25,7 @@ export function answerParts(table, answer, ways) {
   const payoffs = new Payoffs(table);
   const chosen = (answer.actions ?? []).find((action) => action.action === ways.chosen) ?? null;
   const shown = chosen ?? (answer.strategies ? null : answer.actions?.find((action) => action.outcomes));
-  const outcomes = shown ? shown.outcomes : answer.outcomes;
+  const outcomes = !shown ? answer.outcomes : answer.strategies ? met(answer, shown) : shown.outcomes;
   return [
     h("h1", { "data-head": true, tabindex: "-1" }, headline(table, answer)),
     under(payoffs, answer),
@@ -101,7 +101,7 @@ function actionTable(table, payoffs, answer, ways, shown) {
 /** An action as what one clicks: to the state it leads to, or to what chance does after it. */
 function way(action, ways, shown) {
   if (action.next) return link(action.action, action.next.query, ways, action.action, "a.act.button");
-  if (!action.outcomes) return h("span.act", null, action.action);
+  if (!action.outcomes) return h("span", null, action.action);
   return h("button.act", { type: "button", "aria-pressed": shown ? "true" : "false", onclick: () => ways.choose(action.action) }, action.action);
 }
 
@@ -179,6 +179,14 @@ function outcomeTable(table, payoffs, ways, action, outcomes, who, before) {
       paid ? h("th.n", { scope: "col" }, "pays") : null,
       h("th.n", { scope: "col" }, "then"), h("th.swing", { scope: "col" }, `against ${payoffs.text(before)}`))),
     body), more);
+}
+
+/** What a choice of player 1 meets: the other's choices, with their chances in his strategy. */
+function met(answer, action) {
+  const [mine, theirs] = answer.strategies;
+  return answer.outcomes.filter(({ pair }) => mine[pair[0]].action === action.action)
+    .map((outcome) => ({ ...outcome, chance: theirs[outcome.pair[1]].chance, cases: null }))
+    .sort((a, b) => b.chance - a.chance);
 }
 
 /** The names of outcomes, without the player where it is always the same. */

@@ -23,7 +23,7 @@ async function draw() {
   const asked = address.read(location.hash);
   const mine = ++turn;
   const same = current?.view === asked.view && current?.table === asked.table;
-  const busy = setTimeout(() => main.setAttribute("aria-busy", "true"), 150);
+  main.setAttribute("aria-busy", "true");
   try {
     const load = VIEWS[asked.view];
     if (!load) throw new api.Refused("There is no such page.", 404);
@@ -45,7 +45,6 @@ async function draw() {
     fill(main, sorry(error.message, h("p", null, h("a", { href: "#/" }, "All tables"))));
     document.title = "luckbase";
   } finally {
-    clearTimeout(busy);
     if (mine === turn) main.removeAttribute("aria-busy");
   }
 }

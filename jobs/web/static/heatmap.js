@@ -200,6 +200,7 @@ export class HeatMap {
   }
 
   #point(event) {
+    if (!this.box) return;
     const around = this.canvas.getBoundingClientRect();
     const { left, top, width, height } = this.box;
     const i = Math.floor(((event.clientX - around.left - left) / width) * this.nx);
@@ -235,7 +236,7 @@ export class HeatMap {
   put(at) {
     if (this.at?.join() === at?.join()) return;
     this.at = at;
-    this.draw();
+    if (this.box) this.draw();
     if (!at) return this.#rest();
     const to = this.href?.(...at);
     fill(this.readout, h("span", null, this.tell(...at)), to ? h("a", { href: to }, "open this state") : null);
