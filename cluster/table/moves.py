@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from luckbase.cluster import words
 from luckbase.cluster.table.answer import Action, Answer
+from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.part import worth
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -129,10 +130,15 @@ def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves
     game, said = table.game, words.typed(state)
     asked = game.parse(said).reshape(1, -1)
     edges = expand(game, asked)
-    payoffs, known = worth(game, table.look, edges.children, table.tolerance)
     over, both = edges.kinds[0] == TERMINAL, edges.kinds[0] == SIMULTANEOUS
-    held = bool(table.owners(asked)[0] >= 0)
-    if (held and not both) or over:
+    every, there = worth(game, table.look, np.concatenate([asked, edges.children]), table.tolerance)
+    payoffs, known = every[1:], there[1:]
+    owner = int(table.owners(asked)[0])
+    held, part = owner >= 0, table.parts[owner] if owner >= 0 else None
+    if isinstance(part, DensePart) and known.all() and not both:
+        rows = part.of_rows(asked, edges, every[:1], payoffs, part.best_codes(asked))
+        answer = rows.answer(table.origin, game.describe(asked[0]), 0)
+    elif (held and not both) or over:
         answer = table.answers(asked)[0]
     else:
         from luckbase.cluster.table.above import answer_step, searched  # compiles the search
@@ -176,7 +182,7 @@ class Below:
         self.game, self.answer, self.edges = game, answer, edges
         self.payoffs = payoffs.tolist()
         self.known: list[bool] = known.tolist()
-        self.states = described(game, edges.children)
+        self.states = game.fields.describe_all(edges.children)
         self.children = list(map(tuple, edges.children.tolist()))
         self.rewards = list(map(tuple, edges.rewards.tolist()))
         self.over: list[bool] = (expand(game, edges.children).kinds == TERMINAL).tolist()
@@ -275,20 +281,6 @@ def _changed(is_set: bool, name: str, old: Any, new: Any) -> str:
         return f"{name} without {words.listed(gone)}"
     came_from = "" if old is None else f"{words.listed(old)} -> "
     return f"{name} {came_from}{words.listed(new)}"
-
-
-def described(game: Game, states: Ints) -> list[dict[str, Any]]:
-    """The fields of states (n, fields) as JSON values, as `Game.describe` says one."""
-    fields, values = game.fields, game.fields.values(states).tolist()
-    spans, at = [], 0
-    for field in fields:
-        spans.append((field, at, at + field.length))
-        at += field.length
-    found = []
-    for row in values:
-        said = ((field.name, field.say(row[a:b])) for field, a, b in spans)
-        found.append({name: value for name, value in said if value is not None})
-    return found
 
 
 @lru_cache(maxsize=256)

@@ -19,16 +19,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from luckbase.cluster.run.machine import memory_limit
 from luckbase.cluster.table.find import tables_in
 from luckbase.cluster.table.ledger import HEAD, OLD_HEAD
+from luckbase.cluster.table.part import FilePart
 from luckbase.cluster.table.status import Status, status_of
 from luckbase.cluster.table.stored import StoredTable, open_table
 from luckbase.solver.errors import CorruptTableError, MissingTableError
 
 MOST_OPEN = 4
-"""Tables that stay open: each remembers some hundred row groups, of 0.4 to 2 MB."""
+"""Tables that stay open."""
 DOORS = 2
 """How often one table is opened at once."""
+FIRST_BYTES, OTHER_BYTES = 640 << 20, 64 << 20
+"""Of decoded row groups that a table's first door remembers, and each other one; with `MOST_OPEN`
+tables 2.8 GB at most, and no more than half of the machine's memory."""
 LIST_SECONDS, LOOK_SECONDS = 2.0, 1.0
 """How old the list may get, and what is known of a table's ledger."""
 
@@ -65,6 +70,8 @@ class Shelf:
 
     def __init__(self, finders: Sequence[Finder], most_open: int = MOST_OPEN) -> None:
         self.finders, self.most_open = list(finders), most_open
+        share = memory_limit() // (2 * most_open) - OTHER_BYTES
+        self.first_bytes = max(OTHER_BYTES, min(FIRST_BYTES, share))
         self._lock = threading.RLock()
         self._freed = threading.Condition(self._lock)
         self._listed: dict[str, Shelved] = {}
@@ -148,13 +155,18 @@ class Shelf:
             while True:
                 doors = self._doors(shelved)
                 if doors.free:
-                    return doors.free.pop(), doors
+                    table = max(doors.free, key=_remembers)
+                    doors.free.remove(table)
+                    return table, doors
                 if doors.count < DOORS:
                     doors.count += 1
+                    first = doors.count == 1
                     break
                 self._freed.wait()
         try:
-            return open_table(shelved.path), doors
+            table = open_table(shelved.path)
+            _remember(table, self.first_bytes if first else OTHER_BYTES)
+            return table, doors
         except BaseException:
             with self._freed:
                 doors.count -= 1
@@ -203,6 +215,17 @@ class Shelf:
         with self._lock:
             for id in list(self._opened):
                 self._close(id)
+
+
+def _remember(table: StoredTable, most: int) -> None:
+    """Have a table remember so many bytes of decoded row groups, its parts together."""
+    parts = [part for part in table.parts if isinstance(part, FilePart)]
+    for part in parts:
+        part.most_held = most // len(parts)
+
+
+def _remembers(table: StoredTable) -> int:
+    return sum(part.most_held for part in table.parts if isinstance(part, FilePart))
 
 
 def _is_table(path: Path) -> bool:

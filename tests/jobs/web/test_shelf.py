@@ -170,6 +170,22 @@ def test_no_more_tables_stay_open_than_may(web_results: Path) -> None:
     assert not held._opened
 
 
+def test_what_is_remembered_is_bounded(web_results: Path) -> None:
+    """The first door of a table remembers most of it, the others little, all together a share of
+    the machine's memory."""
+    from luckbase.cluster.run.machine import memory_limit
+
+    held = Shelf([under(web_results)])
+    id = held.listed()[0].id
+    with held.open(id) as first, held.open(id) as second:
+        sizes = [sum(part.most_held for part in table.parts) for table in (first, second)]  # type: ignore[attr-defined]
+    assert sizes[0] > sizes[1] == shelf.OTHER_BYTES
+    assert shelf.MOST_OPEN * sum(sizes) <= max(memory_limit() // 2, shelf.MOST_OPEN * 2 * sizes[1])
+    with held.open(id) as again:
+        assert again is first
+    held.close()
+
+
 def test_a_door_is_waited_for_and_no_more_are_opened(
     web_results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
