@@ -90,8 +90,74 @@ def _in_order(state: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Summary:
-    """title: of the board, where its file is still there. board: its canonical form. asked: the
-    commands that solved it. seconds: of one core, by what they went into. versions: of luckbase
+    """title: of the board, where its file is still there. board: its canonical form. name: the
+    table as a command names it. asked: the commands that solved it. seconds: of one core, by what
+    they went into. versions: of luckbase that solved it. partial: what is not there yet, a
+    sentence; "" if all is."""
+
+    title: str
+    state: Mapping[str, Any]
+    answer: Answer
+
+    @property
+    def best(self) -> str:
+        """The best action, or the likeliest ones of a mixed strategy."""
+        answer = self.answer
+        if answer.strategies is None:
+            return "toss-up" if answer.toss_up else str(answer.best)
+        likely = sorted(answer.strategies[0], key=lambda bid: -bid.chance)
+        return ", ".join(f"{bid.name} {bid.chance:.0%}" for bid in likely[:3] if bid.chance > 0.005)
+
+    def worth(self, name: str) -> str:
+        """The payoff of an action to the player to act, or a dash where he does not have it."""
+        for action in self.answer.actions:
+            if action.name == name and self.answer.to_act is not None:
+                return f"{action.value[self.answer.to_act - 1]:.4f}"
+        return "–"
+
+
+def action_names(asked: Sequence[Question]) -> list[str]:
+    """The actions among which somebody decides alone in these questions."""
+    answers = [question.answer for question in asked]
+    return sorted({a.name for answer in answers if answer.to_act for a in answer.actions})
+
+
+def opening_answers(table: Table) -> list[Question]:
+    """The opening questions of the full table, answered; without one the start, or the roots of
+    searches, as far as the table answers them."""
+    return [Question(title, state, table.ask(state)) for title, state in _questions(table)]
+
+
+def _questions(table: Table) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    full = table.full
+    if full is not None and table.game.has(Layout):
+        yield from full.layout.opening_questions()
+        return
+    start = table.game.start()
+    if start is not None and table.holds(start.reshape(1, -1))[0]:
+        yield "the start", table.game.describe(start)
+        return
+    for state in _roots(table)[:MOST_ROOTS]:
+        if table.holds(table.game.parse(words.typed(state)).reshape(1, -1))[0]:
+            yield "below this all is solved", state
+
+
+def _roots(table: Table) -> list[dict[str, Any]]:
+    goals = table.ledger.goals if isinstance(table, StoredTable) else []
+    order = table.game.fields.names
+    found = [state for goal in goals if goal.roots is not None for state in goal.roots.start]
+    return [_in_order(state, order) for state in found]
+
+
+def _in_order(state: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The fields of a state in the game's order; the ledger sorts them."""
+    return {name: state[name] for name in names if name in state}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """title: of the board, where its file is still there. board: its canonical form. name: the
+    table as a command names it. asked: the commands that solved it. seconds: of one core, by what they went into. versions: of luckbase
     that solved it. partial: what is not there yet, a sentence; "" if all is."""
 
     title: str
@@ -100,6 +166,7 @@ class Summary:
     error: float
     files: int = 0
     bytes: int = 0
+    name: str = "BOARD"
     asked: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
     versions: tuple[str, ...] = ()
@@ -120,7 +187,7 @@ def summary_of(table: Table) -> Summary:
     left = sum(not ledger.is_done(goal) for goal in ledger.goals)
     return Summary(
         title=_title(table), board=form, states=ledger.rows, error=table.error,
-        files=len(ledger.files), bytes=ledger.bytes,
+        files=len(ledger.files), bytes=ledger.bytes, name=_name(table),
         asked=tuple(dict.fromkeys(solve_command(goal, table.game) for goal in ledger.goals)),
         seconds=seconds, versions=tuple(sorted({e.solver_version for e in ledger.files.values()})),
         partial=f"{left} of the {words.many(len(ledger.goals), 'solve')} asked for" if left else "",
@@ -138,13 +205,26 @@ def _title(table: StoredTable) -> str:
         return ""
 
 
-def solve_command(goal: Goal, game: Game) -> str:
-    """The command that was asked for; the board file by its place under a folder ``boards``."""
+def _name(table: StoredTable) -> str:
+    """The table as a command names it: the board file with its options."""
+    goal = furthest(table.ledger) or table.ledger.latest
+    if goal is None:
+        return str(table.path)
+    return command("", str(_file(goal)), goal.settings, table.game.board.game)
+
+
+def _file(goal: Goal) -> Path:
+    """The board file of a goal, by its place under a folder ``boards`` if it is in one."""
     file = Path(goal.board_file or "BOARD")
     parts = file.parts
     if "boards" in parts:
-        file = Path(*parts[len(parts) - 1 - parts[::-1].index("boards") :])
-    said = command("luckbase solve", str(file), goal.settings, game.board.game)
+        return Path(*parts[len(parts) - 1 - parts[::-1].index("boards") :])
+    return file
+
+
+def solve_command(goal: Goal, game: Game) -> str:
+    """The command that was asked for."""
+    said = command("luckbase solve", str(_file(goal)), goal.settings, game.board.game)
     if goal.roots is not None:
         said += f" --from {words.fields(_in_order(goal.roots.start[0], game.fields.names))}"
         more = len(goal.roots.start) - 1

@@ -120,14 +120,6 @@ class _Facts:
     verdict: Verdict | None
     sample: int | None
 
-    @property
-    def name(self) -> str:
-        """The table as a command names it."""
-        if not self.summary.asked:
-            return "BOARD"
-        said = self.summary.asked[0].split("  #")[0].removeprefix("luckbase solve ")
-        return said.split(" --from ")[0]
-
 
 _Chart = tuple[str, str, Any]
 """A chart's name, what it shows, and the chart, or the sentence why there is none."""
@@ -189,7 +181,7 @@ def _sections(
         if isinstance(made, str):
             yield f"<h3>{escape(shows)}</h3><p>{escape(made)}</p>"
             continue
-        command = f"luckbase chart {facts.name} --what {name} --csv"
+        command = f"luckbase chart {facts.summary.name} --what {name} --csv"
         yield figure(made, shows, command, detail)
     yield from _verdict(facts)
     yield from _again(facts)
@@ -315,7 +307,7 @@ def _again(facts: _Facts) -> Iterator[str]:
     import pyarrow
 
     of, summary = facts.table, facts.summary
-    name = facts.name
+    name = summary.name
     sample = "--all" if facts.sample is None else f"--sample {facts.sample}"
     commands = [
         *(summary.asked or ("luckbase solve BOARD",)),
