@@ -73,10 +73,10 @@ function build(table) {
   const shown = h("div.board");
   const answer = h("section.answer", { "aria-label": "What it is worth" });
   const path = h("nav.path", { "aria-label": "Where you came from" });
-  const change = h("details.change", { open: WIDE.matches }, h("summary", null, "Change the state"), form.element);
+  const change = h("details.change", { open: WIDE.matches }, h("summary", null, "Change the state"), form.element, elsewhere(table));
   const root = h("div.view", null, path,
     h("div.explorer", null,
-      h("section.state", { "aria-label": "The state" }, shown, change, elsewhere(table)), answer));
+      h("section.state", { "aria-label": "The state" }, shown, change), answer));
   shown.addEventListener("click", (event) => {
     const part = event.target.closest("[data-field]");
     if (!part) return;

@@ -400,7 +400,7 @@ def test_a_grid_by_keyboard_slider_and_as_a_table(
     page.locator("canvas.map").focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowUp"):
         page.keyboard.press(key)
-    expect(page.locator(".readout")).to_contain_text("mine 2, yours 1")
+    expect(page.locator(".readout")).to_contain_text("mine = 2, yours = 1")
     expect(page.locator(".curve svg")).to_have_attribute("aria-label", re.compile("along mine"))
     slider = page.get_by_label("turn", exact=True)
     slider.focus()
