@@ -12,7 +12,6 @@ from typing import Any
 from luckbase.cluster import shown, words
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.find import (
-    command,
     find_table,
     tables_in,
     tables_of,
@@ -23,6 +22,7 @@ from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import TIERS, Goal
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.stored import furthest
+from luckbase.cluster.table.summary import solve_command
 from luckbase.solver import load_game
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import changed_options
@@ -150,16 +150,5 @@ def _state(ledger: Ledger, stale: list[str], bad: dict[str, str]) -> tuple[str, 
 
 def _again(goal: Goal, ledger: Ledger) -> str:
     """The command that solves what a goal asked for."""
-    board, settings = goal.board_file or "BOARD", goal.settings
-    said = command(f"{words.program()} solve", board, settings, ledger.head.game)
-    if goal.roots is None:
-        return said
-    start, order = goal.roots.start, load_game(ledger.board(goal.reach)).fields.names
-    first = dict(sorted(start[0].items(), key=lambda item: order.index(item[0])))
-    said += f" --from {words.fields(first)}"
-    said += f" (and {len(start) - 1} more states)" if len(start) > 1 else ""
-    if goal.roots.max_depth is not None:
-        said += f" --max-depth {goal.roots.max_depth}"
-    if goal.roots.using is not None:
-        said += f" --using {goal.roots.using.table}"
-    return said
+    game = load_game(ledger.board(goal.reach))
+    return solve_command(goal, game, words.program(), goal.board_file or "BOARD")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from luckbase.cluster.table.find import command
 from luckbase.cluster.table.stored import StoredTable, furthest
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import canonical
-from luckbase.solver.errors import LuckbaseError
+from luckbase.solver.errors import LuckbaseError, MissingTableError, StateError
 from luckbase.solver.game.capabilities import Layout
 
 if TYPE_CHECKING:
@@ -58,8 +59,12 @@ def action_names(asked: Sequence[Question]) -> list[str]:
 
 def opening_answers(table: Table) -> list[Question]:
     """The opening questions of the full table, answered; without one the start, or the roots of
-    searches, as far as the table answers them."""
-    return [Question(title, state, table.ask(state)) for title, state in _questions(table)]
+    searches: those that are not solved yet, or known between bounds only, are left out."""
+    found = []
+    for title, state in _questions(table):
+        with suppress(StateError, MissingTableError):
+            found.append(Question(title, state, table.ask(state)))
+    return found
 
 
 def _questions(table: Table) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -90,9 +95,10 @@ def _in_order(state: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Summary:
-    """title: of the board, where its file is still there. board: its canonical form. asked: the
-    commands that solved it. seconds: of one core, by what they went into. versions: of luckbase
-    that solved it. partial: what is not there yet, a sentence; "" if all is."""
+    """title: of the board, where its file is still there. board: its canonical form. name: the
+    table as a command names it. asked: the commands that solved it. seconds: of one core, by what
+    they went into. versions: of luckbase that solved it. partial: what is not there yet, in words;
+    "" if all is. roots: of searches. bounds: there are only bounds of payoffs."""
 
     title: str
     board: dict[str, Any]
@@ -100,10 +106,13 @@ class Summary:
     error: float
     files: int = 0
     bytes: int = 0
+    name: str = "BOARD"
     asked: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
     versions: tuple[str, ...] = ()
     partial: str = ""
+    roots: tuple[dict[str, Any], ...] = ()
+    bounds: bool = False
 
 
 def summary_of(table: Table) -> Summary:
@@ -111,7 +120,7 @@ def summary_of(table: Table) -> Summary:
     board = table.game.board
     form = canonical(board)
     if not isinstance(table, StoredTable):
-        return Summary(board.title, form, table.rows, table.error)
+        return Summary(board.title, form, table.rows, table.error, bounds=not table.exact)
     ledger = table.ledger
     seconds: dict[str, float] = {}
     for entry in ledger.files.values():
@@ -120,10 +129,11 @@ def summary_of(table: Table) -> Summary:
     left = sum(not ledger.is_done(goal) for goal in ledger.goals)
     return Summary(
         title=_title(table), board=form, states=ledger.rows, error=table.error,
-        files=len(ledger.files), bytes=ledger.bytes,
+        files=len(ledger.files), bytes=ledger.bytes, name=_name(table),
         asked=tuple(dict.fromkeys(solve_command(goal, table.game) for goal in ledger.goals)),
         seconds=seconds, versions=tuple(sorted({e.solver_version for e in ledger.files.values()})),
         partial=f"{left} of the {words.many(len(ledger.goals), 'solve')} asked for" if left else "",
+        roots=tuple(_roots(table)), bounds=not table.exact,
     )  # fmt: skip
 
 
@@ -138,15 +148,35 @@ def _title(table: StoredTable) -> str:
         return ""
 
 
-def solve_command(goal: Goal, game: Game) -> str:
-    """The command that was asked for; the board file by its place under a folder ``boards``."""
+def _name(table: StoredTable) -> str:
+    """The table as a command names it: the board file with its options."""
+    goal = furthest(table.ledger) or table.ledger.latest
+    if goal is None:
+        return str(table.path)
+    return command("", str(_file(goal)), goal.settings, table.game.board.game)
+
+
+def _file(goal: Goal) -> Path:
+    """The board file of a goal, by its place under a folder ``boards`` if it is in one."""
     file = Path(goal.board_file or "BOARD")
     parts = file.parts
     if "boards" in parts:
-        file = Path(*parts[len(parts) - 1 - parts[::-1].index("boards") :])
-    said = command("luckbase solve", str(file), goal.settings, game.board.game)
-    if goal.roots is not None:
-        said += f" --from {words.fields(_in_order(goal.roots.start[0], game.fields.names))}"
-        more = len(goal.roots.start) - 1
-        said += f"  # and {words.many(more, 'more state')}" if more else ""
+        return Path(*parts[len(parts) - 1 - parts[::-1].index("boards") :])
+    return file
+
+
+def solve_command(goal: Goal, game: Game, program: str = "luckbase", file: str = "") -> str:
+    """The command that solves what a goal asked for; file: of the board, if not by its place under
+    a folder ``boards``."""
+    board = game.board.game
+    said = command(f"{program} solve", file or str(_file(goal)), goal.settings, board)
+    if goal.roots is None:
+        return said
+    start = goal.roots.start
+    said += f" --from {words.fields(_in_order(start[0], game.fields.names))}"
+    said += f" (and {len(start) - 1} more states)" if len(start) > 1 else ""
+    if goal.roots.max_depth is not None:
+        said += f" --max-depth {goal.roots.max_depth}"
+    if goal.roots.using is not None:
+        said += f" --using {goal.roots.using.table}"
     return said

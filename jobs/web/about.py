@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from luckbase.cluster.table.grid import column_spans
@@ -24,6 +24,8 @@ from luckbase.solver.policy.evaluate import OPTIMAL, RANDOM
 
 MOST_SEARCHED = 200_000
 """States that a search above a table may meet for a page: half a second."""
+TRIES = 20
+"""Rows that are drawn for one of them: some of a search that was cut are not solved."""
 MOST_CHOICES = 20
 """Values of a field that are listed one by one."""
 
@@ -99,9 +101,9 @@ def field_said(
     }  # fmt: skip
 
 
-def start_of(table: Table) -> dict[str, str] | None:
-    """Where a page begins: the game's start where the table or a short search answers it, else the
-    first of its examples."""
+def start_of(table: StoredTable) -> dict[str, str] | None:
+    """Where a page begins: the game's start where the table or a short search answers it, else
+    where a search of the table began, else the first of its examples."""
     start = table.game.start()
     if start is not None:
         said = typed(table.game.describe(start))
@@ -110,17 +112,26 @@ def start_of(table: Table) -> dict[str, str] | None:
             return said
         except LuckbaseError:
             pass
-    first = next(_questions(table), None) or next(_drawn(table), None)
+    first = next(chain(_roots(table), _questions(table), _drawn(table)), None)
     return None if first is None else first[1]
 
 
-def examples(table: Table) -> list[dict[str, Any]]:
+def examples(table: StoredTable) -> list[dict[str, Any]]:
     """A few instructive states that the table answers, and a few drawn from it."""
-    found = [*islice(_questions(table), 8), *islice(_drawn(table), 2)]
+    found = [*islice(_roots(table), 3), *islice(_questions(table), 8), *_drawn(table)]
     return [
         {"label": said, "state": state, "query": address(state), "text": as_text(state)}
         for said, state in found
     ]
+
+
+def _roots(table: StoredTable) -> Iterator[tuple[str, dict[str, str]]]:
+    """Where its searches began, as far as it has them."""
+    for goal in table.ledger.goals:
+        for root in [] if goal.roots is None else goal.roots.start[:3]:
+            said = typed(root)
+            if table.owners(table.game.parse(said).reshape(1, -1))[0] >= 0:
+                yield "where a search began", said
 
 
 def _questions(table: Table) -> Iterator[tuple[str, dict[str, str]]]:
@@ -139,13 +150,13 @@ def _drawn(table: Table) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def drawn_state(table: Table, seed: int) -> dict[str, str] | None:
-    """A state drawn from the table; None where it is empty."""
-    for states in table.draw(1, seed):
-        return typed(table.game.describe(states[0]))
+    """A state drawn from the table; None where it has none that was solved."""
+    for states in table.draw(TRIES, seed):
+        return typed(table.game.describe(states[seed % len(states)]))
     return None
 
 
-def need_state(table: Table, words: Mapping[str, str], seed: int | None) -> Mapping[str, str]:
+def need_state(table: StoredTable, words: Mapping[str, str], seed: int | None) -> Mapping[str, str]:
     """The state that is asked about: the words, one drawn by a seed, or where the page begins.
 
     Raises MissingTableError where there is nothing in the table.

@@ -15,7 +15,7 @@ from luckbase.cluster import words
 from luckbase.cluster.play.talk import Offer, Play, Question, new_seed, read_action, read_end
 from luckbase.cluster.table.moves import address
 from luckbase.cluster.table.part import worth
-from luckbase.cluster.table.table import Table
+from luckbase.cluster.table.stored import StoredTable
 from luckbase.jobs.web import about
 from luckbase.jobs.web.asked import state_in, whole
 from luckbase.jobs.web.pictures import drawing
@@ -73,7 +73,7 @@ def read_game(body: bytes, players: int) -> Game:
     )
 
 
-def played(table: Table, game: Game) -> dict[str, Any]:
+def played(table: StoredTable, game: Game) -> dict[str, Any]:
     """The game as far as its moves go: what happened, what is asked next, and what each decision
     cost. Raises OptionError for a move that there is not."""
     how: dict[str, Any] = {"seat": game.seat, "seed": game.seed}
@@ -105,7 +105,7 @@ def played(table: Table, game: Game) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _beginning(table: Table) -> Mapping[str, str] | None:
+def _beginning(table: StoredTable) -> Mapping[str, str] | None:
     """Where a game begins that has no one start: where the page begins."""
     return about.start_of(table) if table.game.start() is None else None
 

@@ -120,14 +120,6 @@ class _Facts:
     verdict: Verdict | None
     sample: int | None
 
-    @property
-    def name(self) -> str:
-        """The table as a command names it."""
-        if not self.summary.asked:
-            return "BOARD"
-        said = self.summary.asked[0].split("  #")[0].removeprefix("luckbase solve ")
-        return said.split(" --from ")[0]
-
 
 _Chart = tuple[str, str, Any]
 """A chart's name, what it shows, and the chart, or the sentence why there is none."""
@@ -189,7 +181,7 @@ def _sections(
         if isinstance(made, str):
             yield f"<h3>{escape(shows)}</h3><p>{escape(made)}</p>"
             continue
-        command = f"luckbase chart {facts.name} --what {name} --csv"
+        command = f"luckbase chart {facts.summary.name} --what {name} --csv"
         yield figure(made, shows, command, detail)
     yield from _verdict(facts)
     yield from _again(facts)
@@ -209,7 +201,7 @@ def _head(facts: _Facts) -> str:
         checked = "verified" if facts.verdict.ok else "FAULTS FOUND"
     cards = [
         ("states", words.count(summary.states)),
-        ("payoffs good to", f"{summary.error:.1e}"),
+        ("payoffs good to", "two bounds each" if summary.bounds else f"{summary.error:.1e}"),
         ("files", f"{summary.files:,}, {words.size(summary.bytes)}" if summary.files else "none"),
         ("verdict", checked),
     ]
@@ -254,6 +246,8 @@ def _board(facts: _Facts) -> Iterator[str]:
     start = of.game.start()
     shown: Mapping[str, Any] | None = facts.asked[0].state if facts.asked else None
     what = facts.asked[0].title if facts.asked else ""
+    if shown is None and facts.summary.roots:
+        shown, what = facts.summary.roots[0], "solved below this"
     if start is not None:
         shown, what = of.game.describe(start), "the start"
     yield "<h2>The board</h2>"
@@ -303,9 +297,15 @@ def _verdict(facts: _Facts) -> Iterator[str]:
             f"<p>{checked.rows:,} rows, {which}, computed again from the rules and the payoffs of "
             f"what they lead to, without the program that made the table: worst difference "
             f"{checked.worst:.2e} at {escape(words.fields(checked.state))}, mean "
-            f"{checked.mean:.2e}. Every payoff is good to {facts.summary.error:.1e}.</p>"
+            f"{checked.mean:.2e}. {_good(facts.summary)}</p>"
         )
     yield "</div>"
+
+
+def _good(summary: Summary) -> str:
+    if summary.bounds:
+        return "The search was cut: what it has is a lower and an upper bound of every payoff."
+    return f"Every payoff is good to {summary.error:.1e}."
 
 
 def _again(facts: _Facts) -> Iterator[str]:
@@ -315,7 +315,7 @@ def _again(facts: _Facts) -> Iterator[str]:
     import pyarrow
 
     of, summary = facts.table, facts.summary
-    name = facts.name
+    name = summary.name
     sample = "--all" if facts.sample is None else f"--sample {facts.sample}"
     commands = [
         *(summary.asked or ("luckbase solve BOARD",)),

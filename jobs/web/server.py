@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -75,7 +76,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise OptionError(f"--port: {port} is only for the system; take one from 1024") from None
     except OSError as error:
         listener.close()
-        if error.errno == 98 or "in use" in str(error.strerror):
+        if error.errno == errno.EADDRINUSE:
             said = f"--port: {port} is taken; another one, or --port 0 for any that is free"
             raise OptionError(said) from None
         raise OptionError(f"--host: {host[:60]}: {error.strerror}") from None
@@ -111,8 +112,9 @@ def run(shelf: Shelf, listener: socket.socket, host: str, page: str | None) -> N
     """Answer until Ctrl+C. page: an address to open in the browser."""
     hosts = LOCAL if is_local(host) else None
     config = uvicorn.Config(
-        make_app(shelf, hosts, warm=True), log_level="warning", access_log=False, server_header=False,
-        date_header=False, timeout_graceful_shutdown=3, ws="none", limit_concurrency=200,
+        make_app(shelf, hosts, warm=True), log_level="warning", access_log=False,
+        server_header=False, date_header=False, timeout_graceful_shutdown=3, ws="none",
+        limit_concurrency=200,
     )  # fmt: skip
     if page is not None and _has_browser():
         threading.Timer(0.3, webbrowser.open, [page]).start()

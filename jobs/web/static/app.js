@@ -22,6 +22,7 @@ let leave = null;
 async function draw() {
   const asked = address.read(location.hash);
   const mine = ++turn;
+  const path = history.state?.path;
   const same = current?.view === asked.view && current?.table === asked.table;
   main.setAttribute("aria-busy", "true");
   try {
@@ -31,13 +32,13 @@ async function draw() {
     if (mine !== turn) return;
     if (!same) leave?.();
     around(asked, table);
-    const more = { ...asked, data: table, same, path: history.state?.path ?? [], current: () => mine === turn };
+    const more = { ...asked, data: table, same, path: path ?? [], current: () => mine === turn };
     const made = await view.show(main, more);
     if (mine !== turn) return;
     current = { view: asked.view, table: asked.table };
     leave = view.leave ?? null;
     document.title = `${made} · luckbase`;
-    if (history.state?.path) settle(made);
+    if (path) settle(made);
   } catch (error) {
     if (error.name === "AbortError" || mine !== turn) return;
     current = null;

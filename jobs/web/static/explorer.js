@@ -33,17 +33,19 @@ export async function show(main, asked) {
     return refuse(here, asked, error);
   }
   if (!asked.current()) return "";
-  if (asked.query.has("random") || !query) settle(asked, answer);
-  const path = asked.path.length ? asked.path : [{ query: answer.query ?? query, label: opening(here.table, query) }];
+  const own = asked.query.has("random") ? answer.query : query;
+  const path = asked.path.length ? asked.path : [{ query: own, label: opening(here.table, own) }];
+  // A random state and the first one get an address of their own, and every one its path.
+  history.replaceState({ path }, "", own === query && asked.query.size ? location.hash : address.of(asked.table, "state", own));
   here.form.put(address.fields(answer.state));
   draw(here, answer);
   fill(here.path, crumbs(asked.table, path));
-  const step = (to, label) => address.go(
-    address.of(asked.table, "state", to), [...path, { query: to, label }]);
+  // A click on what is there while another state is on its way is of neither: it is dropped.
+  const goTo = (to, way) => asked.current() && address.go(address.of(asked.table, "state", to), way);
   fill(here.answer, answerParts(here.table, answer, {
     chosen: asked.query.get("then"),
-    choose: (action) => address.go(address.of(asked.table, "state", `${query}&then=${encodeURIComponent(action)}`), path),
-    step,
+    choose: (action) => goTo(`${query}&then=${encodeURIComponent(action)}`, path),
+    step: (to, label) => goTo(to, [...path, { query: to, label }]),
     href: (to) => address.of(asked.table, "state", to),
     mainline: () => api.mainline(asked.table, query),
   }));
@@ -59,11 +61,6 @@ function stateQuery(asked, table) {
   return address.plain(query);
 }
 
-/** A random state and the first one get an address of their own. */
-function settle(asked, answer) {
-  history.replaceState(history.state, "", address.of(asked.table, "state", answer.query));
-}
-
 function opening(table, query) {
   const same = (state) => address.plain(address.fields(state)) === query;
   const example = table.examples?.find((each) => same(each.state));
@@ -76,10 +73,10 @@ function build(table) {
   const shown = h("div.board");
   const answer = h("section.answer", { "aria-label": "What it is worth" });
   const path = h("nav.path", { "aria-label": "Where you came from" });
-  const change = h("details.change", { open: WIDE.matches }, h("summary", null, "Change the state"), form.element);
+  const change = h("details.change", { open: WIDE.matches }, h("summary", null, "Change the state"), form.element, elsewhere(table));
   const root = h("div.view", null, path,
     h("div.explorer", null,
-      h("section.state", { "aria-label": "The state" }, shown, change, elsewhere(table)), answer));
+      h("section.state", { "aria-label": "The state" }, shown, change), answer));
   shown.addEventListener("click", (event) => {
     const part = event.target.closest("[data-field]");
     if (!part) return;

@@ -245,7 +245,7 @@ async function gridMap(here, chosen) {
   const plain = colours(table).find(([name]) => name === chosen.colour)?.[1] ?? chosen.colour;
   const what = other && !best ? `${plain}: ${rival.board} less ${table.board}` : plain;
   const number = best ? (k) => names[k] : other ? (value) => payoffs.change(value) : (value) => payoffs.text(value);
-  const own = (i, j) => `${data.x.label} ${got.x.values[i]}, ${data.y.label} ${got.y.values[j]}`;
+  const own = (i, j) => `${data.x.label} = ${got.x.values[i]}, ${data.y.label} = ${got.y.values[j]}`;
   const tell = (i, j) => {
     if (cells[i][j] === null) return `${own(i, j)}: ${got.best?.[i]?.[j] === null ? "no such state in this table" : "nothing to choose"}`;
     const said = best ? "" : `${what} ${number(cells[i][j])}`;
@@ -301,7 +301,7 @@ async function chartMap(here, chosen) {
   const heat = new HeatMap(data, {
     caption: got.title,
     colour: (i, j) => (got.values[i][j] === null || got.blank?.[i]?.[j] ? null : scale.colour(got.values[i][j])),
-    tell: (i, j) => `${got.x_label} ${got.xs[i]}, ${got.y_label} ${got.ys[j]}: ${got.colour_label} ${plain(got.values[i][j])}`,
+    tell: (i, j) => `${got.x_label} = ${got.xs[i]}, ${got.y_label} = ${got.ys[j]}: ${got.colour_label} ${plain(got.values[i][j])}`,
     href: [nx, ny].every((name) => columnOf(table, name)) ? (i, j) => address.of(table.id, "state", cellState(here, { base: {} }, { x: { name: nx, values: got.xs }, y: { name: ny, values: got.ys } }, i, j)) : null,
   });
   return { heat, title: got.title, about: got.about, legend: scale.legend, what };

@@ -24,7 +24,7 @@ export async function show(main, asked) {
     return "Play";
   }
   if (!asked.current()) return "";
-  draw(main, table, game, got);
+  draw(main, table, game, got, asked.current);
   return got.over ? got.result ?? "The game is over" : "Play";
 }
 
@@ -88,7 +88,7 @@ function row(label, name, items, value) {
 
 // --- during ---------------------------------------------------------------------------------------
 
-function draw(main, table, game, got) {
+function draw(main, table, game, got, current) {
   const payoffs = new Payoffs(table);
   const seats = got.seats ?? [];
   const others = seats.filter((_, i) => i !== game.seat - 1);
@@ -97,7 +97,7 @@ function draw(main, table, game, got) {
     h("h1", { "data-head": true, tabindex: "-1" }, got.over ? capital(got.result ?? "The game is over") : asks(got)),
     h("p.about", null, `${table.players > 1 ? `You are ${player(game.seat, table.players)}` : "You play alone"}${others.length ? ` against ${others.join(" and ")}` : ""} · seed ${game.seed}`),
     h("div.playing", null,
-      h("section", { "aria-label": "The state" }, drawing(got.drawing, got.text ?? "the state"), got.over ? null : hand(table, payoffs, game, got)),
+      h("section", { "aria-label": "The state" }, drawing(got.drawing, got.text ?? "the state"), got.over ? null : hand(table, payoffs, game, got, current)),
       h("section", { "aria-label": "What happened" }, h("h2", null, "So far"), log)),
     got.over ? after(table, payoffs, got) : null,
     h("div.bar.ends", null,
@@ -116,12 +116,12 @@ function capital(text) {
 }
 
 /** A button an action; what it is worth beside it where that was asked for. */
-function hand(table, payoffs, game, got) {
+function hand(table, payoffs, game, got, current) {
   if (!got.ask) return null;
   const worth = new Map((got.ask.hints ?? []).map((hint) => [hint.action, hint]));
   return h("div.hand", null,
     h("ul.moves", { "aria-label": "Your actions" }, got.ask.actions.map((action) => h("li", null,
-      h("button.main.move", { type: "button", onclick: () => address.go(to(table, game, { moves: [...game.moves, action] })) }, action),
+      h("button.main.move", { type: "button", onclick: () => current() && address.go(to(table, game, { moves: [...game.moves, action] })) }, action),
       worth.has(action) ? hinted(payoffs, worth.get(action)) : null))),
     h("button", {
       type: "button", "aria-pressed": hints ? "true" : "false",

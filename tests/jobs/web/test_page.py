@@ -236,10 +236,12 @@ def test_edit_a_field_take_an_action_and_an_outcome_and_go_back(
         field.fill(text)
     page.get_by_role("button", name="Show this state").click()
     expect(page).to_have_url(re.compile(re.escape(said)))
+    visitor.drawn()
     edited = page.url
     action = page.locator("table.actions .act").nth(1)
     action.click()
     expect(page).not_to_have_url(edited)
+    visitor.drawn()
     if page.locator("table.actions .act[aria-pressed=true]").count():  # chance comes next
         chosen = page.url
         page.locator("table.outcomes tbody a").first.click()
@@ -398,7 +400,7 @@ def test_a_grid_by_keyboard_slider_and_as_a_table(
     page.locator("canvas.map").focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowUp"):
         page.keyboard.press(key)
-    expect(page.locator(".readout")).to_contain_text("mine 2, yours 1")
+    expect(page.locator(".readout")).to_contain_text("mine = 2, yours = 1")
     expect(page.locator(".curve svg")).to_have_attribute("aria-label", re.compile("along mine"))
     slider = page.get_by_label("turn", exact=True)
     slider.focus()
@@ -629,7 +631,7 @@ def test_the_keyboard_alone_is_enough(
     expect(page.locator("h1")).to_be_focused()
     assert page.locator("#said").inner_text() == page.locator("h1").inner_text()
     page.keyboard.press("Shift+Tab")
-    tab_to(page, ".path a")
+    tab_to(page, ".path li:nth-last-child(2) a")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("turn=2"))
 

@@ -28,6 +28,7 @@ from luckbase.solver import load_board, load_game
 from luckbase.solver.board.identity import rules_identity
 from luckbase.solver.charts.model import Heatmap, Line, Listing, Words
 from tests.places import BOARDS, ROOT
+from tests.stopped import solve_until
 
 SKUNK, LUCK = BOARDS / "skunk/tiny.toml", BOARDS / "press-your-luck/tiny.toml"
 GOOFSPIEL = BOARDS / "goofspiel/tiny.toml"
@@ -203,6 +204,22 @@ def test_what_lies_below_a_state_is_reported_with_its_roots(tmp_path: Path) -> N
     luckbase.solve(LUCK, root, results=tmp_path)
     text = Page(luckbase.report(LUCK, 100, results=tmp_path).html).text
     assert "--from scores=0,1000,500 earned=0,2,0" in text and "below this all is solved" in text
+
+
+def test_a_search_that_was_cut_claims_no_more_than_its_bounds(tmp_path: Path) -> None:
+    root = {"scores": (0, 1000, 500), "earned": (1, 2, 0)}
+    luckbase.solve(LUCK, root, results=tmp_path, max_depth=1)
+    text = Page(luckbase.report(LUCK, 100, results=tmp_path).html).text
+    assert "two bounds each" in text and "a lower and an upper bound" in text
+    assert "good to 0" not in text and "--max-depth 1" in text and "player 1 is up" in text
+
+
+def test_a_table_that_is_not_complete_says_so(tmp_path: Path) -> None:
+    board = luckbase.load_board(LUCK, frontier=2)
+    solve_until(board, tmp_path, 20)
+    made = luckbase.report(board, 100, results=tmp_path)
+    text = Page(made.html).text
+    assert made.ok and "This table is not complete: 1 of the 1 solve asked for" in text
 
 
 # --- the command -------------------------------------------------------------------------------
