@@ -45,6 +45,21 @@ def typed(state: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """What a move changed: ``turn 4 -> 11``; of a state told by who acts (`mine`, `yours`), as the
+    one who moved sees it."""
+    if "mine" in before and before.get("player") != after.get("player"):
+        after = {**after, "mine": after["yours"], "yours": after["mine"]}
+    said = []
+    for name, new in after.items():
+        old = before.get(name)
+        if name == "player" or old == new:
+            continue
+        came_from = "" if old is None else f"{listed(old)} -> "
+        said.append(f"{name} {came_from}{listed(new)}")
+    return ", ".join(said)
+
+
 def count(number: float) -> str:
     """``42.9 million``; every digit below a million."""
     if abs(number) < 999_999.5:

@@ -24,10 +24,13 @@ from luckbase.jobs import (
     chart,
     diff,
     evaluate,
+    export,
     graph,
     plan,
     play,
     query,
+    report,
+    serve,
     simulate,
     solve,
     status,
@@ -117,7 +120,8 @@ def _with_game_files(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for module in (
-    solve, plan, query, status, verify, diff, evaluate, simulate, play, chart, graph, bench
+    solve, plan, query, status, verify, diff, export, evaluate, simulate, play, chart, graph, report,
+    serve, bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(_interruptible(_with_game_files(getattr(module, name))))

@@ -37,6 +37,10 @@ class Query:
     best: Annotated[
         bool, typer.Option("--best", help="In a batch, the best action too, not the payoffs only.")
     ] = False
+    actions: Annotated[
+        bool,
+        typer.Option("--actions", help="In a batch, every action's payoffs, the margin, who acts."),
+    ] = False
     max_states: Annotated[
         int,
         typer.Option(metavar="N", min=1, help="States that a search above the frontier may meet."),
@@ -58,7 +62,7 @@ def query(asked: Query) -> None:
         raise OptionError("query: give a state as FIELD=VALUE, or states with --batch FILE")
     with options.open_found(asked.table, asked.results, asked.settings, asked.strict) as opened:
         if asked.batch is not None:
-            _answer_batch(opened, asked.batch, asked.out, asked.best)
+            _answer_batch(opened, asked)
             render.say(f"answered by {opened.origin}")
             return
         answer = opened.ask(options.read_fields(asked.fields or []), asked.max_states)
@@ -69,13 +73,20 @@ def query(asked: Query) -> None:
         _print(answer, name)
 
 
-def _answer_batch(table: Table, source: str, out: str, best: bool) -> None:
+def _answer_batch(table: Table, asked: Query) -> None:
     """Answer every state in a file; write when all of them are answered."""
-    from luckbase.cluster.table.files import format_of, read_rows, write_rows
+    from luckbase.cluster.table.files import format_of, read_rows, write_lines, write_rows
+    from luckbase.solver.errors import OptionError
 
-    kind, read = read_rows(source)
-    target = kind if out == "-" else format_of(out)
-    write_rows(table.values(read, best=best, toss_up=best, solve_id=True), out, target)
+    target = None if asked.out == "-" else format_of(asked.out)
+    if asked.as_json and target not in (None, "jsonl"):
+        raise OptionError(f"--json: writes JSON lines, and --out {asked.out} says another format")
+    kind, read = read_rows(asked.batch or "-")
+    if asked.as_json:
+        write_lines((json.dumps(answer.as_json()) for answer in table.ask_all(read)), asked.out)
+        return
+    more = {"best": asked.best, "toss_up": asked.best, "actions": asked.actions}
+    write_rows(table.values(read, solve_id=True, **more), asked.out, target or kind)
 
 
 def _print(answer: Answer, payoff_name: str) -> None:

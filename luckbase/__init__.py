@@ -18,6 +18,7 @@ All of luckbase is on this page; what the command line does, a function here doe
                                                ``t.agent()``, ``t.play()``
 `evaluate`, `matrix`, `simulate`               what a profile of agents is worth
 `play`, `graph`                                a person's game; a drawing of how agents play
+`report`                                       a table in one file, to send to somebody
 `Game`, `register`                             a game of your own
 `errors`                                       every exception, one tree: `LuckbaseError`
 =============================================  =================================================
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.answer import Answer as Answer
     from luckbase.cluster.table.status import Status as Status
     from luckbase.cluster.table.table import Table as Table
+    from luckbase.jobs.web.report import Report as Report
     from luckbase.solver import errors as errors
     from luckbase.solver.board.model import Board as Board
     from luckbase.solver.errors import LuckbaseError as LuckbaseError
@@ -63,7 +65,7 @@ _ELSEWHERE = {
     "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
     "Picture": "cluster.play.picture", "Planned": "cluster.run.planned",
     "PlannedSearch": "cluster.search.planned",
-    "Play": "cluster.play.talk", "Progress": "cluster.run.options",
+    "Play": "cluster.play.talk", "Progress": "cluster.run.options", "Report": "jobs.web.report",
     "Simulated": "cluster.play.simulate", "SolveOptions": "cluster.run.options",
     "Solved": "cluster.run.options", "Status": "cluster.table.status",
     "Table": "cluster.table.table", "register": "solver.game.registry",
@@ -72,9 +74,9 @@ _ELSEWHERE = {
 
 __all__ = [
     "Answer", "Board", "Evaluated", "Game", "LuckbaseError", "Matrix", "Picture", "Planned",
-    "PlannedSearch", "Play", "Progress", "Simulated", "SolveOptions", "Solved", "Status", "Table",
-    "errors", "evaluate", "graph", "load_board", "matrix", "open", "plan", "play", "register",
-    "simulate", "solve", "status",
+    "PlannedSearch", "Play", "Progress", "Report", "Simulated", "SolveOptions", "Solved", "Status",
+    "Table", "errors", "evaluate", "graph", "load_board", "matrix", "open", "plan", "play",
+    "register", "report", "simulate", "solve", "status",
 ]  # fmt: skip
 
 
@@ -170,7 +172,11 @@ def open(
     CorruptTableError; MemoryLimitError, SearchLimitError for what is too much for the memory.
     """
     from luckbase.cluster import given
+    from luckbase.solver.charts import shown
 
+    shown.drawn_by(
+        png="luckbase.jobs.terminal.pictures:as_png", html="luckbase.jobs.web.scene_svg:as_html"
+    )
     if in_memory:
         return given.in_memory(board_or_path, start, options)
     return given.opened(board_or_path, Path(results), options)
@@ -280,3 +286,24 @@ def graph(
     with ExitStack() as tables:
         how = Drawn(every, labels, layers, ends, max_nodes)
         return pictured(game, start_of(game, start), agents, how, tables_by_name(tables))
+
+
+def report(
+    table: Table | Board | str | os.PathLike[str], sample: int | None = 10_000, *,
+    results: str | os.PathLike[str] = "results", **options: object,
+) -> Report:  # fmt: skip
+    """A table in one HTML file: its board, a few questions, charts, the verdict of `Table.verify`.
+
+    >>> luckbase.report("boards/skunk/seed.toml").save("report.html")
+
+    table: open, or as `open` takes it. sample: rows that are verified; None for all, 0 for no
+    verification. The file needs no network, and is below 2 MB. Raises as `open`; faults that are
+    found stand in the report, and in `Report.verdict`."""
+    from luckbase.cluster.given import opened
+    from luckbase.cluster.table.table import Table
+    from luckbase.jobs.web.report import report_on
+
+    if isinstance(table, Table):
+        return report_on(table, sample, verify=sample != 0)
+    with opened(table, Path(results), options) as found:
+        return report_on(found, sample, verify=sample != 0)

@@ -9,6 +9,7 @@ board; `register` enters it. `tests/games/climb.py` is one of sixty lines::
 """
 
 from luckbase.solver.board.model import Board, Section, option
+from luckbase.solver.charts.scene import Box, Counter, Die, Scene, Words
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
@@ -17,6 +18,7 @@ from luckbase.solver.game.capabilities import (
     Drawing,
     ExactValues,
     Layout,
+    Scenes,
     SearchHints,
     Seats,
 )
@@ -40,9 +42,9 @@ from luckbase.solver.game.transition import (
 )
 
 __all__ = [
-    "JOINT", "Agents", "Board", "Capability", "Charts", "ClosedForms", "Detail", "Drawing", "Entry",
-    "ExactValues", "Field", "Game", "Layout", "Level", "Numbers", "Refuse", "Rules", "SearchHints",
-    "Seats", "Section", "Unavailable", "chance", "check_game", "decision", "lead", "load_game",
-    "load_game_file", "option", "over", "pay", "register", "set_field", "simultaneous",
-    "transition",
+    "JOINT", "Agents", "Board", "Box", "Capability", "Charts", "ClosedForms", "Counter", "Detail",
+    "Die", "Drawing", "Entry", "ExactValues", "Field", "Game", "Layout", "Level", "Numbers",
+    "Refuse", "Rules", "Scene", "Scenes", "SearchHints", "Seats", "Section", "Unavailable", "Words",
+    "chance", "check_game", "decision", "lead", "load_game", "load_game_file", "option", "over",
+    "pay", "register", "set_field", "simultaneous", "transition",
 ]  # fmt: skip

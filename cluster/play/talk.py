@@ -24,7 +24,7 @@ from luckbase.cluster.play.agents import Given, Opener, no_tables, opponents
 from luckbase.cluster.play.bidding import meeting
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import as_seen_by, detailed
+from luckbase.solver.game.capabilities import as_seen_by, choice_names, detailed
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.graph.bellman import ActionValues, Expanded, choose, expand
@@ -59,6 +59,17 @@ class Decision:
     action: str
     best: str
     cost: float
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One of the person's actions at a question: what it is worth to him and what it costs; where
+    both choose at once also its chance in an optimal strategy of his."""
+
+    action: str
+    value: float
+    cost: float
+    chance: float | None = None
 
 
 @dataclass(frozen=True)
@@ -125,6 +136,30 @@ class Play:
             given = answer(self) if isinstance(said, Question) else None
             lines.append(said.prompt if isinstance(said, Question) else said)
 
+    @property
+    def names(self) -> list[str]:
+        """What the person can answer at a question, in its order."""
+        actions = self.edges.actions
+        if self.edges.kinds[0] == SIMULTANEOUS:
+            own = actions // JOINT if self.person == 0 else actions % JOINT
+            named = words.typed(self.game.describe(self.state))
+            return choice_names(self.game, named, self.person, len(np.unique(own)))
+        return [self.game.action_name(int(each)) for each in dict.fromkeys(actions.tolist())]
+
+    def offers(self) -> list[Offer]:
+        """What each of them is worth, in the order of `names`."""
+        me = self.person
+        if self.edges.kinds[0] == SIMULTANEOUS:
+            at = meeting(self.game, self.state, self.edges, self.table)
+            numbers = at.against[me], at.costs(me, self.slack), at.lotteries[me]
+            return [
+                Offer(name, *map(float, each))
+                for name, *each in zip(at.names[me], *numbers, strict=True)
+            ]
+        own = self.table.action_values(self.edges).values[:, me]
+        pairs = zip(self.names, own.tolist(), range(len(own)), strict=True)
+        return [Offer(name, value, self._cost(own, k)) for name, value, k in pairs]
+
     # --- the talk ------------------------------------------------------------------------------
 
     def talk(self) -> Generator[str | Question, str | None, None]:
@@ -168,7 +203,7 @@ class Play:
         if self.edges.kinds[0] == TERMINAL:
             return f"  {name}"
         colon = ": " if name else ""
-        return f"  {name}{colon}{changes(before, self.shown) or 'nothing changes'}"
+        return f"  {name}{colon}{words.changes(before, self.shown) or 'nothing changes'}"
 
     def _step(self, action: int) -> Floats:
         """Go where chance leads after an action; what that paid, float64 (players,)."""
@@ -382,18 +417,3 @@ def read_end(names: Sequence[str], answer: str) -> int | None:
     said = " ".join(answer.lower().split())
     ends = [i for i, name in enumerate(names) if said and said in (name, name.split()[-1])]
     return ends[0] if len(ends) == 1 else None
-
-
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """What a move changed: ``turn 4 -> 11``; of a state told by who acts (`mine`, `yours`), as the
-    one who moved sees it."""
-    if "mine" in before and before.get("player") != after.get("player"):
-        after = {**after, "mine": after["yours"], "yours": after["mine"]}
-    said = []
-    for name, new in after.items():
-        old = before.get(name)
-        if name == "player" or old == new:
-            continue
-        came_from = "" if old is None else f"{words.listed(old)} -> "
-        said.append(f"{name} {came_from}{words.listed(new)}")
-    return ", ".join(said)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
+from luckbase.cluster import shown, words
 from luckbase.cluster.run.machine import cores
 from luckbase.cluster.run.plan import IN_PROCESS_SECONDS
 from luckbase.cluster.table.ledger import Ledger
@@ -173,6 +174,19 @@ class Solved:
     def searched(self) -> bool:
         """Whether it was a search, not the solve of a full table."""
         return self.goal.roots is not None
+
+    def _repr_html_(self) -> str:
+        """What was solved, in a notebook."""
+        ledger = self.ledger
+        how = f"{self.workers} {'Ray workers' if self.ray else 'threads'}"
+        rows = [("states", f"{self.states:,} solved now, {self.kept:,} were there"),
+                ("table", f"{ledger.rows:,} states in {words.many(len(ledger.files), 'file')}, "
+                          f"{words.size(ledger.bytes)}"),
+                ("time", f"{words.duration(self.seconds)} with {how}" * bool(self.shards)),
+                ("memory", words.size(self.peak_memory) * bool(self.peak_memory)),
+                ("payoffs within", f"{ledger.error(self.goal.part):.1e}"),
+                ("where", str(self.table))]  # fmt: skip
+        return shown.facts(f"{ledger.head.board} is solved", rows)
 
     @property
     def overlap(self) -> float:

@@ -28,12 +28,12 @@ Bytes:
 Questions:
 
 * `find`: a person's words to a folder. `answer`: what is said of a state; `above`: of one that no
-  part holds.
+  part holds. `moves`: all that can happen at a state; `grid`: a table over two of its columns.
 * `frames`: many states in, many answers out; `files`: the same in files. `export`: all rows, as a
   stream; `where`: which of them.
 * `charts`, `agent`: a table's charts, its best actions as an agent.
 
-Whole tables: `verify`, `compare`, `status`, `health`.
+Whole tables: `verify`, `compare`, `status`, `health`, `summary`.
 
 Version history: 1 (2026-11) first. 2 (2026-11) tables of roots, parts, an error a file. 3 (2026-11)
 one folder a rules identity, a ledger that only grows, every row group sealed, `best`, `to_act`,

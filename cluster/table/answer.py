@@ -75,7 +75,12 @@ class Bid:
     @property
     def sure(self) -> bool:
         """Whether every optimal strategy gives it this chance (to the precision of `ranges`)."""
-        return self.most - self.least < 1e-4
+        return bool(sure(self.least, self.most))
+
+
+def sure(least: Any, most: Any) -> Any:
+    """Whether a chance is the same in every optimal strategy, from the least and the most."""
+    return most - least < 1e-4
 
 
 def _span(bid: Bid) -> str:
@@ -254,23 +259,3 @@ def words_of(game: Game, state: Ints) -> dict[str, str]:
 def said(game: Game, state: Ints) -> str:
     """A state as a person would type it: ``scores=0,500,0 earned=1,0,0 …``."""
     return words.fields(game.describe(state))
-
-
-def answer_ahead(
-    origin: Origin, game: Game, state: Ints, x: int, look: Lookahead, value: Floats | None,
-    error: float, source: str = "table",
-) -> Answer:  # fmt: skip
-    """The answer at state x of a lookahead, where a player acts; `value`: as stored, if it is."""
-    first, last, best = look.first[x], look.first[x + 1], int(look.best[x])
-    actor = int(look.actors[x])
-    order = sorted(range(first, last), key=lambda k: (k != best, -look.values[k, actor], k))
-    actions = tuple(
-        Action(game.action_name(int(look.actions[k])), tuple(map(float, look.values[k])))
-        for k in order
-    )
-    margin = None if np.isnan(look.margins[x]) else float(look.margins[x])
-    return Answer(
-        origin, game.describe(state), actor + 1,
-        actions[0].value if value is None else tuple(map(float, value)),
-        actions, actions[0].name, margin, bool(look.ties[x]), error, source,
-    )  # fmt: skip

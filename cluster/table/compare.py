@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.cluster import shown, words
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import Part, Rows
 from luckbase.cluster.table.tiers import TierPart
@@ -54,6 +55,16 @@ class Comparison:
     def differs(self) -> bool:
         """Whether there is any difference at all."""
         return bool(self.payoffs or self.actions)
+
+    def _repr_html_(self) -> str:
+        """The comparison in a notebook."""
+        missing = f"{self.missing:,} of the {self.missing_of} table" if self.missing else ""
+        rows = [("states", f"{self.states:,}"), ("missing in the other", missing),
+                ("payoffs differ at", f"{self.payoffs:,}, by up to {self.largest:.7f}"),
+                ("best actions differ at", f"{self.actions:,}")]  # fmt: skip
+        worst = [(words.fields(d.state), f"{d.size:.7f}", *map(str, d.best)) for d in self.worst]
+        found = shown.facts("two tables compared", rows)
+        return found + shown.listing(("state", "apart", "first", "second"), worst) * bool(worst)
 
     def as_json(self) -> dict[str, Any]:
         """The comparison as JSON values."""

@@ -12,18 +12,22 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from luckbase.cluster.table.answer import Answer, Lookahead, Origin, answer_ahead, look_ahead
-from luckbase.cluster.table.part import PIECE, Part, worth
+from luckbase.cluster.table.answer import Lookahead, look_ahead
+from luckbase.cluster.table.every_action import EveryAction, from_rules
+from luckbase.cluster.table.part import PIECE, Batch, Part, labelled, once, worth
+from luckbase.cluster.table.write import KEY_SHIFT
 from luckbase.solver.errors import CorruptTableError, MissingTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout, layout_of
-from luckbase.solver.game.transition import TERMINAL
 from luckbase.solver.graph.bellman import Expanded, evaluate, expand
 
 
 class DensePart(Part):
     """The full table, or as much of it as is solved."""
+
+    dense = True
 
     @cached_property
     def layout(self) -> Layout[Any]:
@@ -41,22 +45,37 @@ class DensePart(Part):
 
     # --- decisions ---------------------------------------------------------------------------
 
-    def _best_numbers(self, states: Ints, edges: Expanded) -> Ints:
-        """(n,) the best actions of expanded states as the solve took them; -1 where nobody decides,
-        -2 for one that is none of this game."""
-        there = set(edges.actions.tolist())
-        named = {self.game.action_name(action): action for action in there if action >= 0}
-        return np.array([-1 if name is None else named.get(name, -2)
-                         for name in self.stored_best(states)], np.int64)  # fmt: skip
+    def _best_numbers(self, best: NDArray[np.int16], edges: Expanded) -> Ints:
+        """(n,) the numbers of the stored best actions (n,) of expanded states; -1 where nobody
+        decides, -2 for one that is none of theirs."""
+        there = np.unique(edges.actions).tolist()
+        known = {self.game.action_name(action): action for action in there if action >= 0}
+        numbers = [known.get(name, -2) for name in self.action_names]
+        return np.array([*numbers, -1], np.int64)[best]
 
-    def look_ahead(self, states: Ints, edges: Expanded) -> Lookahead:
-        """Every action of expanded states, and the stored best ones."""
-        below, there = worth(self.game, self.look, edges.children, self.tolerance)
+    def _all_values(self, states: Ints, edges: Expanded) -> tuple[Floats, Floats]:
+        """The payoffs of expanded states, and of their children, looked up together."""
+        n = len(states)
+        every = np.concatenate([states, edges.children])
+        payoffs, there = once(self.game, self.look, every)
+        return payoffs[:n], self._all_there(edges, payoffs[n:], there[n:])
+
+    def _all_there(self, edges: Expanded, below: Floats, there: NDArray[np.bool_]) -> Floats:
+        """The payoffs of all children, from those that were found."""
+        if not there.all():  # one step of the rules, where both choose below
+            below, there = worth(self.game, self.look, edges.children, self.tolerance)
         if not there.all():
             lost = self.game.describe(edges.children[np.flatnonzero(~there)[0]])
             raise MissingTableError(f"{self.where}: {lost} is not there, and a parent of it is")
+        return below
+
+    def look_ahead(
+        self, states: Ints, edges: Expanded, below: Floats, codes: NDArray[np.int16]
+    ) -> Lookahead:
+        """Every action of expanded states, from the payoffs of their children, and the stored best
+        ones (n,)."""
         q = evaluate(edges, below)
-        best = self._best_numbers(states, edges)
+        best = self._best_numbers(codes, edges)
         allowed = np.logical_or.reduceat(q.actions == best[q.states], q.first[:-1])
         wrong = np.flatnonzero((best != -1) & ~allowed)
         if len(wrong):
@@ -64,34 +83,40 @@ class DensePart(Part):
             raise CorruptTableError(f"{self.where}: names an action at {state} that is none there")
         return look_ahead(q, edges.actors, self.tolerance, best)
 
-    def answers(self, states: Ints, origin: Origin) -> list[Answer]:
-        values, _ = self.look(states)
-        edges = expand(self.game, states)
-        look = self.look_ahead(states, edges)
-        found = []
-        for x, state in enumerate(states):
-            if edges.kinds[x] == TERMINAL or edges.actors[x] < 0:
-                error = 0.0 if edges.kinds[x] == TERMINAL else self.error
-                said = self.game.describe(state)
-                stored = tuple(map(float, values[x]))
-                found.append(Answer(origin, said, None, stored, error=error))
-            else:
-                found.append(answer_ahead(origin, self.game, state, x, look, values[x], self.error))
-        return found
+    def every_action(self, states: Ints, edges: Expanded | None = None) -> EveryAction:
+        edges = expand(self.game, states) if edges is None else edges
+        values, below = self._all_values(states, edges)
+        return self.of_rows(states, edges, values, below, self.best_codes(states))
 
-    def best_of(self, states: Ints) -> tuple[list[str | None], Floats]:
+    def told(self, batch: Batch, at: Ints) -> EveryAction:
+        columns = [batch.rows.column(name).to_numpy()[at] for name in self.columns]
+        values = np.stack(columns, axis=1).astype(np.float64)
+        codes, labels = labelled(batch.rows.column("best"))
+        states = np.ascontiguousarray(batch.states(at))
         edges = expand(self.game, states)
-        look = self.look_ahead(states, edges)
-        names = [
-            None if edges.actors[x] < 0 else self.game.action_name(int(look.actions[best]))
-            for x, best in enumerate(look.best)
-        ]
-        return names, look.margins
+        below, there = once(self.game, self.look, edges.children)
+        below = self._all_there(edges, below, there)
+        return self.of_rows(states, edges, values, below, self.codes_of(labels)[codes[at]])
+
+    def of_rows(
+        self, states: Ints, edges: Expanded, values: Floats, below: Floats,
+        codes: NDArray[np.int16],
+    ) -> EveryAction:  # fmt: skip
+        """The same from the payoffs (n, players) and the best actions (n,) as they are stored, and
+        the payoffs of the children."""
+        look = self.look_ahead(states, edges, below, codes)
+        return from_rules(self.game, edges, look, values, self.error)
+
+    def best_of(self, states: Ints) -> tuple[NDArray[np.int16], Floats]:
+        found = self.every_action(states)
+        named = found.named[found.best] if len(found.named) else found.best
+        best = self.codes_of(found.names)[np.where(found.best >= 0, named, -1)]
+        return best, found.margins
 
     def residuals(self, states: Ints) -> Floats:
-        stored, _ = self.look(states)
         edges = expand(self.game, states)
-        look = self.look_ahead(states, edges)
+        stored, below = self._all_values(states, edges)
+        look = self.look_ahead(states, edges, below, self.best_codes(states))
         taken = look.values[look.best]
         found: Floats = np.abs(taken - stored).max(axis=1)
         own = look.values[np.arange(len(look.actions)),
@@ -99,6 +124,10 @@ class DensePart(Part):
         top = np.maximum.reduceat(own, look.first[:-1])
         found = np.maximum(found, top - own[look.best])  # a best action that is not one shows too
         return found
+
+    def places(self, states: Ints) -> Ints:
+        numbers, rows = self.layout.locate(np.ascontiguousarray(states))
+        return (numbers << KEY_SHIFT) + rows
 
     # --- rows --------------------------------------------------------------------------------
 

@@ -4,24 +4,47 @@ The columns are those of the files (`cluster.table.write`), the same for all par
 not have is null (a search has no constant columns of a tier, the full table no `status`), and the
 last one, ``part``, says which part a row stands in. Where parts differ in a type, the wider one is
 taken; names and sets are text.
+
+With every action there are more (`cluster.table.action_columns`), before ``part``: `toss_up` and
+the payoffs of each action, worked out from the rows' children as for a question; `margin`, to its
+full precision, replaces what is stored. Rows are first filtered by what is stored, and nothing is
+worked out for a row that is not wanted, or for a column that nobody asked for. Where a game does
+not list its actions, their names are those of the rows that are wanted, found by going through
+their states once before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
-from luckbase.cluster.table.where import parse_where
+from luckbase.cluster.table.action_columns import (
+    DECISION_COLUMNS,
+    ActionNames,
+    in_order,
+    listed_actions,
+)
+from luckbase.cluster.table.every_action import EveryAction, joined
+from luckbase.cluster.table.part import Batch, FilePart, Part
+from luckbase.cluster.table.where import Where, parse_where
 from luckbase.solver.errors import OptionError
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import choice_names
+from luckbase.solver.game.transition import SIMULTANEOUS
+from luckbase.solver.graph.bellman import expand
 from luckbase.solver.sentences import nearest
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
-    from luckbase.cluster.table.part import Part
 
 PART = "part"
+REMEMBERED = 192 << 20
+"""Bytes of decoded row groups that are remembered for the children of rows on their way."""
 
 
 def schema_of(table: Lookup) -> pa.Schema:
@@ -29,49 +52,232 @@ def schema_of(table: Lookup) -> pa.Schema:
     types: dict[str, Any] = {}
     for part in table.parts:
         empty = part.empty()
-        for field in empty.schema if empty is not None else ():
-            kind = pa.string() if pa.types.is_dictionary(field.type) else field.type
-            before = types.setdefault(field.name, kind)
+        for column in empty.schema if empty is not None else ():
+            kind = pa.string() if pa.types.is_dictionary(column.type) else column.type
+            before = types.setdefault(column.name, kind)
             if before != kind:
-                types[field.name] = pa.float64()
+                types[column.name] = pa.float64()
     return pa.schema([*types.items(), (PART, pa.string())])
 
 
-def reader(table: Lookup, where: Any, columns: Sequence[str] | None) -> pa.RecordBatchReader:
-    """The rows that are wanted (`cluster.table.table.Table.to_arrow`)."""
-    schema = schema_of(table)
+def reader(
+    table: Lookup, where: Any, columns: Sequence[str] | None, actions: bool = False,
+    on_rows: Callable[[int, int], None] = lambda done, total: None,
+) -> pa.RecordBatchReader:  # fmt: skip
+    """The rows that are wanted (`cluster.table.table.Table.to_arrow`). on_rows: told how many rows
+    are behind us, and of how many."""
+    stored = schema_of(table)
+    words = isinstance(where, str) or (isinstance(where, Sequence) and len(where))
+    names = _names(table, where if words else None, stored, columns) if actions else None
+    schema = stored if names is None else _with_actions(stored, names)
     for name in columns or ():
         if name not in schema.names:
             raise OptionError(f"columns: unknown column '{name}'; {nearest(name, schema.names)}")
-    words = isinstance(where, str) or (isinstance(where, Sequence) and len(where))
     said = parse_where(table.game, where, schema) if words else None
-    expression = said.expression() if said is not None else where
-    read: set[str] | None = None
-    if columns is not None and (where is None or said is not None):
-        read = {*columns, *(said.columns if said is not None else ())}
     shown = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-    inner = schema if read is None else pa.schema([f for f in schema if f.name in read])
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for part in table.parts:
-            for rows in part.batches(read, lambda spans: said is None or said.may_hold(spans)):
-                whole = _fitted(rows, inner, part)
-                if expression is not None:
-                    whole = whole.filter(expression)
-                if len(whole):
-                    yield from whole.select(shown.names).combine_chunks().to_batches()
-
-    return pa.RecordBatchReader.from_batches(shown, batches())
+    rows = _Rows(table, said, None if words else where, shown, schema, stored, names)
+    return pa.RecordBatchReader.from_batches(shown, rows.batches(on_rows))
 
 
-def _fitted(rows: pa.Table, schema: pa.Schema, part: Part) -> pa.Table:
-    """The rows with all columns of the schema."""
-    arrays = []
-    for field in schema:
-        if field.name == PART:
+def _with_actions(stored: pa.Schema, names: ActionNames) -> pa.Schema:
+    kinds = {column.name: column.type for column in stored if column.name != PART}
+    kinds |= DECISION_COLUMNS | dict.fromkeys(names.columns, pa.float64())
+    return pa.schema([*kinds.items(), (PART, pa.string())])
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows that are wanted of a table. said, expression: which rows. shown: their columns.
+    schema: all columns, those that are `stored` among them. names: of the actions; None without."""
+
+    table: Lookup
+    said: Where | None
+    expression: Any
+    shown: pa.Schema
+    schema: pa.Schema
+    stored: pa.Schema
+    names: ActionNames | None
+    worked: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """`worked`: the columns that have to be worked out."""
+        if self.names is not None:
+            made = {"margin", "toss_up", *self.names.columns}
+            self.worked.update(self._looked_at() & made)
+
+    def _looked_at(self) -> set[str]:
+        if self.expression is not None:
+            return set(self.schema.names)
+        return {*self.shown.names, *(self.said.columns if self.said is not None else ())}
+
+    def batches(self, on_rows: Callable[[int, int], None]) -> Iterator[pa.RecordBatch]:
+        """Batches of the columns shown."""
+        looked_at, done = self._looked_at(), 0
+        total = sum(part.rows for part in self.table.parts)
+        for part in self.table.parts:
+            read = {*looked_at, "best", "to_act"}
+            if self.worked:
+                read |= set(part.stored)
+            with _remembering(part):
+                for batch in part.batches(read, self._may_hold):
+                    on_rows(done + batch.before, total)
+                    for rows in self._of(part, batch):
+                        yield from rows.select(self.shown.names).combine_chunks().to_batches()
+            done += part.rows
+            on_rows(done, total)
+
+    def _may_hold(self, spans: Any) -> bool:
+        if self.said is None:
+            return True
+        return self.said.only(self._before).may_hold(spans)
+
+    @property
+    def _before(self) -> list[str]:
+        """The columns that are there before anything is worked out."""
+        return [name for name in self.stored.names if name not in self.worked]
+
+    def _of(self, part: Part, batch: Batch) -> Iterator[pa.Table]:
+        """The rows wanted of a batch, as many at a time as fit in memory with their edges."""
+        at = np.arange(len(batch.rows))
+        first = None if self.said is None else self.said.only(self._before).expression()
+        if first is not None:
+            fitted = _fitted(batch.rows, self.stored, part, self._looked_at())
+            numbered = fitted.append_column("", pa.array(at))
+            at = numbered.filter(first).column("").to_numpy()
+        if not self.worked:
+            if len(at):
+                yield self._finished(_fitted(batch.rows.take(at), self.schema, part, None), None)
+            return
+        most = self.table.states_at_once
+        for start in range(0, len(at), most):
+            here = at[start : start + most]
+            assert self.names is not None
+            made = self.names.of(told_of(self.table, part, batch, here), self.worked)
+            rows = batch.rows.take(here)
+            for name, column in made.items():
+                if name in rows.column_names:
+                    rows = rows.drop_columns([name])
+                rows = rows.append_column(name, column)
+            last = self.said.only(self.worked).expression() if self.said is not None else None
+            found = self._finished(_fitted(rows, self.schema, part, None), last)
+            if len(found):
+                yield found
+
+    def _finished(self, rows: pa.Table, last: Any) -> pa.Table:
+        for expression in (last, self.expression):
+            rows = rows if expression is None else rows.filter(expression)
+        return rows
+
+
+def told_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction:
+    """What `ask` says of the states in rows `at` of a batch of a part. Where nobody acts nothing is
+    worked out."""
+    acts = batch.rows.column("to_act").to_numpy()[at] != 0
+    if table.game.simultaneous and not part.dense:
+        states = batch.states(at)
+        return table.of_part(part, states, table.game.fields.values(states))
+    n, some = len(at), np.flatnonzero(acts)
+    players = table.game.players
+    silent = EveryAction(
+        np.zeros((n, players)), np.zeros(n, np.int64), np.zeros(n + 1, np.int64), (),
+        np.empty(0, np.int64), np.empty((0, players)), np.full(n, -1), np.full(n, np.nan),
+        np.zeros(n, bool), np.zeros(n),
+    )  # fmt: skip
+    if not len(some):
+        return silent
+    told = part.told(batch, at[some])
+    if len(some) == n:
+        return told
+    others = np.flatnonzero(~acts)
+    return joined([(some, told), (others, silent.only(others))], n, players)
+
+
+@contextmanager
+def _remembering(part: Part) -> Iterator[None]:
+    """While this lasts, a part in files remembers no more than neighbours need."""
+    if not isinstance(part, FilePart):
+        yield
+        return
+    before, part.most_held = part.most_held, min(part.most_held, REMEMBERED)
+    try:
+        yield
+    finally:
+        part.most_held = before
+
+
+def _fitted(
+    rows: pa.Table, schema: pa.Schema, part: Part, wanted: Collection[str] | None
+) -> pa.Table:
+    """The rows with all columns of the schema, or those wanted."""
+    arrays, kinds = [], []
+    for column in schema:
+        if wanted is not None and column.name not in wanted:
+            continue
+        if column.name == PART:
             arrays.append(pa.array([part.name] * len(rows), pa.string()))
-        elif field.name in rows.column_names:
-            arrays.append(rows[field.name].cast(field.type))
+        elif column.name in rows.column_names:
+            arrays.append(rows[column.name].cast(column.type))
         else:
-            arrays.append(pa.nulls(len(rows), field.type))
-    return pa.Table.from_arrays(arrays, schema=pa.schema([(f.name, f.type) for f in schema]))
+            arrays.append(pa.nulls(len(rows), column.type))
+        kinds.append((column.name, column.type))
+    return pa.Table.from_arrays(arrays, schema=pa.schema(kinds))
+
+
+# --- names of actions --------------------------------------------------------------------------
+
+
+def _names(
+    table: Lookup, where: Any, stored: pa.Schema, columns: Sequence[str] | None
+) -> ActionNames:
+    """The actions of the rows that are wanted, or all that the game lists."""
+    bounds = any(part.bounds for part in table.parts)
+    listed = listed_actions(table.game)
+    quick = columns is not None and {*columns} <= {*stored.names, *DECISION_COLUMNS}
+    if listed or quick:
+        return ActionNames(table.game, listed, (), bounds)
+    said = _stored_only(table, where, stored)
+    actions: set[str] = set()
+    choices: set[str] = set()
+    for part in table.parts:
+        read = {"to_act", *(said.columns if said is not None else ())}
+        for batch in part.batches(read, said.may_hold if said is not None else lambda _: True):
+            at = np.arange(len(batch.rows))
+            first = None if said is None else said.expression()
+            if said is not None and first is not None:
+                fitted = _fitted(batch.rows, stored, part, set(said.columns))
+                numbered = fitted.append_column("", pa.array(at))
+                at = numbered.filter(first).column("").to_numpy()
+            if part.dense or not table.game.simultaneous:
+                at = at[batch.rows.column("to_act").to_numpy()[at] != 0]
+            for start in range(0, len(at), table.states_at_once):
+                states = batch.states(at[start : start + table.states_at_once])
+                _note(table, states, actions, choices)
+    game = table.game
+    return ActionNames(game, in_order(game, actions), in_order(game, choices), bounds)
+
+
+def _stored_only(table: Lookup, where: Any, stored: pa.Schema) -> Where | None:
+    """The conditions on columns that are stored."""
+    if where is None:
+        return None
+    found = parse_where(table.game, where, stored, lenient=True)
+    return found.only([name for name in stored.names if name != "margin"])
+
+
+def _note(table: Lookup, states: Ints, actions: set[str], choices: set[str]) -> None:
+    """Note the names of the actions of states, and of the choices where both choose at once."""
+    game = table.game
+    edges = expand(game, np.ascontiguousarray(states))
+    owners = np.repeat(np.arange(len(states)), np.diff(edges.first))
+    alone = (edges.actors >= 0) & ~edges.terminal
+    actions.update(
+        game.action_name(int(action)) for action in np.unique(edges.actions[alone[owners]])
+    )
+    for x in np.flatnonzero(edges.kinds == SIMULTANEOUS).tolist():
+        from luckbase.solver.game.transition import JOINT
+
+        joint = edges.actions[edges.first[x] : edges.first[x + 1]]
+        described = game.describe(states[x])
+        sizes = len(np.unique(joint // JOINT)), len(np.unique(joint % JOINT))
+        for player, count in enumerate(sizes):
+            choices.update(choice_names(game, described, player, count))

@@ -6,11 +6,15 @@ format of the input.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -22,7 +26,7 @@ from luckbase.solver.errors import OptionError
 
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
            ".parquet": "parquet"}  # fmt: skip
-CHUNK = 20_000
+CHUNK = 10_000
 """Rows that are written as JSON at a time."""
 
 
@@ -43,23 +47,30 @@ def read_rows(source: str) -> tuple[str, pa.Table]:
             kind = "parquet" if data[:4] == b"PAR1" else kind
         else:
             kind, data = format_of(source), Path(source).read_bytes()
+    except OSError as error:
+        raise OptionError(f"{source}: {error.strerror or error}") from None
+    return kind, rows_in(data, kind, source)
+
+
+def rows_in(data: bytes, kind: str, source: str) -> pa.Table:
+    """The rows in the bytes of a file of that format. source: the file, for people. Raises
+    OptionError."""
+    try:
         if kind == "csv":
             read = pa.csv.read_csv(io.BytesIO(data))
         elif kind == "jsonl":
             read = pa.json.read_json(io.BytesIO(data))
         else:
             read = pq.ParquetFile(pa.BufferReader(data)).read()  # names may repeat
-    except OSError as error:
-        raise OptionError(f"{source}: {error.strerror or error}") from None
-    except pa.ArrowException as error:
-        raise OptionError(f"{source}: {' '.join(str(error).split())[:150]}") from None
+    except (pa.ArrowException, OSError) as error:
+        raise OptionError(f"{source}: {' '.join(str(error).split())[:150].rstrip('.')}") from None
     for name in read.column_names:
         if read.column_names.count(name) > 1:
             said = f"'{name[:30]}'" if name else "nothing"
             raise OptionError(
                 f"{source}: two columns are called {said}; each needs a name of its own"
             )
-    return kind, read
+    return read
 
 
 def write_rows(rows: pa.Table, out: str, kind: str) -> None:
@@ -68,21 +79,57 @@ def write_rows(rows: pa.Table, out: str, kind: str) -> None:
     Raises OptionError where that can not be.
     """
     if out == "-":
-        _encode(rows, sys.stdout.buffer, kind)
+        encode(rows, sys.stdout.buffer, kind)
         sys.stdout.buffer.flush()
         return
+    with whole_file(out) as file:
+        encode(rows, file, kind)
+
+
+def write_lines(lines: Iterable[str], out: str) -> None:
+    """Write lines as `write_rows` does rows; the first is made before anything is written."""
+    if out == "-":
+        for text in _pages(lines):
+            sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    pages = _pages(lines)
+    first = next(pages, "")
+    with whole_file(out) as file:
+        for text in chain([first], pages):
+            file.write(text.encode())
+
+
+def _pages(lines: Iterable[str]) -> Iterator[str]:
+    """Lines, many at a time."""
+    rest = iter(lines)
+    while page := list(islice(rest, CHUNK)):
+        yield "\n".join(page) + "\n"
+
+
+@contextmanager
+def whole_file(out: str) -> Iterator[IO[bytes]]:
+    """A file to write, that stands at its place when all of it is there, and not before.
+
+    Raises OptionError where it can not be made; OSError, with its name, where the disk is full.
+    """
     path = Path(out)
     beside = path.with_name(f"{path.name}.{attempt()}.part")
     try:
         with beside.open("wb") as file:
-            _encode(rows, file, kind)
+            yield file
         beside.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise OSError(error.errno, error.strerror, out) from None
         raise OptionError(f"--out: {out}: {error.strerror or error}") from None
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
 
 
-def _encode(rows: pa.Table, file: Any, kind: str) -> None:
+def encode(rows: pa.Table, file: Any, kind: str) -> None:
+    """Write rows to an open file in a format."""
     if kind == "parquet":
         pq.write_table(rows, file)
     elif kind == "csv":

@@ -4,20 +4,23 @@ A state's columns are the table's own (``scores_1``, …), or one column a field
 writes it (``scores`` = ``0,2000,3500``, or a list ``[0, 2000, 3500]``). Fields left out are 0, but
 for the first; a set of cards or tiles is ``1 2 5``, as tables have it, ``1,2,5`` or ``[1, 2, 5]``.
 The answers are the columns of the input, then one payoff a player, then, where asked for, ``best``,
-``margin``, ``toss_up`` and ``solve_id``: which table answered. Columns of these names in the input
-give way.
+``margin``, ``toss_up`` and ``solve_id``: which table answered; or with every action the columns of
+`cluster.table.action_columns`. Columns of these names in the input give way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from luckbase.cluster.table.part import worth
+from luckbase.cluster.table.action_columns import names_of
+from luckbase.cluster.table.answer import Answer
+from luckbase.cluster.table.every_action import EveryAction
+from luckbase.cluster.table.part import PIECE, worth
 from luckbase.cluster.table.write import payoff_columns
 from luckbase.cluster.words import listed
 from luckbase.solver.errors import OptionError, StateError
@@ -39,6 +42,7 @@ class More:
     margin: bool = False
     toss_up: bool = False
     solve_id: bool = False
+    actions: bool = False
 
 
 def answered(table: Lookup, frame: Any, more: More) -> Any:
@@ -46,9 +50,44 @@ def answered(table: Lookup, frame: Any, more: More) -> Any:
     read, back = taken(frame)
     said = state_columns(table.game, read)
     states = table.game.canonical_states(said)
+    columns = (_with_actions if more.actions else _answers)(table, said, states, more)
     names = payoff_columns(table.game)
-    gone = [*names, "best", "toss_up", "solve_id", *["margin"] * more.margin]
-    return back(frame, _answers(table, said, states, more), gone)
+    gone = [*names, "best", "toss_up", "solve_id", *["margin"] * more.margin, *columns]
+    return back(frame, columns, gone)
+
+
+def all_answers(table: Lookup, frame: Any) -> Iterator[Answer]:
+    """The answer to each state of a frame, in its order (`cluster.table.table.Table.ask_all`)."""
+    said = state_columns(table.game, taken(frame)[0])
+    states = table.game.canonical_states(said)
+    told = _told(table, said, states)
+    for start in range(0, len(states), PIECE):
+        described = table.game.fields.describe_all(states[start : start + PIECE])
+        for x, state in enumerate(described, start):
+            yield told.answer(table.origin, state, x)
+
+
+def _told(table: Lookup, said: Ints, states: Ints) -> EveryAction:
+    """Every action of all states. Raises StateError, with the row."""
+    told, found = table.every_action(states, said)
+    if not found.all():
+        x = int(np.flatnonzero(~found)[0])
+        raise StateError(f"row {x + 1}: is {table.why_outside(states[x])}")
+    return told
+
+
+def _with_actions(table: Lookup, said: Ints, states: Ints, more: More) -> dict[str, pa.Array]:
+    """The columns of the payoffs, of the decision and of every action."""
+    told = _told(table, said, states)
+    values = told.values if told.upper is None else np.hstack([told.values, told.upper])
+    names = payoff_columns(table.game, bounds=told.upper is not None)
+    columns = {
+        name: pa.array(values[:, i], mask=np.isnan(values[:, i])) for i, name in enumerate(names)
+    }
+    columns |= names_of(table.game, told).of(told)
+    if more.solve_id:
+        columns["solve_id"] = pa.array([table.origin.solve_id] * len(states), pa.string())
+    return columns
 
 
 def states_of(game: Game, frame: Any) -> Ints:

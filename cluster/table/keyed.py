@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import FilePart, labelled
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.sparse import SparsePart
@@ -26,6 +27,11 @@ from luckbase.solver.graph.stage import Box, Stages
 
 class KeyPart(FilePart, SparsePart):
     """What lies below some roots, in files."""
+
+    needed = ("key",)
+
+    def states_in(self, entry: FileEntry, start: int, read: Any, rows: Ints) -> Ints:
+        return self._at(read.column("key").to_numpy(), rows)
 
     @cached_property
     def bounds(self) -> bool:  # type: ignore[override]
@@ -102,10 +108,10 @@ class KeyPart(FilePart, SparsePart):
             "status": read.column("status").to_numpy(),
         }  # fmt: skip
 
-    def find(self, states: Ints) -> tuple[Floats, list[str | None], Floats, Ints]:
+    def find(self, states: Ints) -> tuple[Floats, NDArray[np.int16], Floats, Ints]:
         states = np.ascontiguousarray(np.asarray(states, np.int64))
         values = np.zeros((len(states), len(self.columns)))
-        best: list[str | None] = [None] * len(states)
+        best = np.full(len(states), -1, np.int16)
         margin = np.full(len(states), np.nan)
         status = np.full(len(states), -1, np.int64)
         fine = np.flatnonzero(hashing.fits(self.game.bits, states))
@@ -122,6 +128,5 @@ class KeyPart(FilePart, SparsePart):
                 x, row = fine[at[there]], place[there]
                 values[x], status[x] = group["values"][row], group["status"][row]
                 margin[x] = group["margin"][row]
-                for k, code in zip(x.tolist(), group["best"][row].tolist(), strict=True):
-                    best[k] = group["labels"][code] if code >= 0 else None
+                best[x] = self.codes_of(group["labels"])[group["best"][row]]
         return values, best, margin, status

@@ -12,16 +12,17 @@ gives a default.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.answer import Answer, Origin, origin_of, said
 from luckbase.cluster.table.dense import DensePart
-from luckbase.cluster.table.part import Part, first_holding, worth
+from luckbase.cluster.table.every_action import EveryAction, joined, stepped
+from luckbase.cluster.table.part import Part, first_holding, once, worth
 from luckbase.cluster.words import typed
 from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -30,13 +31,12 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
 from luckbase.solver.graph.bellman import ActionValues, Expanded, evaluate, expand
 
-if TYPE_CHECKING:
-    pass
-
 D = TypeVar("D")
 
 MOST_SEARCHED = 20_000_000
 """States that a search above the table may meet unless told otherwise."""
+MOST_EDGES = 400_000
+"""Edges that are looked up at a time; 100 bytes each and as much again for the sorting."""
 
 
 class Lookup:
@@ -200,51 +200,103 @@ class Lookup:
         Raises StateError, also for a state beyond the table where nothing may be searched;
         SearchLimitError.
         """
-        from luckbase.cluster.table.above import (  # compiles the search
-            answer_by_search,
-            answer_step,
-        )
-
         words = typed(state)
         asked = self.game.parse(words).reshape(1, -1)
         edges = expand(self.game, asked)
-        held = self.owners(asked)[0] >= 0 or edges.kinds[0] == TERMINAL
-        if held and edges.kinds[0] != SIMULTANEOUS:
-            return self.answers(asked)[0]
-        if self._reaches(edges):
-            return answer_step(self, asked[0], edges, self.worth(edges.children), words)
+        owner = int(self.owners(asked)[0])
+        if edges.kinds[0] != SIMULTANEOUS:
+            part = self.parts[owner] if owner >= 0 else None
+            if part is not None or edges.kinds[0] == TERMINAL:
+                found = _over(self.game, edges) if part is None else part.every_action(asked, edges)
+                return found.answer(self.origin, self.game.describe(asked[0]), 0)
+        from luckbase.cluster.table.above import answer_by_search, answer_step  # compiles a search
+
+        payoffs, there = self._worth(edges.children)
+        if len(there) and there.all():
+            return answer_step(self, asked[0], edges, payoffs, words)
         if max_states:
             return answer_by_search(self, asked[0], max_states, words)
         raise StateError(self._missing(asked[0]))
 
     def answers(self, states: Ints) -> list[Answer]:
-        """The answers to canonical states (n, fields) that the table holds, or that are over.
+        """The answers to canonical states (n, fields) that the table holds, or whose children it
+        does, all of them; or that are over.
 
         Raises StateError for another.
         """
-        owners = self.owners(states)
-        if len(states) and (owners == owners[0]).all() and owners[0] >= 0:
-            return self.parts[int(owners[0])].answers(states, self.origin)
-        found: list[Answer | None] = [None] * len(states)
-        for i in np.unique(owners):
-            at = np.flatnonzero(owners == i)
-            part = self.parts[max(int(i), 0)] if self.parts else None
-            if i < 0:
-                over = expand(self.game, states[at]).terminal
-                if part is None or not over.all():
-                    raise StateError(self._missing(states[at[np.flatnonzero(~over)[0]]]))
-            assert part is not None
-            for x, answer in zip(at, part.answers(states[at], self.origin), strict=True):
-                found[x] = answer
-        return [answer for answer in found if answer is not None]
+        found, there = self.every_action(states)
+        if not there.all():
+            raise StateError(self._missing(np.asarray(states)[np.flatnonzero(~there)[0]]))
+        described = self.game.fields.describe_all(states)
+        return [found.answer(self.origin, state, x) for x, state in enumerate(described)]
+
+    def every_action(
+        self, states: Ints, given: Ints | None = None
+    ) -> tuple[EveryAction, NDArray[np.bool_]]:
+        """What `ask` says of canonical states (n, fields), nothing searched, as arrays; and of
+        which (n,) there is an answer: they are held, or all of their children are, or are over.
+
+        given: the same as a person gave them, values (n, fields), for the names of his bids.
+        """
+        states = np.ascontiguousarray(np.asarray(states, np.int64))
+        given = self.game.fields.values(states) if given is None else given
+        owners, there = self.owners(states), np.ones(len(states), bool)
+        pieces: list[tuple[Ints, EveryAction]] = []
+        for at in self._shares(states, np.flatnonzero(owners < 0)):
+            found, there[at] = self._stepped(states[at], given[at])
+            pieces.append((at, found))
+        for i in np.unique(owners[owners >= 0]).tolist():
+            part = self.parts[i]
+            for at in self._shares(states, np.flatnonzero(owners == i), part):
+                pieces.append((at, self.of_part(part, states[at], given[at])))
+        return joined(pieces, len(states), self.game.players), there
+
+    def of_part(self, part: Part, states: Ints, given: Ints) -> EveryAction:
+        """The same of states that a part holds: with the strategies where both choose at once and
+        their children are there."""
+        edges = expand(self.game, states)
+        found, both = part.every_action(states, edges), np.flatnonzero(edges.kinds == SIMULTANEOUS)
+        if not len(both):
+            return found
+        met, known = self._stepped(states[both], given[both])
+        kept = np.flatnonzero(known)
+        others = np.setdiff1d(np.arange(len(states)), both[kept])
+        pieces = [(others, found.only(others)), (both[kept], met.only(kept))]
+        return joined(pieces, len(states), self.game.players)
+
+    @property
+    def states_at_once(self) -> int:
+        """How many states fit in memory with their edges."""
+        return max(1, MOST_EDGES // self.game.max_edges)
+
+    def _shares(self, states: Ints, at: Ints, part: Part | None = None) -> Iterator[Ints]:
+        """The states `at`, as many at a time as fit in memory with their edges; in the order of the
+        part that holds them."""
+        most = self.states_at_once
+        if part is not None and len(at) > most // 8:
+            at = at[np.argsort(part.places(states[at]), kind="stable")]
+        for start in range(0, len(at), most):
+            yield at[start : start + most]
+
+    def _stepped(self, states: Ints, given: Ints) -> tuple[EveryAction, NDArray[np.bool_]]:
+        """One step of the rules from canonical states (n, fields) that no part holds, and at which
+        (n,) all children are there, or over."""
+        edges = expand(self.game, states)
+        payoffs, there = self._worth(edges.children)
+        fine = np.logical_and.reduceat(there, edges.first[:-1])
+        near = self.tolerance, self.error
+        return stepped(self.game, edges, evaluate(edges, payoffs), near, given), fine
+
+    def _worth(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        """As `look`, and also of states all of whose children are there."""
+        return worth(self.game, partial(once, self.game, self.look), states, self.tolerance)
 
     def best_of(
         self, states: Ints, given: Ints | None = None
     ) -> tuple[list[str | None], Floats, NDArray[np.bool_]]:
         """Of canonical states (n, fields): the best actions, None where nobody decides or it is not
         decided; the margins (n,), NaN where there is no choice; and which are toss-ups. Also of
-        states that are not held but all of whose children are; given: the same as a person gave
-        them, values (n, fields), for the names of his bids.
+        states that are not held but all of whose children are; given: as `every_action`.
 
         Raises MissingTableError for a state that is not in the table and not over.
         """
@@ -252,36 +304,20 @@ class Lookup:
         names: list[str | None] = [None] * len(states)
         margins = np.full(len(states), np.nan)
         ties = np.zeros(len(states), bool)
-        for i in np.unique(owners):
+        for i in np.unique(owners).tolist():
             at = np.flatnonzero(owners == i)
             if i < 0:
-                for x in at.tolist():
-                    step = self._step(states[x], None if given is None else given[x])
-                    names[x], ties[x] = step.best, step.toss_up
-                    margins[x] = np.nan if step.margin is None else step.margin
-                continue
-            part = self.parts[int(i)]
-            best, margins[at] = part.best_of(states[at])
-            ties[at] = margins[at] <= part.tolerance
+                found, there = self.every_action(states[at], None if given is None else given[at])
+                if not there.all():
+                    raise MissingTableError(self._missing(states[at[np.flatnonzero(~there)[0]]]))
+                best, margins[at], ties[at] = found.best_names(), found.margins, found.ties
+            else:
+                part = self.parts[i]
+                codes, margins[at] = part.best_of(states[at])
+                best, ties[at] = part.named(codes), margins[at] <= part.tolerance
             for x, name in zip(at.tolist(), best, strict=True):
                 names[x] = name
         return names, margins, ties
-
-    def _step(self, state: Ints, given: Ints | None) -> Answer:
-        """The answer to a canonical state that no part holds: one step of the rules over it.
-
-        Raises MissingTableError where not all of its children are there.
-        """
-        from luckbase.cluster.table.above import answer_step
-
-        edges = expand(self.game, state.reshape(1, -1))
-        if edges.terminal[0]:
-            return Answer(self.origin, self.game.describe(state), None, tuple(edges.rewards[0]))
-        if not self._reaches(edges):
-            raise MissingTableError(self._missing(state))
-        fields = self.game.fields
-        words = None if given is None else fields.describe(fields.numbers(given)[0])
-        return answer_step(self, state, edges, self.worth(edges.children), words)
 
     def stored_best(self, states: Ints) -> list[str | None]:
         """The best actions of canonical states, as they are stored; None of what is not held."""
@@ -292,12 +328,6 @@ class Lookup:
             for x, name in zip(at.tolist(), self.parts[i].stored_best(states[at]), strict=True):
                 names[x] = name
         return names
-
-    def _reaches(self, edges: Expanded) -> bool:
-        """Whether all children are held, or theirs, of a state in which both choose at once."""
-        if not len(edges.children):
-            return False
-        return bool(worth(self.game, self.look, edges.children, self.tolerance)[1].all())
 
     # --- all of it ---------------------------------------------------------------------------
 
@@ -317,3 +347,9 @@ class Lookup:
         """What is wrong with its files, a sentence each, and how many there are: every byte is
         read."""
         return [], 0
+
+
+def _over(game: Game, edges: Expanded) -> EveryAction:
+    """Of states that are over."""
+    q = evaluate(edges, np.zeros((len(edges.children), game.players)))
+    return stepped(game, edges, q, (0.0, 0.0), np.empty((0, game.field_count), np.int64))

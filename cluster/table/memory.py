@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from luckbase.cluster.search.merge import PayoffTable, solved_rows
 from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.lines import SEARCH, TIERS
-from luckbase.cluster.table.part import MayHold, Rows
+from luckbase.cluster.table.part import Batch, MayHold, Rows
 from luckbase.cluster.table.sparse import SparsePart
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.write import (
@@ -68,12 +68,11 @@ class MemoryTiers(DensePart):
             found[at] = True
         return found
 
-    def stored_best(self, states: Ints) -> list[str | None]:
-        found: list[str | None] = [None] * len(states)
+    def best_codes(self, states: Ints) -> NDArray[np.int16]:
+        found = np.full(len(states), -1, np.int16)
+        codes = self.codes_of(tuple(self.layout.best_names))
         for tier, at, rows in self.solved.locate(np.ascontiguousarray(states)):
-            codes = self.solved.best[tier][rows]
-            for x, code in zip(at.tolist(), codes.tolist(), strict=True):
-                found[x] = self.layout.best_names[code] if code >= 0 else None
+            found[at] = codes[self.solved.best[tier][rows]]
         return found
 
     def scan(self) -> Iterator[Rows]:
@@ -86,13 +85,16 @@ class MemoryTiers(DensePart):
                 values = self.solved.rows(tier, at)
                 yield Rows(states, values, best, tuple(self.layout.best_names))
 
-    def batches(self, columns: Collection[str] | None, may_hold: MayHold) -> Iterator[Any]:
+    def batches(self, columns: Collection[str] | None, may_hold: MayHold) -> Iterator[Batch]:
+        before = 0
         for tier, _, rows in self.spans:
             constants = self.layout.tier_fields(tier)
             if may_hold({name: (value, value) for name, value in constants.items()}):
                 step = row_group_rows(self.layout, tier)
                 for start in range(0, rows, step):
-                    yield self._table(tier, (start, min(start + step, rows)), columns)
+                    made = self._table(tier, (start, min(start + step, rows)), columns)
+                    yield Batch(made, before + start, partial(self._at, tier, start))
+            before += rows
 
     def _table(
         self, tier: Any, span: tuple[int, int], columns: Collection[str] | None = None
@@ -139,11 +141,12 @@ class MemorySearch(SparsePart):
             "labels": self.labels, "margin": held.margin[here], "status": held.status[here],
         }  # fmt: skip
 
-    def batches(self, columns: Collection[str] | None, may_hold: MayHold) -> Iterator[Any]:
+    def batches(self, columns: Collection[str] | None, may_hold: MayHold) -> Iterator[Batch]:
         for start in range(0, self.rows, ROW_GROUP):
             made = self._table(slice(start, start + ROW_GROUP))
-            names = made.column_names
-            yield made.select([name for name in names if columns is None or name in columns])
+            keys = self.solved.keys[start : start + ROW_GROUP]
+            names = [name for name in made.column_names if columns is None or name in columns]
+            yield Batch(made.select(names), start, partial(self._at, keys))
 
     def _table(self, rows: slice) -> Any:
         return as_table(search_columns(self.game, self.solved, self.codes, self.labels, rows))
@@ -151,10 +154,10 @@ class MemorySearch(SparsePart):
     def empty(self) -> Any:
         return self._table(slice(0, 0))
 
-    def find(self, states: Ints) -> tuple[Floats, list[str | None], Floats, Ints]:
+    def find(self, states: Ints) -> tuple[Floats, NDArray[np.int16], Floats, Ints]:
         states, held = np.ascontiguousarray(np.asarray(states, np.int64)), self.solved
         values = np.zeros((len(states), len(self.columns)))
-        best: list[str | None] = [None] * len(states)
+        best = np.full(len(states), -1, np.int16)
         margin, status = np.full(len(states), np.nan), np.full(len(states), -1, np.int64)
         fine = np.flatnonzero(hashing.fits(self.game.bits, states))
         keys = hashing.pack_all(self.game.bits, np.ascontiguousarray(states[fine]))
@@ -162,8 +165,7 @@ class MemorySearch(SparsePart):
         there = held.keys[rows] == keys if len(held) else np.zeros(len(keys), bool)
         x, rows = fine[there], rows[there]
         values[x], margin[x], status[x] = held.values[rows], held.margin[rows], held.status[rows]
-        for k, code in zip(x.tolist(), self.codes[rows].tolist(), strict=True):
-            best[k] = self.labels[code] if code >= 0 else None
+        best[x] = self.codes_of(self.labels)[self.codes[rows]]
         return values, best, margin, status
 
 

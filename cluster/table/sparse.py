@@ -8,38 +8,24 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.answer import Action, Answer, Origin
-from luckbase.cluster.table.part import Part, Rows
+from luckbase.cluster.table.every_action import EveryAction, joined, numbered, of_some
+from luckbase.cluster.table.part import Batch, Part, Rows, once
 from luckbase.cluster.table.write import STATUS
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
+from luckbase.solver.game.transition import SIMULTANEOUS
 from luckbase.solver.graph import keys as hashing
-from luckbase.solver.graph.bellman import ActionValues, Expanded, evaluate, expand, payoffs_of
+from luckbase.solver.graph.bellman import Expanded, evaluate, expand, payoffs_of
 from luckbase.solver.graph.bellman_step import choose_by_bounds
 
 SOLVED, GIVEN, CUT = range(len(STATUS))
-
-
-@dataclass(frozen=True)
-class _Held:
-    """What is known of n states: `SparsePart.find`'s, their edges, their actions' payoffs (those of
-    a search that was not cut are one)."""
-
-    values: Floats
-    best: list[str | None]
-    margin: Floats
-    status: Ints
-    edges: Expanded
-    lower: ActionValues
-    upper: ActionValues
 
 
 class SparsePart(Part):
@@ -58,9 +44,9 @@ class SparsePart(Part):
         """A group; remember: it may be asked for again soon."""
 
     @abstractmethod
-    def find(self, states: Ints) -> tuple[Floats, list[str | None], Floats, Ints]:
-        """Of canonical states: payoffs (n, columns), best actions, margins (n,), status (n,), -1
-        where there is no row."""
+    def find(self, states: Ints) -> tuple[Floats, NDArray[np.int16], Floats, Ints]:
+        """Of canonical states: payoffs (n, columns), best actions (n,) into `action_names`, -1 for
+        none, margins (n,), status (n,), -1 where there is no row."""
 
     # --- payoffs -----------------------------------------------------------------------------
 
@@ -88,21 +74,79 @@ class SparsePart(Part):
 
     # --- answers -----------------------------------------------------------------------------
 
-    def answers(self, states: Ints, origin: Origin) -> list[Answer]:
-        values, best, margin, status = self.find(states)
-        edges = expand(self.game, states)
+    def every_action(self, states: Ints, edges: Expanded | None = None) -> EveryAction:
+        values, codes, margins, status = self.find(states)
+        edges = expand(self.game, states) if edges is None else edges
+        players, over = self.game.players, edges.terminal
         children = self._children(edges, status)
-        lower = evaluate(edges, children[:, : self.game.players])
-        upper = evaluate(edges, children[:, -self.game.players :])
-        held = _Held(values, best, margin, status, edges, lower, upper)
-        return [self._answer_of(origin, x, state, held) for x, state in enumerate(states)]
+        lower = evaluate(edges, children[:, :players])
+        values[over] = np.tile(lower.values[lower.first[:-1][over]], len(self.columns) // players)
+        acts = (edges.actors >= 0) & ~over
+        first, at = of_some(lower.first, acts & (status == SOLVED))
+        names, named = numbered(self.game, lower.actions[at])
+        owner = lower.states[at]
+        best = self._stored(codes, owner, named, names)
+        apart = (values[:, -players:] - values[:, :players]).max(axis=1)
+        found = EveryAction(
+            values[:, :players], np.where(acts, edges.actors + 1, 0), first, names, named,
+            lower.values[at], best, np.where(acts, margins, np.nan), np.zeros(len(states), bool),
+            np.where(over, 0.0, self.error + apart),
+        )  # fmt: skip
+        if self.bounds:
+            upper = np.where(over[:, None], np.nan, values[:, -players:])
+            above = evaluate(edges, children[:, -players:]).values[at]
+            found = replace(found, upper=upper, q_upper=above)
+        found.ties[:] = self._ties(found, owner, np.maximum(edges.actors, 0))
+        return self._with_given(found, codes, acts & (status == GIVEN))
+
+    def told(self, batch: Batch, at: Ints) -> EveryAction:
+        return self.every_action(batch.states(at))
+
+    def _stored(
+        self, codes: NDArray[np.int16], owner: Ints, named: Ints, names: tuple[str, ...]
+    ) -> Ints:
+        """(n,) the stored best actions (n,) among those of the states; -1 where there is none."""
+        mine = self.codes_of(names)[named] == codes[owner]
+        best = np.full(len(codes), -1, np.int64)
+        best[owner[mine]] = np.flatnonzero(mine)
+        return best
+
+    def _ties(self, found: EveryAction, owner: Ints, actors: Ints) -> NDArray[np.bool_]:
+        """(n,) whether an action other than the best may be as good."""
+        n, at = len(found), np.arange(len(owner))
+        most = np.full(n, -np.inf)
+        np.maximum.at(most, owner, found.q[at, actors[owner]])
+        high = found.q if found.q_upper is None else found.q_upper
+        level = high[at, actors[owner]] >= most[owner] - self.tolerance
+        ties: NDArray[np.bool_] = np.bincount(owner[level], minlength=n) > 1
+        return ties & (found.best >= 0)
+
+    def _with_given(
+        self, found: EveryAction, codes: NDArray[np.int16], given: NDArray[np.bool_]
+    ) -> EveryAction:
+        """With the best action alone, as the table had it where the search ended, of rows that were
+        taken from there (n,)."""
+        at = np.flatnonzero(given & (codes >= 0))
+        if not len(at):
+            return found
+        n, m = len(found), len(at)
+        alone = EveryAction(
+            found.values[at], found.to_act[at], np.arange(m + 1), tuple(self.action_names),
+            codes[at].astype(np.int64), found.values[at], np.arange(m), found.margins[at],
+            np.zeros(m, bool), found.errors[at],
+        )  # fmt: skip
+        if found.upper is not None:
+            alone = replace(alone, upper=found.upper[at])
+        others = np.setdiff1d(np.arange(n), at)
+        rest = found.only(others)
+        return joined([(others, rest), (at, alone)], n, self.game.players)
 
     def _children(self, edges: Expanded, status: Ints) -> Floats:
         """Payoffs of the edges' children; 0 for those of rows that were not solved from them."""
         owner = np.repeat(np.arange(len(edges.kinds)), np.diff(edges.first))
         asked = (status[owner] == SOLVED) & ~edges.terminal[owner]
         found = np.zeros((len(edges.children), len(self.columns)))
-        found[asked], there = self.look_bounds(edges.children[asked])
+        found[asked], there = once(self.game, self.look_bounds, edges.children[asked])
         if not there.all():
             lost = self.game.describe(edges.children[asked][np.flatnonzero(~there)[0]])
             raise CorruptTableError(
@@ -111,48 +155,15 @@ class SparsePart(Part):
             )
         return found
 
-    def _answer_of(self, origin: Origin, x: int, state: Ints, held: _Held) -> Answer:
-        edges, lower, upper = held.edges, held.lower, held.upper
-        value, best, status = held.values[x], held.best[x], int(held.status[x])
-        players, said = self.game.players, self.game.describe(state)
-        first, last = lower.first[x], lower.first[x + 1]
-        if edges.kinds[x] == TERMINAL:
-            return Answer(origin, said, None, tuple(map(float, lower.values[first])))
-        low, high = tuple(map(float, value[:players])), tuple(map(float, value[-players:]))
-        actor = int(edges.actors[x])
-        error = self.error + max(h - v for v, h in zip(low, high, strict=True))
-        bounds = high if self.bounds else None
-        if actor < 0:  # chance alone, or both at once
-            return Answer(origin, said, None, low, error=error, upper=bounds)
-        actions: tuple[Action, ...] = ()
-        toss_up = False
-        if status == GIVEN and best is not None:
-            actions = (Action(best, low),)
-        elif status == SOLVED:
-            names = [self.game.action_name(int(a)) for a in lower.actions[first:last]]
-            own = lower.values[first:last, actor]
-            order = sorted(range(len(names)), key=lambda k: (names[k] != best, -own[k], k))
-            actions = tuple(
-                Action(
-                    names[k],
-                    tuple(map(float, lower.values[first + k])),
-                    tuple(map(float, upper.values[first + k])) if self.bounds else None,
-                )
-                for k in order
-            )
-            level = upper.values[first:last, actor] >= own.max() - self.tolerance
-            toss_up = best is not None and bool(level.sum() > 1)
-        ahead = None if np.isnan(held.margin[x]) else float(held.margin[x])
-        return Answer(
-            origin, said, actor + 1, low, actions, best, ahead, toss_up, error, upper=bounds
-        )
-
-    def best_of(self, states: Ints) -> tuple[list[str | None], Floats]:
+    def best_of(self, states: Ints) -> tuple[NDArray[np.int16], Floats]:
         _, best, margin, _ = self.find(states)
         return best, margin
 
-    def stored_best(self, states: Ints) -> list[str | None]:
+    def best_codes(self, states: Ints) -> NDArray[np.int16]:
         return self.find(states)[1]
+
+    def places(self, states: Ints) -> Ints:
+        return np.asarray(hashing.pack_all(self.game.bits, np.ascontiguousarray(states)))
 
     # --- rows --------------------------------------------------------------------------------
 

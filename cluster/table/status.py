@@ -9,10 +9,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from luckbase.cluster import words
+from luckbase.cluster import shown, words
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.find import (
-    command,
     find_table,
     tables_in,
     tables_of,
@@ -23,6 +22,7 @@ from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import TIERS, Goal
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.stored import furthest
+from luckbase.cluster.table.summary import solve_command
 from luckbase.solver import load_game
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import changed_options
@@ -38,6 +38,7 @@ class Status:
 
     state: complete, partial, stale or damaged. options: not at the game's defaults. tiers: files of
     the full table, of `tiers_in_all`. roots: of searches. why: sentences, with what would help.
+    error: the bound on a payoff's.
     running: what a solve that runs says of itself (`cluster.run.watch`).
     """
 
@@ -49,8 +50,17 @@ class Status:
     roots: int = 0
     states: int = 0
     bytes: int = 0
+    error: float = 0.0
     why: tuple[str, ...] = ()
     running: dict[str, Any] | None = None
+
+    def _repr_html_(self) -> str:
+        """The status in a notebook."""
+        files = f"{self.tiers:,} of {self.tiers_in_all:,} files" if self.tiers_in_all else ""
+        rows = [("options", words.fields(self.options)), ("states", f"{self.states:,}"),
+                ("full table", files), ("roots of searches", f"{self.roots:,}" * bool(self.roots)),
+                ("size", words.size(self.bytes)), ("why", "; ".join(self.why))]  # fmt: skip
+        return shown.facts(f"{self.state}: {self.table}", rows)
 
     def as_json(self) -> dict[str, Any]:
         """The status as JSON values."""
@@ -108,7 +118,7 @@ def status_of(path: Path) -> Status:
         str(path), state, shown | ({"margin": True} if ledger.margin else {}),
         len(ledger.of_part(TIERS)), 0 if goal is None else goal.files,
         len({json.dumps(start) for g in asked if g.roots for start in g.roots.start}),
-        ledger.rows, ledger.bytes, tuple(why), running(path),
+        ledger.rows, ledger.bytes, ledger.error(), tuple(why), running(path),
     )  # fmt: skip
 
 
@@ -140,16 +150,5 @@ def _state(ledger: Ledger, stale: list[str], bad: dict[str, str]) -> tuple[str, 
 
 def _again(goal: Goal, ledger: Ledger) -> str:
     """The command that solves what a goal asked for."""
-    board, settings = goal.board_file or "BOARD", goal.settings
-    said = command(f"{words.program()} solve", board, settings, ledger.head.game)
-    if goal.roots is None:
-        return said
-    start, order = goal.roots.start, load_game(ledger.board(goal.reach)).fields.names
-    first = dict(sorted(start[0].items(), key=lambda item: order.index(item[0])))
-    said += f" --from {words.fields(first)}"
-    said += f" (and {len(start) - 1} more states)" if len(start) > 1 else ""
-    if goal.roots.max_depth is not None:
-        said += f" --max-depth {goal.roots.max_depth}"
-    if goal.roots.using is not None:
-        said += f" --using {goal.roots.using.table}"
-    return said
+    game = load_game(ledger.board(goal.reach))
+    return solve_command(goal, game, words.program(), goal.board_file or "BOARD")

@@ -9,52 +9,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
+from luckbase.cluster import shown, words
 from luckbase.cluster.table.charts import check_charts, choose_chart
-from luckbase.cluster.table.lookup import Lookup
-from luckbase.cluster.words import typed
+from luckbase.cluster.table.lookup import MOST_SEARCHED, Lookup
 from luckbase.solver.charts.model import Heatmap, Listing, Wanted
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import Charts
 
 if TYPE_CHECKING:
     from luckbase.cluster.play.talk import Play, Playing
+    from luckbase.cluster.table.answer import Answer
     from luckbase.cluster.table.compare import Comparing, Comparison
+    from luckbase.cluster.table.export_files import Exported, How
+    from luckbase.cluster.table.moves import Moves
     from luckbase.cluster.table.verify import Verdict
+    from luckbase.solver.charts.scene import Scene
     from luckbase.solver.policy.evaluate import Policy
 
 
 class Table(Lookup):
     """An open table: it answers by state (`Lookup`), and more is made of it here."""
 
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        rows = [("rules", str(self.origin)), ("states", f"{self.rows:,}"),
+                ("payoffs", f"{self.game.payoff_name}, each within {self.error:.1e}"),
+                ("parts", ", ".join(f"{part.name} {part.rows:,}" for part in self.parts)),
+                ("fields", ", ".join(self.game.fields.names)), ("where", str(self.where)),
+                ("stale", "; ".join(self.origin.stale))]  # fmt: skip
+        return shown.facts(f"a table of {self.game.board.game}", rows)
+
+    def moves(self, state: Mapping[str, Any], max_states: int = MOST_SEARCHED) -> Moves:
+        """All that can happen at a state: every action and every outcome, in words and with its
+        payoffs (`cluster.table.moves`); a state above the table by a search of so many states.
+
+        Raises StateError, SearchLimitError; MissingTableError where nothing may be searched.
+        """
+        from luckbase.cluster.table.moves import moves
+
+        return moves(self, state, max_states)
+
     def values(
         self, frame: Any, *, best: bool = False, margin: bool = False, toss_up: bool = False,
-        solve_id: bool = False,
+        solve_id: bool = False, actions: bool = False,
     ) -> Any:  # fmt: skip
         """The payoffs of many states: a pandas, polars or Arrow table, or a list of mappings, with
         the columns ``payoff_1``, … behind its own; the same kind is given back.
 
         States are in columns as tables have them (``scores_1``, …) or one a field
-        (`cluster.table.frames`). best, margin, toss_up, solve_id: more columns. Raises StateError,
-        with the row, for what is no state or not in the table; OptionError for another kind.
+        (`cluster.table.frames`). best, margin, toss_up, solve_id: more columns. actions: all of
+        these, ``to_act``, and the payoffs of every action, ``play_payoff_1``, …
+        (`cluster.table.action_columns`). Raises StateError, with the row, for what is no state or
+        not in the table; OptionError for another kind.
         """
         from luckbase.cluster.table import frames
 
-        more = frames.More(best, margin, toss_up, solve_id)
+        more = frames.More(best, margin, toss_up, solve_id, actions)
         return frames.answered(self, frame, more)
 
-    def to_arrow(self, where: Any = None, columns: Sequence[str] | None = None) -> Any:
+    def ask_all(self, frame: Any) -> Iterator[Answer]:
+        """The `Answer` to each state of a frame, in its order, as `ask` gives it and as `values`
+        takes the frame; nothing is searched. Raises as `values`, before the first answer."""
+        from luckbase.cluster.table import frames
+
+        return frames.all_answers(self, frame)
+
+    def to_arrow(
+        self, where: Any = None, columns: Sequence[str] | None = None, *, actions: bool = False,
+        on_rows: Callable[[int, int], None] = lambda done, total: None,
+    ) -> Any:  # fmt: skip
         """Every row of every part as a pyarrow.RecordBatchReader, a row group at a time.
 
         where: only these rows: words (``"scores_1>=8000 spins=2"``, `cluster.table.where`), by
-        which row groups are skipped, or a pyarrow.compute expression. columns: only these. Raises
-        OptionError for words that say no column, CorruptTableError.
+        which row groups are skipped, or a pyarrow.compute expression. actions: with the margin,
+        whether it is a toss-up, and the payoffs of every action, as `values` names them; words may
+        say these too (``"margin<0.001"``). columns: only these. on_rows: told how many rows were
+        gone through, and of how many. Raises OptionError for words that say no column,
+        CorruptTableError.
         """
         from luckbase.cluster.table.export import reader
 
-        return reader(self, where, columns)
+        return reader(self, where, columns, actions, on_rows)
+
+    def export(
+        self, out: str | os.PathLike[str], where: Any = None, **how: Unpack[How]
+    ) -> Exported:
+        """Write rows to a file, `to_arrow` as CSV, Excel's .xlsx, Parquet, Arrow or JSON lines, by
+        its ending; whole or not at all.
+
+        how: `cluster.table.export_files.How`. Raises as `to_arrow`, OptionError for an ending that
+        is none of these, and for more rows than .xlsx holds; OSError where the disk is full.
+        """
+        from luckbase.cluster.table.export_files import export
+
+        return export(self, os.fspath(out), where, **how)
 
     def verify(self, sample: int | None = 10_000, seed: int = 0) -> Verdict:
         """Check every byte against the ledger, then the payoffs of `sample` rows (None: all)
@@ -79,7 +131,7 @@ class Table(Lookup):
         one; MissingTableError where that is not complete.
         """
         self.check_full()
-        wanted = Wanted(typed(fields), reachable, self.error)
+        wanted = Wanted(words.typed(fields), reachable, self.error)
         charts = self.game.need(Charts)
         return charts.make(choose_chart(self.game, name).name, self.probe, wanted)
 
@@ -91,6 +143,14 @@ class Table(Lookup):
             raise OptionError(
                 f"{self.where}: holds what lies below some states, and a chart needs the full table"
             )
+
+    def scene(self, state: Mapping[str, Any]) -> Scene:
+        """A state as the game looks, which a notebook shows; as data (`solver.charts.scene`).
+
+        state: as `ask` takes it, held by the table or not. Raises StateError."""
+        from luckbase.solver.game.scenes import scene_of
+
+        return scene_of(self.game, words.typed(state))
 
     def agent(self) -> Policy:
         """The table's best actions as an agent, for `evaluate`, `simulate` and `play`; of states in

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table import part
 from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import FilePart, Rows, labelled
@@ -41,6 +40,10 @@ class TierPart(FilePart, DensePart):
         tiers = self.tier_of_number
         return [(tiers[e.tier], start_row(e), e.rows) for e in self.entries]
 
+    def states_in(self, entry: FileEntry, start: int, read: Any, rows: Ints) -> Ints:
+        tier = self.tier_of_number[entry.tier]
+        return self.layout.states_at(tier, start_row(entry) + start + np.asarray(rows))
+
     def constants(self, entry: FileEntry) -> dict[str, tuple[Any, Any]]:
         fields = self.layout.tier_fields(self.tier_of_number[entry.tier])
         return {name: (value, value) for name, value in fields.items()}
@@ -55,7 +58,7 @@ class TierPart(FilePart, DensePart):
     def decode(self, file: SealedFile, number: int, kind: str) -> Any:
         if kind == "best":
             codes, labels = labelled(file.read(number, ["best"]).column(0))
-            return codes, labels
+            return self.codes_of(labels)[codes]
         if kind == "margin":
             return file.read(number, ["margin"]).column(0).to_numpy()
         return np.stack(_arrays(file.read(number, self.columns)), axis=1)
@@ -93,7 +96,8 @@ class TierPart(FilePart, DensePart):
         if over.any():
             payoffs[over] = final_payoffs(self.game, states[over])
         rows, jobs = self._by_file(keys, files)
-        if sum(len(groups) for _, groups, _ in jobs) <= part.CACHED_GROUPS:
+        if sum(len(groups) * self._group_bytes(i) for i, groups, _ in jobs) <= self.most_held:
+            self.fetch(((i, n) for i, groups, _ in jobs for n in groups.tolist()), "payoffs")
             for i, groups, at in jobs:
                 for number, x, row in self._in_groups(i, groups, at, rows):
                     payoffs[x] = self.group(i, number, "payoffs")[row]
@@ -109,6 +113,11 @@ class TierPart(FilePart, DensePart):
         swapped = self.layout.swapped(states) & (files >= 0)
         payoffs[swapped] = payoffs[swapped][:, ::-1]
         return payoffs, over | (files >= 0)
+
+    def _group_bytes(self, i: int) -> int:
+        """Bytes of the payoffs of a row group of file i, decoded."""
+        size = np.dtype(self.layout.payoff_type).itemsize * self.game.players
+        return min(self.entries[i].rows, self.entries[i].row_group_rows) * size
 
     def _by_file(self, keys: Ints, files: Ints) -> tuple[Ints, list[tuple[int, Ints, Ints]]]:
         """(rows in their files (n,), of each file met: its index, the row groups asked for, and
@@ -149,8 +158,8 @@ class TierPart(FilePart, DensePart):
 
     # --- decisions ---------------------------------------------------------------------------
 
-    def stored_best(self, states: Ints) -> list[str | None]:
-        found: list[str | None] = [None] * len(states)
+    def best_codes(self, states: Ints) -> NDArray[np.int16]:
+        found = np.full(len(states), -1, np.int16)
         if not self.layout.best_names or not len(states):
             return found
         keys, files, _ = self._place(states)
@@ -158,15 +167,13 @@ class TierPart(FilePart, DensePart):
             for k in np.flatnonzero(files >= 0).tolist():
                 entry = self.entries[files[k]]
                 number, row = divmod(int(keys[k]) - entry.first_key, entry.row_group_rows)
-                codes, labels = self.group(int(files[k]), number, "best")
-                found[k] = labels[codes[row]] if codes[row] >= 0 else None
+                found[k] = self.group(int(files[k]), number, "best")[row]
             return found
         rows, jobs = self._by_file(keys, files)
+        self.fetch(((i, n) for i, groups, _ in jobs for n in groups.tolist()), "best")
         for i, groups, at in jobs:
             for number, x, row in self._in_groups(i, groups, at, rows):
-                codes, labels = self.group(i, number, "best")
-                for k, code in zip(x.tolist(), codes[row].tolist(), strict=True):
-                    found[k] = labels[code] if code >= 0 else None
+                found[x] = self.group(i, number, "best")[row]
         return found
 
     # --- rows --------------------------------------------------------------------------------

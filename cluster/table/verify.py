@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from luckbase.cluster import shown, words
 from luckbase.cluster.table.health import check_bytes, files_there
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import FileEntry
@@ -61,6 +62,16 @@ class Verdict:
     def ok(self) -> bool:
         """Whether nothing is wrong."""
         return not self.faults
+
+    def _repr_html_(self) -> str:
+        """The verdict in a notebook."""
+        checked = self.residuals
+        rows = [("files", f"{self.files:,}" * bool(self.files)), ("faults", "; ".join(self.faults))]
+        if checked is not None and checked.rows:
+            rows += [("rows", f"{checked.rows:,} computed again from the rules"),
+                     ("worst residual", f"{checked.worst:.2e} at {words.fields(checked.state)}"),
+                     ("mean residual", f"{checked.mean:.2e}")]  # fmt: skip
+        return shown.facts("no fault was found" if self.ok else "faults were found", rows)
 
     def as_json(self) -> dict[str, Any]:
         """The verdict as JSON values."""

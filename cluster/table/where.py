@@ -1,6 +1,6 @@
 """Which rows of a table are wanted, in words: ``scores_1>=8000 spins=2 best!='play'``.
 
-Every word is COLUMN OP VALUE without spaces (or in quotes), and all of them must hold. OP is one of
+Every word is COLUMN OP VALUE, words stand between spaces, and all of them must hold. OP is one of
 ``= == != < <= > >=``. COLUMN is a column of the table, or a field of several numbers
 (``scores=0,8000,3000``) or a set of cards (``mine=1,2,5``) as a query takes it, with ``=`` only.
 VALUE is a number, ``true``, ``false``, or text. A row whose column is empty does not match.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -72,8 +72,14 @@ class Where:
         """The columns that are looked at."""
         return list(dict.fromkeys(one.column for one in self.conditions))
 
+    def only(self, columns: Collection[str]) -> Where:
+        """The conditions on these columns."""
+        return Where(tuple(one for one in self.conditions if one.column in columns))
+
     def expression(self) -> Any:
-        """As pyarrow has it."""
+        """As pyarrow has it; None where there is no condition."""
+        if not self.conditions:
+            return None
         return reduce(and_, (one.expression() for one in self.conditions))
 
     def may_hold(self, spans: Mapping[str, Span]) -> bool:
@@ -82,24 +88,45 @@ class Where:
         return all(one.may_hold(spans[one.column]) for one in known)
 
 
-def parse_where(game: Game, text: str | Sequence[str], schema: pa.Schema) -> Where:
-    """The conditions in words, of a table with these columns. Raises OptionError."""
-    try:
-        words = shlex.split(text) if isinstance(text, str) else list(text)
-    except ValueError as error:
-        raise OptionError(f"where: '{str(text)[:40]}': {error}") from None
+def parse_where(
+    game: Game, text: str | Sequence[str], schema: pa.Schema, lenient: bool = False
+) -> Where:
+    """The conditions in words, of a table with these columns; lenient: those on other columns are
+    left out. Raises OptionError."""
     found: list[Condition] = []
+    words = _words([text] if isinstance(text, str) else text)
     for word in words:
-        match = _WORD.fullmatch(word.strip())
+        match = _WORD.fullmatch(word)
         if match is None:
             raise OptionError(
                 f"where: '{word[:40]}' is no condition; write COLUMN OP VALUE, as scores_1>=8000"
             )
         name, op, value = match[1], match[2].replace("==", "="), match[3].strip()
-        found += _conditions(game, name, op, value, schema)
-    if not found:
+        try:
+            found += _conditions(game, name, op, value, schema)
+        except OptionError:
+            if not lenient:
+                raise
+    if not words:
         raise OptionError("where: no condition; write COLUMN OP VALUE, as scores_1>=8000")
     return Where(tuple(found))
+
+
+def _words(texts: Sequence[str]) -> list[str]:
+    """The conditions in texts: what is between spaces, or in quotes; a word that is no condition
+    belongs to the value before it (``best=pass to 3``)."""
+    found: list[str] = []
+    for text in texts:
+        try:
+            split = shlex.split(text)
+        except ValueError as error:
+            raise OptionError(f"where: '{text[:40]}': {error}") from None
+        for word in split:
+            if found and not _WORD.fullmatch(word):
+                found[-1] += f" {word}"
+            else:
+                found.append(word.strip())
+    return found
 
 
 def _conditions(game: Game, name: str, op: str, value: str, schema: pa.Schema) -> list[Condition]:
@@ -121,9 +148,17 @@ def _conditions(game: Game, name: str, op: str, value: str, schema: pa.Schema) -
         ]
     if name not in schema.names:
         raise OptionError(f"where: unknown column '{name}'; {nearest(name, list(schema.names))}")
-    texts = (pa.types.is_string, pa.types.is_dictionary)
-    is_text = any(kind(schema.field(name).type) for kind in texts)
-    return [Condition(name, "==" if op == "=" else op, value if is_text else _number(name, value))]
+    kind, op = schema.field(name).type, "==" if op == "=" else op
+    if pa.types.is_boolean(kind):
+        return [Condition(name, op, _yes_or_no(name, op, value))]
+    is_text = pa.types.is_string(kind) or pa.types.is_dictionary(kind)
+    return [Condition(name, op, value if is_text else _number(name, value))]
+
+
+def _yes_or_no(name: str, op: str, value: str) -> bool:
+    if op not in ("==", "!=") or value.lower() not in ("true", "false"):
+        raise OptionError(f"where: {name} is true or false; write {name}=true or {name}=false")
+    return value.lower() == "true"
 
 
 def _set(name: str, value: str) -> str:

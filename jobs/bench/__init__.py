@@ -13,6 +13,7 @@
 * ``compile``: the first solve of each game with nothing compiled, and the one after it.
 * ``workers``: one table by threads and by Ray's workers on this machine, in turns.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
+* ``web``: what ``luckbase serve`` answers in a second, on one core.
 
 Numbers of one run stand beside each other; compare ratios, not runs.
 """
@@ -34,6 +35,7 @@ from luckbase.jobs.bench.compiling import compiling_suite
 from luckbase.jobs.bench.ledger import ledger_suite
 from luckbase.jobs.bench.search import search_suite
 from luckbase.jobs.bench.timing import best_of
+from luckbase.jobs.bench.web import web_suite
 from luckbase.jobs.bench.workers import replay_suite, workers_suite
 from luckbase.jobs.folder import read_results
 from luckbase.jobs.terminal import render
@@ -42,7 +44,8 @@ if TYPE_CHECKING:
     from luckbase.solver.game.arrays import Floats, Ints
     from luckbase.solver.game.capabilities import Layout
 
-SUITES = ("kernel", "solve", "store", "probe", "search", "ledger", "compile", "workers", "replay")
+SUITES = ("kernel", "solve", "store", "probe", "search", "ledger", "compile", "workers", "replay",
+          "web")  # fmt: skip
 
 
 def bench(
@@ -73,7 +76,7 @@ def bench(
     run: dict[str, Callable[[Path, Path], None]] = {
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": _probe,
         "search": search_suite, "ledger": ledger_suite, "compile": compiling_suite,
-        "workers": workers_suite, "replay": replay_suite,
+        "workers": workers_suite, "replay": replay_suite, "web": web_suite,
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         for suite in suites or SUITES:

@@ -49,6 +49,11 @@ def draw(picture: Heatmap, suffix: str) -> bytes:
     return written.getvalue()
 
 
+def as_png(picture: Heatmap) -> bytes:
+    """The picture as the bytes of a PNG."""
+    return draw(picture, ".png")
+
+
 def _fill(figure: Figure, picture: Heatmap) -> None:
     import numpy as np
     from matplotlib.patheffects import withStroke

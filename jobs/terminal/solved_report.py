@@ -10,7 +10,6 @@ from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
     from luckbase.cluster.run.options import Solved
-    from luckbase.cluster.table.answer import Answer
 
 
 def as_json(solved: Solved) -> dict[str, Any]:
@@ -174,45 +173,18 @@ def _opening_questions(solved: Solved, path: Path) -> None:
     import shlex
 
     from luckbase.cluster.table.stored import open_table
-    from luckbase.solver.game.capabilities import layout_of
+    from luckbase.cluster.table.summary import action_names, opening_answers
 
     with open_table(solved.table, named_by_board=True) as opened:
-        asked = [
-            (title, render.fields(words), opened.ask(words))
-            for title, words in layout_of(opened.game).opening_questions()
-        ]
+        asked = opening_answers(opened)
     if not asked:
         return
-    names = sorted({a.name for *_, answer in asked if answer.to_act for a in answer.actions})
-    rows = [
-        (
-            title,
-            words,
-            *(_worth(answer, name) for name in names),
-            _says(answer),
-        )
-        for title, words, answer in asked
-    ]
+    names = action_names(asked)
+    rows = [(q.title, render.fields(q.state), *map(q.worth, names), q.best) for q in asked]
     render.say()
     heads = ("the player up is" if names else "", "state", *names, "best")
     what = f", and the {opened.game.payoff_name} of who acts" if names else ""
     render.print_table(f"A few questions{what}:", heads, rows, sys.stderr)
-    question = asked[0][1]
+    question = render.fields(asked[0].state)
     table = shlex.quote(render.shown(solved.table))
     render.say(f"Ask anything: {render.program()} query {table} {question}")
-
-
-def _says(answer: Answer) -> str:
-    """The best action, or the likeliest ones of a mixed strategy."""
-    if answer.strategies is None:
-        return "toss-up" if answer.toss_up else str(answer.best)
-    likely = sorted(answer.strategies[0], key=lambda bid: -bid.chance)
-    return ", ".join(f"{bid.name} {bid.chance:.0%}" for bid in likely[:3] if bid.chance > 0.005)
-
-
-def _worth(answer: Answer, name: str) -> str:
-    """The payoff of an action to the player to act, or a dash where he does not have it."""
-    for action in answer.actions:
-        if action.name == name and answer.to_act is not None:
-            return f"{action.value[answer.to_act - 1]:.4f}"
-    return "–"

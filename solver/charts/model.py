@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.solver.charts import shown
+
 Look = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 """Canonical states, int64 (n, fields) -> payoffs, float64 (n, players)."""
 
@@ -61,6 +63,13 @@ class Listing:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    def _repr_html_(self) -> str:
+        """The rows in a notebook."""
+        return shown.rows_as_html(self.columns, self.rows, self.note)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,3 +130,7 @@ class Heatmap:
             for y, value in zip(self.ys, row, strict=True)
             if not np.isnan(value)
         )
+
+    def _repr_png_(self) -> bytes | None:
+        """The picture in a notebook; None where nothing can draw it (`solver.charts.shown`)."""
+        return shown.png_of(self)

@@ -10,6 +10,7 @@ gives None. Which there are is said in `Rules.capabilities`, by board, not by cl
 `ExactValues`  payoffs of the start in fractions
 `ClosedForms`  payoffs of agents, and facts on them, by a way that needs no graph
 `Drawing`      what a picture of the whole game shows
+`Scenes`       a state drawn as the game looks
 `SearchHints`  how a search is cut into stages, and how large it gets
 `Detail`       states with all that a person at the table sees, beside those of the table
 `Seats`        two who choose at once: each sees the state as his own
@@ -28,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.charts.model import Heatmap, Kind, Listing, Look, Wanted
+from luckbase.solver.charts.scene import Scene
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.coded import Coded
 from luckbase.solver.game.decisions import Decisions
@@ -259,6 +261,19 @@ class Drawing(Capability):
 
     positions: Callable[[], Ints]
     equally_likely: int = 0
+
+
+@dataclass(frozen=True)
+class Scenes(Capability):
+    """A state drawn as the game looks.
+
+    draw: the scene of a state as a person gave it: values (fields,) in people's units, canonical or
+    not, that `Game.parse` takes.
+    """
+
+    missing: ClassVar[str] = "has no drawing of its own; a plain one is made of its fields"
+
+    draw: Callable[[Ints], Scene]
 
 
 @dataclass(frozen=True)

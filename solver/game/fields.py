@@ -326,13 +326,19 @@ class Fields(Sequence[Field]):
 
     def describe(self, numbers: Ints) -> dict[str, Any]:
         """The state of numbers (columns,) in words that are JSON; what is blank is left out."""
-        values, said, at = self.values(numbers).tolist(), {}, 0
+        return self.describe_all(np.asarray(numbers).reshape(1, -1))[0]
+
+    def describe_all(self, numbers: Ints) -> list[dict[str, Any]]:
+        """`describe` of each of the numbers (n, columns)."""
+        spans, at = [], 0
         for field in self:
-            held = field.say(values[at : at + field.length])
-            if held is not None:
-                said[field.name] = held
+            spans.append((field.name, field.say, at, at + field.length))
             at += field.length
-        return said
+        found = []
+        for row in self.values(numbers).tolist():
+            said = {name: say(row[a:b]) for name, say, a, b in spans}
+            found.append({name: value for name, value in said.items() if value is not None})
+        return found
 
     def as_columns(self, numbers: Ints) -> dict[str, NDArray[np.int32]]:
         """The values of numbers (n, columns), a column each."""

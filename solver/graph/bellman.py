@@ -162,14 +162,28 @@ def evaluate(edges: Expanded, payoffs: Floats) -> ActionValues:
     return ActionValues(owner[at], edges.actions[at], q, first)
 
 
-@njit(types.int64(_f2, types.int64, types.float64), cache=True, nogil=True)
-def _best_of(values, actor, tolerance):  # type: ignore[no-untyped-def]
-    return best_of(values, values.shape[0], actor, tolerance)
+@njit(types.void(_i1, _i1, _f2, types.float64, _i1), cache=True, nogil=True)
+def _choose(first, actors, values, tolerance, taken):  # type: ignore[no-untyped-def]
+    """Write the row that is taken at each state, whose actions are first[x] .. first[x + 1] - 1."""
+    for x in range(actors.size):
+        rows = values[first[x] : first[x + 1]]
+        taken[x] = first[x] + best_of(rows, rows.shape[0], actors[x], tolerance)
+
+
+def chosen(q: ActionValues, actors: Ints, tolerance: float) -> Ints:
+    """int64 (n,): the row of `q` that the actor (n,), from 0, of each of n states takes: a later
+    action if better by more. Where nobody acts (-1) player 1 does."""
+    taken = np.empty(len(actors), np.int64)
+    up = np.maximum(np.asarray(actors, np.int64), 0)
+    _choose(np.ascontiguousarray(q.first), up, np.ascontiguousarray(q.values), tolerance, taken)
+    return taken
 
 
 def choose(values: Floats, actor: int, tolerance: float) -> int:
     """The row of `values` (actions, players) that `actor` takes: a later one if better by more."""
-    return int(_best_of(np.ascontiguousarray(values), actor, tolerance))
+    taken, first = np.empty(1, np.int64), np.array([0, len(values)])
+    _choose(first, np.array([actor]), np.ascontiguousarray(values), tolerance, taken)
+    return int(taken[0])
 
 
 @dataclass(frozen=True)
@@ -222,10 +236,8 @@ def payoffs_of(kinds: Ints, actors: Ints, q: ActionValues, tolerance: float) -> 
     """The payoffs (n, players) of n expanded states of any kind, from those of their actions."""
     found = np.empty((len(kinds), q.values.shape[1]))
     both = kinds == SIMULTANEOUS
-    for x in np.flatnonzero(~both).tolist():
-        here = slice(int(q.first[x]), int(q.first[x + 1]))
-        best = choose(q.values[here], max(int(actors[x]), 0), tolerance)
-        found[x] = q.values[here][best]
+    if not both.all():
+        found[:] = q.values[chosen(q, actors, tolerance)]
     for at, solved in solved_games(q, np.flatnonzero(both)):
         found[at, 0] = solved.values
         found[at, 1] = q.values[q.first[at]].sum(axis=1) - solved.values

@@ -51,6 +51,8 @@ from luckbase.solver.njit import njit
 
 LARGEST = 1e100
 """The largest entry: room for products."""
+AT_ONCE = 256
+"""Games whose ranges are worked out together."""
 
 
 @njit(
@@ -114,14 +116,25 @@ def ranges(game: NDArray[np.float64]) -> NDArray[np.float64]:
     By finite differences of the value (module docstring) with steps of 1e-6 of the entries' range:
     accurate to about 1e-6, and strategies that cost less than that step count as optimal.
     """
-    game = np.asarray(game, np.float64)
-    step = 1e-6 * (float(np.ptp(game)) or max(1.0, float(np.abs(game).max())))
-    rows = len(game)
-    changed = np.repeat(game[None], 2 * rows + 1, axis=0)
-    for r in range(rows):
-        changed[r, r] -= step
-        changed[rows + r, r] += step
-    values = solve(changed).values
-    least, most = values[-1] - values[:rows], values[rows:-1] - values[-1]
-    found: NDArray[np.float64] = np.stack([least, most], axis=1) / step
-    return np.clip(found, 0.0, 1.0)
+    found: NDArray[np.float64] = all_ranges(np.asarray(game, np.float64)[None])[0]
+    return found
+
+
+def all_ranges(games: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`ranges` of n games of one shape (n, rows, columns): float64 (n, rows, 2)."""
+    games = np.ascontiguousarray(games, np.float64)
+    n, rows, columns = games.shape
+    found = np.empty((n, rows, 2))
+    for start in range(0, n, AT_ONCE):
+        held = games[start : start + AT_ONCE]
+        spread, largest = np.ptp(held, axis=(1, 2)), np.abs(held).max(axis=(1, 2))
+        step = 1e-6 * np.where(spread > 0, spread, np.maximum(1.0, largest))
+        changed = np.repeat(held[:, None], 2 * rows + 1, axis=1)
+        for r in range(rows):
+            changed[:, r, r] -= step[:, None]
+            changed[:, rows + r, r] += step[:, None]
+        values = solve(changed.reshape(-1, rows, columns)).values.reshape(len(held), -1)
+        least, most = values[:, -1:] - values[:, :rows], values[:, rows:-1] - values[:, -1:]
+        here = np.stack([least, most], axis=2) / step[:, None, None]
+        found[start : start + AT_ONCE] = np.clip(here, 0.0, 1.0)
+    return found

@@ -23,6 +23,7 @@ from luckbase.solver.game.capabilities import (
     Charts,
     Detail,
     Layout,
+    Scenes,
     SearchHints,
     Seats,
 )
@@ -72,6 +73,7 @@ def goofspiel(board: GoofspielBoard) -> Rules:
             Detail: two_forms,
             SearchHints: SearchHints(level(options), partial(states_below, options)),
             Seats: seats,
+            Scenes: drawing,
         },
     )
 
@@ -95,6 +97,13 @@ def charts(game: Game) -> Charts:
     from luckbase.solver.games.goofspiel.pictures import FirstMove
 
     return FirstMove(game)
+
+
+def drawing(game: Game) -> Scenes:
+    """Two hands and the deck."""
+    from luckbase.solver.games.goofspiel.scene import scenes
+
+    return scenes(game)
 
 
 def options_of(game: Game) -> Options:

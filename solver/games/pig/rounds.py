@@ -22,6 +22,7 @@ from luckbase.solver.game.capabilities import (
     ClosedForms,
     Detail,
     Layout,
+    Scenes,
     SearchHints,
     plain,
 )
@@ -67,8 +68,16 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
             ClosedForms: closed_forms,
             SearchHints: SearchHints(Level({"round": -2, "player": -1})),
             Detail: two_forms,
+            Scenes: drawing,
         },
     )
+
+
+def drawing(game: Game) -> Scenes:
+    """The rounds, two tracks and the dice."""
+    from luckbase.solver.games.pig.scene import scenes
+
+    return scenes(game)
 
 
 def closed_forms(game: Game) -> ClosedForms:

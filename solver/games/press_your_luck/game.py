@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Agents, Layout, SearchHints
+from luckbase.solver.game.capabilities import Agents, Layout, Scenes, SearchHints
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.level import Level
@@ -51,6 +51,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             Layout: layout,
             Agents: agents,
             SearchHints: SearchHints(level=LEVEL),
+            Scenes: drawing,
         },
     )
 
@@ -67,6 +68,13 @@ def agents(game: Game) -> Agents:
     from luckbase.solver.games.press_your_luck.agents import AGENTS
 
     return Agents(AGENTS)
+
+
+def drawing(game: Game) -> Scenes:
+    """The board around three desks."""
+    from luckbase.solver.games.press_your_luck.scene import scenes
+
+    return scenes(game)
 
 
 def action_name(action: int) -> str:

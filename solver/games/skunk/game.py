@@ -25,6 +25,7 @@ from luckbase.solver.game.capabilities import (
     ClosedForms,
     Detail,
     Layout,
+    Scenes,
     plain,
 )
 from luckbase.solver.game.fields import Field, Refuse
@@ -77,8 +78,16 @@ def race(board: Board, options: Rules, questions: Sequence[Question]) -> GameRul
             Charts: charts,
             ClosedForms: closed_forms,
             Detail: two_forms,
+            Scenes: partial(drawing, options=options),
         },
     )
+
+
+def drawing(game: Game, options: Rules) -> Scenes:
+    """Two tracks and the dice."""
+    from luckbase.solver.games.skunk.scene import scenes
+
+    return scenes(game, options)
 
 
 NO_ROLLS = Unavailable(

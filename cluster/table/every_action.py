@@ -1,0 +1,340 @@
+"""Every action of many states at once: what `Answer` says of one, as arrays of n states.
+
+A part of a table makes an `EveryAction` of states that it holds (`Part.every_action`), `stepped`
+one of states whose children alone are known, `joined` one of several; `Lookup.every_action` puts
+them together. What is said of one state, of a batch, and of the rows of an export is read off it:
+`EveryAction.answer` gives the `Answer` to one of the states, `cluster.table.action_columns` the
+columns of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luckbase.cluster.table.answer import (
+    Action,
+    Answer,
+    Bid,
+    Lookahead,
+    Origin,
+    look_ahead,
+    sure,
+)
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import choice_names
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.transition import SIMULTANEOUS
+from luckbase.solver.graph.bellman import ActionValues, Expanded, chosen, solved_games
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True)
+class Bids:
+    """The choices of both players, b in all, at those of n states where they choose at once.
+
+    first: int64 (n + 1,), state x has choices first[x] .. first[x + 1], player 1's first. players:
+    int64 (b,), from 0. named: int64 (b,), into `names`. chances: float64 (b,), in an optimal
+    strategy; least, most: float64 (b,), in any. payoffs: float64 (b,), his against the other's
+    strategy.
+    """
+
+    first: Ints
+    players: Ints
+    names: tuple[str, ...]
+    named: Ints
+    chances: Floats
+    least: Floats
+    most: Floats
+    payoffs: Floats
+
+
+BID_COLUMNS = ("players", "named", "chances", "least", "most", "payoffs")
+
+
+@dataclass(frozen=True)
+class EveryAction:
+    """What is said of n states with k actions in all; p players.
+
+    values: float64 (n, p). upper: float64 (n, p), NaN where `values` are no bounds; None where none
+    are. to_act: int64 (n,), from 1; 0 where nobody does, or both. first: int64 (n + 1,), state x
+    has actions first[x] .. first[x + 1]. named: int64 (k,), into `names`. q: float64 (k, p).
+    q_upper: as `upper`, (k, p). best: int64 (n,), into the k; -1 where nobody decides, or it is not
+    decided. margins: float64 (n,), NaN where there is no choice. ties: bool (n,). errors: float64
+    (n,). bids: of states where both choose at once.
+    """
+
+    values: Floats
+    to_act: Ints
+    first: Ints
+    names: tuple[str, ...]
+    named: Ints
+    q: Floats
+    best: Ints
+    margins: Floats
+    ties: NDArray[np.bool_]
+    errors: Floats
+    upper: Floats | None = None
+    q_upper: Floats | None = None
+    bids: Bids | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def best_names(self) -> list[str | None]:
+        """The best action of each state; where both choose at once, player 1's if it is sure."""
+        names: list[str | None] = [*self.names, None]
+        codes = np.where(self.best >= 0, self.named[self.best] if len(self.named) else -1, -1)
+        found = [names[code] for code in codes.tolist()]
+        for x in self.at_once().tolist():
+            found[x] = _sure_bid(*self.side(x, 0))
+        return found
+
+    def only(self, at: Ints) -> EveryAction:
+        """Of these states (m,)."""
+        first, rows = _taken(self.first, at)
+        moved = first[:-1] - self.first[at]
+        found = EveryAction(
+            self.values[at], self.to_act[at], first, self.names, self.named[rows], self.q[rows],
+            np.where(self.best[at] >= 0, self.best[at] + moved, -1), self.margins[at],
+            self.ties[at], self.errors[at], None if self.upper is None else self.upper[at],
+            None if self.q_upper is None else self.q_upper[rows],
+        )  # fmt: skip
+        if self.bids is None:
+            return found
+        first, rows = _taken(self.bids.first, at)
+        columns = {name: getattr(self.bids, name)[rows] for name in BID_COLUMNS}
+        return replace(found, bids=Bids(first=first, names=self.bids.names, **columns))
+
+    def at_once(self) -> Ints:
+        """The states where both choose at once."""
+        if self.bids is None:
+            return np.empty(0, np.int64)
+        return np.flatnonzero(np.diff(self.bids.first))
+
+    def side(self, x: int, player: int) -> tuple[list[Bid], Floats]:
+        """The choices of a player (from 0) at state x, and what each pays him."""
+        assert self.bids is not None
+        bids, here = self.bids, np.arange(self.bids.first[x], self.bids.first[x + 1])
+        here = here[bids.players[here] == player]
+        rows = (bids.named, bids.chances, bids.least, bids.most)
+        found = [
+            Bid(bids.names[k], *rest)
+            for k, *rest in zip(*(row[here].tolist() for row in rows), strict=True)
+        ]
+        return found, bids.payoffs[here]
+
+    def answer(
+        self, origin: Origin, state: dict[str, Any], x: int, source: str = "table"
+    ) -> Answer:
+        """The answer at state x, whose fields are `state`."""
+        if self.bids is not None and self.bids.first[x + 1] > self.bids.first[x]:
+            return self._answer_at_once(origin, state, x, source)
+        actor, best = int(self.to_act[x]) - 1, int(self.best[x])
+        first, last = int(self.first[x]), int(self.first[x + 1])
+        q, named = self.q[first:last].tolist(), self.named[first:last].tolist()
+        above = _known(self.q_upper, first, last)
+        order = sorted(range(last - first), key=lambda k: (first + k != best, -q[k][actor], k))
+        actions = tuple(Action(self.names[named[k]], tuple(q[k]), above[k]) for k in order)
+        margin = float(self.margins[x])
+        return Answer(
+            origin, state, actor + 1 or None, tuple(self.values[x].tolist()), actions,
+            actions[0].name if best >= 0 else None, None if margin != margin else margin,
+            bool(self.ties[x]), float(self.errors[x]), source, _known(self.upper, x, x + 1)[0],
+        )  # fmt: skip
+
+    def _answer_at_once(self, origin: Origin, state: dict[str, Any], x: int, source: str) -> Answer:
+        """The same where both choose at once: actions are player 1's, the likeliest first."""
+        (mine, against), (theirs, _) = self.side(x, 0), self.side(x, 1)
+        value = tuple(self.values[x].tolist())
+        paid, total = against.tolist(), sum(value)
+        order = sorted(range(len(mine)), key=lambda k: (-mine[k].chance, -paid[k], k))
+        actions = tuple(Action(mine[k].name, (paid[k], total - paid[k])) for k in order)
+        return Answer(
+            origin, state, None, value, actions, _sure_bid(mine, against), None, bool(self.ties[x]),
+            float(self.errors[x]), source, strategies=(tuple(mine), tuple(theirs)),
+        )  # fmt: skip
+
+
+def _known(upper: Floats | None, first: int, last: int) -> list[tuple[float, ...] | None]:
+    """Upper bounds of rows first to last - 1, None where there is none."""
+    if upper is None:
+        return [None] * (last - first)
+    rows = upper[first:last].tolist()
+    return [None if row[0] != row[0] else tuple(row) for row in rows]
+
+
+def _sure_bid(bids: list[Bid], against: Floats) -> str | None:
+    """The choice that is made for certain, if one is."""
+    k = max(range(len(bids)), key=lambda k: (bids[k].chance, against[k], -k))
+    return bids[k].name if bids[k].chance > 1 - 1e-9 else None
+
+
+# --- from a step of the rules ------------------------------------------------------------------
+
+
+def _taken(first: Ints, at: Ints) -> tuple[Ints, Ints]:
+    """(first (m + 1,), which of the k) of the states `at` (m,), of n with k things."""
+    counts = np.diff(first)[at]
+    found = np.concatenate([[0], np.cumsum(counts)])
+    return found, np.repeat(first[at] - found[:-1], counts) + np.arange(found[-1])
+
+
+def of_some(first: Ints, kept: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """(first (n + 1,), which of the k) of n states with k actions, those of others left out."""
+    counts = np.diff(first)
+    at = np.flatnonzero(np.repeat(kept, counts))
+    return np.concatenate([[0], np.cumsum(counts * kept)]), at
+
+
+def numbered(game: Game, actions: Ints) -> tuple[tuple[str, ...], Ints]:
+    """The names of actions (k,), and which of them each has (k,)."""
+    known, named = np.unique(actions, return_inverse=True)
+    return tuple(game.action_name(int(action)) for action in known), named
+
+
+def from_rules(
+    game: Game, edges: Expanded, look: Lookahead, values: Floats, error: float
+) -> EveryAction:
+    """Of n expanded states, none of which is one where both choose at once, from one step ahead;
+    values: float64 (n, p), as they are stored."""
+    over = edges.terminal
+    kept = (edges.actors >= 0) & ~over
+    first, at = of_some(look.first, kept)
+    names, named = numbered(game, look.actions[at])
+    best = np.where(kept, look.best - look.first[:-1] + first[:-1], -1)
+    return EveryAction(
+        values, np.where(kept, edges.actors + 1, 0), first, names, named, look.values[at], best,
+        np.where(kept, look.margins, np.nan), look.ties & kept, np.where(over, 0.0, error),
+    )  # fmt: skip
+
+
+def stepped(
+    game: Game, edges: Expanded, q: ActionValues, near: tuple[float, float], given: Ints
+) -> EveryAction:
+    """Of n expanded states that no table holds, from every action's payoffs.
+
+    near: payoffs closer than the first can not be told apart, and each is within the second. given:
+    the states as a person gave them, values (n, fields), for the names of his bids.
+    """
+    tolerance, error = near
+    taken = chosen(q, edges.actors, tolerance)
+    look = look_ahead(q, edges.actors, tolerance, q.actions[taken])
+    values, alone = q.values[taken], edges.kinds != SIMULTANEOUS
+    found = from_rules(game, edges, look, values, error)
+    if alone.all():
+        return found
+    bids, worth, gaps = _bids(game, edges, q, given)
+    both = np.flatnonzero(~alone)
+    values[both], found.errors[both] = worth[both], error + gaps[both]
+    found.ties[both] = np.logical_or.reduceat(~sure(bids.least, bids.most), bids.first[both])
+    return replace(found, bids=bids)
+
+
+def _bids(game: Game, edges: Expanded, q: ActionValues, given: Ints) -> tuple[Bids, Floats, Floats]:
+    """The choices at those of n states where both choose at once, the payoffs (n, 2) of these
+    states, and the gaps of their games (n,)."""
+    from luckbase.solver.matrix_game import certified as matrix_game
+
+    n = len(edges.kinds)
+    both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
+    sides: list[Any] = [()] * n
+    worth, gaps = np.zeros((n, 2)), np.zeros(n)
+    for at, solved in solved_games(q, both):
+        shape = solved.row_strategies.shape[1], solved.column_strategies.shape[1]
+        cells = q.first[at][:, None] + np.arange(shape[0] * shape[1])
+        games = np.ascontiguousarray(q.values[cells, 0].reshape(-1, *shape))
+        totals = q.values[q.first[at]].sum(axis=1)
+        worth[at, 0], worth[at, 1], gaps[at] = solved.values, totals - solved.values, solved.gaps
+        x, y = solved.row_strategies, solved.column_strategies
+        mine = (games * y[:, None, :]).sum(axis=2)
+        theirs = totals[:, None] - (games * x[:, :, None]).sum(axis=1)
+        turned = np.ascontiguousarray(-games.transpose(0, 2, 1))
+        ranges = [matrix_game.all_ranges(side) for side in (games, turned)]
+        for i, state in enumerate(at.tolist()):
+            sides[state] = (x[i], y[i], ranges[0][i], ranges[1][i], mine[i], theirs[i])
+    return _laid_out(game, both, sides, given), worth, gaps
+
+
+def _laid_out(game: Game, both: Ints, sides: list[Any], given: Ints) -> Bids:
+    """The choices of each state behind one another."""
+    names: dict[str, int] = {}
+    named: list[int] = []
+    counts = np.zeros(len(sides) + 1, np.int64)
+    for x, numbers in zip(both.tolist(), game.fields.numbers(given[both]), strict=True):
+        words = game.fields.describe(numbers)
+        for player in range(2):
+            chances = sides[x][player]
+            said = choice_names(game, words, player, len(chances))
+            named += [names.setdefault(name, len(names)) for name in said]
+            counts[x + 1] += len(chances)
+    here = [sides[x] for x in both.tolist()]
+    ranges = np.concatenate([np.concatenate(each[2:4]) for each in here])
+    return Bids(
+        np.cumsum(counts),
+        np.concatenate([np.repeat([0, 1], [len(each[0]), len(each[1])]) for each in here]),
+        tuple(names), np.array(named, np.int64),
+        np.concatenate([np.concatenate(each[:2]) for each in here]), ranges[:, 0], ranges[:, 1],
+        np.concatenate([np.concatenate(each[4:]) for each in here]),
+    )  # fmt: skip
+
+
+# --- several -----------------------------------------------------------------------------------
+
+
+def joined(pieces: Sequence[tuple[Ints, EveryAction]], n: int, players: int) -> EveryAction:
+    """One of n states, from those of pieces of them: which states, and what is said of them."""
+    if len(pieces) == 1 and np.array_equal(pieces[0][0], np.arange(n)):
+        return pieces[0][1]
+    counts = np.zeros(n + 1, np.int64)
+    for at, one in pieces:
+        counts[at + 1] = np.diff(one.first)
+    first, names = np.cumsum(counts), dict[str, int]()
+    k = int(first[-1])
+    bounds = any(one.upper is not None for _, one in pieces)
+    found = EveryAction(
+        np.zeros((n, players)), np.zeros(n, np.int64), first, (), np.zeros(k, np.int64),
+        np.zeros((k, players)), np.full(n, -1), np.full(n, np.nan), np.zeros(n, bool), np.zeros(n),
+        np.full((n, players), np.nan) if bounds else None,
+        np.full((k, players), np.nan) if bounds else None,
+    )  # fmt: skip
+    for at, one in pieces:
+        for name in ("values", "to_act", "margins", "ties", "errors"):
+            getattr(found, name)[at] = getattr(one, name)
+        moved = first[at] - one.first[:-1]
+        to = np.repeat(moved, np.diff(one.first)) + np.arange(len(one.named))
+        codes = np.array([names.setdefault(name, len(names)) for name in one.names], np.int64)
+        found.named[to], found.q[to] = codes[one.named], one.q
+        found.best[at] = np.where(one.best >= 0, one.best + moved, -1)
+        if found.upper is not None and one.upper is not None:
+            found.upper[at] = one.upper
+        if found.q_upper is not None and one.q_upper is not None:
+            found.q_upper[to] = one.q_upper
+    bids = _joined_bids([(at, one.bids) for at, one in pieces if one.bids is not None], n)
+    return replace(found, names=tuple(names), bids=bids)
+
+
+def _joined_bids(pieces: Sequence[tuple[Ints, Bids]], n: int) -> Bids | None:
+    if not pieces:
+        return None
+    counts = np.zeros(n + 1, np.int64)
+    for at, one in pieces:
+        counts[at + 1] = np.diff(one.first)
+    first, names = np.cumsum(counts), dict[str, int]()
+    b = int(first[-1])
+    arrays: dict[str, Any] = {
+        name: np.zeros(b, np.int64 if name in ("players", "named") else np.float64)
+        for name in BID_COLUMNS
+    }
+    for at, one in pieces:
+        to = np.repeat(first[at] - one.first[:-1], np.diff(one.first)) + np.arange(len(one.named))
+        codes = np.array([names.setdefault(name, len(names)) for name in one.names], np.int64)
+        for name, array in arrays.items():
+            array[to] = codes[one.named] if name == "named" else getattr(one, name)
+    return Bids(first=first, names=tuple(names), **arrays)

@@ -1,0 +1,293 @@
+"""What can happen at a state: every action, every chance outcome, in words and with its payoffs.
+
+One step of the rules (`solver.graph.bellman.expand`) gives the children of a state, one look into
+the table the payoffs of all of them at once; the answer to the state itself is what the table says
+(`cluster.table.lookup`). A state above the table is answered by a search, within a limit.
+
+    >>> with luckbase.open("boards/pig/tiny.toml") as table:
+    ...     there = table.moves({"mine": 0, "yours": 10, "turn": 4})
+    ...     [(move.action.name, round(move.cost, 4), len(move.outcomes)) for move in there.moves]
+    [('roll', 0.0, 6), ('hold', 0.3256, 1)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luckbase.cluster import words
+from luckbase.cluster.table.answer import Action, Answer
+from luckbase.cluster.table.dense import DensePart
+from luckbase.cluster.table.part import worth
+from luckbase.solver.errors import MissingTableError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.transition import JOINT, SIMULTANEOUS, TERMINAL
+from luckbase.solver.graph.bellman import Expanded, expand
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.lookup import Lookup
+
+MOST_CASES = 1296
+"""Equally likely cases that weights are said in: four dice of six sides."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where chance leads, or both players' choices together.
+
+    name: what happens, in words. chance: given the action; of a pair of choices, under optimal
+    strategies. weight, cases: the same as so many of so many equally likely cases, where there are
+    few; else the chance, and None. reward: what it pays, one number a player. state: the fields of
+    the state it leads to. value: its payoff, one a player; None where the table does not know it.
+    over: whether the game ends there. pair: at a state in which both choose at once, the choice of
+    each, counted from 0.
+    """
+
+    name: str
+    chance: float
+    weight: float
+    cases: int | None
+    reward: tuple[float, ...]
+    state: dict[str, Any]
+    value: tuple[float, ...] | None
+    over: bool
+    pair: tuple[int, int] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The outcome as JSON values; `query` is the address of its state."""
+        text = words.fields(self.state)
+        said: dict[str, Any] = {
+            "name": self.name, "weight": self.weight, "cases": self.cases, "chance": self.chance,
+            "reward": self.reward, "query": text.replace(" ", "&"), "text": text,
+            "value": self.value, "over": self.over,
+        }  # fmt: skip
+        return said if self.pair is None else said | {"pair": self.pair}
+
+
+@dataclass(frozen=True)
+class Move:
+    """An action with what can come of it. best: it is the one that the table takes. toss_up: as
+    good as the best, as far as the table's precision can tell. cost: what it costs the one who
+    decides against the best, 0 where that can not be told; None where nobody knows."""
+
+    action: Action
+    best: bool
+    toss_up: bool
+    cost: float | None
+    outcomes: tuple[Outcome, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The move as JSON values: `next` where it leads to one state, else `outcomes`."""
+        said = self.action.as_json() | {
+            "best": self.best, "toss_up": self.toss_up, "cost": self.cost,
+        }  # fmt: skip
+        if len(self.outcomes) == 1:
+            return said | {"next": self.outcomes[0].as_json()}
+        return said | {"outcomes": [each.as_json() for each in self.outcomes]}
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What can happen at a state. numbers: the state, int64 (fields,), canonical. answer: what the
+    table says of it. over, held: whether the game is over there, and whether the table has a row of
+    it. moves: best first. outcomes: most likely first, where nobody chooses, or both at once."""
+
+    numbers: Ints
+    answer: Answer
+    over: bool
+    held: bool
+    moves: tuple[Move, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The answer in JSON, and what can come of every action."""
+        state = self.answer.state
+        return self.answer.as_json() | {
+            "query": address(state), "text": words.fields(state), "over": self.over,
+            "held": self.held, "actions": [move.as_json() for move in self.moves],
+            "outcomes": [each.as_json() for each in self.outcomes],
+        }  # fmt: skip
+
+
+def address(state: Mapping[str, Any]) -> str:
+    """A state as an address on a page says it: ``scores=0,500,0&earned=1,0,0``."""
+    return words.fields(state, "&")
+
+
+def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves:
+    """What can happen at a state, as `Lookup.ask` takes it.
+
+    max_states: how many a search may meet where the table does not reach the state. Raises
+    StateError; MissingTableError for a state beyond the table where nothing may be searched;
+    SearchLimitError.
+    """
+    game, said = table.game, words.typed(state)
+    asked = game.parse(said).reshape(1, -1)
+    edges = expand(game, asked)
+    over, both = edges.kinds[0] == TERMINAL, edges.kinds[0] == SIMULTANEOUS
+    every, there = worth(game, table.look, np.concatenate([asked, edges.children]), table.tolerance)
+    payoffs, known = every[1:], there[1:]
+    owner = int(table.owners(asked)[0])
+    held, part = owner >= 0, table.parts[owner] if owner >= 0 else None
+    if isinstance(part, DensePart) and known.all() and not both:
+        rows = part.of_rows(asked, edges, every[:1], payoffs, part.best_codes(asked))
+        answer = rows.answer(table.origin, game.describe(asked[0]), 0)
+    elif (held and not both) or over:
+        answer = table.answers(asked)[0]
+    else:
+        from luckbase.cluster.table.above import answer_step, searched  # compiles the search
+
+        source = "table"
+        if not known.all():
+            if not max_states:
+                why = table.why_outside(asked[0]) or "not solved yet in this table"
+                raise MissingTableError(f"{words.fields(game.describe(asked[0]))} is {why}")
+            payoffs, source = searched(table, asked[0], edges, max_states), "search"
+            known = np.ones(len(payoffs), bool)
+        answer = answer_step(table, asked[0], edges, payoffs, said, source)
+    if over:
+        return Moves(asked[0], answer, True, True)
+    below = Below(game, answer, edges, payoffs, known)
+    if both:
+        return Moves(asked[0], answer, False, held, tuple(_bids(answer)), below.pairs())
+    if edges.actors[0] < 0:
+        return Moves(asked[0], answer, False, held, (), below.outcomes(slice(0, len(payoffs))))
+    return Moves(asked[0], answer, False, held, tuple(below.moves(table.tolerance)))
+
+
+def _bids(answer: Answer) -> Iterator[Move]:
+    """The choices of player 1 where both choose at once; what comes of them depends on both."""
+    for action in answer.actions:
+        yield Move(action, action.name == answer.best, False, None, ())
+
+
+class Below:
+    """The children of one state, as people see them. payoffs: float64 (m, players); known: bool
+    (m,), which of them are."""
+
+    def __init__(
+        self,
+        game: Game,
+        answer: Answer,
+        edges: Expanded,
+        payoffs: Floats,
+        known: NDArray[np.bool_],
+    ) -> None:
+        self.game, self.answer, self.edges = game, answer, edges
+        self.payoffs = payoffs.tolist()
+        self.known: list[bool] = known.tolist()
+        self.states = game.fields.describe_all(edges.children)
+        self.children = list(map(tuple, edges.children.tolist()))
+        self.rewards = list(map(tuple, edges.rewards.tolist()))
+        self.over: list[bool] = (expand(game, edges.children).kinds == TERMINAL).tolist()
+
+    def outcomes(self, here: slice) -> tuple[Outcome, ...]:
+        """The outcomes of one action, most likely first; edges that come to the same are one."""
+        weights = self.edges.weights[here].tolist()
+        merged: dict[Any, tuple[int, float]] = {}
+        for k, weight in zip(range(here.start, here.stop), weights, strict=True):
+            same = self.children[k], self.rewards[k]
+            first, sum_ = merged.get(same, (k, 0.0))
+            merged[same] = first, sum_ + weight
+        order = sorted(merged.values(), key=lambda each: (-each[1], each[0]))
+        cases = equal_cases(tuple(weights))
+        return tuple(self._outcome(k, chance, cases) for k, chance in order)
+
+    def _outcome(
+        self, k: int, chance: float, cases: int | None, name: str = "",
+        pair: tuple[int, int] | None = None,
+    ) -> Outcome:  # fmt: skip
+        after = self.states[k]
+        name = name or happened(self.game, self.answer.state, after)
+        weight = chance if cases is None else round(chance * cases)
+        value = tuple(self.payoffs[k]) if self.known[k] else None
+        reward = self.rewards[k]
+        return Outcome(name, chance, weight, cases, reward, after, value, self.over[k], pair)
+
+    def moves(self, slack: float) -> Iterator[Move]:
+        """The actions of the one who decides, best first, as the answer has them."""
+        answer, edges = self.answer, self.edges
+        starts = np.flatnonzero(np.diff(edges.actions, prepend=edges.actions[0] - 1)).tolist()
+        stops = [*starts[1:], len(edges.actions)]
+        named = {
+            self.game.action_name(int(edges.actions[a])): slice(a, b)
+            for a, b in zip(starts, stops, strict=True)
+        }
+        actor = int(edges.actors[0])
+        decided = answer.upper is None and len(answer.actions) == len(named)
+        top = max((each.value[actor] for each in answer.actions), default=0.0)
+        for action in answer.actions:
+            cost = top - action.value[actor]
+            best, level = action.name == answer.best, cost <= slack
+            toss_up = decided and answer.toss_up and level
+            yield Move(
+                action, best, toss_up, (0.0 if level or best else cost) if decided else None,
+                self.outcomes(named[action.name]),
+            )  # fmt: skip
+
+    def pairs(self) -> tuple[Outcome, ...]:
+        """Where both choose at once: every pair of choices, with its chance under the strategies of
+        the answer."""
+        sides = self.answer.strategies
+        assert sides is not None
+        actions = self.edges.actions
+        row = np.unique(actions // JOINT, return_inverse=True)[1].tolist()
+        column = np.unique(actions % JOINT, return_inverse=True)[1].tolist()
+        found = [
+            self._outcome(
+                k, sides[0][i].chance * sides[1][j].chance, None,
+                f"{sides[0][i].name} against {sides[1][j].name}", (i, j),
+            )
+            for k, (i, j) in enumerate(zip(row, column, strict=True))
+        ]  # fmt: skip
+        return tuple(sorted(found, key=lambda each: -each.chance))
+
+
+def happened(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """What leads from one state to another, in words: ``player 2: scores 1500 -> 2000``,
+    ``turn 0 -> 4``, ``turn 4 -> 0; player 2 is up``."""
+    turns = before.get("player") != after.get("player")
+    if turns and "mine" in before:  # as the one who moved sees it
+        after = {**after, "mine": after["yours"], "yours": after["mine"]}
+    plain: list[str] = []
+    by_player: dict[int, list[str]] = {}
+    for field in game.fields:
+        name, old, new = field.name, before.get(field.name), after.get(field.name)
+        if name == "player" or old == new:
+            continue
+        if field.length == game.players > 1 and isinstance(old, list) and isinstance(new, list):
+            for i, (was, is_) in enumerate(zip(old, new, strict=True)):
+                if was != is_:
+                    by_player.setdefault(i + 1, []).append(f"{name} {was} -> {is_}")
+        elif new is not None:  # what was rolled or turned up is gone with what was done
+            plain.append(_changed(field.is_set, name, old, new))
+    said = [f"player {i}: {', '.join(each)}" for i, each in sorted(by_player.items())]
+    said = [", ".join(plain)] * bool(plain) + said
+    if turns:
+        said.append(f"player {after['player']} is up")
+    return "; ".join(said) or "nothing changes"
+
+
+def _changed(is_set: bool, name: str, old: Any, new: Any) -> str:
+    """What happened to one field, which may have been blank."""
+    if is_set and set(new) < set(old):
+        gone = [each for each in old if each not in new]
+        return f"{name} without {words.listed(gone)}"
+    came_from = "" if old is None else f"{words.listed(old)} -> "
+    return f"{name} {came_from}{words.listed(new)}"
+
+
+@lru_cache(maxsize=256)
+def equal_cases(weights: Sequence[float]) -> int | None:
+    """The least number of equally likely cases of which each weight is so many; None where there
+    are more than `MOST_CASES`."""
+    cases = np.arange(1, MOST_CASES + 1)
+    counts = np.multiply.outer(cases, np.array(weights))
+    whole = (np.abs(counts - np.round(counts)) < 1e-9).all(axis=1)
+    return int(cases[int(np.argmax(whole))]) if whole.any() else None

@@ -1,0 +1,193 @@
+"""The bench suite ``web``: what a server of one table answers in a second.
+
+The server is ``luckbase serve`` on one core, and this process asks it, on another. Its processor
+time a request is what the system says that it used. States are drawn evenly from the whole table;
+nothing remembers an answer.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from luckbase.jobs.terminal import render
+
+WARM, ASKED = 6_000, 2_000
+"""Requests before the clock runs, and while it does."""
+ROWS = 100_000
+"""States of a batch."""
+SETTINGS = {"score_unit": 500, "frontier": 2}
+
+
+@dataclass
+class Server:
+    """A running server of one table, and its id there."""
+
+    process: subprocess.Popen[str]
+    host: str
+    port: int
+    id: str = ""
+
+    def __post_init__(self) -> None:
+        self.line = http.client.HTTPConnection(self.host, self.port)
+
+    def get(self, path: str, **headers: str) -> bytes:
+        """The body of an answer."""
+        self.line.request("GET", path, headers=headers)
+        return self._answer()
+
+    def post(self, path: str, body: bytes, kind: str) -> bytes:
+        """The body of the answer to a body."""
+        self.line.request("POST", path, body, {"content-type": kind})
+        return self._answer()
+
+    def _answer(self) -> bytes:
+        reply = self.line.getresponse()
+        body = reply.read()
+        if reply.status != 200:
+            raise RuntimeError(f"the server says {reply.status}: {body[:300]!r}")
+        return body
+
+    def seconds(self) -> float:
+        """Processor seconds that it has used."""
+        words = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+    def memory(self) -> int:
+        """The most bytes that it has had in memory."""
+        said = Path(f"/proc/{self.process.pid}/status").read_text()
+        found = re.search(r"VmHWM:\s+([0-9]+) kB", said)
+        return int(found[1]) << 10 if found else 0
+
+
+@contextmanager
+def serving(table: Path) -> Iterator[Server]:
+    """A server of one table, on a free port, which ends afterwards."""
+    command = [sys.executable, "-m", "luckbase", "serve", str(table), "--no-open", "--port", "0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(process.pid, {max(os.sched_getaffinity(0))})
+    try:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        found = re.search(r"http://([^:/]+):([0-9]+)/", said)
+        if found is None:
+            raise RuntimeError(f"the server did not begin: {said}{process.stderr.read()}")
+        yield Server(process, found[1], int(found[2]))
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def web_suite(board: Path, results: Path) -> None:
+    """Print the tables."""
+    import numpy as np
+
+    from luckbase import cluster, solver
+    from luckbase.cluster.table.moves import address
+
+    solved = cluster.solve(solver.load_board(board, **SETTINGS), results=results)
+    table = Path(solved.table)
+    with cluster.open_table(table) as opened:
+        drawn = np.concatenate(list(opened.draw(ROWS, 0)))
+        drawn = drawn[np.random.default_rng(0).permutation(len(drawn))]
+        states = [opened.game.describe(state) for state in drawn]
+    queries = [address(state) for state in states]
+    cold = statistics.median(_cold(table, query) for query in queries[-5:])
+    with serving(table) as server:
+        server.id = json.loads(server.get("/api/tables"))["tables"][0]["id"]
+        rows: list[tuple[str, ...]] = _requests(server, queries)
+        rows += [("first answer of a new process, table not open", f"{cold * 1e3:.0f} ms", "", "")]
+        title = f"One process on one core, a table of {render.count(solved.ledger.rows)} states"
+        heads = ("random states of the whole table", "server, a request", "a second", "an answer")
+        render.print_table(title, heads, rows, sys.stdout)
+        heads = ("a batch", "server, a state", "states/s", "with best")
+        render.print_table("Many at once", heads, _batches(server, states), sys.stdout)
+        print(f"the most memory of the server: {render.size(server.memory())}")
+
+
+def _cold(table: Path, query: str) -> float:
+    """Seconds from the request to the whole answer of a server that has answered nothing of this
+    table before, some seconds after its start."""
+    with serving(table) as server:
+        id = json.loads(server.get("/api/tables"))["tables"][0]["id"]
+        time.sleep(3)
+        _forget(table)
+        began = time.perf_counter()
+        server.get(f"/api/tables/{id}/state?{query}")
+        return time.perf_counter() - began
+
+
+def _forget(table: Path) -> None:
+    """Have the system forget what it remembers of a table's files."""
+    for path in table.rglob("*"):
+        if path.is_file() and hasattr(os, "posix_fadvise"):
+            with path.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _requests(server: Server, queries: list[str]) -> list[tuple[str, ...]]:
+    """A row for each kind of request."""
+    at = f"/api/tables/{server.id}/state?"
+    for query in queries[:WARM]:
+        server.get(f"{at}{query}&drawing=0")
+    asked = queries[WARM : WARM + ASKED]
+    kinds: tuple[tuple[str, Callable[[str], bytes]], ...] = (
+        ("every action and outcome", lambda q: server.get(f"{at}{q}&drawing=0")),
+        ("the same with the drawing", lambda q: server.get(f"{at}{q}")),
+        ("the same, compressed", lambda q: server.get(f"{at}{q}", **{"accept-encoding": "gzip"})),
+    )
+    rows: list[tuple[str, ...]] = []
+    for name, get in kinds:
+        before, sizes, times = server.seconds(), [], []
+        for query in asked:
+            began = time.perf_counter()
+            sizes.append(len(get(query)))
+            times.append(time.perf_counter() - began)
+        spent = (server.seconds() - before) / len(asked)
+        slow = statistics.quantiles(times, n=100)[98]
+        rows.append(
+            (
+                name, f"{spent * 1e3:.2f} ms", f"{1 / spent:.0f}",
+                f"{statistics.mean(sizes) / 1e3:.1f} kB, {statistics.median(times) * 1e3:.1f} ms "
+                f"(99 of 100: {slow * 1e3:.1f} ms)",
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _batches(server: Server, states: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    at, parquet = f"/api/tables/{server.id}/batch", io.BytesIO()
+    pq.write_table(pa.table({name: [s[name] for s in states] for name in states[0]}), parquet)
+    lines = "".join(json.dumps(state) + "\n" for state in states).encode()
+    rows: list[tuple[str, ...]] = []
+    for name, body, kind in (
+        ("JSON lines", lines, "application/x-ndjson"),
+        ("Parquet", parquet.getvalue(), "application/vnd.apache.parquet"),
+    ):
+        spent, seconds = [], []
+        for best in ("", "?best=1"):
+            before, began = server.seconds(), time.perf_counter()
+            server.post(at + best, body, kind)
+            seconds.append(time.perf_counter() - began)
+            spent.append((server.seconds() - before) / len(states))
+        rows.append(
+            (f"{name}, {len(states):,} states", f"{spent[0] * 1e6:.0f} µs, {spent[1] * 1e6:.0f} µs",
+             f"{len(states) / seconds[0]:,.0f}", f"{len(states) / seconds[1]:,.0f}")
+        )  # fmt: skip
+    return rows

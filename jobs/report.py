@@ -1,0 +1,58 @@
+"""``luckbase report``: a table in one HTML file, for somebody who has nothing installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import luckbase
+from luckbase.jobs import options
+from luckbase.jobs.terminal import render
+
+SAMPLE = 10_000
+
+
+def report(
+    table: options.TableName,
+    out: Annotated[str, typer.Option(metavar="FILE.html", help="Where it is written.")],
+    sample: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help=f"Rows to verify ({SAMPLE}); 0: do not verify."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Verify every row.")] = False,
+    settings: options.Settings = None,
+    strict: options.Strict = False,
+    results: options.Results = Path("results"),
+) -> int:
+    """Write a page in one file: board, summary, charts, verdict (exit code 1 if that is bad).
+
+    It needs no network and nothing installed, is below 2 MB, and says how to get the same."""
+    from luckbase.solver.errors import OptionError
+
+    if every and sample is not None:
+        raise OptionError("--sample and --all: give one of them")
+    where = Path(out)
+    if where.suffix.lower() not in (".html", ".htm"):
+        raise OptionError(f"--out: {out}: end it in .html")
+    if not where.parent.is_dir():
+        raise OptionError(f"--out: {where.parent} is no folder; make it first")
+    rows = None if every else SAMPLE if sample is None else sample
+    with options.open_found(table, results, settings, strict) as opened:
+        made = luckbase.report(opened, rows)
+    size = made.save(where)
+    charts = render.many(len(made.charts), "chart")
+    render.say(f"{out}: {render.size(size)}, {charts}, {_verdict(made)}")
+    print(out)
+    return 0 if made.ok else 1
+
+
+def _verdict(made: luckbase.Report) -> str:
+    """The verdict in a word or two."""
+    if made.verdict is None:
+        return "not verified"
+    if made.verdict.ok:
+        checked = made.verdict.residuals
+        return f"{checked.rows if checked else 0:,} rows agree with the rules"
+    return f"faults were found: {made.verdict.faults[0]}"

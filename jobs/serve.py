@@ -1,0 +1,75 @@
+"""``luckbase serve``: the tables that are there, in a browser and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from luckbase.jobs import options
+from luckbase.jobs.terminal import render
+
+PORT = 8714
+
+
+@dataclass(frozen=True)
+class Serve:
+    """Which tables, at which address."""
+
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TABLE|BOARD|FOLDER...]",
+            help="Tables' directories, board files, folders of tables; all results if not given.",
+        ),
+    ] = None
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Listen at this port; 0: any free.")
+    ] = PORT
+    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the browser.")] = False
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="H", help="Listen at this address of the machine, so that others may ask too."
+        ),
+    ] = "127.0.0.1"
+    settings: options.Settings = None
+    results: options.Results = Path("results")
+
+
+@options.takes(Serve)
+def serve(asked: Serve) -> None:
+    """Explore tables in a browser, and ask them over HTTP as JSON; nothing is ever written.
+
+    Listens on this machine alone unless --host says otherwise. Ctrl+C ends it."""
+    _need_parts()
+    from luckbase.jobs.web import server
+
+    settings = options.read_settings(asked.settings)
+    shelf = server.shelf_of(asked.tables or [], asked.results, settings)
+    listener = server.listen(asked.host, asked.port)
+    if not server.is_local(asked.host):
+        render.say(
+            f"luckbase: warning: listening at {asked.host}: whoever reaches this machine can read "
+            "these tables"
+        )
+    address = server.address_of(listener)
+    count = len(shelf.listed())
+    render.say(f"{render.many(count, 'table')} at {address} (Ctrl+C ends it)")
+    server.run(shelf, listener, asked.host, address if not asked.no_open else None)
+
+
+def _need_parts() -> None:
+    """Raises OptionError where the extra `web` is not installed."""
+    from importlib.util import find_spec
+
+    from luckbase.solver.errors import OptionError
+
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise OptionError(
+            f"serve: needs {' and '.join(missing)}, which the first install leaves out; get them "
+            "with: pip install 'luckbase[web]', in a checkout pip install '.[web]'"
+        )

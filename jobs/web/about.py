@@ -1,0 +1,169 @@
+"""What is said of a table: in the list, and in full with its fields, charts and examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
+from typing import Any
+
+from luckbase.cluster.table.grid import column_spans
+from luckbase.cluster.table.lines import TIERS
+from luckbase.cluster.table.moves import address, moves
+from luckbase.cluster.table.part import worth
+from luckbase.cluster.table.stored import StoredTable
+from luckbase.cluster.table.table import Table
+from luckbase.cluster.words import fields as as_text
+from luckbase.cluster.words import typed
+from luckbase.jobs.web.shelf import Shelf, Shelved
+from luckbase.solver.board.model import canonical
+from luckbase.solver.errors import LuckbaseError, MissingTableError
+from luckbase.solver.game.capabilities import Charts, Layout, agents_of
+from luckbase.solver.game.fields import MOST, Field
+from luckbase.solver.game.game import Game
+from luckbase.solver.policy.evaluate import OPTIMAL, RANDOM
+
+MOST_SEARCHED = 200_000
+"""States that a search above a table may meet for a page: half a second."""
+TRIES = 20
+"""Rows that are drawn for one of them: some of a search that was cut are not solved."""
+MOST_CHOICES = 20
+"""Values of a field that are listed one by one."""
+
+
+def summary(shelf: Shelf, shelved: Shelved) -> dict[str, Any]:
+    """A table in the list."""
+    status, (game, board, identity) = shelf.status(shelved), shelved.names
+    kinds = ["full"] * bool(status.tiers_in_all) + ["search"] * bool(status.roots)
+    stale = list(status.why) if status.state == "stale" else []
+    return {
+        "id": shelved.id, "game": game, "board": board, "options": status.options,
+        "solve_id": identity, "kind": " and ".join(kinds) or "empty", "state": status.state,
+        "states": status.states, "bytes": status.bytes, "complete": status.state == "complete",
+        "stale": stale, "why": list(status.why), "running": status.running,
+        "error_bound": status.error, "path_name": "/".join(shelved.names),
+    }  # fmt: skip
+
+
+def described(table: StoredTable) -> dict[str, Any]:
+    """What a page has to know of a table's game and board, and of how far the table reaches."""
+    game, spans = table.game, column_spans(table)
+    charts = game.get(Charts)
+    return {
+        "title": game.board.title or game.board.name,
+        "players": game.players,
+        "payoff_name": game.payoff_name,
+        "payoff_range": list(game.payoff_range),
+        "simultaneous": game.simultaneous,
+        "fields": [field_said(game, field, spans) for field in game.fields],
+        "start": start_of(table),
+        "examples": examples(table),
+        "charts": [
+            {"name": kind.name, "shows": kind.shows, "picture": kind.picture}
+            for kind in (charts.kinds if charts is not None else ())
+        ],
+        "axes": [
+            {"name": name, "label": label(name), "min": low, "max": high, "step": step}
+            for name, (low, high, step) in spans.items() if high > low
+        ],
+        "agents": [OPTIMAL, RANDOM, *agents_of(game)],
+        "full": any(part.name == TIERS for part in table.parts),
+        "board_file": {"name": game.board.name, **canonical(game.board)},
+        "error_bound": table.error,
+    }  # fmt: skip
+
+
+def label(name: str) -> str:
+    """A column's name for people: ``scores 1`` for ``scores_1``."""
+    return name.replace("_", " ")
+
+
+def field_said(
+    game: Game, field: Field, spans: Mapping[str, tuple[int, int, int]]
+) -> dict[str, Any]:
+    """A field as a page's input has it."""
+    lone = field.length == 1 and not field.as_list
+    players = not lone and field.length == game.players and not field.as_list
+    kind = "set" if field.is_set else "players" if players else "number" if lone else "list"
+    high = None if field.high == MOST else field.high
+    choices: list[int] | None = None
+    if field.is_set:
+        choices = list(range(1, field.high.bit_length() + 1))
+    elif high is not None and (high - field.low) // field.unit < MOST_CHOICES:
+        choices = list(range(field.low, high + 1, field.unit))
+        kind = "choice" if kind == "number" else kind
+    held = [spans[name][1] for name in field.columns if name in spans]
+    return {
+        "name": field.name, "label": label(field.name), "kind": kind, "players": players,
+        "length": field.length, "min": field.low, "max": high, "step": field.unit,
+        "held_max": max(held, default=None), "choices": choices, "default": field.default,
+        "optional": field.default is not None or field.blank is not None,
+        "blank": field.blank is not None,
+    }  # fmt: skip
+
+
+def start_of(table: StoredTable) -> dict[str, str] | None:
+    """Where a page begins: the game's start where the table or a short search answers it, else
+    where a search of the table began, else the first of its examples."""
+    start = table.game.start()
+    if start is not None:
+        said = typed(table.game.describe(start))
+        try:
+            moves(table, said, MOST_SEARCHED)
+            return said
+        except LuckbaseError:
+            pass
+    first = next(chain(_roots(table), _questions(table), _drawn(table)), None)
+    return None if first is None else first[1]
+
+
+def examples(table: StoredTable) -> list[dict[str, Any]]:
+    """A few instructive states that the table answers, and a few drawn from it."""
+    found = [*islice(_roots(table), 3), *islice(_questions(table), 8), *_drawn(table)]
+    return [
+        {"label": said, "state": state, "query": address(state), "text": as_text(state)}
+        for said, state in found
+    ]
+
+
+def _roots(table: StoredTable) -> Iterator[tuple[str, dict[str, str]]]:
+    """Where its searches began, as far as it has them."""
+    for goal in table.ledger.goals:
+        for root in [] if goal.roots is None else goal.roots.start[:3]:
+            said = typed(root)
+            if table.owners(table.game.parse(said).reshape(1, -1))[0] >= 0:
+                yield "where a search began", said
+
+
+def _questions(table: Table) -> Iterator[tuple[str, dict[str, str]]]:
+    layout = table.game.get(Layout)
+    for said, state in layout.opening_questions() if layout is not None else ():
+        at = table.game.parse(typed(state)).reshape(1, -1)
+        if worth(table.game, table.look, at, table.tolerance)[1][0]:
+            yield said, typed(state)
+
+
+def _drawn(table: Table) -> Iterator[tuple[str, dict[str, str]]]:
+    for seed in range(2):
+        state = drawn_state(table, seed)
+        if state is not None:
+            yield "a state of the table", state
+
+
+def drawn_state(table: Table, seed: int) -> dict[str, str] | None:
+    """A state drawn from the table; None where it has none that was solved."""
+    for states in table.draw(TRIES, seed):
+        return typed(table.game.describe(states[seed % len(states)]))
+    return None
+
+
+def need_state(table: StoredTable, words: Mapping[str, str], seed: int | None) -> Mapping[str, str]:
+    """The state that is asked about: the words, one drawn by a seed, or where the page begins.
+
+    Raises MissingTableError where there is nothing in the table.
+    """
+    if words:
+        return words
+    found = drawn_state(table, seed) if seed is not None else start_of(table)
+    if found is None:
+        raise MissingTableError(f"{table.origin}: holds no state yet; solve it first")
+    return found

@@ -1,0 +1,357 @@
+"""A table in one file to send to somebody who has nothing installed: ``luckbase report``.
+
+The board drawn and in numbers, what was solved, a few questions with their answers, the game's
+charts with the numbers under the mouse, the verdict of a verification, and how to get the same
+again. The page loads nothing: its style and its script stand in it, allowed by their hashes alone,
+and it is below `MOST_BYTES`: the longest charts say fewer of their numbers, with the command that
+prints all of them.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import platform
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from luckbase.cluster import words
+from luckbase.cluster.table import FORMAT
+from luckbase.cluster.table.ledger import solver_version
+from luckbase.cluster.table.summary import (
+    Question,
+    Summary,
+    action_names,
+    opening_answers,
+    summary_of,
+)
+from luckbase.jobs.web.report_charts import figure
+from luckbase.jobs.web.report_parts import Detail, table
+from luckbase.jobs.web.scene_svg import STYLE as SCENE_STYLE
+from luckbase.jobs.web.scene_svg import svg
+from luckbase.solver.errors import LuckbaseError
+from luckbase.solver.game.capabilities import Charts
+from luckbase.solver.game.scenes import scene_of
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.table import Table
+    from luckbase.cluster.table.verify import Verdict
+
+MOST_BYTES = 2_000_000
+DETAILS = (
+    Detail(),
+    Detail(lines=20, rows=100, cells=225, decimals=4),
+    Detail(lines=10, rows=20, cells=100, mouse=False),
+    Detail(lines=3, rows=0, cells=25, mouse=False),
+)
+"""How much of the charts' numbers is told, the first that keeps the page below `MOST_BYTES`."""
+STATIC = Path(__file__).parent / "static"
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report: `html`, the file as text; verdict: of the verification, None where none was
+    asked for; charts: the names of those in it."""
+
+    html: str
+    verdict: Verdict | None
+    charts: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found wrong."""
+        return self.verdict is None or self.verdict.ok
+
+    def save(self, path: str | os.PathLike[str]) -> int:
+        """Write the file, all of it or nothing; returns its bytes."""
+        where, content = Path(path), self.html.encode()
+        handle, name = tempfile.mkstemp(dir=where.parent, prefix=f".{where.name}.", suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, 0o644)
+            os.replace(name, where)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name)
+            raise
+        return len(content)
+
+    def _repr_html_(self) -> str:
+        """The report in a notebook, in a frame of its own."""
+        return f'<iframe srcdoc="{escape(self.html)}" width="100%" height="700"></iframe>'
+
+
+def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) -> Report:
+    """The report on an open table. sample: rows that are verified, None for all.
+
+    Raises CorruptTableError where what it is made of can not be read; what `verify` finds wrong
+    stands in the report.
+    """
+    verdict = of.verify(sample) if verify else None
+    facts = _Facts(of, summary_of(of), opening_answers(of), verdict, sample)
+    charts, why_none = _charts(of)
+    html = ""
+    for detail in DETAILS:
+        html = _page(facts, charts, why_none, detail)
+        if len(html.encode()) <= MOST_BYTES:
+            break
+    return Report(html, verdict, tuple(name for name, *_ in charts))
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What a report is made of, its charts left out."""
+
+    table: Table
+    summary: Summary
+    asked: Sequence[Question]
+    verdict: Verdict | None
+    sample: int | None
+
+
+_Chart = tuple[str, str, Any]
+"""A chart's name, what it shows, and the chart, or the sentence why there is none."""
+
+
+def _charts(of: Table) -> tuple[list[_Chart], str]:
+    """The game's charts of the table; why there are none."""
+    try:
+        of.check_full()
+    except LuckbaseError as error:
+        return [], str(error)
+    found: list[_Chart] = []
+    for kind in sorted(of.game.need(Charts).kinds, key=lambda kind: not kind.picture):
+        try:
+            found.append((kind.name, kind.shows, of.chart(kind.name)))
+        except LuckbaseError as error:
+            found.append((kind.name, kind.shows, str(error)))
+    return found, ""
+
+
+# --- the page ----------------------------------------------------------------------------------
+
+
+def _page(facts: _Facts, charts: Sequence[_Chart], why_none: str, detail: Detail) -> str:
+    sheets = (SCENE_STYLE, STATIC / "report.css")
+    style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets).strip()
+    script = (STATIC / "report.js").read_text(encoding="utf-8").strip()
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; "
+        f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
+    )
+    board = facts.table.game.board
+    title = escape(f"luckbase: {board.name}, {board.game}")
+    body = "".join(_sections(facts, charts, why_none, detail))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{style}</style></head>\n<body>\n{body}\n"
+        f"<script>{script}</script>\n</body></html>\n"
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _sections(
+    facts: _Facts, charts: Sequence[_Chart], why_none: str, detail: Detail
+) -> Iterator[str]:
+    yield _head(facts)
+    yield from _questions(facts)
+    yield from _board(facts)
+    yield "<h2>Charts</h2>"
+    if not charts:
+        yield f"<p>None: {escape(why_none or 'the game has none')}.</p>"
+    for name, shows, made in charts:
+        if isinstance(made, str):
+            yield f"<h3>{escape(shows)}</h3><p>{escape(made)}</p>"
+            continue
+        command = f"luckbase chart {facts.summary.name} --what {name} --csv"
+        yield figure(made, shows, command, detail)
+    yield from _verdict(facts)
+    yield from _again(facts)
+
+
+def _head(facts: _Facts) -> str:
+    of, summary = facts.table, facts.summary
+    game = of.game
+    options = words.fields(of.origin.options, ", ") or "all at their defaults"
+    about = (
+        f"A table of {escape(game.board.game)}, board <b>{escape(game.board.name)}</b>: the "
+        f"{escape(game.payoff_name)} of {words.many(game.players, 'player')}, with the best play, "
+        f"in every state of it. Options of the board: {escape(options)}."
+    )
+    checked = "not verified"
+    if facts.verdict is not None:
+        checked = "verified" if facts.verdict.ok else "FAULTS FOUND"
+    cards = [
+        ("states", words.count(summary.states)),
+        ("payoffs good to", "two bounds each" if summary.bounds else f"{summary.error:.1e}"),
+        ("files", f"{summary.files:,}, {words.size(summary.bytes)}" if summary.files else "none"),
+        ("verdict", checked),
+    ]
+    facts_ = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in cards)
+    stale = "".join(
+        f'<p class="stale">This table is stale: {escape(why)}.</p>' for why in of.origin.stale
+    )
+    if summary.partial:
+        stale += f'<p class="stale">This table is not complete: {summary.partial} are left.</p>'
+    return (
+        f"<header><h1>{escape(summary.title or game.board.name)}</h1><p>{about}</p>{stale}"
+        f'<dl class="facts">{facts_}</dl></header>'
+    )
+
+
+def _questions(facts: _Facts) -> Iterator[str]:
+    """The start's value, and the opening questions as a solve prints them."""
+    of, asked = facts.table, facts.asked
+    yield "<h2>A few questions</h2>"
+    start = of.game.start()
+    if start is not None:
+        said = of.game.describe(start)
+        with suppress(LuckbaseError):
+            value = of.ask(said).value
+            heads = ["", *(f"player {i + 1}" for i in range(len(value)))]
+            yield f"<p>At the start, the {escape(of.game.payoff_name)}:</p>"
+            yield table(heads, [["the start", *(f"{x + 0.0:.7f}" for x in value)]])
+    if not asked:
+        return
+    names = action_names(asked)
+    if names:
+        yield f"<p>The {escape(of.game.payoff_name)} of who acts:</p>"
+    heads = ["the player up is" if names else "", "state", *names, "best"]
+    yield table(
+        heads,
+        [[q.title, words.fields(q.state), *map(q.worth, names), q.best] for q in asked],
+    )  # fmt: skip
+
+
+def _board(facts: _Facts) -> Iterator[str]:
+    of = facts.table
+    start = of.game.start()
+    shown: Mapping[str, Any] | None = facts.asked[0].state if facts.asked else None
+    what = facts.asked[0].title if facts.asked else ""
+    if shown is None and facts.summary.roots:
+        shown, what = facts.summary.roots[0], "solved below this"
+    if start is not None:
+        shown, what = of.game.describe(start), "the start"
+    yield "<h2>The board</h2>"
+    if shown is not None:
+        scene = scene_of(of.game, words.typed(shown))
+        yield (
+            f'<figure class="scene-of">{svg(scene)}<figcaption>{escape(what)}: '
+            f"{escape(words.fields(shown))}. {escape(scene.about)}</figcaption></figure>"
+        )
+    form = facts.summary.board
+    flat = {name: value for name, value in form.items() if not isinstance(value, dict)}
+    sections = [("", flat), *((n, v) for n, v in form.items() if isinstance(v, dict))]
+    yield '<div class="sections">'
+    for name, section in sections:
+        heads = [name or "board", "value"]
+        rows = [[key, _listed(value)] for key, value in section.items()]
+        said = table(heads, rows, "text")
+        long = len(rows) > 12
+        yield f"<details><summary>{escape(name)}</summary>{said}</details>" if long else said
+    yield "</div>"
+
+
+def _listed(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else words.listed(value)
+
+
+def _verdict(facts: _Facts) -> Iterator[str]:
+    yield "<h2>Is it right?</h2>"
+    verdict = facts.verdict
+    if verdict is None:
+        yield "<p>Not verified for this report.</p>"
+        return
+    if not verdict.ok:
+        faults = "".join(f"<li>{escape(fault)}</li>" for fault in verdict.faults[:20])
+        yield f'<div class="verdict no"><p><b>Faults were found.</b></p><ul>{faults}</ul></div>'
+        return
+    yield '<div class="verdict"><p><b>No fault was found.</b></p>'
+    if verdict.files:
+        yield (
+            f"<p>{words.many(verdict.files, 'file')}, {words.size(facts.summary.bytes)}, read and "
+            "compared with the checksums of the day they were written.</p>"
+        )
+    checked = verdict.residuals
+    if checked is not None and checked.rows:
+        which = "all" if facts.sample is None else "drawn evenly from all"
+        yield (
+            f"<p>{checked.rows:,} rows, {which}, computed again from the rules and the payoffs of "
+            f"what they lead to, without the program that made the table: worst difference "
+            f"{checked.worst:.2e} at {escape(words.fields(checked.state))}, mean "
+            f"{checked.mean:.2e}. {_good(facts.summary)}</p>"
+        )
+    yield "</div>"
+
+
+def _good(summary: Summary) -> str:
+    if summary.bounds:
+        return "The search was cut: what it has is a lower and an upper bound of every payoff."
+    return f"Every payoff is good to {summary.error:.1e}."
+
+
+def _again(facts: _Facts) -> Iterator[str]:
+    """How to get the same."""
+    import numba
+    import numpy
+    import pyarrow
+
+    of, summary = facts.table, facts.summary
+    name = summary.name
+    sample = "--all" if facts.sample is None else f"--sample {facts.sample}"
+    commands = [
+        *(summary.asked or ("luckbase solve BOARD",)),
+        f"luckbase verify {name} {sample}",
+        f"luckbase report {name} --out report.html",
+    ]
+    yield "<h2>The same again</h2>"
+    yield f'<div class="wide"><pre>{escape(chr(10).join(commands))}</pre></div>'
+    spent = ", ".join(f"{what} {words.duration(s)}" for what, s in summary.seconds.items())
+    rows = [
+        ["rules identity", f"{of.identity} (version {of.game.rules_version} of the rules)"],
+        ["table format", str(FORMAT)],
+        ["solved by luckbase", ", ".join(summary.versions) or "–"],
+        ["time of one core", spent or "–"],
+        ["this report", f"luckbase {solver_version()}, {datetime.now(UTC):%Y-%m-%d}"],
+        ["with", f"Python {platform.python_version()}, numpy {numpy.__version__}, numba "
+                 f"{numba.__version__}, pyarrow {pyarrow.__version__}, {platform.machine()}"],
+    ]  # fmt: skip
+    yield table(["", ""], rows, "text")
+    file = f"{of.game.board.name}.toml"
+    yield (
+        f"<details><summary>The board as a file</summary><p>Save it as <code>{escape(file)}</code>"
+        f" and solve that: the same rules, the same identity.</p>"
+        f'<div class="wide"><pre>{escape(board_file(summary.board))}</pre></div></details>'
+    )
+
+
+def board_file(form: Mapping[str, Any]) -> str:
+    """A board's canonical form as a board file (TOML)."""
+    plain = [f"{_key(k)} = {json.dumps(v)}" for k, v in form.items() if not isinstance(v, dict)]
+    for name, section in form.items():
+        if isinstance(section, dict):
+            plain += ["", f"[{_key(name)}]", *(f"{_key(k)} = {json.dumps(v)}"
+                                               for k, v in section.items())]  # fmt: skip
+    return "\n".join(plain) + "\n"
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)

@@ -1,0 +1,260 @@
+"""The tables that are served: found beforehand, listed by id, opened as they are asked for.
+
+An id (``pig~tiny~1f6fa0d7efbd``) is looked up in a list that was made from what stands under the
+folders named at the start; nothing of a request ever becomes a path. The list is made again now and
+then, so tables that are solved meanwhile appear. An opened table answers one question at a time;
+each has up to `DOORS` of them, so that a long question does not hold up short ones. The tables that
+were asked for least are closed when there are more than `MOST_OPEN`. A table that has changed on
+the disk since it was opened is opened again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from luckbase.cluster.run.machine import memory_limit
+from luckbase.cluster.table.find import tables_in
+from luckbase.cluster.table.ledger import HEAD, OLD_HEAD
+from luckbase.cluster.table.part import FilePart
+from luckbase.cluster.table.status import Status, status_of
+from luckbase.cluster.table.stored import StoredTable, open_table
+from luckbase.solver.errors import CorruptTableError, MissingTableError
+
+MOST_OPEN = 4
+"""Tables that stay open."""
+DOORS = 2
+"""How often one table is opened at once."""
+FIRST_BYTES, OTHER_BYTES = 640 << 20, 64 << 20
+"""Of decoded row groups that a table's first door remembers, and each other one; with `MOST_OPEN`
+tables 2.8 GB at most, and no more than half of the machine's memory."""
+LIST_SECONDS, LOOK_SECONDS = 2.0, 1.0
+"""How old the list may get, and what is known of a table's ledger."""
+
+Finder = Callable[[], Sequence[Path]]
+"""Gives the folders of tables as they are now."""
+
+
+@dataclass(frozen=True)
+class Shelved:
+    """A table in the list: its id, and its folder."""
+
+    id: str
+    path: Path
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """The names of its game, board and rules identity, as its folders have them."""
+        parts = self.path.absolute().parts[-3:]
+        return (*("?",) * (3 - len(parts)), *parts)  # type: ignore[return-value]
+
+
+@dataclass
+class _Opened:
+    """One table's open doors: those that nobody is using, and how many there are."""
+
+    stamp: object
+    free: list[StoredTable] = field(default_factory=list)
+    count: int = 0
+    looked: float = float("-inf")
+
+
+class Shelf:
+    """The tables that are served; safe to use from any thread."""
+
+    def __init__(self, finders: Sequence[Finder], most_open: int = MOST_OPEN) -> None:
+        self.finders, self.most_open = list(finders), most_open
+        share = memory_limit() // (2 * most_open) - OTHER_BYTES
+        self.first_bytes = max(OTHER_BYTES, min(FIRST_BYTES, share))
+        self._lock = threading.RLock()
+        self._freed = threading.Condition(self._lock)
+        self._listed: dict[str, Shelved] = {}
+        self._made = float("-inf")
+        self._opened: OrderedDict[str, _Opened] = OrderedDict()
+        self._status: dict[str, tuple[object, float, Status]] = {}
+
+    # --- the list ------------------------------------------------------------------------------
+
+    def listed(self) -> list[Shelved]:
+        """Every table, in the order in which it was found."""
+        with self._lock:
+            self._list_again()
+            return list(self._listed.values())
+
+    def find(self, id: str) -> Shelved:
+        """The table of that id. Raises MissingTableError."""
+        with self._lock:
+            if id not in self._listed or not _is_table(self._listed[id].path):
+                self._list_again()
+            found = self._listed.get(id)
+        if found is None or not _is_table(found.path):
+            raise MissingTableError(
+                f"'{id[:60]}' is no table here; GET /api/tables lists those that are"
+            )
+        return found
+
+    def _list_again(self) -> None:
+        if time.monotonic() - self._made < LIST_SECONDS:
+            return
+        paths = dict.fromkeys(path for finder in self.finders for path in finder())
+        known = {each.path: each.id for each in self._listed.values()}
+        listed: dict[str, Shelved] = {}
+        for path in paths:
+            name = "~".join(Shelved("", path).names)
+            id, again = known.get(path, name), 1
+            while id in listed:
+                again += 1
+                id = f"{name}~{again}"
+            listed[id] = Shelved(id, path)
+        self._listed, self._made = listed, time.monotonic()
+
+    def status(self, shelved: Shelved) -> Status:
+        """What is known of a table without opening its files; some seconds old at most."""
+        stamp, now = _stamp(shelved.path), time.monotonic()
+        known = self._status.get(shelved.id)
+        if known is None or known[0] != stamp or now - known[1] > 5 * LIST_SECONDS:
+            known = (stamp, now, status_of(shelved.path))
+            self._status[shelved.id] = known
+        return known[2]
+
+    # --- open tables ---------------------------------------------------------------------------
+
+    @contextmanager
+    def open(self, id: str) -> Iterator[StoredTable]:
+        """The table of that id, open, for this thread alone.
+
+        Raises MissingTableError, CorruptTableError.
+        """
+        shelved = self.find(id)
+        table, doors = self._take(shelved)
+        sound = False
+        try:
+            yield table
+            sound = True
+        except (CorruptTableError, OSError) as error:
+            if not _is_table(shelved.path):
+                raise MissingTableError(f"{id}: is not there any more") from None
+            if isinstance(error, OSError):
+                why = f"{id}: can not be read: {error.strerror or error}"
+                raise CorruptTableError(why) from None
+            raise
+        except BaseException:
+            sound = True
+            raise
+        finally:
+            self._give_back(shelved.id, table, doors, keep=sound)
+
+    def _take(self, shelved: Shelved) -> tuple[StoredTable, _Opened]:
+        with self._freed:
+            while True:
+                doors = self._doors(shelved)
+                if doors.free:
+                    table = max(doors.free, key=_remembers)
+                    doors.free.remove(table)
+                    return table, doors
+                if doors.count < DOORS:
+                    doors.count += 1
+                    first = doors.count == 1
+                    break
+                self._freed.wait()
+        try:
+            table = open_table(shelved.path)
+            _remember(table, self.first_bytes if first else OTHER_BYTES)
+            return table, doors
+        except BaseException:
+            with self._freed:
+                doors.count -= 1
+                self._freed.notify_all()
+            raise
+
+    def _doors(self, shelved: Shelved) -> _Opened:
+        """The doors of a table as it stands on the disk; closes those of one that has changed."""
+        doors, now = self._opened.get(shelved.id), time.monotonic()
+        if doors is None or now - doors.looked > LOOK_SECONDS:
+            stamp = _stamp(shelved.path)
+            if doors is None or doors.stamp != stamp:
+                self._close(shelved.id)
+                doors = self._opened[shelved.id] = _Opened(stamp)
+            doors.looked = now
+        self._opened.move_to_end(shelved.id)
+        while len(self._opened) > self.most_open:
+            self._close(next(iter(self._opened)))
+        return doors
+
+    def _give_back(self, id: str, table: StoredTable, doors: _Opened, keep: bool) -> None:
+        with self._freed:
+            if self._opened.get(id) is doors:
+                if keep:
+                    doors.free.append(table)
+                    self._freed.notify_all()
+                    return
+                doors.count -= 1
+                doors.looked = float("-inf")
+            self._freed.notify_all()
+        table.close()
+
+    def _close(self, id: str) -> None:
+        """Close what is open of a table; what is in use is closed when it is given back."""
+        doors = self._opened.pop(id, None)
+        for table in doors.free if doors is not None else ():
+            table.close()
+
+    def forget(self, id: str) -> None:
+        """Close what is open of a table."""
+        with self._lock:
+            self._close(id)
+
+    def close(self) -> None:
+        """Close everything."""
+        with self._lock:
+            for id in list(self._opened):
+                self._close(id)
+
+
+def _remember(table: StoredTable, most: int) -> None:
+    """Have a table remember so many bytes of decoded row groups, its parts together."""
+    parts = [part for part in table.parts if isinstance(part, FilePart)]
+    for part in parts:
+        part.most_held = most // len(parts)
+
+
+def _remembers(table: StoredTable) -> int:
+    return sum(part.most_held for part in table.parts if isinstance(part, FilePart))
+
+
+def _is_table(path: Path) -> bool:
+    return any((path / name).is_file() for name in (HEAD, OLD_HEAD))
+
+
+def _stamp(path: Path) -> object:
+    """What changes when a table does: its head and the names in its ledger."""
+    try:
+        with os.scandir(path / "ledger") as entries:
+            names = sorted(entry.name for entry in entries)
+        head = (path / HEAD).stat()
+    except OSError:
+        return None
+    return names, head.st_mtime_ns, head.st_ino
+
+
+# --- where tables are found ---------------------------------------------------------------------
+
+
+def under(folder: Path) -> Finder:
+    """The tables under a folder: results, those of a game or a board in them, or a table itself."""
+
+    def found() -> Sequence[Path]:
+        if _is_table(folder):
+            return [folder]
+        heads = (HEAD, OLD_HEAD)
+        nested = {p.parent for name in heads for p in folder.glob(f"*/{name}")}
+        nested |= {p.parent for name in heads for p in folder.glob(f"*/*/{name}")}
+        return sorted({*nested, *tables_in(folder)})
+
+    return found

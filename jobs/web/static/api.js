@@ -1,0 +1,60 @@
+// Questions to the server. What fails is a `Refused`, with the server's sentence.
+
+export class Refused extends Error {
+  constructor(sentence, status, field) {
+    super(sentence);
+    this.status = status;
+    this.field = field ?? null;
+  }
+}
+
+async function ask(path, more) {
+  let response;
+  try {
+    response = await fetch(path, more);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused("The server does not answer. Is luckbase serve still running?", 0);
+  }
+  let said;
+  try {
+    said = await response.json();
+  } catch {
+    throw new Refused(`The server's answer (${response.status}) can not be read.`, response.status);
+  }
+  if (!response.ok) throw new Refused(said.error ?? `The server says ${response.status}.`, response.status, said.field);
+  return said;
+}
+
+const known = new Map();
+
+/** The tables there are. */
+export const tables = () => ask("/api/tables").then((said) => said.tables);
+
+/** What there is to know of a table; asked for once. */
+export function table(id) {
+  if (!known.has(id)) {
+    const asked = ask(`/api/tables/${path(id)}`);
+    asked.catch(() => known.delete(id));
+    known.set(id, asked);
+  }
+  return known.get(id);
+}
+
+export const state = (id, query, signal) => ask(`/api/tables/${path(id)}/state?${query}`, { signal });
+export const mainline = (id, query) => ask(`/api/tables/${path(id)}/mainline?${query}`);
+export const grid = (id, query, signal) => ask(`/api/tables/${path(id)}/grid?${query}`, { signal });
+export const chart = (id, name, signal) => ask(`/api/tables/${path(id)}/chart/${encodeURIComponent(name)}`, { signal });
+export const compare = (query) => ask(`/api/compare?${query}`);
+
+export function play(id, asked) {
+  return ask(`/api/tables/${path(id)}/play`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(asked),
+  });
+}
+
+function path(id) {
+  return id.split("/").map(encodeURIComponent).join("/");
+}

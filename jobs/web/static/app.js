@@ -1,0 +1,93 @@
+// The page: which view an address asks for, what stands around it, and where one came from.
+import * as address from "./address.js";
+import * as api from "./api.js";
+import { fill, h, say, sorry } from "./dom.js";
+import { options, title } from "./format.js";
+
+const VIEWS = {
+  tables: () => import("./tables.js"),
+  state: () => import("./explorer.js"),
+  grid: () => import("./grid.js"),
+  play: () => import("./play.js"),
+  compare: () => import("./compare.js"),
+};
+const WAYS = [["state", "Explore"], ["grid", "Grid"], ["play", "Play"], ["compare", "What if"]];
+
+const main = document.getElementById("main");
+let turn = 0;
+let current = null;
+let leave = null;
+
+/** Draw what the address asks for. `turn` counts: a slow answer to an old question is dropped. */
+async function draw() {
+  const asked = address.read(location.hash);
+  const mine = ++turn;
+  const path = history.state?.path;
+  const same = current?.view === asked.view && current?.table === asked.table;
+  main.setAttribute("aria-busy", "true");
+  try {
+    const load = VIEWS[asked.view];
+    if (!load) throw new api.Refused("There is no such page.", 404);
+    const [view, table] = await Promise.all([load(), asked.table ? api.table(asked.table) : null]);
+    if (mine !== turn) return;
+    if (!same) leave?.();
+    around(asked, table);
+    const more = { ...asked, data: table, same, path: path ?? [], current: () => mine === turn };
+    const made = await view.show(main, more);
+    if (mine !== turn) return;
+    current = { view: asked.view, table: asked.table };
+    leave = view.leave ?? null;
+    document.title = `${made} · luckbase`;
+    if (path) settle(made);
+  } catch (error) {
+    if (error.name === "AbortError" || mine !== turn) return;
+    current = null;
+    if (!(error instanceof api.Refused)) throw error;
+    fill(main, sorry(error.message, h("p", null, h("a", { href: "#/" }, "All tables"))));
+    document.title = "luckbase";
+  } finally {
+    if (mine === turn) main.removeAttribute("aria-busy");
+  }
+}
+
+/** After a step inside the page: the keyboard goes to the head of what is new. */
+function settle(made) {
+  const head = main.querySelector("[data-head]");
+  if (head && !main.contains(document.activeElement)) head.focus({ preventScroll: true });
+  say(head?.textContent || made);
+}
+
+/** The ways to look at a table, and the line at the foot. */
+function around(asked, table) {
+  const views = document.getElementById("views");
+  views.hidden = !table;
+  if (!table) {
+    fill(document.getElementById("foot"), h("p", null, "Exact payoffs, solved beforehand."));
+    return;
+  }
+  const state = stateOf(asked.query, table);
+  fill(views, WAYS.map(([view, word]) => h("a", {
+    href: address.of(table.id, view, view === "compare" ? { first: table.id, ...state } : state),
+    "aria-current": view === asked.view ? "page" : null,
+  }, word)));
+  fill(document.getElementById("foot"),
+    h("p", null, h("strong", null, table.title ?? title(table.game)), ` · board ${table.board}`,
+      options(table.options) ? ` with ${options(table.options)}` : "", ` · solve ${table.solve_id}`),
+    table.error_bound === null || table.error_bound === undefined ? null
+      : h("p", null, `Each payoff is within ${Number(table.error_bound).toExponential(1)} of the exact one.`),
+    table.stale?.length ? h("p.note", null, `Stale: ${table.stale.join("; ")}`) : null);
+}
+
+/** The fields of a state in an address, and nothing else. */
+function stateOf(query, table) {
+  const names = new Set(table.fields.map((field) => field.name));
+  return Object.fromEntries([...query].filter(([name]) => names.has(name)));
+}
+
+addEventListener("moved", draw);
+addEventListener("popstate", draw);
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+draw();

@@ -1,0 +1,142 @@
+// What if: the same state in two tables, side by side, differences coloured.
+import * as address from "./address.js";
+import * as api from "./api.js";
+import { drawing, fill, h, newId, sorry } from "./dom.js";
+import { StateForm } from "./fields.js";
+import { options, Payoffs, player } from "./format.js";
+
+let screen = null;
+
+export function leave() {
+  screen = null;
+}
+
+export async function show(main, asked) {
+  const first = asked.data;
+  if (!first) return choose(main, asked);
+  const second = asked.query.get("second");
+  const tables = await api.tables();
+  if (!asked.current()) return "";
+  const rivals = tables.filter((table) => table.game === first.game && table.id !== first.id && table.state !== "damaged");
+  if (!second && rivals.length) {
+    address.go(address.of("", "compare", moreOf(asked, { second: rivals[0].id })), [], true);
+    return "What if";
+  }
+  if (!asked.same || !screen?.root.isConnected) {
+    screen = build(first, asked);
+    fill(main, screen.root);
+  }
+  const here = screen;
+  fill(here.pick, pick(asked, first, tables.filter((table) => table.game === first.game)));
+  const state = stateOf(first, asked.query);
+  here.form.put(state);
+  if (!second) {
+    fill(here.shown, sorry("There is only one table of this game here. Solve a second one, with another board or other rules, to see what changes."));
+    return "What if";
+  }
+  try {
+    const got = await api.compare(address.plain({ first: first.id, second, ...state }));
+    if (!asked.current()) return "";
+    fill(here.boards, [got.first, got.second].map((answer, i) => drawing(answer.drawing, `${["first", "second"][i]}: ${answer.text ?? "the state"}`)));
+    fill(here.shown, side(first, got, second, state));
+  } catch (error) {
+    if (!(error instanceof api.Refused)) throw error;
+    if (!asked.current()) return "";
+    fill(here.boards);
+    fill(here.shown, sorry(error.message));
+    if (error.status === 400) here.form.refuse(error);
+  }
+  return "What if";
+}
+
+/** No table is named: the first there is. */
+async function choose(main, asked) {
+  const tables = (await api.tables()).filter((table) => table.state !== "damaged");
+  if (!tables.length) fill(main, sorry("There is no table here yet."));
+  else if (asked.current()) address.go(address.of("", "compare", { first: tables[0].id }), [], true);
+  return "What if";
+}
+
+function stateOf(table, query) {
+  const given = Object.fromEntries([...query].filter(([name]) => table.fields.some((field) => field.name === name)));
+  return Object.keys(given).length ? given : address.fields(table.start ?? table.examples?.[0]?.state);
+}
+
+function moreOf(asked, more) {
+  return { ...Object.fromEntries(asked.query), ...more };
+}
+
+function build(table, asked) {
+  const form = new StateForm(table, (query) => {
+    const { query: now } = address.read(location.hash);
+    address.go(address.of("", "compare", { first: now.get("first"), second: now.get("second"), ...address.fields(query) }));
+  }, "Compare");
+  const shown = h("div.answer");
+  const chosen = h("div.pair");
+  const boards = h("div.pair.boards");
+  const open = matchMedia("(min-width: 60rem)").matches;
+  return {
+    form, shown, boards, pick: chosen,
+    root: h("div.view", null, h("h1", { "data-head": true, tabindex: "-1" }, "What if"),
+      h("p.lead", null, "The same state in two tables: two boards, or two sets of rules."), chosen, boards,
+      h("div.explorer", null, h("details.change", { open }, h("summary", null, "Change the state"), form.element), shown)),
+  };
+}
+
+function pick(asked, first, tables) {
+  const one = (label, name, value) => {
+    const id = newId(name);
+    const chosen = h("select", { id, name, onchange: () => address.go(address.of("", "compare", moreOf(asked, { [name]: chosen.value }))) },
+      tables.map((table) => h("option", { value: table.id }, named(table))));
+    chosen.value = value ?? "";
+    return h("div.row", null, h("label", { for: id }, label), chosen);
+  };
+  return [one("first table", "first", first.id), one("second table", "second", asked.query.get("second"))];
+}
+
+function named(table) {
+  const more = options(table.options);
+  return `${table.board}${more ? ` with ${more}` : ""}`;
+}
+
+/** Two answers side by side: the payoffs, every action, what is best. */
+function side(table, got, second, state) {
+  const payoffs = new Payoffs(table);
+  const { first: a, second: b } = got;
+  const names = [...new Set([...(a.actions ?? []), ...(b.actions ?? [])].map((action) => action.action))];
+  const of = (answer, name) => answer.actions?.find((action) => action.action === name)?.value ?? null;
+  const who = (a.to_act ?? b.to_act ?? 1) - 1;
+  const all = [["this state", a.value, b.value], ...names.map((name) => [name, of(a, name), of(b, name)])];
+  const most = Math.max(...all.map(([, x, y]) => (x && y ? Math.abs(y[who] - x[who]) : 0)), payoffs.chance ? 0.02 : 0.1);
+  const same = a.best === b.best;
+  const map = (table.axes ?? []).length > 1 ? h("a.button", { href: address.of(table.id, "grid", { with: second, ...state }) }, "See the difference as a map") : null;
+  return h("section", { "aria-label": "The two answers" },
+    h("h2", null, same ? (a.best ? `Best in both: ${a.best}` : "The same in both") : `First: ${a.best ?? "mixed"}. Second: ${b.best ?? "mixed"}.`),
+    h("p.about", null, `${payoffs.name.charAt(0).toUpperCase()}${payoffs.name.slice(1)}${table.players > 1 ? ` of ${player(who + 1, table.players)}` : ""}`),
+    h("div.scroll", null, h("table.outcomes.compared", null,
+      h("thead", null, h("tr", null, h("th", { scope: "col" }, ""), h("th.n", { scope: "col" }, "first"), h("th.n", { scope: "col" }, "second"), h("th.swing", { scope: "col" }, "second less first"))),
+      h("tbody", null, all.map(([name, x, y]) => h("tr", null, h("th", { scope: "row" }, name, mark(name, a, b)),
+        h("td.n", null, x ? payoffs.show(x[who]) : "–"), h("td.n", null, y ? payoffs.show(y[who]) : "–"),
+        h("td.swing", null, x && y ? swing(payoffs, y[who] - x[who], most) : "")))))),
+    everybody(table, payoffs, a, b),
+    h("div.bar.ends", null, h("a.button", { href: address.of(table.id, "state", state) }, "Explore the first"),
+      h("a.button", { href: address.of(second, "state", state) }, "Explore the second"), map));
+}
+
+function mark(name, a, b) {
+  const where = [a.best === name ? "first" : "", b.best === name ? "second" : ""].filter(Boolean);
+  if (!where.length) return null;
+  return h("span.badge.good", null, where.length === 2 ? "best in both" : `best in the ${where[0]}`);
+}
+
+function everybody(table, payoffs, a, b) {
+  if (table.players < 3) return null;
+  return h("p.about", null, "Change for each: ", a.value.map((value, i) => `player ${i + 1} ${payoffs.change(b.value[i] - value)}`).join(", "), ".");
+}
+
+function swing(payoffs, change, most) {
+  const near = Math.abs(change) < 1e-12;
+  const piece = h(`span.${change < 0 ? "worse" : "better"}`);
+  piece.style.setProperty("--long", String(near ? 0 : Math.abs(change) / most));
+  return h("div.swinging", null, h("span.track", { "aria-hidden": true }, piece), h("span.n", null, near ? "±0" : payoffs.change(change)));
+}

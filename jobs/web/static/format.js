@@ -1,0 +1,88 @@
+// Numbers and names as people read them.
+
+const MINUS = "−";
+const whole = new Intl.NumberFormat("en");
+
+/** How this table's payoffs are written: chances as 77.74%, points as 0.3125. */
+export class Payoffs {
+  constructor(table) {
+    this.name = table.payoff_name ?? "payoff";
+    this.chance = table.payoff_range
+      ? table.payoff_range[0] === 0 && table.payoff_range[1] === 1
+      : /chance|probab/.test(this.name);
+    this.players = table.players;
+  }
+
+  /** A payoff: an element that holds the number as the server sent it. */
+  show(value) {
+    const made = document.createElement("data");
+    made.value = String(value);
+    made.textContent = this.text(value);
+    return made;
+  }
+
+  text(value) {
+    if (value === null || value === undefined) return "–";
+    return this.chance ? `${fixed(100 * value, 2)}%` : fixed(value, 4);
+  }
+
+  /** A difference, with its sign. */
+  change(value) {
+    if (value === null || value === undefined) return "–";
+    const sign = value > 0 ? "+" : value < 0 ? MINUS : "±";
+    return sign + this.size(value);
+  }
+
+  /** What an edge pays: +4. */
+  paid(value) {
+    return value ? this.change(value).replace(/\.?0+(%?)$/, "$1") : "0";
+  }
+
+  /** How large a difference is; small ones as 1.2e-8. */
+  size(value) {
+    const [size, decimals, unit] = this.chance ? [Math.abs(100 * value), 2, "%"] : [Math.abs(value), 4, ""];
+    if (size === 0) return `0${unit}`;
+    return size >= 0.5 * 10 ** -decimals ? size.toFixed(decimals) + unit : `${size.toExponential(1)}${unit}`;
+  }
+}
+
+function fixed(value, decimals) {
+  const text = Math.abs(value).toFixed(decimals);
+  return value < 0 && Number(text) !== 0 ? MINUS + text : text;
+}
+
+/** A chance, of anything: 33.3%. */
+export function percent(chance) {
+  const size = 100 * chance;
+  if (size === 0 || size >= 0.05) return `${size.toFixed(1)}%`;
+  return `${size.toPrecision(1)}%`;
+}
+
+export function count(number) {
+  if (number === null || number === undefined) return "";
+  if (number < 1e6) return whole.format(number);
+  if (number < 1e9) return `${(number / 1e6).toPrecision(3)} million`;
+  return `${(number / 1e9).toPrecision(3)} billion`;
+}
+
+export function size(bytes) {
+  for (const [unit, word] of [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]]) {
+    if (bytes >= unit) return `${(bytes / unit).toPrecision(3)} ${word}`;
+  }
+  return `${bytes} bytes`;
+}
+
+/** press-your-luck -> Press your luck. */
+export function title(name) {
+  const words = name.replaceAll("-", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+export function player(number, players) {
+  return players === 1 ? "you" : `player ${number}`;
+}
+
+/** Options that a board was solved with: score_unit=500, frontier=2. */
+export function options(given) {
+  return Object.entries(given ?? {}).map(([name, value]) => `${name}=${value}`).join(", ");
+}

@@ -1,0 +1,344 @@
+// A heat map on a canvas: colours, axes, where the best action changes, the numbers under the
+// pointer or the keyboard, and the same as a table.
+import { css } from "./colours.js";
+import { fill, h, newId, s } from "./dom.js";
+
+const LEFT = 62, BOTTOM = 46, TOP = 8, RIGHT = 22;
+const MOST_TICKS = 9, MOST_IN_TABLE = 40;
+
+/** A map of numbers.
+ * data: {x: {label, values}, y: the same, cells: [x][y] number or null, edges: [x][y] of anything
+ * that a line parts, or null, lines: [{xs, ys, label}], words: [{text, x, y}], name: what a cell's
+ * number is}; colour(x, y) -> [r, g, b] or null; tell(x, y) -> sentence; href(x, y) -> address or null. */
+export class HeatMap {
+  constructor(data, { colour, tell, href, caption }) {
+    Object.assign(this, { data, colour, tell, href });
+    this.at = null;
+    const help = newId("help");
+    this.canvas = h("canvas.map", { tabindex: "0", role: "application", "aria-roledescription": "heat map", "aria-label": caption, "aria-describedby": help });
+    this.readout = h("output.readout", { "aria-live": "polite" });
+    this.curve = h("div.curve");
+    this.element = h("div.heat", null, this.canvas, this.readout,
+      h("p.about", { id: help }, href ? "Point at a cell to read it, click to open its state. With the keyboard: arrow keys, then Enter." : "Point at a cell to read it, or use the arrow keys."),
+      this.curve, this.#table(caption));
+    this.#listen();
+    this.watch = new ResizeObserver(() => this.draw());
+    this.watch.observe(this.canvas);
+    this.dark = matchMedia("(prefers-color-scheme: dark)");
+    this.redraw = () => this.draw();
+    this.dark.addEventListener("change", this.redraw);
+    this.#rest();
+  }
+
+  leave() {
+    this.watch.disconnect();
+    this.dark.removeEventListener("change", this.redraw);
+  }
+
+  get nx() { return this.data.x.values.length; }
+  get ny() { return this.data.y.values.length; }
+
+  #rest() {
+    fill(this.readout, h("span.hint", null, `${this.nx} × ${this.ny} states`));
+  }
+
+  // --- drawing ------------------------------------------------------------------------------------
+
+  draw() {
+    const width = this.canvas.clientWidth;
+    if (!width) return;
+    const inside = width - LEFT - RIGHT;
+    const tall = Math.round(Math.min(Math.max(inside * Math.min(this.ny / this.nx, 1), inside * 0.45, 200), 560));
+    const height = tall + TOP + BOTTOM;
+    const ratio = devicePixelRatio || 1;
+    if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
+      this.canvas.width = Math.round(width * ratio);
+      this.canvas.height = Math.round(height * ratio);
+      this.canvas.style.setProperty("height", `${height}px`);
+    }
+    this.box = { left: LEFT, top: TOP, width: inside, height: tall };
+    const pen = this.canvas.getContext("2d");
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    this.#cells(pen);
+    this.#edges(pen);
+    this.#lines(pen);
+    this.#axes(pen);
+    this.#cursor(pen);
+  }
+
+  #place(i, j) {
+    const { left, top, width, height } = this.box;
+    return [left + (i * width) / this.nx, top + height - (j * height) / this.ny];
+  }
+
+  #cells(pen) {
+    const { left, top, width, height } = this.box;
+    hatch(pen, this.box, style("--line"));
+    pen.save();
+    pen.beginPath();
+    pen.rect(left, top, width, height);
+    pen.clip();
+    for (let i = 0; i < this.nx; i += 1) {
+      for (let j = 0; j < this.ny; j += 1) {
+        const colour = this.colour(i, j);
+        if (!colour) continue;
+        const [x0, y1] = this.#place(i, j);
+        const [x1, y0] = this.#place(i + 1, j + 1);
+        pen.fillStyle = css(colour);
+        pen.fillRect(Math.floor(x0), Math.floor(y0), Math.ceil(x1) - Math.floor(x0), Math.ceil(y1) - Math.floor(y0));
+      }
+    }
+    pen.restore();
+  }
+
+  /** Lines between cells whose `edges` differ: white, with a dark rim, to be seen on any colour. */
+  #edges(pen) {
+    const { edges } = this.data;
+    if (!edges) return;
+    pen.beginPath();
+    for (let i = 0; i < this.nx; i += 1) {
+      for (let j = 0; j < this.ny; j += 1) {
+        const own = edges[i][j];
+        if (own === null) continue;
+        if (i + 1 < this.nx && edges[i + 1][j] !== null && edges[i + 1][j] !== own) this.#wall(pen, i + 1, j, i + 1, j + 1);
+        if (j + 1 < this.ny && edges[i][j + 1] !== null && edges[i][j + 1] !== own) this.#wall(pen, i, j + 1, i + 1, j + 1);
+      }
+    }
+    twice(pen);
+  }
+
+  #wall(pen, i, j, k, l) {
+    pen.moveTo(...this.#place(i, j));
+    pen.lineTo(...this.#place(k, l));
+  }
+
+  #lines(pen) {
+    const at = (axis, value) => {
+      const { values } = axis;
+      const unit = values.length > 1 ? values[1] - values[0] : 1;
+      return (value - values[0]) / unit + 0.5;
+    };
+    const { left, top, width, height } = this.box;
+    pen.save();
+    pen.beginPath();
+    pen.rect(left, top, width, height);
+    pen.clip();
+    for (const { xs, ys } of this.data.lines ?? []) {
+      pen.beginPath();
+      xs.forEach((x, k) => pen[k ? "lineTo" : "moveTo"](...this.#place(at(this.data.x, x), at(this.data.y, ys[k]))));
+      twice(pen);
+    }
+    pen.restore();
+    pen.font = `600 14px ${style("--font")}`;
+    pen.fillStyle = style("--ink");
+    pen.textAlign = "center";
+    for (const { text, x, y } of this.data.words ?? []) {
+      const [px, py] = this.#place(at(this.data.x, x), at(this.data.y, y));
+      text.split("\n").forEach((line, k) => pen.fillText(line, px, py + 18 * k));
+    }
+  }
+
+  #axes(pen) {
+    const { left, top, width, height } = this.box;
+    const { x, y } = this.data;
+    pen.fillStyle = style("--quiet");
+    pen.font = `12px ${style("--font")}`;
+    pen.textAlign = "center";
+    pen.textBaseline = "top";
+    const wide = Math.max(...x.values.map((value) => pen.measureText(short(value)).width)) + 14;
+    for (const i of ticks(this.nx, Math.min(MOST_TICKS, Math.floor(width / wide)))) {
+      const [px] = this.#place(i + 0.5, 0);
+      pen.fillText(short(x.values[i]), px, top + height + 6);
+    }
+    pen.textAlign = "right";
+    pen.textBaseline = "middle";
+    for (const j of ticks(this.ny, Math.min(MOST_TICKS, Math.floor(height / 26)))) {
+      const [, py] = this.#place(0, j + 0.5);
+      pen.fillText(short(y.values[j]), left - 7, py);
+    }
+    pen.fillStyle = style("--ink");
+    pen.font = `600 13px ${style("--font")}`;
+    pen.textAlign = "center";
+    pen.textBaseline = "alphabetic";
+    pen.fillText(x.label, left + width / 2, top + height + 38, width);
+    pen.save();
+    pen.translate(13, top + height / 2);
+    pen.rotate(-Math.PI / 2);
+    pen.fillText(y.label, 0, 0, height);
+    pen.restore();
+  }
+
+  #cursor(pen) {
+    if (!this.at) return;
+    const [i, j] = this.at;
+    const [x0, y1] = this.#place(i, j);
+    const [x1, y0] = this.#place(i + 1, j + 1);
+    const [w, t] = [Math.max(x1 - x0, 5), Math.max(y1 - y0, 5)];
+    pen.lineWidth = 4;
+    pen.strokeStyle = "#000";
+    pen.strokeRect(x0, y0, w, t);
+    pen.lineWidth = 2;
+    pen.strokeStyle = "#fff";
+    pen.strokeRect(x0, y0, w, t);
+  }
+
+  // --- reading ------------------------------------------------------------------------------------
+
+  #listen() {
+    const { canvas } = this;
+    canvas.addEventListener("pointermove", (event) => event.pointerType !== "touch" && this.#point(event));
+    canvas.addEventListener("pointerleave", () => document.activeElement !== canvas && this.put(null));
+    canvas.addEventListener("pointerup", (event) => {
+      const before = this.at?.join();
+      this.#point(event);
+      // A finger covers the cell: its first touch reads, the second one opens.
+      if (this.at && (event.pointerType !== "touch" || before === this.at.join())) this.#open();
+    });
+    canvas.addEventListener("focus", () => !this.at && canvas.matches(":focus-visible") && this.put([0, 0]));
+    canvas.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  #point(event) {
+    if (!this.box) return;
+    const around = this.canvas.getBoundingClientRect();
+    const { left, top, width, height } = this.box;
+    const i = Math.floor(((event.clientX - around.left - left) / width) * this.nx);
+    const j = Math.floor(((top + height - (event.clientY - around.top)) / height) * this.ny);
+    const inside = i >= 0 && j >= 0 && i < this.nx && j < this.ny;
+    this.put(inside ? [i, j] : null);
+    this.canvas.classList.toggle("opens", inside && !!this.href?.(i, j));
+  }
+
+  #key(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const [i, j] = this.at ?? [0, 0];
+    const far = event.shiftKey ? 10 : 1;
+    const to = {
+      ArrowRight: [i + far, j], ArrowLeft: [i - far, j], ArrowUp: [i, j + far], ArrowDown: [i, j - far],
+      Home: [0, j], End: [this.nx - 1, j], PageUp: [i, this.ny - 1], PageDown: [i, 0],
+    }[event.key];
+    if (to) {
+      event.preventDefault();
+      this.put([Math.min(Math.max(to[0], 0), this.nx - 1), Math.min(Math.max(to[1], 0), this.ny - 1)]);
+    } else if (event.key === "Enter" && this.at) {
+      event.preventDefault();
+      this.#open();
+    }
+  }
+
+  #open() {
+    const to = this.href?.(...this.at);
+    if (to) location.hash = to;
+  }
+
+  /** Point at a cell; null: at none. */
+  put(at) {
+    if (this.at?.join() === at?.join()) return;
+    this.at = at;
+    if (this.box) this.draw();
+    if (!at) return this.#rest();
+    const to = this.href?.(...at);
+    fill(this.readout, h("span", null, this.tell(...at)), to ? h("a", { href: to }, "open this state") : null);
+    this.#along(at[1]);
+  }
+
+  /** The row of the cell as a curve. */
+  #along(row) {
+    const values = this.data.cells.map((column) => column[row]);
+    const held = values.filter((value) => typeof value === "number");
+    if (this.row === row || this.data.flat || held.length < 2) return;
+    this.row = row;
+    fill(this.curve, curve(this.data.x.values, values, this.data.name,
+      `${this.data.name} along ${this.data.x.label}, ${this.data.y.label} being ${short(this.data.y.values[row])}`));
+  }
+
+  /** The same numbers as a table, made when it is opened; of many cells some, evenly spaced. */
+  #table(caption) {
+    const body = h("div.scroll", { tabindex: "0", role: "region", "aria-label": `${caption}, as a table` });
+    return h("details", {
+      ontoggle: (event) => {
+        if (!event.target.open || body.childElementCount) return;
+        const [is, js] = [spaced(this.nx), spaced(this.ny)];
+        const { x, y } = this.data;
+        fill(body, h("table.numbers", null,
+          h("caption", null, `${this.data.name}: ${x.label} across, ${y.label} down`, is.length < this.nx || js.length < this.ny ? "; some of the cells" : ""),
+          h("thead", null, h("tr", null, h("td"), is.map((i) => h("th.n", { scope: "col" }, short(x.values[i]))))),
+          h("tbody", null, js.map((j) => h("tr", null, h("th.n", { scope: "row" }, short(y.values[j])), is.map((i) => h("td.n", null, this.#cell(i, j))))))));
+      },
+    }, h("summary", null, "The numbers as a table"), body);
+  }
+
+  #cell(i, j) {
+    const text = this.data.text(i, j);
+    const to = this.href?.(i, j);
+    return to && text ? h("a", { href: to }, text) : text;
+  }
+}
+
+/** A hatched ground: here is no state. */
+function hatch(pen, { left, top, width, height }, colour) {
+  pen.save();
+  pen.beginPath();
+  pen.rect(left, top, width, height);
+  pen.clip();
+  pen.strokeStyle = colour;
+  pen.lineWidth = 1;
+  pen.beginPath();
+  for (let x = left - height; x < left + width; x += 7) {
+    pen.moveTo(x, top + height);
+    pen.lineTo(x + height, top);
+  }
+  pen.stroke();
+  pen.restore();
+}
+
+function twice(pen) {
+  pen.lineCap = "square";
+  pen.lineJoin = "round";
+  pen.lineWidth = 3.6;
+  pen.strokeStyle = "#101316";
+  pen.stroke();
+  pen.lineWidth = 1.6;
+  pen.strokeStyle = "#fff";
+  pen.stroke();
+}
+
+function style(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function short(value) {
+  return typeof value === "number" ? value.toLocaleString("en") : String(value);
+}
+
+function ticks(n, most) {
+  const step = Math.max(1, [1, 2, 5, 10, 20, 25, 50, 100, 200, 500].find((each) => Math.ceil(n / each) <= Math.max(most, 2)) ?? n);
+  return Array.from({ length: Math.ceil(n / step) }, (_, k) => k * step);
+}
+
+function spaced(n) {
+  if (n <= MOST_IN_TABLE) return Array.from({ length: n }, (_, i) => i);
+  return Array.from({ length: MOST_IN_TABLE }, (_, k) => Math.round((k * (n - 1)) / (MOST_IN_TABLE - 1)));
+}
+
+/** A curve through numbers, some of them null. */
+function curve(xs, values, name, label) {
+  const [width, height, left, low, right, top] = [640, 170, 54, 140, 628, 12];
+  const held = values.filter((value) => value !== null);
+  const [least, most] = [Math.min(...held), Math.max(...held)];
+  const spread = most - least || 1;
+  const px = (i) => left + ((right - left) * i) / Math.max(xs.length - 1, 1);
+  const py = (value) => low - ((low - top) * (value - least)) / spread;
+  let path = "";
+  values.forEach((value, i) => {
+    if (value !== null) path += `${path && values[i - 1] !== null ? "L" : "M"}${px(i).toFixed(1)} ${py(value).toFixed(1)}`;
+  });
+  const round = (value) => Number(value.toPrecision(3)).toString();
+  return h("figure", null, s("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${label}: from ${round(values.find((value) => value !== null))} to ${round(held.at(-1))}` },
+    [least, most].map((value) => [
+      s("line", { x1: left, x2: right, y1: py(value), y2: py(value), class: "rule" }),
+      s("text", { x: left - 6, y: py(value) + 4, "text-anchor": "end" }, round(value))]),
+    ticks(xs.length, 8).map((i) => s("text", { x: px(i), y: height - 10, "text-anchor": "middle" }, short(xs[i]))),
+    s("path", { d: path, class: "line" })), h("figcaption", null, label));
+}

@@ -1,0 +1,209 @@
+"""A state of Press Your Luck as the game looks: the board around three players' desks.
+
+The squares run clockwise from the top left, six across and five down, as the file numbers them; a
+board of outcomes shows those, the likeliest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache, partial
+
+from luckbase.solver.charts.scene import (
+    BAD,
+    GONE,
+    GOOD,
+    QUIET,
+    UP,
+    Box,
+    Counter,
+    Scene,
+    Shape,
+    Words,
+    fitting,
+    listed,
+)
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import Scenes
+from luckbase.solver.game.game import Game
+from luckbase.solver.games.press_your_luck import rules
+from luckbase.solver.games.press_your_luck.board import Leaf, PressYourLuckBoard
+from luckbase.solver.games.press_your_luck.slides import SQUARES, Slide
+
+WIDE, HIGH, ACROSS, DOWN = 110.0, 88.0, 6, 5
+"""A square in units; the board in squares."""
+DESK, DESK_HIGH = 134.0, 240.0
+OUTCOME_HIGH, MOST_SHOWN = 52.0, 18
+"""A desk and a box of an outcome, in units; outcomes that are shown."""
+MOST_PIECES = 5
+"""Spins of one kind that are drawn one by one."""
+
+
+def scenes(game: Game) -> Scenes:
+    """The drawing of a board's states."""
+    assert isinstance(game.board, PressYourLuckBoard)
+    return Scenes(partial(draw, game.board))
+
+
+def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
+    """The board and three desks; values (fields,) in dollars."""
+    scores, earned, passed, whammies = (
+        values[i : i + rules.PLAYERS].tolist() for i in range(0, rules.FIELDS, rules.PLAYERS)
+    )
+    most = board.rules.max_whammies
+    inside = [w < most for w in whammies]
+    up = _up(values, inside)
+    winners = _winners(scores, inside) if up < 0 else []
+    around, top, high = _around(board)
+    shapes: list[Shape] = list(around)
+    said = []
+    gap = ((ACROSS - 2) * WIDE - 3 * DESK) / 4
+    for i in range(rules.PLAYERS):
+        role = UP if i == up else GOOD if i in winners else "" if inside[i] else GONE
+        held = (scores[i], earned[i], passed[i], whammies[i])
+        shapes += _desk(i, WIDE + gap + i * (DESK + gap), top, role, held, most)
+        said.append(_said(i, held, inside[i]))
+    if up >= 0:
+        title = f"player {up + 1} is up"
+    else:
+        who = listed([f"player {i + 1}" for i in winners])
+        title = f"the game is over: {who} {'share the win' if len(winners) > 1 else 'has won'}"
+    return Scene(title, " ".join(said), ACROSS * WIDE, high, tuple(shapes))
+
+
+def _up(values: Ints, inside: list[bool]) -> int:
+    """Who is up, from 0; -1 where the game is over."""
+    return int(rules.player_up(values)) if sum(inside) > 1 else -1
+
+
+def _winners(scores: list[int], inside: list[bool]) -> list[int]:
+    """Who wins a game that is over, from 0."""
+    best = max(score for score, within in zip(scores, inside, strict=True) if within)
+    return [i for i, score in enumerate(scores) if inside[i] and score == best]
+
+
+def _said(player: int, held: tuple[int, ...], inside: bool) -> str:
+    score, earned, passed, whammies = held
+    if not inside:
+        return f"Player {player + 1} is out, with {_whammies(whammies)}."
+    kinds = [f"{n} {kind}" for n, kind in ((earned, "earned"), (passed, "passed")) if n]
+    spins = "no spins"
+    if kinds:
+        spins = f"{' and '.join(kinds)} spin{'s' * (earned + passed != 1)}"
+    return f"Player {player + 1}: ${score:,}, {spins}, {_whammies(whammies)}."
+
+
+def _whammies(count: int) -> str:
+    return "1 whammy" if count == 1 else f"{count or 'no'} whammies"
+
+
+# --- desks -----------------------------------------------------------------------------------
+
+
+def _desk(
+    player: int, x: float, y: float, role: str, held: tuple[int, ...], most: int
+) -> Iterator[Shape]:
+    score, earned, passed, whammies = held
+    middle, number = x + DESK / 2, player + 1
+    head = {UP: "up", GOOD: "wins", GONE: "out"}.get(role, "")
+    yield Box("desk", x, y, DESK, DESK_HIGH, role=role, about=_said(player, held, whammies < most))
+    yield Words(f"player {number}" + f" · {head}" * bool(head), middle, y + 20, 17, bold=role == UP)
+    money, there = f"${score:,}", "" if whammies < most else GONE
+    yield Box("plate", x + 9, y + 36, DESK - 18, 42, (money,), there,
+              fitting(money, DESK - 22, 26), f"the money of player {number}",
+              f"scores_{number}", str(score))  # fmt: skip
+    yield from _pieces("earned spins", f"earned_{number}", earned, "", "", x, y + 86)
+    yield from _pieces("passed spins", f"passed_{number}", passed, UP, "P", x, y + 136)
+    yield Box("plate", x + 9, y + 186, DESK - 18, 46, (), QUIET, 16,
+              f"player {number} has {whammies} of {most} whammies", f"whammies_{number}",
+              str(whammies))  # fmt: skip
+    yield Words("whammies", middle, y + 197, 13)
+    for k in range(most):
+        at = middle + (k - (most - 1) / 2) * 27
+        yield Counter(at, y + 217, 11, "W" if k < whammies else "", BAD if k < whammies else GONE)
+
+
+def _pieces(
+    name: str, field: str, count: int, role: str, word: str, x: float, y: float
+) -> Iterator[Shape]:
+    """Spins of one kind, one by one as far as there is room."""
+    middle = x + DESK / 2
+    shown = f"{count} {name[:-1] if count == 1 else name}"
+    yield Box("plate", x + 9, y, DESK - 18, 46, (), QUIET, 16, shown, field, str(count))
+    yield Words(shown, middle, y + 12, 13)
+    if count > MOST_PIECES:
+        yield Counter(middle, y + 32, 11, str(count), role, shown)
+        return
+    for k in range(count):
+        yield Counter(middle + (k - (count - 1) / 2) * 24, y + 32, 10, word, role)
+
+
+# --- the board -------------------------------------------------------------------------------
+
+
+@lru_cache(16)
+def _around(board: PressYourLuckBoard) -> tuple[tuple[Shape, ...], float, float]:
+    """What stands around the desks, where these begin, and how high all of it is."""
+    leaves = board.leaves()
+    if board.squares is None:
+        shapes = tuple(_outcomes(board, sorted(leaves, key=lambda leaf: -leaf.chance)))
+        top = max(shape.y for shape in shapes) + OUTCOME_HIGH + 14
+        return shapes, top, top + DESK_HIGH + 4
+    chances = {leaf.at: float(leaf.chance) for leaf in leaves}
+    found: list[Shape] = []
+    for n, slides in enumerate(board.squares, start=1):
+        x, y = _place(n)
+        found.append(Box("square", x + 2, y + 2, WIDE - 4, HIGH - 4))
+        found.append(Words(str(n), x + 7, y + 11, 10, "start", role=QUIET))
+        for k, slide in enumerate(slides):
+            about = f"square {n}: {slide}{_chance(chances.get(('squares', str(n), k)))}"
+            found.append(Box("slide", x + 4, y + 17 + 23 * k, WIDE - 8, 21, (_label(slide),),
+                             _role(slide), _size(_label(slide)), about))  # fmt: skip
+    return tuple(found), HIGH + (HIGH * (DOWN - 2) - DESK_HIGH) / 2, DOWN * HIGH
+
+
+def _place(square: int) -> tuple[float, float]:
+    """The top left corner of a square, 1 to 18."""
+    column, row = square - 1, 0
+    if square > ACROSS:
+        column, row = ACROSS - 1, square - ACROSS
+    if square > ACROSS + DOWN - 1:
+        column, row = 2 * ACROSS + DOWN - 2 - square, DOWN - 1
+    if square > 2 * ACROSS + DOWN - 2:
+        column, row = 0, SQUARES + 1 - square
+    return column * WIDE, row * HIGH
+
+
+def _outcomes(board: PressYourLuckBoard, leaves: list[Leaf]) -> Iterator[Box]:
+    shown = leaves[:MOST_SHOWN]
+    across = min(ACROSS, len(shown))
+    left = (ACROSS - across) * WIDE / 2
+    for i, leaf in enumerate(shown):
+        more = len(leaves) - MOST_SHOWN
+        lines = (_label(leaf.slide), f"chance {leaf.chance}")
+        if more > 0 and i == MOST_SHOWN - 1:
+            lines = (f"and {more + 1} more", "")
+        yield Box("slide", left + i % across * WIDE + 2, i // across * OUTCOME_HIGH + 2, WIDE - 4,
+                  OUTCOME_HIGH - 6, lines, _role(leaf.slide), min(map(_size, lines)),
+                  f"{leaf.slide}{_chance(float(leaf.chance))}")  # fmt: skip
+
+
+def _chance(chance: float | None) -> str:
+    return " leads on" if chance is None else f", {chance:.2%} of spins"
+
+
+def _label(slide: Slide) -> str:
+    text = str(slide)
+    return f"${slide.number:,}{' + spin' * slide.spin}" if slide.kind == "money" else text
+
+
+def _size(text: str) -> float:
+    return fitting(text, WIDE - 8, 13)
+
+
+def _role(slide: Slide) -> str:
+    if slide.kind == "whammy":
+        return BAD
+    if slide.moves:
+        return QUIET
+    return GOOD if slide.spin else ""

@@ -1,0 +1,140 @@
+"""A state of Skunk or Pig as the game looks: two scores on their tracks, the turn, the dice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from luckbase.solver.charts.scene import (
+    CHANCE,
+    GONE,
+    GOOD,
+    QUIET,
+    UP,
+    Box,
+    Die,
+    Scene,
+    Shape,
+    Words,
+)
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import Scenes
+from luckbase.solver.game.game import Game
+from luckbase.solver.games.skunk.board import Rules
+
+WIDE, LEFT, RIGHT, TRACK, ROW = 640.0, 104.0, 52.0, 34.0, 74.0
+"""The sheet, what is left and right of a track, how high one is, from one to the next, in units."""
+DIE, TICKS = 44.0, 10
+"""A die in units; parts of a track that are numbered."""
+
+
+@dataclass(frozen=True)
+class Race:
+    """What is drawn of a race. banked: of player 1 and player 2; turn: the points of the turn of
+    `player`, from 0; end: of the track; goal: whether that is what wins; rolls: of the turn, where
+    they are counted; winner: from 0, None while nobody has won; over: the game is."""
+
+    banked: tuple[int, int]
+    turn: int
+    player: int
+    end: int
+    goal: bool = True
+    rolls: int | None = None
+    winner: int | None = None
+    over: bool = False
+
+
+def scenes(game: Game, options: Rules) -> Scenes:
+    """The drawing of a board's states; options: the board's rules, in Skunk's words."""
+    return Scenes(partial(_draw, options))
+
+
+def _draw(options: Rules, values: Ints) -> Scene:
+    mine, yours, turn, player, *rolls = values.tolist()
+    banked = (mine, yours) if player == 1 else (yours, mine)
+    winner = None
+    if mine + turn >= options.goal:
+        winner = player - 1
+    elif yours >= options.goal:
+        winner = 2 - player
+    race = Race(banked, turn, player - 1, options.goal, True, rolls[0] if rolls else None, winner,
+                winner is not None)  # fmt: skip
+    return draw(race, options.dice, options.sides)
+
+
+def draw(race: Race, dice: int, sides: int, above: tuple[Shape, ...] = (), top: float = 0) -> Scene:
+    """The tracks and the dice below what stands `above` them, which is `top` units high."""
+    shapes: list[Shape] = list(above)
+    for i in range(2):
+        shapes += _track(race, i, top + 8 + i * ROW)
+    y = top + 8 + 2 * ROW
+    if not race.over:
+        for i in range(dice):
+            shapes.append(Die(LEFT + i * (DIE + 10), y, DIE, None, sides, CHANCE))
+        held = f"the turn: {race.turn}"
+        shapes.append(Words(held, LEFT + dice * (DIE + 10) + 12, y + DIE / 2, 22, "start", True))
+    title, about = _said(race)
+    shapes.append(Words(title, WIDE - 8, y + DIE / 2, 17, "end"))
+    return Scene(title, about, WIDE, y + DIE + 8, tuple(shapes))
+
+
+def _track(race: Race, player: int, y: float) -> Iterator[Shape]:
+    acts, banked = player == race.player and not race.over, race.banked[player]
+    wide = WIDE - LEFT - RIGHT
+    field = "mine" if player == race.player else "yours"
+    name = f"player {player + 1}"
+    role = UP if acts else GOOD if player == race.winner else ""
+    yield Box("desk", 4, y, LEFT - 12, TRACK, (name,), role, 17, f"{name} {_head(race, player)}")
+    yield Box("track", LEFT, y, wide, TRACK, (), QUIET, 16, f"{name} has {banked}", field,
+              str(banked))  # fmt: skip
+    reach = wide * min(banked / race.end, 1.0)
+    if banked:
+        yield Box("bar", LEFT, y, reach, TRACK, (), "", 16, f"{name} has {banked}", field,
+                  str(banked))  # fmt: skip
+    if player == race.player and race.turn:
+        more = wide * min((banked + race.turn) / race.end, 1.0) - reach
+        about = f"{race.turn} points of the turn, not banked"
+        yield Box("bar", LEFT + reach, y, more, TRACK, (), CHANCE, 16, about, "turn",
+                  str(race.turn))  # fmt: skip
+    shown = f"{banked}"
+    if player == race.player and race.turn:
+        shown += f" + {race.turn} = {banked + race.turn}"
+    yield Words(shown, LEFT + 8, y + TRACK / 2, 20, "start", bold=True)
+    for k in range(TICKS + 1):
+        if race.end * k % TICKS == 0:
+            x = LEFT + wide * k / TICKS
+            yield Words(str(race.end * k // TICKS), x, y + TRACK + 11, 12, role=QUIET)
+    if race.goal:
+        yield Words("wins", LEFT + wide + 8, y + TRACK / 2, 15, "start")
+
+
+def _head(race: Race, player: int) -> str:
+    if race.winner == player:
+        return "has won"
+    return "acts" if player == race.player and not race.over else "waits"
+
+
+def _said(race: Race) -> tuple[str, str]:
+    """The title and the sentences."""
+    one, two = race.banked
+    if race.over:
+        who = "a draw" if race.winner is None else f"player {race.winner + 1} has won"
+        return who, f"Player 1 has {one}, player 2 has {two}: {who}."
+    title = f"player {race.player + 1} has the dice"
+    rolled = "" if race.rolls is None else f" in {race.rolls} roll{'s' * (race.rolls != 1)}"
+    turn = f"{race.turn} points in the turn{rolled}" if race.turn else "at the start of a turn"
+    goal = f" {race.end} wins." if race.goal else ""
+    return title, f"Player 1 has {one} banked, player 2 {two}. {title.capitalize()}, {turn}.{goal}"
+
+
+def rounds(count: int, now: int) -> tuple[tuple[Shape, ...], float]:
+    """The rounds of a game of `count`, the `now`-th being played, and how high that is."""
+    wide = min(40.0, (WIDE - LEFT - 8) / count)
+    shapes: list[Shape] = [Words("round", 8, 22, 17, "start")]
+    for k in range(1, count + 1):
+        role = UP if k == now else GONE if k < now else ""
+        about = f"round {k}{' is played' if k == now else ' is over' if k < now else ''}"
+        shapes.append(Box("plate", LEFT + (k - 1) * wide, 6, wide - 4, 32, (str(k),), role,
+                          min(16.0, wide * 0.5), about, "round", str(k)))  # fmt: skip
+    return tuple(shapes), 48.0

@@ -1,0 +1,192 @@
+"""All that can happen at a state, and tables over two of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luckbase
+from luckbase.cluster.table.grid import Wish, grid
+from luckbase.cluster.table.moves import Moves, address, equal_cases
+from luckbase.cluster.table.table import Table
+from luckbase.cluster.words import fields, typed
+from luckbase.solver.errors import MissingTableError, OptionError, StateError
+from luckbase.solver.graph.bellman import expand
+from tests.places import BOARDS
+
+PIG = BOARDS / "pig/tiny.toml"
+PRESS = BOARDS / "press-your-luck/tiny.toml"
+JACKPOT = BOARDS / "jackpot/tiny.toml"
+GOOFSPIEL = BOARDS / "goofspiel/tiny.toml"
+
+
+@pytest.fixture(scope="module")
+def made() -> Iterator[Callable[[Path], Table]]:
+    """Tables in memory, each solved once."""
+    tables: dict[Path, Table] = {}
+    with ExitStack() as stack:
+
+        def of(board: Path) -> Table:
+            if board not in tables:
+                settings = {"frontier": 1} if board == PRESS else {}
+                tables[board] = stack.enter_context(
+                    luckbase.open(board, in_memory=True, **settings)
+                )
+            return tables[board]
+
+        yield of
+
+
+def flat(there: Moves) -> list[tuple[str, float, str]]:
+    """(what happens, its chance, where it leads) of everything that can."""
+    every = [each for move in there.moves for each in move.outcomes] + list(there.outcomes)
+    return [(each.name, each.chance, fields(each.state)) for each in every]
+
+
+@pytest.mark.parametrize(
+    "board", [PIG, PRESS, JACKPOT, GOOFSPIEL], ids=lambda path: path.parent.name
+)
+def test_every_edge_of_the_rules_is_there_and_no_other(
+    board: Path, made: Callable[[Path], Table]
+) -> None:
+    """Edges that come to the same count as one, with the sum of their chances."""
+    table = made(board)
+    for state in np.concatenate(list(table.draw(40, 3))):
+        there = table.moves(typed(table.game.describe(state)), 0)
+        edges = expand(table.game, state.reshape(1, -1))
+        known: dict[tuple[int, str], float] = {}
+        for action, child, weight in zip(
+            edges.actions.tolist(), edges.children, edges.weights.tolist(), strict=True
+        ):
+            key = action, fields(table.game.describe(child))
+            known[key] = known.get(key, 0.0) + weight
+        said = flat(there)
+        assert sorted(said_at for _, _, said_at in said) == sorted(at for _, at in known)
+        assert sorted(chance for _, chance, _ in said) == pytest.approx(sorted(known.values()))
+        assert len({name for name, _, _ in said}) == len(said)  # each is told apart from the others
+
+
+def test_the_answer_is_the_tables_own(made: Callable[[Path], Table]) -> None:
+    table = made(PIG)
+    for mine in range(0, 20, 3):
+        state = {"mine": mine, "yours": 9, "turn": 3}
+        there = table.moves(state)
+        assert there.answer == table.ask(state)
+        assert [move.action for move in there.moves] == list(there.answer.actions)
+
+
+def test_what_happens_is_said_as_the_one_who_moves_sees_it(made: Callable[[Path], Table]) -> None:
+    roll, hold = made(PIG).moves({"mine": 3, "yours": 10, "turn": 4}).moves
+    assert [each.name for each in roll.outcomes] == [
+        "turn 4 -> 0; player 2 is up", "turn 4 -> 6", "turn 4 -> 7", "turn 4 -> 8", "turn 4 -> 9",
+        "turn 4 -> 10",
+    ]  # fmt: skip
+    assert [each.name for each in hold.outcomes] == ["mine 3 -> 7, turn 4 -> 0; player 2 is up"]
+    assert hold.outcomes[0].state == {"mine": 10, "yours": 7, "turn": 0, "player": 2}
+    flip = made(JACKPOT).moves({"open": [1, 2, 3], "dice": [3]})
+    names = {each.name for move in flip.moves for each in move.outcomes}
+    assert names == {"open without 3", "open without 1,2"}
+
+
+def test_a_state_above_is_searched_where_that_is_allowed(made: Callable[[Path], Table]) -> None:
+    table = made(PRESS)
+    state = {"scores": (0, 1000, 500), "earned": (0, 1, 1)}
+    with pytest.raises(MissingTableError, match="earned"):
+        table.moves(state, 0)
+    there = table.moves(state)
+    assert (there.held, there.answer.source) == (False, "search")
+    for move in there.moves:
+        mean = sum(each.chance * np.array(each.value) for each in move.outcomes)
+        assert mean == pytest.approx(move.action.value, abs=1e-12)
+
+
+def test_a_game_that_is_over_has_no_moves(made: Callable[[Path], Table]) -> None:
+    there = made(PIG).moves({"mine": 20, "yours": 3})
+    assert (there.over, there.moves, there.outcomes) == (True, (), ())
+    assert there.answer.value == (1.0, 0.0)
+    with pytest.raises(StateError, match="mine: 21"):
+        made(PIG).moves({"mine": 21, "yours": 3})
+
+
+@pytest.mark.parametrize(
+    "weights, cases",
+    [((0.5, 0.5), 2), ((1.0,), 1), ((1 / 36, 35 / 36), 36), ((0.3, 0.7), 10),
+     ((1 / 54 / 3, 1 - 1 / 162), 162), ((2**-0.5, 1 - 2**-0.5), None)],
+)  # fmt: skip
+def test_weights_are_said_in_the_fewest_equal_cases(
+    weights: tuple[float, ...], cases: int | None
+) -> None:
+    assert equal_cases(weights) == cases
+
+
+def test_an_address_is_read_back_as_the_same_state(made: Callable[[Path], Table]) -> None:
+    for board in (PIG, PRESS, JACKPOT, GOOFSPIEL):
+        table = made(board)
+        for state in np.concatenate(list(table.draw(20, 5))):
+            said = address(table.game.describe(state))
+            words = dict(each.split("=", 1) for each in said.split("&"))
+            assert np.array_equal(table.game.parse(words), state)
+
+
+# --- over two columns ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("colour", ["value_1", "value_2", "margin", "best"])
+def test_a_grid_says_what_each_state_says(colour: str, made: Callable[[Path], Table]) -> None:
+    table = made(PIG)
+    base = {"mine": "0", "yours": "0", "turn": "3"}
+    found = grid(table, Wish("mine", "yours", base, colour, {"mine": (0, 20, 4)}))
+    assert found.values.shape == (6, 20)
+    for i, mine in enumerate(found.x.values.tolist()):
+        for j, yours in enumerate(found.y.values.tolist()):
+            answer = table.ask({"mine": mine, "yours": yours, "turn": 3})
+            best = None if found.best[i, j] < 0 else found.actions[found.best[i, j]]
+            assert best == answer.best
+            known = {
+                "value_1": answer.value[0], "value_2": answer.value[1], "margin": answer.margin,
+                "best": None if best is None else found.actions.index(best),
+            }[colour]  # fmt: skip
+            assert (
+                np.isnan(found.values[i, j])
+                if known is None
+                else (found.values[i, j] == pytest.approx(known))
+            )
+
+
+def test_cells_that_are_no_states_are_empty(made: Callable[[Path], Table]) -> None:
+    spans = {"mine": (19, 25, 1)}
+    found = grid(made(PIG), Wish("mine", "turn", {"mine": "0", "yours": "0"}, "value_1", spans))
+    assert np.isnan(found.values[2:]).all() and not np.isnan(found.values[0]).any()
+
+
+def test_a_grid_in_pieces_is_the_same(
+    made: Callable[[Path], Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wish = Wish("mine", "turn", {"mine": "0", "yours": "7"}, "margin")
+    whole = grid(made(PIG), wish)
+    monkeypatch.setattr("luckbase.cluster.table.grid.PIECE", 37)
+    pieces = grid(made(PIG), wish)
+    assert np.array_equal(whole.values, pieces.values, equal_nan=True)
+    names = [[*each.actions, None] for each in (whole, pieces)]
+    assert [names[0][k] for k in whole.best.ravel()] == [names[1][k] for k in pieces.best.ravel()]
+
+
+@pytest.mark.parametrize(
+    "wish, sentence",
+    [
+        (Wish("mine", "mine", {}, "value_1"), "y: mine is the column of x too"),
+        (Wish("nine", "mine", {}, "value_1"), "x: 'nine' is no column of numbers .* 'mine'"),
+        (Wish("mine", "turn", {}, "value_3"), "colour: 'value_3' is none"),
+        (Wish("mine", "turn", {}, "best", {"mine": (0, 9999, 1)}), "200,000 cells; the most"),
+        (Wish("mine", "turn", {}, "best", {"mine": (5, 1, 1)}), "is no row of values"),
+    ],
+)  # fmt: skip
+def test_a_grid_that_can_not_be_is_refused(
+    wish: Wish, sentence: str, made: Callable[[Path], Table]
+) -> None:
+    with pytest.raises(OptionError, match=sentence):
+        grid(made(PIG), wish)

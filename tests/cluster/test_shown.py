@@ -1,0 +1,127 @@
+"""What results show of themselves in a notebook is what they say in other ways."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import luckbase
+from luckbase.cluster.shown import facts, listing
+from luckbase.solver.charts import shown
+from luckbase.solver.charts.model import Heatmap, Listing
+from tests.places import BOARDS
+
+PIG, LUCK = BOARDS / "pig/tiny.toml", BOARDS / "press-your-luck/tiny.toml"
+EVIL = "<script>&"
+
+
+def text_of(html: str | None) -> str:
+    """The text of well-formed HTML."""
+    assert html is not None
+    opened: list[str] = []
+    texts: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: object) -> None:
+            if tag != "br":
+                opened.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            assert opened.pop() == tag
+
+        def handle_data(self, data: str) -> None:
+            texts.append(data)
+
+    reader = Reader()
+    reader.feed(html)
+    reader.close()
+    assert opened == []
+    return " ".join(" ".join(texts).split())
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.fixture(scope="module")
+def table(results: Path) -> Iterator[luckbase.Table]:
+    luckbase.solve(PIG, results=results)
+    with luckbase.open(PIG, results=results) as opened:
+        yield opened
+
+
+def test_a_solve_shows_its_table_its_time_and_where(table: luckbase.Table, results: Path) -> None:
+    again = luckbase.solve(PIG, results=results, force=True)
+    text = text_of(again._repr_html_())
+    assert "tiny is solved" in text and "8,400 solved now, 0 were there" in text
+    assert str(again.table) in text and re.search(r"time \d+\.\d s with", text)
+    nothing = text_of(luckbase.solve(PIG, results=results)._repr_html_())
+    assert "0 solved now, 8,400 were there" in nothing and "time" not in nothing
+
+
+def test_a_table_its_status_and_its_verdict(table: luckbase.Table, results: Path) -> None:
+    said = text_of(table._repr_html_())
+    assert "a table of pig" in said and "8,400" in said and table.identity in said
+    assert "chance to win" in said and "mine, yours, turn, player" in said and "stale" not in said
+    (one,) = luckbase.status(results=results)
+    assert text_of(one._repr_html_()).startswith(f"complete: {one.table}")
+    verdict = table.verify(sample=20)
+    assert "no fault was found" in text_of(verdict._repr_html_()) and verdict.residuals
+    assert f"{verdict.residuals.worst:.2e}" in text_of(verdict._repr_html_())
+
+
+def test_a_comparison_lists_the_worst(table: luckbase.Table) -> None:
+    with luckbase.open(PIG, in_memory=True) as same:
+        alike = table.diff(same)
+    assert "payoffs differ at 0" in text_of(alike._repr_html_())
+    with luckbase.open(PIG, in_memory=True, count="rolls") as other:
+        found = table.diff(other, worst=2)
+    text = text_of(found._repr_html_())
+    assert f"payoffs differ at {found.payoffs:,}, by up to {found.largest:.7f}" in text
+    assert text.count("mine=") == 2 == len(found.worst)
+
+
+def test_an_answer_marks_the_best(table: luckbase.Table) -> None:
+    answer = table[{"mine": 0, "yours": 10, "turn": 4}]
+    html = answer._repr_html_()
+    assert f"<th>{answer.best}</th>" in html and f"{answer.value[0]:.7f}" in text_of(html)
+
+
+def test_a_chart_shows_a_picture_or_its_rows_and_a_scene_is_drawn(table: luckbase.Table) -> None:
+    """By what `luckbase.open` has entered: `solver` draws nothing."""
+    picture = table.chart("hold")
+    assert isinstance(picture, Heatmap)
+    png = picture._repr_png_()
+    assert png is not None and png.startswith(b"\x89PNG")
+    lines = table.chart(fields={"mine": 0})
+    assert isinstance(lines, Listing) and str(lines) == "\n".join(lines.lines)
+    text = text_of(lines._repr_html_())
+    assert lines.note in text and "20 rows" not in text
+    scene = table.scene({"mine": 3, "yours": "4"})
+    html = scene._repr_html_()
+    assert html is not None and "<svg" in html and scene.about in text_of(html)
+
+
+def test_a_long_chart_says_how_many_rows_are_left() -> None:
+    rows = tuple((k, EVIL) for k in range(100))
+    html = Listing((), ("k", EVIL), rows, EVIL)._repr_html_()
+    assert "70 more rows" in text_of(html) and html.count("<tr>") == 31 and "<script" not in html
+
+
+def test_where_nobody_draws_there_is_no_picture(
+    table: luckbase.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shown, "_draws", {})
+    picture = table.chart("hold")
+    assert isinstance(picture, Heatmap) and picture._repr_png_() is None
+    assert table.scene({"mine": 3, "yours": 4})._repr_html_() is None
+
+
+def test_what_a_person_named_can_not_end_an_element() -> None:
+    assert "<script" not in facts(EVIL, [(EVIL, EVIL), ("nothing", "")]) + listing([EVIL], [[EVIL]])
+    assert "nothing" not in facts("t", [("nothing", "")])

@@ -1,0 +1,69 @@
+"""The example notebook does what it shows (`tests.docs.notebook`)."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.docs.notebook import CELLS, PAGE, is_code, made, shown
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(PAGE.read_text(encoding="utf-8"))
+    return found
+
+
+def sources(notebook: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+
+
+def test_the_notebook_prints_and_shows_what_it_says(kept: dict[str, Any], tmp_path: Path) -> None:
+    """But for a picture's bytes, which are those of one version of matplotlib, and what other
+    packages (pandas) show."""
+    now = made(tmp_path)
+    assert sources(kept) == sources(now)
+    for old, new in zip(kept["cells"], now["cells"], strict=True):
+        if "pandas" in "".join(new["source"]):
+            continue
+        for was, found in zip(old.get("outputs", []), new.get("outputs", []), strict=True):
+            data = found.get("data", {})
+            assert set(was.get("data", {})) == set(data), new["source"]
+            assert was.get("text") == found.get("text")
+            for kind in data if set(data) == {"text/plain"} else {"text/html"} & set(data):
+                assert was["data"][kind] == data[kind], (
+                    "the notebook is stale: python -m tests.docs.notebook"
+                )
+            if "image/png" in data:
+                old_png, new_png = (base64.b64decode(o["data"]["image/png"]) for o in (was, found))
+                assert old_png[:24] == new_png[:24]  # a PNG of the same size
+    assert (tmp_path / "docs/how-to/report.html").is_file()
+
+
+def test_every_kind_of_output_is_in_it(kept: dict[str, Any]) -> None:
+    kinds = {kind for cell in kept["cells"] for output in cell.get("outputs", [])
+             for kind in output.get("data", {"stream": 0})}  # fmt: skip
+    assert kinds == {"image/png", "text/html", "text/plain", "stream"}
+    assert PAGE.stat().st_size < 400_000
+
+
+def test_it_is_a_notebook_as_jupyter_reads_it(kept: dict[str, Any]) -> None:
+    """The rules of nbformat 4.5 that hold here."""
+    assert (kept["nbformat"], kept["nbformat_minor"]) == (4, 5)
+    ids = [cell["id"] for cell in kept["cells"]]
+    assert len(set(ids)) == len(ids) == len(CELLS)
+    for cell in kept["cells"]:
+        assert {"id", "cell_type", "metadata", "source"} <= set(cell)
+        assert (cell["cell_type"] == "code") == ("outputs" in cell) == ("execution_count" in cell)
+
+
+def test_text_and_code_are_told_apart() -> None:
+    assert [is_code(text) for text in ("# A title", "Two words: more", "x = 1", "f(x)\ny")] == [
+        False, False, True, True,
+    ]  # fmt: skip
+    assert sum(map(is_code, CELLS)) >= 8
+    assert shown(3) == {"text/plain": ["3"]}

@@ -1,0 +1,137 @@
+"""``luckbase serve`` as a command: where it listens, what it refuses, how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from luckbase.jobs.app import run
+from tests.places import BOARDS, ROOT
+
+
+@contextmanager
+def served(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server in a process of its own, and what it said first."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "luckbase", "serve", *words, "--no-open"],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        yield process, process.stderr.readline()
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def pig(table_of: object) -> Path:
+    return table_of(BOARDS / "pig/tiny.toml")  # type: ignore[operator, no-any-return]
+
+
+def test_it_says_its_address_answers_and_ends_with_ctrl_c(pig: Path) -> None:
+    with served(str(pig), "--port", "0") as (process, said):
+        found = re.search(r"^1 table at (http://127\.0\.0\.1:[0-9]+/) \(Ctrl\+C ends it\)", said)
+        assert found, said
+        with urlopen(f"{found[1]}api/tables", timeout=30) as reply:
+            assert json.loads(reply.read())["tables"][0]["game"] == "pig"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert process.stderr is not None and process.stderr.read() == ""
+
+
+def test_another_address_is_warned_of_and_answers_by_any_name(pig: Path) -> None:
+    with served(str(pig), "--port", "0", "--host", "0.0.0.0") as (process, said):
+        assert "whoever reaches this machine can read these tables" in said
+        assert process.stderr is not None
+        found = re.search(r"http://[0-9.]+:([0-9]+)/", process.stderr.readline())
+        assert found
+        with socket.create_connection(("127.0.0.1", int(found[1])), timeout=30) as line:
+            line.sendall(b"GET /api/tables HTTP/1.1\r\nHost: any.example\r\n\r\n")
+            assert line.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def test_a_port_that_is_taken_is_one_sentence(
+    pig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert run(["serve", str(pig), "--no-open", "--port", str(port)]) == 2
+    said = capsys.readouterr().err
+    assert said == (
+        f"luckbase: --port: {port} is taken; another one, or --port 0 for any that is free\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (["nowhere"], "nowhere: no such table, board file or folder"),
+        (["--host", "no.such.host.invalid"], "is no address of this machine"),
+        (["--set", "goal=3"], "goal is of a board"),
+        ([str(BOARDS / "pig/tiny.toml")], "no table there; luckbase solve"),
+        ([str(BOARDS / "pig/tiny.toml"), "--set", "goal=7"], "no table of this board with goal=7"),
+    ],
+)
+def test_what_can_not_be_served_is_refused(
+    words: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(["serve", *words, "--no-open", "--port", "0", "--results", str(tmp_path)])
+    said = capsys.readouterr().err
+    assert code in (1, 2) and sentence in said and "Traceback" not in said
+
+
+def test_without_its_extra_it_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import importlib.util
+
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "uvicorn" else real(name)
+    )
+    assert run(["serve"]) == 2
+    assert "needs uvicorn" in (said := capsys.readouterr().err) and "luckbase[web]" in said
+
+
+def test_a_screen_gets_the_page_opened(pig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from luckbase.jobs.web import server
+
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setenv("DISPLAY", ":0")
+
+    class Once(server._Server):
+        async def main_loop(self) -> None:
+            import asyncio
+
+            await asyncio.sleep(0.6)
+
+    monkeypatch.setattr(server, "_Server", Once)
+    assert run(["serve", str(pig), "--port", "0"]) == 0
+    assert len(opened) == 1 and re.fullmatch(r"http://127\.0\.0\.1:[0-9]+/", opened[0])
+
+
+def test_what_is_named_is_what_is_served(pig: Path, tmp_path: Path) -> None:
+    from luckbase.jobs.web.server import shelf_of
+
+    results = pig.parents[2]
+    for names in ([str(pig)], [str(results)], [str(results / "pig")], [str(pig.parent)]):
+        assert [each.path for each in shelf_of(names, tmp_path, {}).listed()] == [pig]
+    board = str(BOARDS / "pig/tiny.toml")
+    assert [each.path for each in shelf_of([board], results, {}).listed()] == [pig]
+    assert [each.path for each in shelf_of([board], results, {"goal": "20"}).listed()] == [pig]
+    assert shelf_of([], tmp_path, {}).listed() == []

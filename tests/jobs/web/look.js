@@ -1,0 +1,69 @@
+// What a test looks at on a view of the page: evaluated there by test_page.py.
+() => {
+  const shown = (one) => one.getClientRects().length > 0;
+
+  // Words against their ground, as WCAG computes it.
+  const parts = (text) => {
+    const found = text.match(/[\d.]+/g).map(Number);
+    return [...found.slice(0, 3), found[3] ?? 1];
+  };
+  const light = (rgb) => {
+    const [r, g, b] = rgb.map((c) => c / 255)
+      .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const over = (top, under) => under.map((c, i) => top[i] * top[3] + c * (1 - top[3]));
+  const ground = (one) => {
+    const behind = [];
+    for (let each = one; each; each = each.parentElement) {
+      behind.unshift(parts(getComputedStyle(each).backgroundColor));
+    }
+    return behind.reduce((under, top) => over(top, under), [255, 255, 255]);
+  };
+  const contrast = (one) => {
+    const under = ground(one);
+    const ink = over(parts(getComputedStyle(one).color), under);
+    const [a, b] = [light(ink), light(under)].sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05);
+  };
+  const faint = [];
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const [one, text] = [walk.currentNode.parentElement, walk.currentNode.data.trim()];
+    const apart = one.closest(".drawing, noscript, .skip, .unseen");
+    if (!text || apart || !shown(one)) continue;
+    if (contrast(one) < 4.5) faint.push(`${text.slice(0, 30)}: ${contrast(one).toFixed(2)}`);
+  }
+
+  // What one touches; the input of a card is its label.
+  const touched = `button, select, input, summary, nav a, a.button, .links a,
+    table:not(.numbers) a`;
+  const small = [...document.querySelectorAll(touched)]
+    .map((one) => (["checkbox", "radio"].includes(one.type) ? one.closest("label") : one))
+    .map((one) => [one.textContent || one.name, one.getBoundingClientRect()])
+    .filter(([, box]) => box.width && (box.height < 40 || box.width < 20))
+    .map(([name, box]) => `${name}: ${box.width} x ${box.height}`);
+
+  // Names for those who listen, and the order of heads.
+  const named = (one) => one.getAttribute("aria-label") || one.textContent.trim()
+    || one.labels?.[0]?.textContent.trim();
+  const all = [...document.querySelectorAll(
+    "a, button, input, select, summary, canvas, [role=img], section, nav, form",
+  )];
+  const levels = [...document.querySelectorAll("h1, h2, h3")].map((one) => Number(one.tagName[1]));
+  const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
+  return {
+    ground: getComputedStyle(document.body).backgroundColor,
+    wide: document.documentElement.scrollWidth - innerWidth,
+    small,
+    faint,
+    names: {
+      nameless: all.filter((one) => !one.hidden && !named(one)).map((one) => one.outerHTML.slice(0, 80)),
+      twice: ids.filter((id, i) => ids.indexOf(id) !== i),
+      jumps: levels.filter((level, i) => i && level > levels[i - 1] + 1),
+      heads: levels.filter((level) => level === 1).length,
+      mains: document.querySelectorAll("main").length,
+      language: document.documentElement.lang,
+    },
+  };
+}

@@ -1,0 +1,103 @@
+"""Tables that the tests of the server ask, and a client that asks them without a network."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
+
+import luckbase
+from luckbase.jobs.web.app import make_app
+from luckbase.jobs.web.shelf import Shelf, under
+from tests.places import BOARDS
+from tests.shared import only_one
+
+GAMES = ("press-your-luck", "goofspiel", "skunk", "pig", "jackpot")
+
+
+def solved(folder: Path) -> Path:
+    """A results folder with every game's tiny table, made once a run. Not to be changed."""
+    results = folder / "web-results"
+    with only_one(folder / "web-results.lock"):
+        if not (results / "done").exists():
+            for game in GAMES:
+                settings = {"frontier": 2} if game == "press-your-luck" else {}
+                board = luckbase.load_board(BOARDS / game / "tiny.toml", **settings)
+                luckbase.solve(board, results=results)
+            (results / "done").touch()
+    return results
+
+
+@contextmanager
+def asking(*folders: Path, most_open: int = 4) -> Iterator[TestClient]:
+    """A client of a server of the tables under these folders."""
+    shelf = Shelf([under(folder) for folder in folders], most_open)
+    with TestClient(make_app(shelf), base_url="http://127.0.0.1") as client:
+        yield client
+
+
+def id_of(client: TestClient, game: str) -> str:
+    """The id of the one table of a game."""
+    (found,) = [t["id"] for t in client.get("/api/tables").json()["tables"] if t["game"] == game]
+    return str(found)
+
+
+def state_of(client: TestClient, id: str, **asked: str) -> dict[str, Any]:
+    """A good answer to a state."""
+    reply = client.get(f"/api/tables/{id}/state", params={"drawing": "0", **asked})
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+def words_of(state: Mapping[str, Any]) -> list[str]:
+    """The fields of a state as a person types them."""
+    return [
+        f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in state.items()
+    ]
+
+
+def outcomes_of(answer: Mapping[str, Any]) -> Iterator[tuple[Any, Sequence[Mapping[str, Any]]]]:
+    """(payoffs, outcomes) of every action of an answer, or of chance."""
+    if answer["outcomes"]:
+        yield answer["value"], answer["outcomes"]
+        return
+    for action in answer["actions"]:
+        yield action["value"], [action["next"]] if "next" in action else action["outcomes"]
+
+
+@contextmanager
+def listening(*folders: Path) -> Iterator[str]:
+    """The address of a real server, in a thread."""
+    import uvicorn
+
+    shelf = Shelf([under(folder) for folder in folders])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(make_app(shelf), log_level="error"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            while not server.started:
+                time.sleep(0.01)
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(20)
+
+
+def query_json(capsys: Any, *words: str) -> dict[str, Any]:
+    """What ``luckbase query --json`` prints."""
+    from luckbase.jobs.app import run
+
+    assert run(["query", *words, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found

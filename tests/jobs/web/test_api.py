@@ -1,0 +1,310 @@
+"""The JSON API: its numbers are the table's, its shape is what /openapi.json says."""
+
+from __future__ import annotations
+
+import io
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from pydantic import TypeAdapter
+from starlette.testclient import TestClient
+
+import luckbase
+from luckbase.jobs.web import openapi
+from luckbase.jobs.web.openapi import described
+from tests.jobs.web.serving import GAMES, id_of, outcomes_of, query_json, state_of, words_of
+
+SEEDS = range(12)
+
+
+def check(kind: Any, answer: Any) -> None:
+    """The answer has the described type, and nothing that is not described."""
+    TypeAdapter(kind).validate_json(json.dumps(answer), strict=True)
+
+
+def path_of(results: Path, id: str) -> Path:
+    return results.joinpath(*id.split("~"))
+
+
+# --- numbers ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_an_answer_is_what_query_says(
+    game: str, client: TestClient, web_results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    id = id_of(client, game)
+    for seed in SEEDS:
+        said = state_of(client, id, random=str(seed))
+        printed = query_json(capsys, str(path_of(web_results, id)), *words_of(said["state"]))
+        for mine, theirs in zip(said["actions"], printed.pop("actions"), strict=True):
+            assert {name: mine[name] for name in theirs} == theirs
+        assert {name: said[name] for name in printed} == printed
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_the_outcomes_of_an_action_come_to_its_payoffs(game: str, client: TestClient) -> None:
+    """Each value is another row of the table, the chances are the rules'."""
+    id = id_of(client, game)
+    for seed in SEEDS:
+        said = state_of(client, id, random=str(seed))
+        if "strategies" in said:
+            continue
+        for value, outcomes in outcomes_of(said):
+            chances = np.array([each["chance"] for each in outcomes])
+            worth = np.array([each["value"] for each in outcomes])
+            paid = np.array([each["reward"] for each in outcomes])
+            assert chances.sum() == pytest.approx(1, abs=1e-12)
+            assert sorted(chances, reverse=True) == list(chances)
+            assert chances @ (worth + paid) == pytest.approx(value, abs=2 * said["error"] + 1e-12)
+            cases = outcomes[0]["cases"]
+            assert sum(each["weight"] for each in outcomes) == cases
+            for each in outcomes:
+                assert each["weight"] / cases == pytest.approx(each["chance"], abs=1e-12)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_the_address_of_an_outcome_leads_to_what_was_said(game: str, client: TestClient) -> None:
+    id = id_of(client, game)
+    for seed in SEEDS[:4]:
+        for _, outcomes in outcomes_of(state_of(client, id, random=str(seed))):
+            for each in outcomes[:3]:
+                there = client.get(f"/api/tables/{id}/state?{each['query']}").json()
+                assert there["value"] == pytest.approx(each["value"], abs=1e-15)
+                assert (there["query"], there["over"]) == (each["query"], each["over"])
+                assert there["drawing"].startswith("<svg")
+
+
+def test_both_choosing_at_once_gives_strategies_and_every_pair(client: TestClient) -> None:
+    id = id_of(client, "goofspiel")
+    said = state_of(client, id, mine="1,2,3,4", theirs="1,2,3,4", deck="1,2,3,4", upcard="3")
+    first, second = said["strategies"]
+    for side in (first, second):
+        assert sum(bid["chance"] for bid in side) == pytest.approx(1)
+        assert all(bid["least"] - 1e-6 <= bid["chance"] <= bid["most"] + 1e-6 for bid in side)
+    assert len(said["outcomes"]) == 16
+    total = np.zeros(2)
+    for each in said["outcomes"]:
+        i, j = each["pair"]
+        assert each["name"] == f"{first[i]['action']} against {second[j]['action']}"
+        assert each["chance"] == pytest.approx(first[i]["chance"] * second[j]["chance"])
+        total += each["chance"] * (np.array(each["value"]) + np.array(each["reward"]))
+    assert total == pytest.approx(said["value"], abs=1e-9)
+
+
+def test_the_turned_card_is_the_outcome_of_chance(client: TestClient) -> None:
+    id = id_of(client, "goofspiel")
+    said = state_of(client, id, mine="1,2,3", theirs="1,2,3", deck="1,2,4")
+    assert said["to_act"] is None and said["actions"] == []
+    assert {each["name"] for each in said["outcomes"]} == {"upcard 1", "upcard 2", "upcard 4"}
+    assert {(each["weight"], each["cases"]) for each in said["outcomes"]} == {(1, 3)}
+
+
+def test_costs_are_what_the_one_who_decides_loses(client: TestClient) -> None:
+    id = id_of(client, "press-your-luck")
+    said = state_of(client, id, scores="0,1000,500", earned="0,1,0")
+    play, pass_ = said["actions"]
+    assert (play["best"], play["cost"], pass_["best"]) == (True, 0.0, False)
+    assert pass_["cost"] == pytest.approx(said["margin"])
+    assert pass_["cost"] == pytest.approx(play["value"][1] - pass_["value"][1])
+    assert pass_["next"]["name"] == "player 2: earned 1 -> 0; player 3: passed 0 -> 1"
+
+
+def test_a_state_above_the_frontier_is_searched(client: TestClient) -> None:
+    id = id_of(client, "press-your-luck")
+    said = state_of(client, id, scores="0,1000,500", earned="1,1,1")
+    assert (said["source"], said["held"]) == ("search", False)
+    with luckbase.open(
+        Path(__file__).parents[3] / "boards/press-your-luck/tiny.toml", in_memory=True, frontier=3
+    ) as higher:
+        known = higher.ask({"scores": (0, 1000, 500), "earned": (1, 1, 1)})
+    assert said["value"] == pytest.approx(known.value, abs=2e-7)
+    (action,) = [each for each in said["actions"] if each["best"]]
+    worth = sum(each["chance"] * each["value"][0] for each in action["outcomes"])
+    assert worth == pytest.approx(said["value"][0], abs=1e-9)
+
+
+def test_a_search_that_is_too_large_says_how_to_get_it(client: TestClient) -> None:
+    id = id_of(client, "press-your-luck")
+    reply = client.get(f"/api/tables/{id}/state?scores=0,0,0&earned=7,7,6")
+    assert reply.status_code == 404
+    assert "200,000" in reply.json()["error"] and "luckbase query" in reply.json()["error"]
+
+
+# --- other views --------------------------------------------------------------------------------
+
+
+def test_a_main_line_takes_the_best_and_the_likeliest(client: TestClient) -> None:
+    id = id_of(client, "jackpot")
+    line = client.get(f"/api/tables/{id}/mainline?most=9").json()["line"]
+    assert line[-1]["over"] or len(line) == 9
+    for step, after in pairwise(line):
+        said = client.get(f"/api/tables/{id}/state?{step['query']}").json()
+        (best,) = [each for each in said["actions"] if each["best"]]
+        assert step["action"] == best["action"]
+        outcomes = [best["next"]] if "next" in best else best["outcomes"]
+        assert (outcomes[0]["name"], outcomes[0]["query"]) == (step["outcome"], after["query"])
+
+
+@pytest.mark.parametrize("colour", ["value_2", "margin", "best"])
+def test_a_cell_of_a_grid_is_the_answer_to_its_state(colour: str, client: TestClient) -> None:
+    id = id_of(client, "press-your-luck")
+    base = "scores=0,0,500&earned=0,1,0&passed=0,0,1"
+    grid = client.get(
+        f"/api/tables/{id}/grid?x=scores_2&y=whammies_2&{base}&colour={colour}"
+    ).json()
+    assert (len(grid["x"]["values"]), len(grid["cells"])) == (7, 7)
+    compared = 0
+    for i, score in enumerate(grid["x"]["values"]):
+        for j, whammies in enumerate(grid["y"]["values"]):
+            reply = client.get(
+                f"/api/tables/{id}/state?scores=0,{score},500&earned=0,1,0&passed=0,0,1"
+                f"&whammies=0,{whammies},0&drawing=0"
+            )
+            cell, best = grid["cells"][i][j], grid["best"][i][j]
+            if reply.status_code != 200:
+                assert (cell, best) == (None, None)
+                continue
+            said = reply.json()
+            compared += 1
+            assert (None if best is None else grid["actions"][best]) == said["best"]
+            assert grid["to_act"][i][j] == (said["to_act"] or 0)
+            known = {"value_2": said["value"][1], "margin": said["margin"], "best": best}[colour]
+            assert cell == (known if known is None else pytest.approx(known))
+    assert compared > 20
+
+
+def test_a_batch_answers_as_one_by_one(client: TestClient) -> None:
+    id = id_of(client, "pig")
+    states = [{"mine": m, "yours": 3 * m % 20, "turn": 2} for m in range(10)]
+    body = "".join(json.dumps(each) + "\n" for each in states)
+    lines = client.post(f"/api/tables/{id}/batch?best=1", content=body).text.splitlines()
+    for state, line in zip(states, lines, strict=True):
+        said, row = state_of(client, id, **{k: str(v) for k, v in state.items()}), json.loads(line)
+        assert [row["payoff_1"], row["payoff_2"]] == said["value"]
+        assert (row["best"], row["mine"], row["solve_id"]) == (
+            said["best"], state["mine"], said["solve_id"],
+        )  # fmt: skip
+
+
+def test_a_batch_of_parquet_comes_back_as_parquet(client: TestClient) -> None:
+    import pyarrow as pa
+
+    id, body = id_of(client, "skunk"), io.BytesIO()
+    pq.write_table(pa.table({"mine": [0, 4], "yours": [1, 2], "turn": [0, 3]}), body)
+    reply = client.post(f"/api/tables/{id}/batch", content=body.getvalue())
+    assert reply.headers["content-type"] == "application/vnd.apache.parquet"
+    read = pq.read_table(io.BytesIO(reply.content))
+    assert read.column_names[:5] == ["mine", "yours", "turn", "payoff_1", "payoff_2"]
+
+
+def test_a_wrong_row_of_a_long_batch_is_named(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luckbase.jobs.web.rows.PIECE", 3)
+    body = "".join(json.dumps({"mine": m, "yours": 0}) + "\n" for m in (1, 2, 3, 4, 500, 6))
+    reply = client.post(f"/api/tables/{id_of(client, 'pig')}/batch", content=body)
+    assert (reply.status_code, reply.json()["error"]) == (
+        400, "row 5: mine: 500 is too large; the most is 20",
+    )  # fmt: skip
+
+
+def test_two_tables_side_by_side(client: TestClient) -> None:
+    first, second = id_of(client, "pig"), id_of(client, "skunk")
+    said = client.get(f"/api/compare?first={first}&second={second}&mine=3&yours=10&turn=4").json()
+    here = state_of(client, first, mine="3", yours="10", turn="4")
+    there = state_of(client, second, mine="3", yours="10", turn="4")
+    assert said["change"] == [b - a for a, b in zip(here["value"], there["value"], strict=True)]
+    assert said["first"]["value"] == here["value"]
+    assert {each["action"] for each in said["differences"]} == {"roll", "hold"}
+
+
+@pytest.mark.parametrize("seat", [1, 2])
+@pytest.mark.parametrize("game", ["pig", "goofspiel"])
+def test_a_game_costs_what_the_same_game_in_python_costs(
+    game: str, seat: int, client: TestClient, web_results: Path
+) -> None:
+    id, moves, said = id_of(client, game), [], {}
+    for _ in range(200):
+        body = {"seed": 5, "seat": seat, "against": "random", "moves": moves, "hints": True}
+        said = client.post(f"/api/tables/{id}/play", json=body).json()
+        if said["ask"] is None:
+            break
+        hints = said["ask"]["hints"]
+        assert [hint["action"] for hint in hints] == said["ask"]["actions"]
+        assert any(hint["cost"] == 0 for hint in hints)
+        moves.append(said["ask"]["actions"][0])
+    assert said["over"] and said["result"] == said["said"][-1]
+    taken = iter(moves)
+    with (
+        luckbase.open(path_of(web_results, id)) as table,
+        table.play(seat=seat, against="random", seed=5) as play,
+    ):
+        lines = play.through(lambda play: next(taken))
+    assert [line for line in lines if not line.endswith("? ")] == said["said"]
+    assert [one.cost for one in play.decisions] == [one["cost"] for one in said["decisions"]]
+    assert said["cost"] == pytest.approx(sum(one.cost for one in play.decisions))
+
+
+# --- the description ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_every_answer_has_the_type_that_is_described(game: str, client: TestClient) -> None:
+    id = id_of(client, game)
+    at = f"/api/tables/{id}"
+    check(openapi.Tables, client.get("/api/tables").json())
+    about = client.get(at).json()
+    check(openapi.TableSaid, about)
+    for example in about["examples"]:
+        check(openapi.StateSaid, client.get(f"{at}/state?{example['query']}").json())
+    check(openapi.StateSaid, client.get(f"{at}/state").json())
+    check(openapi.Line, client.get(f"{at}/mainline").json())
+    check(openapi.GameSaid, client.post(f"{at}/play", json={"seed": 1, "hints": True}).json())
+    check(openapi.Compared, client.get(f"/api/compare?first={id}&second={id}").json())
+    for chart in about["charts"]:
+        kind = openapi.HeatmapSaid if chart["picture"] else openapi.ListingSaid
+        check(kind, client.get(f"{at}/chart/{chart['name']}").json())
+    if len(about["axes"]) > 1:
+        x, y = (axis["name"] for axis in about["axes"][:2])
+        check(openapi.GridSaid, client.get(f"{at}/grid?x={x}&y={y}").json())
+    wrong = client.get(f"{at}/state?nothing=1")
+    assert wrong.status_code == 400
+    check(openapi.Refusal, wrong.json())
+
+
+def test_the_description_says_every_address_and_each_of_its_parameters(client: TestClient) -> None:
+    said = client.get("/openapi.json").json()
+    assert said == json.loads(json.dumps(described()))
+    routes = {
+        (route.path, method.lower())
+        for route in client.app.routes  # type: ignore[attr-defined]
+        for method in route.methods - {"HEAD"}
+        if route.path.startswith("/api")
+    }
+    there = {(path, method) for path, verbs in said["paths"].items() for method in verbs}
+    assert routes == there
+    references = set(json.dumps(said).split('"#/components/schemas/')[1:])
+    assert {each.split('"')[0] for each in references} <= set(said["components"]["schemas"])
+
+
+def test_parameters_that_are_described_are_taken(client: TestClient) -> None:
+    """Each with the example that is given for it."""
+    ids = {"first": id_of(client, "pig"), "second": id_of(client, "skunk")}
+    for path, verbs in described()["paths"].items():
+        at = path.replace("{id}", ids["first"]).replace("{name}", "chart")
+        for parameter in verbs.get("get", {}).get("parameters", []):
+            if parameter["in"] != "query" or parameter["name"] == "fields":
+                continue
+            given = {
+                each["name"]: ids.get(each["name"], each["example"])
+                for each in verbs["get"]["parameters"]
+                if (each["in"] == "query" and each.get("required")) or each is parameter
+            }
+            reply = client.get(at, params=given)
+            assert reply.status_code == 200, (at, given, reply.text)

@@ -1,0 +1,237 @@
+"""Whatever is asked: a sentence, never a mistake of ours, never another file."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from tests.jobs.web.serving import GAMES, asking, id_of
+
+SEEN: list[str] | None = None
+"""Files that are opened, while somebody looks."""
+
+
+def _hear(event: str, given: tuple[Any, ...]) -> None:
+    if SEEN is not None and event == "open":
+        SEEN.append(str(given[0]))
+
+
+sys.addaudithook(_hear)
+
+
+@contextmanager
+def opened() -> Iterator[list[str]]:
+    """The names of the files that are opened meanwhile, by whichever thread."""
+    global SEEN
+    SEEN = []
+    try:
+        yield SEEN
+    finally:
+        SEEN = None
+
+
+def refused(reply: Any) -> str:
+    """The sentence of a refusal."""
+    assert reply.status_code in (400, 404, 405, 409), (reply.status_code, reply.text)
+    said = reply.json()
+    assert set(said) <= {"error", "field"}
+    sentence = said["error"]
+    assert sentence and "\n" not in sentence and not sentence.endswith("."), sentence
+    assert "Traceback" not in sentence and len(sentence) < 600
+    return str(sentence)
+
+
+rude = st.text(max_size=30) | st.sampled_from(
+    ["..", "../../etc/passwd", "/etc/passwd", "%2e%2e%2f", "\0", "pig~tiny~..", "1" * 400, "-1",
+     "1e9", "nan", "inf", "0,0,0,0,0", ",,,", "${HOME}", "<script>", "٣", "true", "9" * 9]
+)  # fmt: skip
+few = settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
+)
+VIEWS = ("", "/state", "/mainline", "/grid", "/chart/chart", "/nothing")
+
+
+@few
+@given(id=rude, view=st.sampled_from(VIEWS), name=rude, value=rude)
+def test_any_id_and_any_parameter(
+    client: TestClient, id: str, view: str, name: str, value: str
+) -> None:
+    with opened() as files:
+        refused(client.get(f"/api/tables/{quote(id, safe='')}{view}", params={name: value}))
+    assert [file for file in files if "passwd" in file or file in (id, value)] == []
+
+
+@few
+@given(
+    game=st.sampled_from(GAMES),
+    view=st.sampled_from(("/state", "/mainline", "/grid", "/chart/hold", "/chart/x")),
+    given_=st.dictionaries(
+        st.sampled_from(
+            ["scores", "earned", "mine", "yours", "turn", "theirs", "deck", "upcard", "open",
+             "dice", "scores_1", "x", "y", "colour", "most", "random", "strict", "drawing",
+             "mine_from", "turn_step", "reachable"]
+        ) | rude,
+        rude | st.sampled_from(["mine", "turn", "scores_1", "best", "0", "1,2", "0,500,0"]),
+        max_size=5,
+    ),
+)  # fmt: skip
+def test_any_parameters_of_a_table_that_is_there(
+    client: TestClient, web_results: Path, game: str, view: str, given_: dict[str, str]
+) -> None:
+    with opened() as files:
+        reply = client.get(f"/api/tables/{id_of(client, game)}{view}", params=given_)
+    if reply.status_code == 200:
+        reply.json()
+    else:
+        refused(reply)
+    allowed = (str(web_results), sys.prefix, sys.base_prefix, "/proc", "/sys/fs/cgroup")
+    strange = [file for file in files if not file.startswith(allowed)]
+    # What is compiled lies in a folder of its own; a board file is looked at again if it changed.
+    strange = [file for file in strange if not re.search(r"compiled|__pycache__|/boards/", file)]
+    assert [file for file in strange if not file.endswith((".py", ".pyc"))] == []
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | rude,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(rude, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@few
+@given(
+    game=st.sampled_from(GAMES),
+    body=st.dictionaries(
+        st.sampled_from(["seed", "seat", "against", "state", "moves", "hints"]) | rude,
+        json_values, max_size=4,
+    ) | json_values,
+)  # fmt: skip
+def test_any_game_that_is_asked_for(client: TestClient, game: str, body: Any) -> None:
+    content = json.dumps(body).encode()
+    reply = client.post(f"/api/tables/{id_of(client, game)}/play", content=content)
+    if reply.status_code != 200:
+        refused(reply)
+
+
+@few
+@given(content=st.binary(max_size=60), kind=st.sampled_from(
+    ["", "text/csv", "application/json", "application/x-ndjson", "application/octet-stream",
+     "application/vnd.apache.parquet", "image/png", "\x7f"]
+))  # fmt: skip
+def test_any_batch(client: TestClient, content: bytes, kind: str) -> None:
+    at = f"/api/tables/{id_of(client, 'pig')}/batch"
+    refused(client.post(at, content=content, headers={"content-type": kind}))
+    refused(client.post(at, content=b"PAR1" + content, headers={"content-type": kind}))
+
+
+@pytest.mark.parametrize(
+    "path, sentence",
+    [
+        ("/api/nothing", "there is nothing at this address"),
+        ("/api/tables?x=1", "unknown parameter 'x'"),
+        ("/static/../app.py", "there is nothing at this address"),
+        ("/static/..%2fapp.py", "there is nothing at this address"),
+        ("/static/%2e%2e/server.py", "there is nothing at this address"),
+        ("/api/tables/{id}/state?mine=1", "yours is missing; write mine=0 yours=0"),
+        ("/api/tables/{id}/state?mine=1&mine=2", "mine: is given twice"),
+        ("/api/tables/{id}/state?mine=1&yours=99", "yours: 99 is too large; the most is 20"),
+        ("/api/tables/{id}/state?drawing=maybe", "drawing: 'maybe' is neither 1 nor 0"),
+        ("/api/tables/{id}/mainline?most=0", "most: '0' is not a whole number from 1 to 200"),
+        ("/api/tables/{id}/chart/no", "chart: 'no' is no chart of pig"),
+        ("/api/tables/{id}/grid?x=mine", "y: is missing; write y=COLUMN"),
+        ("/api/tables/{id}/grid?x=mine&y=mine", "y: mine is the column of x too"),
+        ("/api/tables/{id}/grid?x=mine&y=no", "y: 'no' is no column of numbers"),
+        ("/api/tables/{id}/grid?x=mine&y=turn&mine_from=-5000&mine_to=5000", "cells; the most is"),
+        ("/api/tables/{id}/grid?x=mine&y=turn&colour=red", "colour: 'red' is none"),
+        ("/api/compare?first={id}", "second: is missing"),
+        ("/api/compare?first={id}&second=x", "'x' is no table here"),
+    ],
+)
+def test_what_is_wrong_and_what_would_be_right(
+    path: str, sentence: str, client: TestClient
+) -> None:
+    reply = client.get(path.replace("{id}", id_of(client, "pig")))
+    assert sentence in refused(reply)
+
+
+def test_the_field_that_a_sentence_is_of_is_named(client: TestClient) -> None:
+    id = id_of(client, "pig")
+    for query, field in (("mine=1&yours=99", "yours"), ("mine=x&yours=0", "mine"), ("a=1", None)):
+        assert client.get(f"/api/tables/{id}/state?{query}").json().get("field") == field
+
+
+def test_a_body_that_is_too_large_is_refused(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = f"/api/tables/{id_of(client, 'pig')}"
+    assert "bytes" in refused(client.post(f"{at}/play", content=b" " * 300_000))
+    monkeypatch.setattr("luckbase.jobs.web.rows.MOST_ROWS", 2)
+    lines = b'{"mine": 0, "yours": 0}\n' * 3
+    assert "has 3 rows; the most is 2" in refused(client.post(f"{at}/batch", content=lines))
+
+
+@pytest.mark.parametrize(
+    "host, good",
+    [("127.0.0.1:80", True), ("localhost", True), ("[::1]:8714", True), ("evil.example", False),
+     ("127.0.0.1.evil.example", False), ("", False), ("[::1", True)],
+)  # fmt: skip
+def test_only_a_name_of_this_machine_is_answered(host: str, good: bool, client: TestClient) -> None:
+    reply = client.get("/api/tables", headers={"host": host})
+    assert reply.status_code == (200 if good else 400)
+    assert good or "is not a name of this server" in refused(reply)
+
+
+def test_every_answer_keeps_the_page_to_itself(client: TestClient) -> None:
+    for path in ("/", "/api/tables", "/api/nothing", "/openapi.json", "/static/app.js"):
+        headers = client.get(path).headers
+        policy = dict(
+            each.strip().split(" ", 1) for each in headers["content-security-policy"].split(";")
+        )
+        assert (policy["default-src"], policy["script-src"]) == ("'none'", "'self'")
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "access-control-allow-origin" not in headers
+
+
+def test_answers_are_compressed_where_that_is_asked(client: TestClient) -> None:
+    path = f"/api/tables/{id_of(client, 'jackpot')}/state"
+    plain = client.get(path, headers={"accept-encoding": "identity"})
+    zipped = client.get(path, headers={"accept-encoding": "gzip"})
+    assert zipped.headers["content-encoding"] == "gzip" and plain.json() == zipped.json()
+    assert int(zipped.headers["content-length"]) < len(plain.content) / 2
+
+
+def test_nothing_can_be_written(client: TestClient, web_results: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in web_results.rglob("*")}
+    id = id_of(client, "pig")
+    for method in ("PUT", "DELETE", "PATCH", "POST"):
+        for path in ("/", "/api/tables", f"/api/tables/{id}", f"/api/tables/{id}/state"):
+            assert client.request(method, path).status_code == 405
+    client.post(f"/api/tables/{id}/play", json={"seed": 1, "moves": ["roll"]})
+    assert {path: path.stat().st_mtime_ns for path in web_results.rglob("*")} == before
+
+
+def test_a_mistake_of_ours_is_a_plain_sentence_and_a_line_in_the_log(
+    web_results: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*given: object) -> None:
+        raise ZeroDivisionError("secret detail")
+
+    monkeypatch.setattr("luckbase.jobs.web.views.moves", broken)
+    with asking(web_results) as client:
+        reply = client.get(f"/api/tables/{id_of(client, 'pig')}/state?mine=0&yours=0")
+    assert reply.status_code == 500
+    assert "secret" not in reply.text and "mistake of luckbase" in reply.json()["error"]
+    assert any("/state" in record.getMessage() for record in caplog.records)
+    assert any("secret detail" in str(record.exc_info) for record in caplog.records)

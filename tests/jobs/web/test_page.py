@@ -1,0 +1,651 @@
+"""The page in a real browser: every game's tiny table, with the mouse, with the keyboard alone, on
+a phone, in light and dark; and not a word in the console.
+
+Skipped where there is no Chromium or no playwright, which drives it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout, suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+import luckbase
+from luckbase.jobs.app import run
+from tests.places import ROOT
+
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed; pip install playwright drives it"
+)
+pytest.importorskip("uvicorn", reason="uvicorn is not installed; pip install '.[web]'")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium is installed; apt-get install chromium"
+)
+expect = playwright.expect
+
+BOARDS: dict[str, dict[str, Any]] = {
+    "press-your-luck": {"frontier": 2},
+    "goofspiel": {},
+    "pig": {},
+    "skunk": {},
+}
+"""The games that have a full table, with settings of their tiny boards."""
+GAMES = (*BOARDS, "jackpot")
+STATES = {
+    "press-your-luck": "scores=500,1000,500&earned=0,2,0",
+    "goofspiel": "mine=1,3,4&theirs=1,2,4&deck=1,2,4&upcard=2",
+    "jackpot": "open=1,2,3,4&dice=4",
+    "pig": "mine=3&yours=8&turn=4",
+    "skunk": "mine=3&yours=8&turn=4",
+}
+"""A state of each in which somebody has a choice."""
+EDITS = {
+    "press-your-luck": ("scores, player 1", "1500", "scores=1500,1000,500"),
+    "goofspiel": ("upcard", "4", "upcard=4"),
+    "jackpot": ("dice", "3", "dice=3"),
+    "pig": ("turn", "7", "turn=7"),
+    "skunk": ("turn", "7", "turn=7"),
+}
+"""A field by its label, what is written there, and what the address says then."""
+CHOICES = [game for game in GAMES if game != "goofspiel"]
+"""The games in which one chooses at a time."""
+PHONE = {"width": 360, "height": 740}
+
+
+@pytest.fixture(scope="module")
+def tables(
+    table_of: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """The table of each game's tiny board, and "other": one with another rule."""
+    found = {
+        game: table_of(ROOT / f"boards/{game}/tiny.toml", **settings)
+        for game, settings in BOARDS.items()
+    }
+    board = ROOT / "boards/press-your-luck/tiny.toml"
+    found["other"] = table_of(board, frontier=2, third_place_spins=False)
+    board = luckbase.load_board(ROOT / "boards/jackpot/tiny.toml")  # which is solved by search
+    found["jackpot"] = luckbase.solve(board, results=tmp_path_factory.mktemp("jackpot")).table
+    return {game: Path(table) for game, table in found.items()}
+
+
+@pytest.fixture(scope="module")
+def site(tables: dict[str, Path]) -> Iterator[str]:
+    """The address of a server of these tables."""
+    served = subprocess.Popen(
+        [sys.executable, "-m", "luckbase", "serve", "--no-open", "--port", "0",
+         *map(str, tables.values())],
+        stderr=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert served.stderr is not None
+    said = ""
+    for line in served.stderr:
+        said += line
+        if found := re.search(r"http://\S+", line):
+            break
+    else:
+        raise AssertionError(said)
+    yield found[0]
+    served.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        served.wait(10)
+    served.kill()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(
+            executable_path=CHROMIUM, args=["--headless", "--no-sandbox"]
+        )
+        yield browser
+        browser.close()
+
+
+class Visitor:
+    """One person's browser window, and what its console said."""
+
+    def __init__(self, page: Any, site: str) -> None:
+        self.page, self.site = page, site
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
+        page.on("request", lambda request: self.asked.append(request.url))
+
+    def go(self, address: str) -> Any:
+        """Open an address of the page, and wait for what is drawn there."""
+        self.page.goto("about:blank")
+        self.page.goto(self.site + address)
+        expect(
+            self.page.locator("main:not([aria-busy]) h1, main:not([aria-busy]) .sorry").first
+        ).to_be_visible()
+        return self.page
+
+    def drawn(self) -> None:
+        """Wait until what the address asks for is there."""
+        expect(self.page.locator("main:not([aria-busy])")).to_be_visible()
+
+    def fields(self) -> dict[str, str]:
+        """The state in the address."""
+        return dict(parse_qsl(urlsplit(urlsplit(self.page.url).fragment).query))
+
+
+@pytest.fixture
+def visitor(browser: Any, site: str, request: pytest.FixtureRequest) -> Iterator[Visitor]:
+    """A visitor whose console stays empty; `indirect` parameters are of the window."""
+    window = {"viewport": {"width": 1200, "height": 900}, **getattr(request, "param", {})}
+    context = browser.new_context(**window)
+    context.set_default_timeout(8000)
+    visiting = Visitor(context.new_page(), site)
+    yield visiting
+    context.close()
+    assert visiting.said == []
+
+
+@pytest.fixture(scope="module")
+def address(tables: dict[str, Path]) -> Callable[..., str]:
+    """address(game, view, query) -> the address of a view."""
+
+    def of(game: str, view: str = "state", query: str | None = None) -> str:
+        asked = STATES[game] if query is None else query
+        return f"#/t/{id_of(tables[game])}/{view}" + (f"?{asked}" if asked else "")
+
+    return of
+
+
+def id_of(table: Path) -> str:
+    return "~".join(table.parts[-3:])
+
+
+def queried(table: Path, state: dict[str, str]) -> dict[str, Any]:
+    """What ``luckbase query --json`` says."""
+    out = io.StringIO()
+    with redirect_stdout(out):
+        words = [f"{name}={value}" for name, value in state.items()]
+        assert run(["query", str(table), *words, "--json"]) == 0
+    found: dict[str, Any] = json.loads(out.getvalue())
+    return found
+
+
+def numbers(part: Any) -> list[float]:
+    """The payoffs that a part of the page shows, as they were sent."""
+    return [float(each.get_attribute("value")) for each in part.locator("data").all()]
+
+
+# --- the explorer ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_every_table_opens_from_the_list_and_is_drawn(
+    game: str, visitor: Visitor, tables: dict[str, Path]
+) -> None:
+    page = visitor.go("")
+    assert page.locator("li.table").count() == len(tables)
+    page.locator(f"li.table a[href*='{id_of(tables[game])}/state']").first.click()
+    expect(page.locator(".answer h1")).to_be_visible()
+    drawn = page.locator(".drawing svg")
+    expect(drawn).to_have_attribute("role", "img")
+    assert drawn.bounding_box()["width"] > 200
+    assert page.title().endswith("· luckbase")
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_the_page_says_the_numbers_of_query(
+    game: str, visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
+) -> None:
+    page = visitor.go(address(game))
+    expect(page.locator(".split")).to_be_visible()
+    said = queried(tables[game], dict(parse_qsl(STATES[game])))
+    assert numbers(page.locator(".split")) == said["value"]
+    rows = page.locator("table.actions tbody tr").all()
+    assert len(rows) == len(said["actions"]) > 1
+    for row, action in zip(rows, said["actions"], strict=True):
+        assert row.locator("th").inner_text() == action["action"]
+        assert numbers(row) == action["value"]
+    if game in CHOICES:
+        assert said["best"] in page.locator("h1").inner_text()
+    for side, bids in enumerate(said.get("strategies") or []):
+        shown = numbers(page.locator(".sides > div").nth(side))
+        assert shown == [b["chance"] for b in bids if b["chance"] > 1e-9 or b["most"] > 1e-4]
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_edit_a_field_take_an_action_and_an_outcome_and_go_back(
+    game: str, visitor: Visitor, address: Callable[..., str]
+) -> None:
+    page = visitor.go(address(game))
+    label, text, said = EDITS[game]
+    field = page.get_by_label(label, exact=True)
+    if field.evaluate("each => each.tagName") == "SELECT":
+        field.select_option(text)
+    else:
+        field.fill(text)
+    page.get_by_role("button", name="Show this state").click()
+    expect(page).to_have_url(re.compile(re.escape(said)))
+    visitor.drawn()
+    edited = page.url
+    action = page.locator("table.actions .act").nth(1)
+    action.click()
+    expect(page).not_to_have_url(edited)
+    visitor.drawn()
+    if page.locator("table.actions .act[aria-pressed=true]").count():  # chance comes next
+        chosen = page.url
+        page.locator("table.outcomes tbody a").first.click()
+        expect(page).not_to_have_url(chosen)
+        expect(page.locator(".path li")).to_have_count(3)
+        page.go_back()
+        expect(page).to_have_url(chosen)
+    page.go_back()
+    expect(page).to_have_url(edited)
+    page.go_back()
+    expect(page).to_have_url(visitor.site + address(game))
+
+
+def test_outcomes_together_are_worth_the_action(
+    visitor: Visitor, address: Callable[..., str]
+) -> None:
+    page = visitor.go(address("pig"))
+    roll = page.locator("table.actions tr", has_text="roll")
+    roll.get_by_role("button").click()
+    expect(roll.get_by_role("button")).to_have_attribute("aria-pressed", "true")
+    chances, then = [], []
+    for row in page.locator("table.outcomes tbody tr").all():
+        chances.append(float(row.locator("td").first.get_attribute("title").split()[0]) / 6)
+        then.append(numbers(row)[0])
+    assert sum(chances) == pytest.approx(1)
+    mean = sum(c * v for c, v in zip(chances, then, strict=True))
+    assert mean == pytest.approx(numbers(roll)[0])
+
+
+def test_the_path_leads_back_and_an_address_says_all(
+    visitor: Visitor, address: Callable[..., str]
+) -> None:
+    page = visitor.go(address("pig"))
+    for step in range(3):
+        page.locator("table.outcomes tbody a").nth(1).click()
+        expect(page.locator(".path li")).to_have_count(step + 2)
+    page.locator(".path li a").nth(1).click()
+    expect(page.locator(".path li")).to_have_count(2)
+    shown, where = numbers(page.locator(".split")), page.url
+    page.goto("about:blank")
+    page.goto(where)
+    expect(page.locator(".split")).to_be_visible()
+    assert numbers(page.locator(".split")) == shown
+
+
+def test_the_main_line_goes_to_the_end(visitor: Visitor, address: Callable[..., str]) -> None:
+    page = visitor.go(address("jackpot", query="open=1,2,3,4"))
+    page.get_by_text("Main line").click()
+    steps = page.locator(".mainline li")
+    expect(steps.first).to_be_visible()
+    assert steps.count() >= 3
+    steps.last.get_by_role("link").click()
+    expect(page.locator("h1")).to_have_text("The game is over")
+
+
+def test_a_random_state_gets_an_address_of_its_own(
+    visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
+) -> None:
+    page = visitor.go(address("skunk"))
+    page.get_by_role("button", name="A random state").click()
+    expect(page).not_to_have_url(re.compile(r"random|mine=3&yours=8&turn=4$"))
+    visitor.drawn()
+    assert numbers(page.locator(".split")) == queried(tables["skunk"], visitor.fields())["value"]
+
+
+@pytest.mark.parametrize(
+    ("game", "label", "wrong", "sentence"),
+    [
+        ("press-your-luck", "scores, player 2", "1010", "1010 is not a multiple of 500"),
+        ("press-your-luck", "earned, player 1", "many", "'many' is not a whole number"),
+        ("skunk", "mine", "", "mine is missing"),
+        ("jackpot", "dice", "7", "dice"),
+        ("pig", "turn", "99", "turn"),
+    ],
+)
+def test_bad_input_is_a_sentence_beside_its_field(
+    game: str, label: str, wrong: str, sentence: str, visitor: Visitor, address: Callable[..., str]
+) -> None:  # fmt: skip
+    page = visitor.go(address(game))
+    before = numbers(page.locator(".split"))
+    page.get_by_label(label, exact=True).fill(wrong)
+    page.keyboard.press("Enter")
+    beside = page.locator(".row, .slider").filter(has=page.get_by_label(label, exact=True))
+    expect(beside.locator(".wrong")).to_contain_text(sentence)
+    expect(page.get_by_label(label, exact=True)).to_have_value(wrong)
+    expect(page.get_by_label(label, exact=True)).to_have_attribute("aria-invalid", "true")
+    expect(page).to_have_url(visitor.site + address(game))
+    assert numbers(page.locator(".split")) == before
+    only_refusals(visitor)
+
+
+def only_refusals(visitor: Visitor) -> None:
+    """Chromium itself writes a line for a 400 that was meant; there is no other."""
+    assert all("400 (Bad Request)" in line or "404 (Not Found)" in line for line in visitor.said)
+    visitor.said.clear()
+
+
+def test_an_address_that_is_wrong_says_so(visitor: Visitor, address: Callable[..., str]) -> None:
+    page = visitor.go(address("pig"))
+    page.goto(visitor.site + address("pig", query="mine=3&yours=8&turns=4"))
+    expect(page.locator(".answer .sorry")).to_contain_text("unknown field 'turns'")
+    page.goto(visitor.site + "#/t/no~such~table/state")
+    expect(page.locator("main .sorry")).to_contain_text("no table here")
+    page.goto(visitor.site + "#/nowhere")
+    expect(page.locator("main .sorry")).to_contain_text("no such page")
+    only_refusals(visitor)
+
+
+# --- grids ----------------------------------------------------------------------------------------
+
+
+def point_at(page: Any, across: float, up: float) -> None:
+    """Point at a place of the heat map, in shares of its width and height."""
+    box = page.locator("canvas.map").bounding_box()
+    left, right, top, bottom = 62, 22, 8, 46
+    page.mouse.move(
+        box["x"] + left + across * (box["width"] - left - right),
+        box["y"] + top + (1 - up) * (box["height"] - top - bottom),
+    )
+
+
+GRIDS = {
+    "press-your-luck": "x=scores_1&y=scores_2&colour=value_2&scores=0,1000,500&earned=0,2,0",
+    "pig": "x=mine&y=yours&colour=value_1&turn=4",
+    "skunk": "x=mine&y=turn&colour=margin&yours=8",
+}
+
+
+@pytest.mark.parametrize("game", GRIDS)
+def test_a_cell_says_the_number_of_the_state_that_it_opens(
+    game: str, visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
+) -> None:
+    page = visitor.go(address(game, "grid", GRIDS[game]))
+    expect(page.locator("canvas.map")).to_be_visible()
+    point_at(page, 0.4, 0.3)
+    readout = page.locator(".readout")
+    expect(readout.get_by_role("link")).to_be_visible()
+    said = readout.locator("span").inner_text()
+    box = page.locator("canvas.map").bounding_box()
+    assert box["width"] > 500
+    page.mouse.down()
+    page.mouse.up()
+    expect(page.locator(".split")).to_be_visible()
+    answer = queried(tables[game], visitor.fields())
+    shown = re.search(r"([\d.]+)%", said)
+    wanted = answer["margin"] if "margin" in said else answer["value"]["value_2" in GRIDS[game]]
+    assert shown is not None and float(shown[1]) == pytest.approx(100 * wanted, abs=0.0051)
+    if "best: " in said:
+        assert said.rpartition("best: ")[2] == answer["best"]
+
+
+def test_a_grid_by_keyboard_slider_and_as_a_table(
+    visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
+) -> None:
+    page = visitor.go(address("pig", "grid", "x=mine&y=yours&colour=value_1&turn=4"))
+    page.locator("canvas.map").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowUp"):
+        page.keyboard.press(key)
+    expect(page.locator(".readout")).to_contain_text("mine = 2, yours = 1")
+    expect(page.locator(".curve svg")).to_have_attribute("aria-label", re.compile("along mine"))
+    slider = page.get_by_label("turn", exact=True)
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**turn=5**")
+    page.get_by_text("The numbers as a table").click()
+    table = page.locator("table.numbers")
+    expect(table).to_be_visible()
+    value = queried(tables["pig"], {"mine": "2", "yours": "1", "turn": "5"})["value"][0]
+    cell = table.locator("tbody tr").nth(1).locator("td").nth(2)
+    assert cell.inner_text() == f"{100 * value:.2f}%"
+    page.locator("canvas.map").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator(".split")).to_be_visible()
+    assert visitor.fields()["turn"] == "5"
+
+
+def test_colours_of_actions_and_a_chart_of_the_game(
+    visitor: Visitor, address: Callable[..., str]
+) -> None:
+    page = visitor.go(address("skunk", "grid", "x=mine&y=turn&colour=best&yours=8"))
+    expect(page.locator(".legend.names")).to_contain_text("roll")
+    page.get_by_label("what it shows").select_option("win")
+    expect(page.locator(".mapped h2")).to_contain_text("dice")
+    point_at(page, 0.5, 0.5)
+    expect(page.locator(".readout a")).to_have_attribute("href", re.compile("mine=10&yours=10"))
+    page.get_by_label("what it shows").select_option("-")
+    expect(page.get_by_label("across")).to_be_visible()
+
+
+def test_the_scale_reads_in_grey(visitor: Visitor) -> None:
+    page = visitor.go("")
+    grey = page.evaluate(
+        """async () => {
+          const { viridis, named } = await import("/static/colours.js");
+          const grey = ([r, g, b]) => 0.2126 * r + 0.7152 * g + 0.0722 * b;
+          return [Array.from({length: 21}, (_, k) => grey(viridis(k / 20))),
+                  Array.from({length: 4}, (_, k) => grey(named(k, 4)))];
+        }"""
+    )
+    for scale, step in zip(grey, (3, 30), strict=True):
+        assert all(b - a > step for a, b in pairwise(scale))
+
+
+# --- play, and what if ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_game_is_played_to_its_end_and_its_decisions_priced(
+    game: str, visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
+) -> None:
+    start = STATES[game] if game == "press-your-luck" else ""
+    page = visitor.go(address(game, "play", start))
+    if game == "press-your-luck":
+        page.get_by_label("you are").select_option("2")
+    page.get_by_label("seed of the dice").fill("7")
+    page.get_by_role("button", name="Begin").click()
+    expect(page.locator(".move").first).to_be_visible()
+    page.get_by_role("button", name="Show what they are worth").click()
+    expect(page.locator(".hinted").first).to_be_visible()
+    for taken in range(60):
+        visitor.drawn()
+        moves = page.locator(".move").all()
+        if not moves:
+            break
+        moves[taken % len(moves)].click()
+    expect(page.locator(".moves")).to_have_count(0)
+    decided = page.get_by_role("region", name="Your decisions")
+    expect(decided).to_contain_text(re.compile("decision|cost"))
+    rows = page.locator("table.decisions tbody tr").all()
+    assert rows
+    for row in rows if game in CHOICES else []:
+        where = urlsplit(urlsplit(row.get_by_role("link").get_attribute("href")).fragment).query
+        answer = queried(tables[game], dict(parse_qsl(where)))
+        own, values = answer["to_act"] - 1, {a["action"]: a["value"] for a in answer["actions"]}
+        cost = answer["value"][own] - values[row.locator("td").first.inner_text()][own]
+        shown = row.locator("td").last.inner_text()
+        assert (0 if shown == "none" else float(shown[:-1])) == pytest.approx(
+            100 * cost, abs=0.0051
+        )
+
+
+def test_a_move_is_taken_back(visitor: Visitor, address: Callable[..., str]) -> None:
+    page = visitor.go(address("pig", "play", "seed=3&seat=1&against=random"))
+    first = page.locator(".log").inner_text()
+    page.get_by_role("button", name="roll").click()
+    expect(page.locator(".log")).not_to_have_text(first)
+    page.get_by_role("link", name="Take back").click()
+    expect(page.locator(".log li")).to_have_count(len(first.splitlines()))
+    assert page.locator(".log").inner_text() == first
+
+
+def test_two_tables_side_by_side(
+    visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
+) -> None:
+    state = "scores=0,2000,2000&earned=1,1,0"
+    first, second = (id_of(tables[name]) for name in ("press-your-luck", "other"))
+    page = visitor.go(f"#/compare?first={first}&second={second}&{state}")
+    expect(page.locator(".boards .drawing")).to_have_count(2)
+    asked = dict(parse_qsl(state))
+    one, two = (queried(tables[name], asked) for name in ("press-your-luck", "other"))
+    row = page.locator("table.compared tbody tr").first
+    assert numbers(row) == [one["value"][0], two["value"][0]]
+    change = 100 * (two["value"][0] - one["value"][0])
+    assert abs(change) > 0.01
+    expect(row.locator(".swinging .n")).to_have_text(
+        f"{'+' if change > 0 else '−'}{abs(change):.2f}%"
+    )
+    page.get_by_role("link", name="See the difference as a map").click()
+    expect(page.locator(".legend")).to_contain_text("%")
+    point_at(page, 0.2, 0.5)
+    expect(page.locator(".readout")).to_contain_text(re.compile("[+−±0]"))
+
+
+# --- for everybody --------------------------------------------------------------------------------
+
+
+def every_view(address: Callable[..., str], tables: dict[str, Path]) -> list[str]:
+    """Each view once, with all that it can show."""
+    first, second = (id_of(tables[name]) for name in ("press-your-luck", "other"))
+    return [
+        "", *(address(game) for game in GAMES),
+        address("press-your-luck", "grid", GRIDS["press-your-luck"]),
+        address("skunk", "grid", "x=mine&y=turn&colour=best&yours=8"),
+        address("pig", "play", ""),
+        address("pig", "play", "seed=3&seat=1&against=optimal&move=roll"),
+        f"#/compare?first={first}&second={second}&scores=500,1000,1500&earned=1,1,0",
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was found on one view."""
+
+    view: str
+    ground: str
+    wide: int
+    small: list[str]
+    faint: list[str]
+    names: dict[str, Any]
+
+
+WINDOWS = {
+    "on a phone, dark": {"viewport": PHONE, "has_touch": True, "color_scheme": "dark"},
+    "on a desk, light": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"},
+}
+
+
+@pytest.fixture(scope="module", params=WINDOWS)
+def seen(
+    request: pytest.FixtureRequest, browser: Any, site: str, tables: dict[str, Path],
+    address: Callable[..., str],
+) -> Iterator[list[Seen]]:  # fmt: skip
+    """Every view in a window, with all that can be unfolded."""
+    context = browser.new_context(**WINDOWS[request.param], reduced_motion="reduce")
+    visiting = Visitor(context.new_page(), site)
+    found = []
+    for view in every_view(address, tables):
+        page = visiting.go(view)
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        expect(page.locator(".loading")).to_have_count(0)
+        found.append(Seen(view, **page.evaluate(LOOK)))
+    yield found
+    context.close()
+    assert visiting.said == []
+
+
+LOOK = (Path(__file__).parent / "look.js").read_text()
+
+
+def test_nothing_is_wider_than_the_window(seen: list[Seen]) -> None:
+    assert [each.view for each in seen if each.wide > 0] == []
+
+
+def test_fingers_find_what_they_touch(seen: list[Seen]) -> None:
+    assert [(each.view, each.small) for each in seen if each.small] == []
+
+
+def test_words_stand_out_from_their_ground(seen: list[Seen]) -> None:
+    assert len({each.ground for each in seen}) == 1
+    assert [(each.view, each.faint) for each in seen if each.faint] == []
+
+
+def test_everything_has_a_name_for_those_who_listen(seen: list[Seen]) -> None:
+    for each in seen:
+        assert each.names == {
+            "nameless": [], "twice": [], "jumps": [], "heads": 1, "mains": 1, "language": "en",
+        }, each.view  # fmt: skip
+
+
+def test_light_and_dark_differ(browser: Any, site: str) -> None:
+    grounds = set()
+    for scheme in ("light", "dark"):
+        context = browser.new_context(color_scheme=scheme)
+        page = Visitor(context.new_page(), site).go("")
+        grounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        context.close()
+    assert len(grounds) == 2
+
+
+def tab_to(page: Any, wanted: str, most: int = 60) -> None:
+    """Press Tab until what matches a selector has the keyboard, and shows it."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate("wanted => document.activeElement.matches(wanted)", wanted):
+            outline = "getComputedStyle(document.activeElement).outlineStyle"
+            assert page.evaluate(outline) != "none" or "input" in wanted
+            return
+    raise AssertionError(f"{wanted} is not reached by Tab")
+
+
+def test_the_keyboard_alone_is_enough(
+    visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
+) -> None:
+    page = visitor.go("")
+    tab_to(page, f"h3 a[href*='{id_of(tables['pig'])}']")
+    page.keyboard.press("Enter")
+    expect(page.locator(".answer h1")).to_be_visible()
+    tab_to(page, "input[name=turn]")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("turn=2"))
+    tab_to(page, "table.outcomes a")
+    page.keyboard.press("Enter")
+    expect(page).not_to_have_url(re.compile("turn=2(&|$)"))
+    expect(page.locator("h1")).to_be_focused()
+    assert page.locator("#said").inner_text() == page.locator("h1").inner_text()
+    page.keyboard.press("Shift+Tab")
+    tab_to(page, ".path li:nth-last-child(2) a")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("turn=2"))
+
+
+def test_the_page_is_small_and_asks_once(visitor: Visitor, address: Callable[..., str]) -> None:
+    sent: list[int] = []
+    visitor.page.on("response", lambda r: sent.append(int(r.headers.get("content-length", 0))))
+    page = visitor.go(address("pig"))
+    page.wait_for_load_state("networkidle")
+    assert 10_000 < sum(sent) < 80_000
+    assert all(url.startswith(visitor.site) for url in visitor.asked if url != "about:blank")
+    visitor.asked.clear()
+    page.locator("table.outcomes tbody a").first.click()
+    expect(page.locator(".path li")).to_have_count(2)
+    page.wait_for_load_state("networkidle")
+    (asked,) = [url for url in visitor.asked if "/api/" in url]
+    assert "/state?" in asked

@@ -1,0 +1,400 @@
+"""``luckbase report``: one file, nothing loaded, the table's own numbers, and the verdict."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import os
+import re
+import tomllib
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+
+import matplotlib.image
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import luckbase
+from luckbase.jobs.app import run
+from luckbase.jobs.web import report as page
+from luckbase.jobs.web.report_charts import figure, segments_at
+from luckbase.jobs.web.report_parts import Detail, path_of, png, ticks
+from luckbase.solver import load_board, load_game
+from luckbase.solver.board.identity import rules_identity
+from luckbase.solver.charts.model import Heatmap, Line, Listing, Words
+from tests.places import BOARDS, ROOT
+from tests.stopped import solve_until
+
+SKUNK, LUCK = BOARDS / "skunk/tiny.toml", BOARDS / "press-your-luck/tiny.toml"
+GOOFSPIEL = BOARDS / "goofspiel/tiny.toml"
+VOID = {"meta", "br", "link", "input", "hr", "img"}
+
+
+class Page(HTMLParser):
+    """A page read: its elements by name, its text, and that what is opened is closed."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.found: dict[str, list[dict[str, str | None]]] = {}
+        self.texts: list[tuple[str, str]] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.setdefault(tag, []).append(dict(attrs))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.setdefault(tag, []).append(dict(attrs))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append((self.open[-1] if self.open else "", data))
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(t for tag, t in self.texts if tag not in ("style", "script"))
+                        .split())  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    luckbase.solve(SKUNK, results=folder)
+    luckbase.solve(luckbase.load_board(LUCK, frontier=1), results=folder)
+    luckbase.solve(GOOFSPIEL, results=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(results: Path) -> luckbase.Report:
+    return luckbase.report(SKUNK, results=results)
+
+
+# --- the page ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("board", [SKUNK, LUCK, GOOFSPIEL], ids=lambda path: path.parent.name)
+def test_a_report_is_one_file_that_loads_nothing_and_runs_only_its_own_script(
+    board: Path, results: Path
+) -> None:
+    html = luckbase.report(board, 100, results=results).html
+    read = Page(html)
+    assert len(html.encode()) < page.MOST_BYTES
+    for tag, attributes in [(t, a) for t, every in read.found.items() for a in every]:
+        for name, value in attributes.items():
+            assert not name.startswith("on") and name != "style", (tag, name)
+            if name in ("src", "href", "action", "data", "srcset"):
+                assert (value or "").startswith("data:image/png;base64,"), (tag, value)
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", html) and "@import" not in html
+    assert not {"link", "iframe", "object", "form", "base"} & set(read.found)
+    (policy,) = [m["content"] for m in read.found["meta"] if m.get("http-equiv")]
+    assert policy is not None and policy.startswith("default-src 'none'; img-src data:; ")
+    assert "unsafe" not in policy
+    for tag, inner in (("style", r"<style>(.*?)</style>"), ("script", r"<script>(.*?)</script>")):
+        (text,) = re.findall(inner, html, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    for attributes in read.found["script"][:-1]:
+        assert attributes["type"] == "application/json"
+
+
+def test_the_numbers_under_the_mouse_are_those_of_the_chart(
+    made: luckbase.Report, results: Path
+) -> None:
+    told = re.findall(r'class="numbers">(.*?)</script>', made.html)
+    with luckbase.open(SKUNK, results=results) as table:
+        pictures = [table.chart(name) for name in ("hold", "win")]
+    assert made.charts == ("hold", "win", "chart") and len(told) == 2
+    for text, picture in zip(told, pictures, strict=True):
+        said = json.loads(text)
+        assert isinstance(picture, Heatmap)
+        assert (said["xs"], said["ys"]) == (picture.xs.tolist(), picture.ys.tolist())
+        values = np.array(said["values"], float)
+        np.testing.assert_allclose(values, picture.values, atol=5e-7)
+
+
+def test_the_colours_of_a_picture_are_brighter_the_more(made: luckbase.Report) -> None:
+    (text,) = re.findall(r'class="numbers">(.*?)</script>', made.html)[1:]
+    values = np.array(json.loads(text)["values"], float)
+    images = re.findall(r'href="data:image/png;base64,([^"]+)"', made.html)
+    win = matplotlib.image.imread(io.BytesIO(base64.b64decode(images[-2])))
+    assert win.shape == (*values.shape[::-1], 4)
+    grey = win[:, :, :3] @ [0.299, 0.587, 0.114]
+    order = np.argsort(values.T[::-1], axis=None)
+    assert (np.diff(grey.ravel()[order]) > -0.01).all()
+
+
+def test_the_page_says_what_the_table_says(made: luckbase.Report, results: Path) -> None:
+    text = Page(made.html).text
+    with luckbase.open(SKUNK, results=results) as table:
+        start = table[{"mine": 0, "yours": 0}]
+        assert all(f"{x:.7f}" in text for x in start.value)
+        assert table.identity in text and f"{table.rows:,}" in text
+    assert round(start.value[0], 7) == round(20155392 / 33433085, 7)  # the board's own comment
+    assert "Skunk, two dice, first to 20" in text and "No fault was found" in text
+    for words in ("luckbase solve boards/skunk/tiny.toml", "luckbase verify", "numba"):
+        assert words in text
+    assert "10,000 rows, drawn evenly from all" in text
+
+
+def test_the_opening_questions_are_those_that_solve_prints(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["solve", str(SKUNK), "--results", str(results), "--force"]) == 0
+    printed = capsys.readouterr().err
+    text = Page(luckbase.report(SKUNK, 0, results=results).html).text
+    rows = printed.partition("A few questions")[2].splitlines()[4:9]
+    assert len(rows) == 5
+    for row in rows:
+        assert " ".join(row.split()) in text
+
+
+def test_the_board_in_the_page_is_a_board_file_with_the_same_identity(
+    results: Path, tmp_path: Path
+) -> None:
+    html = luckbase.report(LUCK, 0, results=results, frontier=1).html
+    (text,) = re.findall(r"The board as a file.*?<pre>(.*?)</pre>", html, re.DOTALL)
+    text = text.replace("&quot;", '"').replace("&#x27;", "'")
+    assert tomllib.loads(text)["outcomes"]["whammy"] == "1/6"
+    (tmp_path / "tiny.toml").write_text(text)
+    again = load_game(load_board(tmp_path / "tiny.toml"))
+    assert rules_identity(again) == rules_identity(load_game(load_board(LUCK)))
+    squares = load_board(BOARDS / "press-your-luck/1985-02.toml")
+    from luckbase.solver.board.model import canonical
+
+    (tmp_path / "1985-02.toml").write_text(page.board_file(canonical(squares)))
+    again = load_game(load_board(tmp_path / "1985-02.toml"))
+    assert rules_identity(again) == rules_identity(load_game(squares))
+
+
+def test_the_same_table_gives_the_same_report(made: luckbase.Report, results: Path) -> None:
+    first = luckbase.report(SKUNK, 50, results=results).html
+    assert first == luckbase.report(SKUNK, 50, results=results).html
+
+
+def test_a_table_in_memory_and_a_game_of_ones_own_have_reports_too(tmp_path: Path) -> None:
+    from luckbase.game import load_game_file
+
+    load_game_file(ROOT / "tests/games/climb.py")
+    (tmp_path / "hill.toml").write_text('game = "climb"\ntitle = "A <hill>"\n')
+    board = luckbase.load_board(tmp_path / "hill.toml")
+    with luckbase.open(board, in_memory=True) as table:
+        html = luckbase.report(table, None).html
+    text = Page(html).text
+    assert "A <hill>" in text and "steps: 0, 0; turns: 6." in text
+    assert "climb has no charts" in text and "rows, all, computed again" in text
+    luckbase.solve(board, results=tmp_path / "results")
+    made = luckbase.report(board, results=tmp_path / "results")
+    assert made.ok and "the start" in Page(made.html).text
+
+
+def test_what_lies_below_a_state_is_reported_with_its_roots(tmp_path: Path) -> None:
+    root = {"scores": (0, 1000, 500), "earned": (0, 2, 0)}
+    luckbase.solve(LUCK, root, results=tmp_path)
+    text = Page(luckbase.report(LUCK, 100, results=tmp_path).html).text
+    assert "--from scores=0,1000,500 earned=0,2,0" in text and "below this all is solved" in text
+
+
+def test_a_search_that_was_cut_claims_no_more_than_its_bounds(tmp_path: Path) -> None:
+    root = {"scores": (0, 1000, 500), "earned": (1, 2, 0)}
+    luckbase.solve(LUCK, root, results=tmp_path, max_depth=1)
+    text = Page(luckbase.report(LUCK, 100, results=tmp_path).html).text
+    assert "two bounds each" in text and "a lower and an upper bound" in text
+    assert "good to 0" not in text and "--max-depth 1" in text and "player 1 is up" in text
+
+
+def test_a_table_that_is_not_complete_says_so(tmp_path: Path) -> None:
+    board = luckbase.load_board(LUCK, frontier=2)
+    solve_until(board, tmp_path, 20)
+    made = luckbase.report(board, 100, results=tmp_path)
+    text = Page(made.html).text
+    assert made.ok and "This table is not complete: 1 of the 1 solve asked for" in text
+
+
+# --- the command -------------------------------------------------------------------------------
+
+
+def test_the_command_writes_it_says_so_and_finds_faults(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "results"
+    luckbase.solve(SKUNK, results=own)
+    words = ["report", str(SKUNK), "--results", str(own), "--out", str(tmp_path / "r.html")]
+    assert run([*words, "--sample", "200"]) == 0
+    said = capsys.readouterr()
+    assert said.out == f"{tmp_path / 'r.html'}\n"
+    assert "3 charts, 200 rows agree with the rules" in said.err
+    (file,) = own.glob("skunk/tiny/*/tiers/*.parquet")
+    content = bytearray(file.read_bytes())
+    content[-9] ^= 1  # of the footer's length: no picture of it can be drawn
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    assert run([*words, "--sample", "200"]) == 1
+    assert capsys.readouterr().err.startswith("luckbase: ")
+
+
+def test_a_fault_that_leaves_the_table_readable_stands_in_the_report(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "results"
+    luckbase.solve(SKUNK, results=own)
+    (folder,) = own.glob("skunk/tiny/*")
+    (folder / "tiers/more.parquet").write_bytes(b"no part of it")
+    out = tmp_path / "r.html"
+    assert run(["report", str(folder), "--results", str(own), "--out", str(out)]) == 1
+    text = Page(out.read_text()).text
+    assert "Faults were found" in text and "more.parquet: is not in the ledger" in text
+    assert "faults were found" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--out", "r.pdf"], "--out: r.pdf: end it in .html"),
+        (["--out", "nowhere/r.html"], "--out: nowhere is no folder; make it first"),
+        (["--out", "r.html", "--all", "--sample", "3"], "--sample and --all: give one of them"),
+    ],
+)
+def test_what_can_not_be_done_is_a_sentence(
+    more: list[str], sentence: str, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["report", str(SKUNK), "--results", str(results), *more]) == 2
+    assert capsys.readouterr().err == f"luckbase: {sentence}\n"
+
+
+def test_a_report_is_there_whole_or_not_at_all(
+    made: luckbase.Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "r.html"
+    out.write_text("the old one")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            made.save(out)
+    assert out.read_text() == "the old one" and os.listdir(tmp_path) == ["r.html"]
+    assert made.save(out) == len(made.html.encode()) == out.stat().st_size
+
+
+def test_a_page_that_would_be_too_large_says_fewer_numbers_and_how_to_get_them(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = luckbase.report(SKUNK, 0, results=results).html
+    sizes = [len(whole.encode())]
+    for most in (sizes[0] - 1, sizes[0] - 20_000):
+        monkeypatch.setattr(page, "MOST_BYTES", most)
+        html = luckbase.report(SKUNK, 0, results=results).html
+        assert len(html.encode()) <= most
+        assert "luckbase chart boards/skunk/tiny.toml --what chart --csv" in html
+        Page(html)
+
+
+# --- charts ------------------------------------------------------------------------------------
+
+
+def heatmap(n: int, m: int, **more: object) -> Heatmap:
+    values = np.add.outer(np.arange(n) * 1.0, np.arange(m) * 10.0)
+    return Heatmap("a <title>", "about", ("x", "y", "z"), np.arange(n) * 5, np.arange(m), values,
+                   "the x", "the y", "the z", **more)  # type: ignore[arg-type]  # fmt: skip
+
+
+def test_what_stands_in_a_chart_can_not_end_an_element() -> None:
+    evil = "</script><script>alert(1)</script>"
+    made = Heatmap(evil, evil, (evil, evil, evil), np.arange(2), np.arange(2), np.eye(2), evil,
+                   evil, evil, lines=(Line(evil, np.arange(2.0), np.arange(2.0)),),
+                   words=(Words(evil, 1, 1),))  # fmt: skip
+    html = figure(made, evil, evil, Detail())
+    assert "<script>alert" not in html and len(Page(html).found["script"]) == 1
+    listed = Listing((evil,), (evil,), ((evil,),), evil)
+    assert "<script" not in figure(listed, evil, evil, Detail())
+
+
+def test_a_long_list_says_how_many_lines_are_left_and_which_command_prints_them() -> None:
+    lines = tuple(f"line {k}" for k in range(1000))
+    html = figure(Listing(lines, ("k",), tuple((k,) for k in range(1000))), "all", "luckbase x",
+                  Detail(lines=10, rows=30))  # fmt: skip
+    text = Page(html).text
+    assert "line 9" in text and "line 10" not in text and "990 more lines: luckbase x" in text
+    assert "970 more rows" in text
+
+
+def test_a_picture_without_any_number_and_of_one_cell() -> None:
+    none = np.full((3, 2), np.nan)
+    nothing = Heatmap("t", "a", ("x", "y", "z"), np.arange(3), np.arange(2), none, "x", "y", "z")
+    assert len(Page(figure(nothing, "s", "c", Detail())).found["image"]) == 1  # no scale
+    one = figure(heatmap(1, 1), "s", "c", Detail())
+    assert json.loads(re.findall(r'numbers">(.*?)</script>', one)[0])["values"] == [[0]]
+
+
+def test_the_table_of_a_picture_is_thinned_and_right() -> None:
+    html = figure(heatmap(50, 40), "s", "c", Detail(cells=100))
+    rows = re.findall(r'<th scope="row">(\d+)</th>(.*?)</tr>', html)
+    assert len(rows) <= 10
+    for y, cells in rows:
+        found = [float(x) for x in re.findall(r"<td>([\d.]+)</td>", cells)]
+        every = -(-50 // len(found))
+        assert found == [i * every + 10 * int(y) for i in range(len(found))]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 9), st.integers(2, 9), st.floats(-3, 20), st.data())
+def test_a_level_is_where_the_numbers_are_that_level(
+    n: int, m: int, level: float, data: st.DataObject
+) -> None:
+    """Of a plane: every point lies on the line, and the ends of segments meet or lie on an edge."""
+    a, b = data.draw(st.tuples(st.floats(0.1, 3), st.floats(-3, -0.1)))
+    values = np.add.outer(a * np.arange(n), b * np.arange(m))
+    points = segments_at(values, level).reshape(-1, 2)
+    np.testing.assert_allclose(a * points[:, 0] + b * points[:, 1], level, atol=1e-9)
+    rounded = [tuple(point) for point in np.round(points, 6).tolist()]
+    for x, y in set(rounded):
+        if rounded.count((x, y)) == 1:
+            assert x in (0, n - 1) or y in (0, m - 1) or (x == int(x) and y == int(y))
+    crosses = (values.min() < level) & (values.max() >= level)
+    assert bool(len(points)) == bool(crosses)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 2**32))
+def test_a_png_is_read_back_as_it_was(rows: int, columns: int, seed: int) -> None:
+    points = np.random.default_rng(seed).integers(0, 256, (rows, columns, 4)).astype(np.uint8)
+    read = matplotlib.image.imread(io.BytesIO(png(points)))
+    np.testing.assert_array_equal((read * 255 + 0.5).astype(np.uint8), points)
+
+
+def test_curves_are_drawn_with_gaps_keys_and_numbers() -> None:
+    xs = np.array([0, 500, 1000])
+    numbers = {"play": np.array([0.1, 0.2, 0.3]), "pass": np.array([np.nan, 0.4, 0.2])}
+    two = [SimpleNamespace(label=name, name=name, values=each) for name, each in numbers.items()]
+    made = SimpleNamespace(title="t", about="a", xs=xs, curves=two, x_label="lead", y_label="win",
+                           limits=None, bands=(SimpleNamespace(first=500, last=2000, text="b"),),
+                           words=(), columns=(), rows=())  # fmt: skip
+    html = figure(made, "s", "luckbase chart x", Detail())
+    said = json.loads(re.findall(r'numbers">(.*?)</script>', html)[0])
+    assert said["curves"] == [[0.1, 0.2, 0.3], [None, 0.4, 0.2]] and said["xs"] == [0, 500, 1000]
+    left, _, wide, _ = said["plot"]
+    assert said["places"] == [left, left + wide / 4, left + wide / 2]  # the band is twice as wide
+    paths = re.findall(r'class="curve c\d" stroke-dasharray="([^"]*)" d="(M[^"]+)"><title>', html)
+    assert [path.count("M") + path.count("L") for _, path in paths] == [3, 2]
+    assert paths[0][0] != paths[1][0]
+    assert "500 0.2 0.4 1,000 0.3 0.2" in Page(html).text and len(Page(html).found["li"]) == 2
+
+
+def test_paths_and_ticks() -> None:
+    assert path_of([0, 1, np.nan, 2, 3], [0, 1, 5, 2, 3]) == "M0.0 0.0L1.0 1.0M2.0 2.0L3.0 3.0"
+    assert ticks(0, 99, 6, True) == [0, 20, 40, 60, 80]
+    assert ticks(0.13, 0.41, 3, False) == [0.2, 0.3, 0.4]

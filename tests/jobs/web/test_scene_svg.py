@@ -1,0 +1,98 @@
+"""A scene as SVG: well-formed, in words too, readable without any colour, safe in any page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from xml.etree import ElementTree
+
+import pytest
+
+from luckbase.jobs.web.scene_svg import LOOKS, PIPS, STYLE, as_html, svg
+from luckbase.solver.charts.scene import ROLES, Box, Counter, Die, Scene, Words
+from luckbase.solver.game.scenes import scene_of
+from tests.solver.charts.test_scene import STARTS, game_of, start_of
+
+SVG = "{http://www.w3.org/2000/svg}"
+EVIL = '<script>"&'
+
+
+@pytest.mark.parametrize(("board", "words"), STARTS, ids=[board for board, _ in STARTS])
+def test_a_drawing_may_stand_in_any_page_as_often_as_one_likes(
+    board: str, words: Mapping[str, str]
+) -> None:
+    game = game_of(board)
+    scene = scene_of(game, start_of(game, words))
+    text = svg(scene)
+    root = ElementTree.fromstring(text)
+    every = list(root.iter())
+    assert {e.tag.removeprefix(SVG) for e in every} <= {
+        "svg", "title", "desc", "g", "rect", "circle", "text",
+    }  # fmt: skip
+    names = {name for element in every for name in element.attrib}
+    assert not names & {"id", "style", "href"} and not any(n.startswith("on") for n in names)
+    assert root.get("viewBox") == f"0 0 {scene.wide:g} {scene.high:g}"
+    assert root.get("role") == "img" and "width" not in root.attrib
+    assert root.findtext(f"{SVG}title") == scene.title
+    assert root.findtext(f"{SVG}desc") == scene.about
+    colours = {e.get("fill") for e in every} | {e.get("stroke") for e in every}
+    assert colours <= {None, "none", "currentColor"}  # tints are the style sheet's alone
+
+
+def test_every_box_and_its_words_are_drawn() -> None:
+    game = game_of("jackpot/seed")
+    scene = scene_of(game, {"open": "1,9", "dice": "3,4"})
+    root = ElementTree.fromstring(svg(scene))
+    boxes = [s for s in scene.shapes if isinstance(s, Box)]
+    dice = [s for s in scene.shapes if isinstance(s, Die)]
+    assert len(root.findall(f".//{SVG}rect")) == len(boxes) + len(dice)
+    said = [e.text for e in root.iter(f"{SVG}text")]
+    assert said[:9] == [str(k) for k in range(1, 10)]
+    pips = [e for e in root.iter(f"{SVG}circle") if e.get("class") == "s-pip"]
+    assert len(pips) == 3 + 4
+    data = {(e.get("data-field"), e.get("data-value")) for e in root.iter(f"{SVG}g")}
+    assert ("open", "9") in data
+
+
+def test_words_can_not_end_an_element() -> None:
+    shapes = (Box("card", 0, 0, 9, 9, (EVIL,), about=EVIL, field=EVIL, value=EVIL),
+              Words(EVIL, 1, 1), Counter(3, 3, 3, EVIL, about=EVIL))  # fmt: skip
+    text = svg(Scene(EVIL, EVIL, 10, 10, shapes))
+    root = ElementTree.fromstring(text)
+    assert "<script" not in text and root.findtext(f"{SVG}title") == EVIL
+
+
+def test_a_die_has_as_many_pips_as_it_shows() -> None:
+    assert {face: len(at) for face, at in PIPS.items()} == {face: face for face in range(1, 10)}
+    ten = svg(Scene("t", "a.", 9, 9, (Die(0, 0, 9, 4, 10),)))
+    assert "s-pip" not in ten and ">4</text>" in ten  # of ten sides: a number
+
+
+def test_roles_differ_without_colours() -> None:
+    assert set(LOOKS) == set(ROLES) and len(set(LOOKS.values())) == len(LOOKS)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_letters_on_every_tint_have_the_contrast_of_wcag_aa_in_both_themes() -> None:
+    themes = 0
+    for block in STYLE.read_text(encoding="utf-8").split("}"):
+        tints = dict(re.findall(r"--s-(\w+): (#[0-9a-f]{6})", block))
+        if "ink" not in tints or len(tints) < 4:
+            continue
+        themes += 1
+        for name, tint in tints.items():
+            dark, light = sorted((luminance(tint), luminance(tints["ink"])))
+            assert name == "ink" or (light + 0.05) / (dark + 0.05) >= 4.5, (name, tint)
+    assert themes == 3  # light, dark by the system, dark by choice
+
+
+def test_the_style_sheet_knows_what_is_drawn() -> None:
+    text = STYLE.read_text(encoding="utf-8")
+    for role in set(ROLES) - {""}:
+        assert f".s-{role} " in text
+    assert as_html(Scene("t", "a.", 9, 9, ())).startswith(f"<style>{text}</style>")

@@ -1,0 +1,245 @@
+"""Tables that come, grow, change, break and go while a server reads them."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from starlette.testclient import TestClient
+
+import luckbase
+from luckbase.jobs.web import openapi, shelf
+from luckbase.jobs.web.shelf import Shelf, under
+from luckbase.solver.errors import MissingTableError
+from tests.jobs.web.serving import GAMES, asking, id_of, listening, state_of
+from tests.jobs.web.test_api import check
+from tests.places import BOARDS
+
+PRESS = BOARDS / "press-your-luck/tiny.toml"
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty results folder; a server looks at it before every answer."""
+    monkeypatch.setattr(shelf, "LIST_SECONDS", 0.0)
+    monkeypatch.setattr(shelf, "LOOK_SECONDS", 0.0)
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def copied(results: Path, web_results: Path) -> Path:
+    """A folder of its own with the tables of pig and skunk."""
+    for game in ("pig", "skunk"):
+        shutil.copytree(web_results / game, results / game)
+    return results
+
+
+@pytest.fixture
+def client(results: Path) -> Iterator[TestClient]:
+    with asking(results) as found:
+        yield found
+
+
+def test_a_table_that_is_solved_meanwhile_appears_and_grows(
+    results: Path, client: TestClient
+) -> None:
+    assert client.get("/api/tables").json() == {"tables": []}
+    luckbase.solve(luckbase.load_board(PRESS, frontier=1), results=results)
+    id = id_of(client, "press-your-luck")
+    asked = {"scores": "0,1000,500", "earned": "0,1,1"}
+    before = state_of(client, id, **asked)
+    luckbase.solve(luckbase.load_board(PRESS, frontier=2), results=results)
+    after = state_of(client, id, **asked)
+    assert (before["source"], after["source"]) == ("search", "table")
+    assert after["value"] == pytest.approx(before["value"], abs=1e-6)
+
+
+def test_a_table_that_is_deleted_is_gone(copied: Path, client: TestClient) -> None:
+    id = id_of(client, "pig")
+    state_of(client, id)
+    shutil.rmtree(copied / "pig")
+    reply = client.get(f"/api/tables/{id}/state?mine=1&yours=1")
+    assert reply.status_code == 404 and "no table here" in reply.json()["error"]
+    assert [table["game"] for table in client.get("/api/tables").json()["tables"]] == ["skunk"]
+
+
+def test_a_changed_byte_is_refused_and_the_others_answer(copied: Path, client: TestClient) -> None:
+    id, other = id_of(client, "pig"), id_of(client, "skunk")
+    (file,) = copied.glob("pig/*/*/tiers/*.parquet")
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] ^= 1
+    file.write_bytes(content)
+    reply = client.get(f"/api/tables/{id}/state?mine=1&yours=1")
+    assert reply.status_code == 409
+    assert "is not as luckbase wrote it" in reply.json()["error"]
+    assert state_of(client, other)["to_act"] == 1
+
+
+@pytest.mark.parametrize("name", ["table.json", "ledger"])
+def test_a_damaged_table_is_listed_and_says_why(
+    name: str, copied: Path, client: TestClient
+) -> None:
+    id = id_of(client, "pig")
+    (file,) = (path for path in copied.glob(f"pig/*/*/{name}") for path in (
+        [path] if path.is_file() else list(path.iterdir())
+    ))  # fmt: skip
+    file.write_bytes(file.read_bytes().replace(b"pig", b"pug", 1))
+    listed = {table["id"]: table for table in client.get("/api/tables").json()["tables"]}
+    assert listed[id]["state"] == "damaged" and listed[id]["why"]
+    for path in ("", "/state", "/grid?x=mine&y=yours"):
+        assert client.get(f"/api/tables/{id}{path}").status_code == 409
+
+
+def test_a_table_in_the_place_of_another_is_opened_anew(copied: Path, client: TestClient) -> None:
+    """Files of the old one must not answer for the new."""
+    id = id_of(client, "pig")
+    state_of(client, id, mine="1", yours="1")
+    (path,) = copied.glob("pig/*/*/")
+    shutil.rmtree(path)
+    luckbase.solve(BOARDS / "pig/tiny.toml", results=copied)
+    assert state_of(client, id, mine="1", yours="1")["source"] == "table"
+
+
+def test_a_stale_table_says_so_and_strict_refuses_it(results: Path, tmp_path: Path) -> None:
+    board = tmp_path / "mine.toml"
+    board.write_text('game = "pig"\n[rules]\ngoal = 10\n')
+    luckbase.solve(board, results=results)
+    board.write_text('game = "pig"\n[rules]\ngoal = 12\n')
+    with asking(results) as client:
+        id = id_of(client, "pig")
+        (listed,) = client.get("/api/tables").json()["tables"]
+        assert listed["state"] == "stale" and "goal" in listed["stale"][0]
+        assert "goal" in state_of(client, id)["stale"][0]
+        reply = client.get(f"/api/tables/{id}/state?strict=1")
+        assert reply.status_code == 409 and "is stale" in reply.json()["error"]
+
+
+def test_what_is_being_solved_is_listed_without_states(results: Path, client: TestClient) -> None:
+    """A head and a goal, and no row yet."""
+    luckbase.solve(luckbase.load_board(PRESS, frontier=1), results=results)
+    (path,) = results.glob("*/*/*/")
+    from luckbase.cluster.table.ledger import compact, read_ledger
+    from luckbase.cluster.table.storage import Folder
+
+    storage = Folder(path)
+    ledger = read_ledger(storage, path)
+    ledger.files.clear()
+    ledger.done.clear()
+    compact(storage, ledger)
+    (listed,) = client.get("/api/tables").json()["tables"]
+    assert (listed["state"], listed["states"], listed["complete"]) == ("partial", 0, False)
+    reply = client.get(f"/api/tables/{listed['id']}/state?scores=0,1000,500&earned=0,1,0")
+    assert reply.status_code in (200, 404)
+    assert client.get(f"/api/tables/{listed['id']}").json()["start"] is None
+
+
+def test_a_search_that_was_cut_says_both_bounds(results: Path, client: TestClient) -> None:
+    """The page begins where the search did; what lies beyond the cut has no payoff."""
+    luckbase.solve(PRESS, {"scores": (0, 1000, 500), "earned": (2, 1, 1)}, max_depth=3,
+                   results=results)  # fmt: skip
+    id = id_of(client, "press-your-luck")
+    assert client.get(f"/api/tables/{id}").json()["start"]["earned"] == "2,1,1"
+    said = state_of(client, id)
+    assert said["state"]["earned"] == [2, 1, 1]
+    assert all(low <= high for low, high in zip(said["value"], said["upper"], strict=True))
+    (action,) = said["actions"]
+    assert action["cost"] is None and {each["value"] for each in action["outcomes"]} == {None}
+    for seed in range(20):
+        check(openapi.StateSaid, state_of(client, id, random=str(seed)))
+
+
+def test_many_readers_at_once_get_the_same_answers(web_results: Path) -> None:
+    """Of several tables, with long questions among short ones, over a real connection."""
+    with listening(web_results) as address, ThreadPoolExecutor(8) as pool:
+
+        def get(path: str) -> bytes:
+            with urlopen(f"{address}{path}", timeout=60) as reply:
+                return bytes(reply.read())
+
+        import json
+
+        ids = [table["id"] for table in json.loads(get("/api/tables"))["tables"]]
+        paths = [f"/api/tables/{id}/state?random={seed}" for seed in range(6) for id in ids]
+        press = next(id for id in ids if id.startswith("press"))
+        paths += [f"/api/tables/{press}/state?scores=0,1000,{c}00&earned=1,1,1" for c in (0, 5)]
+        one_by_one = [get(path) for path in paths]
+        together = list(pool.map(get, paths * 3))
+    assert together == one_by_one * 3
+
+
+def test_no_more_tables_stay_open_than_may(web_results: Path) -> None:
+    held = Shelf([under(web_results)], most_open=2)
+    ids = [each.id for each in held.listed()]
+    assert len(ids) == len(GAMES)
+    kept = []
+    for id in ids * 2:
+        with held.open(id) as table:
+            kept.append(table)
+            table.draw(1, 0)
+    assert len(held._opened) == 2
+    held.close()
+    assert not held._opened
+
+
+def test_what_is_remembered_is_bounded(web_results: Path) -> None:
+    """The first door of a table remembers most of it, the others little, all together a share of
+    the machine's memory."""
+    from luckbase.cluster.run.machine import memory_limit
+
+    held = Shelf([under(web_results)])
+    id = held.listed()[0].id
+    with held.open(id) as first, held.open(id) as second:
+        sizes = [sum(part.most_held for part in table.parts) for table in (first, second)]  # type: ignore[attr-defined]
+    assert sizes[0] > sizes[1] == shelf.OTHER_BYTES
+    assert shelf.MOST_OPEN * sum(sizes) <= max(memory_limit() // 2, shelf.MOST_OPEN * 2 * sizes[1])
+    with held.open(id) as again:
+        assert again is first
+    held.close()
+
+
+def test_a_door_is_waited_for_and_no_more_are_opened(
+    web_results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelf, "DOORS", 1)
+    held = Shelf([under(web_results)])
+    id = held.listed()[0].id
+    done = threading.Event()
+
+    def second() -> None:
+        with held.open(id) as table:
+            assert table is first
+            done.set()
+
+    with held.open(id) as first:
+        waiting = threading.Thread(target=second)
+        waiting.start()
+        assert not done.wait(0.2)
+    assert done.wait(5)
+    waiting.join()
+    held.close()
+
+
+def test_a_failed_question_leaves_the_table_usable(web_results: Path) -> None:
+    held = Shelf([under(web_results)])
+    id = held.listed()[0].id
+    for _ in range(5):
+        with pytest.raises(MissingTableError), held.open(id):
+            raise MissingTableError("nothing there")
+    with held.open(id) as table:
+        assert table.rows
+    held.close()
+
+
+def test_two_folders_with_one_table_each_have_ids_of_their_own(
+    copied: Path, web_results: Path
+) -> None:
+    with asking(copied, web_results) as client:
+        ids = [table["id"] for table in client.get("/api/tables").json()["tables"]]
+        assert len(ids) == len(set(ids)) == 2 + len(GAMES)
+        for id in ids:
+            state_of(client, id)

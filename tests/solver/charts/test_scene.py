@@ -1,0 +1,280 @@
+"""Scenes: everything that a state says is on the sheet, and nothing else is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from luckbase.game import check_game, load_game_file
+from luckbase.solver import load_board, load_game
+from luckbase.solver.charts.scene import (
+    BAD,
+    CHANCE,
+    GONE,
+    GOOD,
+    KINDS,
+    ROLES,
+    UP,
+    Box,
+    Counter,
+    Die,
+    Scene,
+    Words,
+    listed,
+)
+from luckbase.solver.errors import StateError
+from luckbase.solver.game.capabilities import Scenes
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.scenes import scene_of
+from luckbase.solver.graph.bellman import expand
+from tests.places import BOARDS, ROOT
+
+LUCK = {"scores": "0,8000,3000", "earned": "0,2,0", "passed": "0,1,0", "whammies": "1,0,3"}
+STARTS: list[tuple[str, Mapping[str, str]]] = [
+    ("press-your-luck/1985-02", LUCK),
+    ("press-your-luck/tiny", {"scores": "0,500,0", "earned": "2,1,1", "whammies": "3,0,0"}),
+    ("goofspiel/win", {"mine": "1,2,5,9", "theirs": "2,3,4,8", "deck": "1,4,5,9", "lead": "-3"}),
+    ("goofspiel/tiny", {}),
+    ("jackpot/seed", {}),
+    ("jackpot/shut-the-box", {"open": "1,2,3,9", "dice": "3,4"}),
+    ("skunk/tiny", {}),
+    ("pig/tiny", {}),
+    ("pig/piglet", {}),
+    ("pig/rounds", {"mine": "0", "yours": "3", "turn": "2", "round": "9"}),
+]
+UNSAID = {"player", "rolls"}
+"""Columns that words say, not a box: who acts is marked."""
+
+
+def game_of(board: str, **options: object) -> Game:
+    return load_game(load_board(BOARDS / f"{board}.toml", **options))
+
+
+def start_of(game: Game, words: Mapping[str, str]) -> dict[str, Any]:
+    if words:
+        return dict(words)
+    return game.describe(game.needed_start())
+
+
+def states_below(game: Game, words: Mapping[str, Any], steps: int = 6) -> Iterator[dict[str, Any]]:
+    """The states of plays: of the first, the middle and the last edge, again and again."""
+    for k in range(3):
+        state = game.parse(words).reshape(1, -1)
+        for _ in range(steps):
+            yield game.describe(state[0])
+            children = expand(game, state).children
+            if not len(children):
+                break
+            state = children[[0, len(children) // 2, len(children) - 1][k]].reshape(1, -1)
+
+
+def boxes(scene: Scene, kind: str = "", field: str = "") -> list[Box]:
+    return [
+        s for s in scene.shapes
+        if isinstance(s, Box) and kind in ("", s.kind) and field in ("", s.field)
+    ]  # fmt: skip
+
+
+def dice(scene: Scene) -> list[Die]:
+    return [s for s in scene.shapes if isinstance(s, Die)]
+
+
+def shown(scene: Scene, column: str) -> set[str]:
+    """What the sheet says of a column of the state."""
+    match column:
+        case "upcard":
+            return {box.value for box in boxes(scene, field="deck") if box.role == UP} or {"0"}
+        case "round":
+            return {box.value for box in boxes(scene, field="round") if box.role == UP} or {"11"}
+        case "lead":
+            texts = " ".join(shape.text for shape in scene.shapes if isinstance(shape, Words))
+            found = re.search(r"player (1|2) leads by (\d+)", texts)
+            assert found or "level" in texts
+            return {("-" if found[1] == "2" else "") + found[2] if found else "0"}
+        case "turn":
+            return {box.value for box in boxes(scene, field="turn")} or {"0"}
+    if column.startswith("dice"):
+        return {str(die.face or 0) for die in dice(scene)} | {"0"}
+    return {box.value for box in boxes(scene, field=column)}
+
+
+@pytest.mark.parametrize(("board", "words"), STARTS, ids=[board for board, _ in STARTS])
+def test_all_that_a_state_says_is_on_the_sheet(board: str, words: Mapping[str, str]) -> None:
+    game = game_of(board)
+    sets = {field.name for field in game.fields if field.is_set}
+    for state in states_below(game, start_of(game, words)):
+        scene = scene_of(game, state)
+        for column, value in zip(game.columns, game.fields.read(state).tolist(), strict=True):
+            if column in sets:
+                there = {int(b.value) for b in boxes(scene, field=column) if b.role != GONE}
+                assert there == {k + 1 for k in range(16) if value >> k & 1}
+            elif column.startswith("dice"):
+                assert str(value) in shown(scene, column)
+            elif column not in UNSAID:
+                assert shown(scene, column) == {str(value)}, column
+
+
+@pytest.mark.parametrize(("board", "words"), STARTS, ids=[board for board, _ in STARTS])
+def test_every_shape_is_on_the_sheet_and_of_a_known_kind(
+    board: str, words: Mapping[str, str]
+) -> None:
+    game = game_of(board)
+    for state in states_below(game, start_of(game, words)):
+        scene = scene_of(game, state)
+        assert scene.title and scene.about.endswith(".") and "\n" not in scene.about
+        for shape in scene.shapes:
+            assert shape.role in ROLES
+            left, top, right, bottom = edges(shape)
+            assert left >= 0 and top >= 0 and right <= scene.wide and bottom <= scene.high, shape
+            if isinstance(shape, Box):
+                assert shape.kind in KINDS
+                longest = max(map(len, shape.lines), default=0)
+                assert longest * shape.size * 0.62 <= shape.wide + 0.1, shape  # letters, at most
+                assert len(shape.lines) * shape.size * 1.25 <= shape.high + 2, shape
+
+
+def edges(shape: Box | Counter | Die | Words) -> tuple[float, float, float, float]:
+    match shape:
+        case Box():
+            return shape.x, shape.y, shape.x + shape.wide, shape.y + shape.high
+        case Counter():
+            return (shape.x - shape.radius, shape.y - shape.radius, shape.x + shape.radius,
+                    shape.y + shape.radius)  # fmt: skip
+        case Die():
+            return shape.x, shape.y, shape.x + shape.wide, shape.y + shape.wide
+    wide = len(shape.text) * shape.size * 0.5
+    left = {"start": 0.0, "middle": wide / 2, "end": wide}[shape.at]
+    return (shape.x - left, shape.y - shape.size / 2, shape.x - left + wide,
+            shape.y + shape.size / 2)  # fmt: skip
+
+
+# --- each game ---------------------------------------------------------------------------------
+
+
+def test_three_desks_and_the_eighteen_squares_clockwise() -> None:
+    game = game_of("press-your-luck/1985-02")
+    scene = scene_of(game, LUCK)
+    assert scene.title == "player 2 is up"
+    assert "Player 2: $8,000, 2 earned and 1 passed spins, no whammies." in scene.about
+    assert [desk.role for desk in boxes(scene, "desk")] == ["", UP, ""]
+    had = [s for s in scene.shapes if isinstance(s, Counter) and s.role == BAD]
+    assert len(had) == 1 + 3
+    squares = boxes(scene, "square")
+    assert len(squares) == 18 and len({(s.x, s.y) for s in squares}) == 18
+    corners = [(s.x, s.y) for s in (squares[0], squares[5], squares[9], squares[14])]
+    (a, b), (c, d), (e, f), (g, h) = corners
+    assert a == g < c == e and b == d < f == h
+    steps = [abs(one.x - two.x) + abs(one.y - two.y) for one, two in
+             zip(squares, squares[1:] + squares[:1], strict=True)]  # fmt: skip
+    assert max(steps) <= 110  # each beside the next, all the way round
+    slides = [slide.lines[0] for slide in boxes(scene, "slide")]
+    assert slides[:3] == ["$1,400", "$1,750", "$2,250"] and slides[9] == "$3,000 + spin"
+    assert {s.lines[0] for s in boxes(scene, "slide") if s.role == BAD} == {"whammy"}
+    assert all("+ spin" in s.lines[0] for s in boxes(scene, "slide") if s.role == GOOD)
+
+
+def test_the_chances_that_slides_say_are_those_of_a_spin() -> None:
+    game = game_of("press-your-luck/1985-02")
+    said = [slide.about.rpartition(", ")[2] for slide in boxes(scene_of(game, LUCK), "slide")]
+    chances = [float(text.split("%")[0]) / 100 for text in said if "%" in text]
+    assert len(chances) == 54 - 6 and sum(chances) == pytest.approx(1, abs=54 * 0.5e-4)
+
+
+def test_a_game_that_is_over_says_who_has_won_and_who_is_out() -> None:
+    game = game_of("press-your-luck/tiny")
+    over = scene_of(game, {"scores": "0,1500,3000", "whammies": "4,0,0"})
+    assert over.title == "the game is over: player 3 has won"
+    assert [desk.role for desk in boxes(over, "desk")] == [GONE, "", GOOD]
+    level = scene_of(game, {"scores": "500,1500,1500"})
+    assert level.title == "the game is over: player 2 and player 3 share the win"
+
+
+def test_the_cards_shown_are_those_that_were_named() -> None:
+    game = game_of("goofspiel/points")
+    words = {"mine": "3,13", "theirs": "7,11", "deck": "2,12", "upcard": "12"}
+    scene = scene_of(game, words)
+    held = {f: [b.lines[0] for b in boxes(scene, "card", f) if b.role != GONE]
+            for f in ("mine", "theirs", "deck")}  # fmt: skip
+    assert held == {"mine": ["3", "13"], "theirs": ["7", "11"], "deck": ["2", "12"]}
+    assert scene.title == "the 12 is turned up; both bid"
+
+
+def test_tiles_shut_are_low_and_dice_show_what_was_rolled() -> None:
+    game = game_of("jackpot/shut-the-box")
+    scene = scene_of(game, {"open": "1,2,9", "dice": "3,4"})
+    highs = {box.lines[0]: box.high for box in boxes(scene, "tile")}
+    assert min(highs["1"], highs["2"], highs["9"]) > max(highs["3"], highs["8"])
+    assert [die.face for die in dice(scene)] == [3, 4]
+    before = dice(scene_of(game, {"open": "1,2,9"}))
+    assert [(die.face, die.role) for die in before] == [(None, CHANCE)] * 2
+
+
+def test_a_track_is_as_long_as_the_score() -> None:
+    game = game_of("skunk/seed")
+    scene = scene_of(game, {"mine": "25", "yours": "75", "turn": "10", "player": "2"})
+    tracks = boxes(scene, "track")
+    (yours,), banked = boxes(scene, "bar", "yours"), boxes(scene, "bar", "mine")[0]
+    (turn,) = boxes(scene, "bar", "turn")
+    assert yours.y == tracks[0].y and banked.y == turn.y == tracks[1].y  # player 2 acts
+    shares = [bar.wide / tracks[0].wide for bar in (yours, banked, turn)]
+    assert shares == pytest.approx([0.75, 0.25, 0.10])
+    assert turn.x == pytest.approx(banked.x + banked.wide)
+    won = scene_of(game, {"mine": "95", "yours": "75", "turn": "10"})
+    assert won.title == "player 1 has won" and not dice(won)
+
+
+def test_rolls_that_are_counted_are_said() -> None:
+    game = game_of("pig/race", count_rolls=True)
+    scene = scene_of(game, {"mine": "0", "yours": "0", "turn": "9", "rolls": "3"})
+    assert "9 points in the turn in 3 rolls" in scene.about
+
+
+# --- a game without a drawing of its own -------------------------------------------------------
+
+
+def test_a_game_of_ones_own_gets_a_plain_drawing_of_its_fields(tmp_path: Path) -> None:
+    load_game_file(ROOT / "tests/games/climb.py")
+    (tmp_path / "hill.toml").write_text('game = "climb"\n')
+    board = load_board(tmp_path / "hill.toml")
+    assert check_game(board)
+    game = load_game(board)
+    assert not game.has(Scenes)
+    scene = scene_of(game, {"steps": (4, 0), "turns": 5})
+    assert [(b.field, b.lines) for b in boxes(scene, "plate")] == [
+        ("steps_1", ("4",)), ("steps_2", ("0",)), ("turns", ("5",)),
+    ]  # fmt: skip
+    assert scene.about == "steps: 4, 0; turns: 5."
+
+
+def test_the_plain_drawing_of_sets_and_of_what_is_not_there() -> None:
+    from luckbase.solver.game.fields import Field, set_field
+    from luckbase.solver.game.scenes import plain_scene
+
+    fields = [set_field("open", 14), Field("dice", 2, low=1, high=6, default=0, blank=0)]
+    scene = plain_scene(fields, [0b10000000000101, 0, 0], "tiles")
+    tiles = boxes(scene, "tile")
+    assert [t.value for t in tiles if t.role == ""] == ["1", "3", "14"] and len(tiles) == 14
+    assert tiles[13].y > tiles[0].y  # a second row
+    assert [b.lines for b in boxes(scene, "plate")] == [("–",), ("–",)]
+    assert max(edges(s)[3] for s in scene.shapes) <= scene.high
+
+
+def test_what_is_no_state_is_refused_in_a_sentence() -> None:
+    with pytest.raises(StateError, match="scores"):
+        scene_of(game_of("press-your-luck/tiny"), {"scores": "1,2,3"})
+
+
+def test_listed() -> None:
+    assert [listed(["1", "2", "5"][:n]) for n in range(4)] == ["none", "1", "1 and 2", "1, 2 and 5"]
+
+
+def test_the_same_state_gives_the_same_scene_whatever_type_its_numbers_have() -> None:
+    game = game_of("skunk/seed")
+    assert scene_of(game, {"mine": np.int64(3), "yours": 4}) == scene_of(
+        game, {"mine": "3", "yours": "4"}
+    )
