@@ -14,8 +14,9 @@ All of luckbase is on this page; what the command line does, a function here doe
 `load_board`                                   a board file, read and checked
 `plan`, `solve`, `status`                      a table: before the night, the night, the morning
 `open` -> `Table`                              ``t[state]``, ``t.values(frame)``, ``t.to_arrow()``,
-                                               ``t.verify()``, ``t.diff(other)``, ``t.chart()``,
-                                               ``t.agent()``, ``t.play()``
+                                               ``t.export(file)``, ``t.verify()``,
+                                               ``t.diff(other)``, ``t.chart()``, ``t.agent()``,
+                                               ``t.play()``
 `evaluate`, `matrix`, `simulate`               what a profile of agents is worth
 `play`, `graph`                                a person's game; a drawing of how agents play
 `report`                                       a table in one file, to send to somebody

@@ -29,8 +29,9 @@ Questions:
 
 * `find`: a person's words to a folder. `answer`: what is said of a state; `above`: of one that no
   part holds. `moves`: all that can happen at a state; `grid`: a table over two of its columns.
+* `every_action`: what is said of many states at once, as arrays; `action_columns`: as columns.
 * `frames`: many states in, many answers out; `files`: the same in files. `export`: all rows, as a
-  stream; `where`: which of them.
+  stream; `export_files`: into a file; `where`: which of them.
 * `charts`, `agent`: a table's charts, its best actions as an agent.
 
 Whole tables: `verify`, `compare`, `status`, `health`, `summary`.

@@ -68,15 +68,30 @@ def reader(
     are behind us, and of how many."""
     stored = schema_of(table)
     words = isinstance(where, str) or (isinstance(where, Sequence) and len(where))
-    names = _names(table, where if words else None, stored, columns) if actions else None
+    said, expression = (where, None) if words else (None, where)
+    names = _names(table, said, stored, columns) if actions else None
+    try:
+        rows = _rows(table, (said, expression), columns, stored, names)
+    except OptionError:
+        if names is None or listed_actions(table.game) or said is None:
+            raise
+        names = _names(table, None, stored, columns)  # of an action that no such row has
+        rows = _rows(table, (said, expression), columns, stored, names)
+    return pa.RecordBatchReader.from_batches(rows.shown, rows.batches(on_rows))
+
+
+def _rows(
+    table: Lookup, where: tuple[Any, Any], columns: Sequence[str] | None, stored: pa.Schema,
+    names: ActionNames | None,
+) -> _Rows:  # fmt: skip
+    """The rows and columns that are meant; where: words, and an expression. Raises OptionError."""
     schema = stored if names is None else _with_actions(stored, names)
     for name in columns or ():
         if name not in schema.names:
             raise OptionError(f"columns: unknown column '{name}'; {nearest(name, schema.names)}")
-    said = parse_where(table.game, where, schema) if words else None
+    said = None if where[0] is None else parse_where(table.game, where[0], schema)
     shown = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-    rows = _Rows(table, said, None if words else where, shown, schema, stored, names)
-    return pa.RecordBatchReader.from_batches(shown, rows.batches(on_rows))
+    return _Rows(table, said, where[1], shown, schema, stored, names)
 
 
 def _with_actions(stored: pa.Schema, names: ActionNames) -> pa.Schema:
@@ -103,6 +118,8 @@ class _Rows:
         """`worked`: the columns that have to be worked out."""
         if self.names is not None:
             made = {"margin", "toss_up", *self.names.columns}
+            if not all(part.dense for part in self.table.parts):
+                made |= {"best", "to_act"}  # of a search's end, and of bids that are certain
             self.worked.update(self._looked_at() & made)
 
     def _looked_at(self) -> set[str]:
@@ -170,12 +187,12 @@ class _Rows:
 
 
 def told_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction:
-    """What `ask` says of the states in rows `at` of a batch of a part. Where nobody acts nothing is
-    worked out."""
-    acts = batch.rows.column("to_act").to_numpy()[at] != 0
-    if table.game.simultaneous and not part.dense:
-        states = batch.states(at)
+    """What `ask` says of the states in rows `at` of a batch of a part. Nothing is worked out in a
+    full table where nobody acts."""
+    if not part.dense:
+        states = np.ascontiguousarray(batch.states(at))
         return table.of_part(part, states, table.game.fields.values(states))
+    acts = batch.rows.column("to_act").to_numpy()[at] != 0
     n, some = len(at), np.flatnonzero(acts)
     players = table.game.players
     silent = EveryAction(
@@ -247,7 +264,7 @@ def _names(
                 fitted = _fitted(batch.rows, stored, part, set(said.columns))
                 numbered = fitted.append_column("", pa.array(at))
                 at = numbered.filter(first).column("").to_numpy()
-            if part.dense or not table.game.simultaneous:
+            if part.dense:
                 at = at[batch.rows.column("to_act").to_numpy()[at] != 0]
             for start in range(0, len(at), table.states_at_once):
                 states = batch.states(at[start : start + table.states_at_once])
@@ -261,7 +278,7 @@ def _stored_only(table: Lookup, where: Any, stored: pa.Schema) -> Where | None:
     if where is None:
         return None
     found = parse_where(table.game, where, stored, lenient=True)
-    return found.only([name for name in stored.names if name != "margin"])
+    return found.only([name for name in stored.names if name not in DECISION_COLUMNS])
 
 
 def _note(table: Lookup, states: Ints, actions: set[str], choices: set[str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -80,11 +81,14 @@ def export(table: Lookup, out: str, where: Any = None, **how: Unpack[How]) -> Ex
 
 def _through(rows: Any, writer: Writer, out: str) -> Exported:
     count = 0
-    for batch in rows:
-        count += len(batch)
-        writer.write(batch)
-    writer.close()
-    writer.file.flush()
+    try:
+        for batch in rows:
+            count += len(batch)
+            writer.write(batch)
+        writer.close()
+        writer.file.flush()
+    finally:
+        writer.let_go()
     size = writer.file.tell() if out != "-" else 0
     return Exported(out, count, list(rows.schema.names), size)
 
@@ -161,6 +165,9 @@ class Writer(ABC):
     @abstractmethod
     def close(self) -> None:
         """Write what is left; the file stays open."""
+
+    def let_go(self) -> None:  # noqa: B027
+        """Remove what stands beside the file, written or not."""
 
 
 class Csv(Writer):
@@ -253,7 +260,9 @@ class Excel(Writer):
         import xlsxwriter
 
         super().__init__(file, schema, out)
-        options = {"constant_memory": True, "tmpdir": str(Path(out).absolute().parent)}
+        where, name = Path(out).absolute().parent, Path(out).name
+        self._beside = tempfile.TemporaryDirectory(prefix=f"{name}.", suffix=".part", dir=where)
+        options = {"constant_memory": True, "tmpdir": self._beside.name}
         self._book = xlsxwriter.Workbook(file, options)
         self._book.use_zip64()
         self._sheet = self._book.add_worksheet("table")
@@ -296,7 +305,16 @@ class Excel(Writer):
     def close(self) -> None:
         if self._rows:
             self._sheet.autofilter(0, 0, self._rows, len(self.schema.names) - 1)
-        self._book.close()
+        from xlsxwriter.exceptions import FileCreateError
+
+        try:
+            self._book.close()
+        except FileCreateError as error:  # holds the one of the disk
+            raise error.args[0] from None
+
+    def let_go(self) -> None:
+        self._book.fileclosed = True
+        self._beside.cleanup()
 
 
 _PUT: dict[type, Callable[[Any, int, int, Any], Any]] = {

@@ -11,6 +11,7 @@ greatest value of a column in them (`Where.may_hold`), and are not read.
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
@@ -35,15 +36,16 @@ Span = tuple[Any, Any]
 
 @dataclass(frozen=True)
 class Condition:
-    """A column compared with a value."""
+    """A column compared with a value; kind: its type, of a column of whole numbers."""
 
     column: str
     op: str
     value: Any
+    kind: Any = None
 
     def expression(self) -> Any:
         """As pyarrow has it."""
-        field, value = pc.field(self.column), pa.scalar(self.value)
+        field, value = pc.field(self.column), pa.scalar(self.value, self.kind)
         return {
             "==": field == value, "!=": field != value, "<": field < value,
             "<=": field <= value, ">": field > value, ">=": field >= value,
@@ -143,7 +145,7 @@ def _conditions(game: Game, name: str, op: str, value: str, schema: pa.Schema) -
                 f"{name}_1>=0"
             )
         return [
-            Condition(f"{name}_{i + 1}", "==", _number(f"{name}_{i + 1}", x.strip()))
+            _whole(f"{name}_{i + 1}", "==", _number(f"{name}_{i + 1}", x.strip()), pa.int32())
             for i, x in enumerate(values)
         ]
     if name not in schema.names:
@@ -151,8 +153,28 @@ def _conditions(game: Game, name: str, op: str, value: str, schema: pa.Schema) -
     kind, op = schema.field(name).type, "==" if op == "=" else op
     if pa.types.is_boolean(kind):
         return [Condition(name, op, _yes_or_no(name, op, value))]
-    is_text = pa.types.is_string(kind) or pa.types.is_dictionary(kind)
-    return [Condition(name, op, value if is_text else _number(name, value))]
+    if pa.types.is_string(kind) or pa.types.is_dictionary(kind):
+        return [Condition(name, op, value)]
+    number = _number(name, value)
+    return [_whole(name, op, number, kind) if pa.types.is_integer(kind) else
+            Condition(name, op, number)]  # fmt: skip
+
+
+def _whole(name: str, op: str, value: int | float, kind: Any) -> Condition:
+    """A condition on a column of whole numbers of a type, by a value of that type: ``spins<2.5`` is
+    ``spins<=2``."""
+    least = 0 if pa.types.is_unsigned_integer(kind) else -(1 << (kind.bit_width - 1))
+    most = least + (1 << kind.bit_width) - 1
+    below = math.floor(value)
+    if least <= value <= most and below == value:
+        return Condition(name, op, below, kind)
+    if op in ("<", "<="):
+        op, value = "<=", min(below, most)
+    elif op in (">", ">="):
+        op, value = ">=", max(below + 1, least)
+    if op in ("<=", ">=") and least <= value <= most:
+        return Condition(name, op, int(value), kind)
+    return Condition(name, ">=" if op == "!=" else "<", least, kind)  # of every number, or of none
 
 
 def _yes_or_no(name: str, op: str, value: str) -> bool:

@@ -6,6 +6,7 @@
   memory.
 * ``store``: encodings of one tier's payoffs and state columns: nanoseconds and bytes a row.
 * ``probe``: one state and a million of them, against pyarrow's own dataset filter.
+* ``batch``: every action of random states, one by one, in a batch, and of the rows of an export.
 * ``search``: states with known payoffs (docs/sources.md#numbers-of-this-project) from the
   root, with no table, one worker; then one of them with 1 and 2 workers and several depths:
   overlap and time.
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from luckbase.jobs.bench.batch import batch_suite
 from luckbase.jobs.bench.compiling import compiling_suite
 from luckbase.jobs.bench.ledger import ledger_suite
 from luckbase.jobs.bench.search import search_suite
@@ -44,8 +46,10 @@ if TYPE_CHECKING:
     from luckbase.solver.game.arrays import Floats, Ints
     from luckbase.solver.game.capabilities import Layout
 
-SUITES = ("kernel", "solve", "store", "probe", "search", "ledger", "compile", "workers", "replay",
-          "web")  # fmt: skip
+SUITES = (
+    "kernel", "solve", "store", "probe", "batch", "search", "ledger", "compile", "workers",
+    "replay", "web",
+)  # fmt: skip
 
 
 def bench(
@@ -75,6 +79,7 @@ def bench(
             raise OptionError(f"bench: no suite '{suite}'; {nearest(suite, SUITES)}")
     run: dict[str, Callable[[Path, Path], None]] = {
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": _probe,
+        "batch": batch_suite,
         "search": search_suite, "ledger": ledger_suite, "compile": compiling_suite,
         "workers": workers_suite, "replay": replay_suite, "web": web_suite,
     }  # fmt: skip

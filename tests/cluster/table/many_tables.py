@@ -1,0 +1,75 @@
+"""Tables of every kind, small: full ones and searches, of every game, in files and in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import luckbase
+from tests.places import ROOT
+
+BOARDS = ROOT / "boards"
+TINY = BOARDS / "press-your-luck/tiny.toml"
+FAR = {"scores": "0,1000,500", "earned": "0,2,1"}
+
+KINDS = (
+    "press-your-luck", "press-your-luck in files", "goofspiel points", "goofspiel win", "jackpot",
+    "shut the box", "skunk", "pig", "piglet", "search", "search of goofspiel", "cut search",
+    "search that ends at a table", "full table and search",
+)  # fmt: skip
+
+
+def made(kind: str, folder: Path) -> luckbase.Table:
+    """A table of a kind, open; those in files lie in `folder`."""
+    in_memory: dict[str, tuple[Path, dict[str, Any]]] = {
+        "press-your-luck": (TINY, {"frontier": 1}),
+        "goofspiel points": (BOARDS / "goofspiel/points.toml", {"cards": 4}),
+        "goofspiel win": (BOARDS / "goofspiel/win.toml", {"cards": 4}),
+        "jackpot": (BOARDS / "jackpot/tiny.toml", {}),
+        "shut the box": (BOARDS / "jackpot/shut-the-box.toml", {}),
+        "skunk": (BOARDS / "skunk/tiny.toml", {}),
+        "pig": (BOARDS / "pig/tiny.toml", {}),
+        "piglet": (BOARDS / "pig/piglet.toml", {}),
+    }
+    if kind in in_memory:
+        board, options = in_memory[kind]
+        return luckbase.open(board, in_memory=True, **options)
+    return _IN_FILES[kind](folder)
+
+
+def _solved(board: Path, folder: Path, start: Any = None, **options: Any) -> luckbase.Table:
+    how = {name: options.pop(name) for name in ("max_depth", "using") if name in options}
+    read = luckbase.load_board(board, **options)
+    solved = luckbase.solve(read, start, results=folder, workers=1, **how)
+    return luckbase.open(solved.table)
+
+
+def _using(folder: Path) -> luckbase.Table:
+    full = _solved(TINY, folder / "full", frontier=1)
+    return _solved(TINY, folder / "using", FAR, using=full.where, frontier=1)
+
+
+def _both(folder: Path) -> luckbase.Table:
+    _solved(TINY, folder, frontier=1).close()
+    return _solved(TINY, folder, FAR, frontier=1)
+
+
+CARDS = {"mine": "1,2,3,4", "theirs": "1,2,3,4", "deck": "1,2,3,4"}
+_IN_FILES: dict[str, Callable[[Path], luckbase.Table]] = {
+    "press-your-luck in files": lambda folder: _solved(TINY, folder, frontier=1),
+    "search": lambda folder: _solved(TINY, folder, FAR),
+    "search of goofspiel": lambda folder: _solved(
+        BOARDS / "goofspiel/points.toml", folder, CARDS, cards=4
+    ),
+    "cut search": lambda folder: _solved(TINY, folder, FAR, max_depth=2),
+    "search that ends at a table": _using,
+    "full table and search": _both,
+}
+
+
+@cache
+def kept(kind: str, folder: Path) -> luckbase.Table:
+    """The same, made once for a module."""
+    return made(kind, folder / kind.replace(" ", "-"))

@@ -1,0 +1,406 @@
+"""An export: its rows say what questions do, WHERE chooses what a plain filter chooses, files are
+whole or not there, memory does not grow with the table."""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+import subprocess
+import sys
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import duckdb
+import numpy as np
+import pandas
+import polars
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import luckbase
+from luckbase.cluster.table import export_files
+from luckbase.solver.errors import CorruptTableError, OptionError
+from tests.cluster.table.many_tables import KINDS, TINY, kept, made
+from tests.cluster.table.test_every_action import assert_row_says, is_of_an_action
+from tests.places import ROOT
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tables")
+
+
+def state_of(table: luckbase.Table, row: dict[str, Any]) -> dict[str, Any]:
+    """The state of a row of an export, in words."""
+    return {name: value for name, value in row.items()
+            if name in table.game.columns and value is not None}  # fmt: skip
+
+
+# --- rows --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_say_what_a_question_does(kind: str, folder: Path) -> None:
+    table = kept(kind, folder)
+    every = table.to_arrow(actions=True).read_all()
+    assert every.num_rows == table.rows
+    first = table.parts[0].name
+    for x in np.random.default_rng(0).integers(0, every.num_rows, 60).tolist():
+        (row,) = every.slice(x, 1).to_pylist()
+        answer = table.ask(state_of(table, row))
+        if row["part"] != first and table.parts[0].holds(table.game.parse(answer.state)[None])[0]:
+            continue  # a question is answered by the first part that holds the state
+        if answer.strategies is not None:  # stored, and worked out again
+            assert [row["payoff_1"], row["payoff_2"]] == pytest.approx(answer.value, abs=1e-12)
+            row |= {"payoff_1": answer.value[0], "payoff_2": answer.value[1]}
+        assert_row_says(row, answer)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_actions_the_rows_are_those_of_the_files(kind: str, folder: Path) -> None:
+    table = kept(kind, folder)
+    stored, every = table.to_arrow().read_all(), table.to_arrow(actions=True).read_all()
+    assert not any(is_of_an_action(name) for name in stored.column_names if "upper" not in name)
+    changed = {"margin"} if table.full is not None else {"margin", "best", "to_act"}
+    same = [name for name in stored.column_names if name not in changed]
+    assert stored.select(same).equals(every.select(same))
+
+
+def test_only_the_columns_asked_for_are_worked_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = kept("press-your-luck", folder)
+    asked = ["scores_2", "play_payoff_2", "best"]
+    found = table.to_arrow("spins=1 scores_1=0", columns=asked, actions=True).read_all()
+    whole = table.to_arrow("spins=1 scores_1=0", actions=True).read_all()
+    assert found.column_names == asked and found.equals(whole.select(asked))
+    monkeypatch.setattr("luckbase.cluster.table.export.told_of", lambda *_: pytest.fail("worked"))
+    stored = table.to_arrow("spins=1", columns=["scores_2", "best"], actions=True).read_all()
+    assert stored.num_rows > 100
+    with pytest.raises(OptionError, match=r"unknown column 'play_payof_2'; did you mean 'play_pay"):
+        table.to_arrow(columns=["play_payof_2"], actions=True)
+    with pytest.raises(OptionError, match="unknown column 'toss_up'"):
+        table.to_arrow(columns=["toss_up"])
+
+
+# --- where -------------------------------------------------------------------------------------
+
+WHERE_KINDS = ("press-your-luck in files", "goofspiel win", "jackpot", "skunk", "cut search",
+               "full table and search")  # fmt: skip
+_FRAMES: dict[str, pandas.DataFrame] = {}
+
+
+def frame_of(kind: str, folder: Path) -> pandas.DataFrame:
+    if kind not in _FRAMES:
+        _FRAMES[kind] = kept(kind, folder).to_arrow(actions=True).read_all().to_pandas()
+    return _FRAMES[kind]
+
+
+PLAIN: dict[str, Callable[[Any, Any], Any]] = {
+    "=": lambda a, b: a == b, "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", WHERE_KINDS)
+@given(data=st.data())
+@settings(max_examples=8)
+def test_where_chooses_what_a_plain_filter_of_all_rows_does(
+    kind: str, folder: Path, data: st.DataObject
+) -> None:
+    table, every = kept(kind, folder), frame_of(kind, folder)
+    words, right = [], np.ones(len(every), bool)
+    for _ in range(data.draw(st.integers(1, 3))):
+        name = data.draw(st.sampled_from([c for c in every.columns if every[c].notna().any()]))
+        known = every[name].dropna()
+        value = known.iloc[data.draw(st.integers(0, len(known) - 1))]
+        text = isinstance(value, str | bool | np.bool_)
+        op = data.draw(st.sampled_from(["=", "!="] if text else sorted(PLAIN)))
+        words.append(f"{name}{op}{_typed(value)}")
+        there = every[name].notna().to_numpy()
+        holds = np.zeros(len(every), bool)
+        holds[there] = PLAIN[op](every[name][there].to_numpy(), value)
+        right &= holds
+    chosen = data.draw(st.sampled_from([" ".join(words), words]))
+    found = table.to_arrow(chosen, actions=True).read_all().to_pandas()
+    there = [name for name in every.columns if name in found.columns]
+    lost = set(every.columns) - set(there)
+    assert all(is_of_an_action(name) for name in lost) and every.loc[right, list(lost)].isna().all(
+        axis=None
+    )
+    pandas.testing.assert_frame_equal(
+        found[there], every.loc[right, there].reset_index(drop=True), check_dtype=False
+    )
+
+
+def _typed(value: Any) -> str:
+    """A value as a person types it."""
+    if isinstance(value, str):
+        return f"'{value}'"
+    return str(value).lower() if isinstance(value, bool | np.bool_) else repr(value.item())
+
+
+@given(st.sampled_from(sorted({*PLAIN} - {"="})), st.one_of(
+    st.integers(-5, 5), st.integers(-(2**62), 2**63 - 1), st.floats(-4, 4), st.just(255.5),
+    st.sampled_from([-128, 127, 128, 255, 256, -129, 1e18])))  # fmt: skip
+def test_whole_numbers_are_compared_with_any_number(op: str, value: float) -> None:
+    from luckbase.cluster.table.where import _whole
+
+    for kind, numbers in (
+        (pa.int8(), [-128, -1, 0, 1, 2, 127]), (pa.uint8(), [0, 1, 2, 255]),
+        (pa.int32(), [-(2**31), 0, 2, 3, 2**31 - 1]), (pa.uint64(), [0, 2, 2**53 + 1, 2**64 - 1]),
+    ):  # fmt: skip
+        table = pa.table({"x": pa.array(numbers, kind)})
+        found = table.filter(_whole("x", op, value, kind).expression())["x"].to_pylist()
+        assert found == [x for x in numbers if PLAIN[op](x, value)]
+
+
+def test_a_value_of_several_words_needs_no_quotes_within(folder: Path) -> None:
+    table = kept("press-your-luck", folder)
+    one = table.to_arrow("best='pass to 2' spins=1").read_all()
+    assert 0 < one.num_rows < table.rows
+    for words in (
+        "best=pass to 2 spins=1",
+        ["best=pass to 2", "spins=1"],
+        ["spins=1 best=pass to 2"],
+    ):
+        assert table.to_arrow(words).read_all().sort_by("payoff_1").num_rows == one.num_rows
+    with pytest.raises(OptionError, match="toss_up is true or false; write toss_up=true"):
+        table.to_arrow("toss_up=1", actions=True)
+
+
+# --- files -------------------------------------------------------------------------------------
+
+
+def as_pandas(path: Path) -> pandas.DataFrame:
+    """A file as others read it."""
+    read: dict[str, Callable[[Path], Any]] = {
+        ".csv": pandas.read_csv, ".parquet": pandas.read_parquet,
+        ".arrow": lambda p: polars.read_ipc(p).to_pandas(),
+        ".jsonl": lambda p: pandas.read_json(p, lines=True, precise_float=True),
+        ".xlsx": sheet_of,
+    }  # fmt: skip
+    return read[path.suffix](path)
+
+
+def sheet_of(path: Path) -> pandas.DataFrame:
+    """The first sheet of a workbook, read from its XML."""
+    space = {"x": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
+    with zipfile.ZipFile(path) as book:
+        sheet = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))
+        shared = [] if "xl/sharedStrings.xml" not in book.namelist() else [
+            "".join(t.text or "" for t in each.iter(f"{{{space['x']}}}t"))
+            for each in ElementTree.fromstring(book.read("xl/sharedStrings.xml"))
+        ]  # fmt: skip
+    rows = []
+    for row in sheet.iterfind(".//x:row", space):
+        cells: dict[str, Any] = {}
+        for cell in row:
+            kind, text = cell.get("t"), "".join(cell.itertext())
+            value: Any = shared[int(text)] if kind == "s" else text
+            if kind == "b":
+                value = text == "1"
+            elif kind in (None, "n"):
+                value = float(text)
+            cells[re.sub(r"\d", "", cell.get("r") or "")] = value
+        rows.append(cells)
+    heads = rows[0]
+    return pandas.DataFrame(
+        [{name: row.get(place) for place, name in heads.items()} for row in rows[1:]]
+    )
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".arrow", ".jsonl", ".xlsx"])
+@pytest.mark.parametrize("kind", ["press-your-luck", "search of goofspiel", "cut search"])
+def test_a_file_holds_the_rows_whoever_reads_it(
+    kind: str, ending: str, folder: Path, tmp_path: Path
+) -> None:
+    table = kept(kind, folder)
+    where = "spins=1 scores_1=500 scores_2>=500" if kind == "press-your-luck" else None
+    right = table.to_arrow(where, actions=True).read_all().to_pandas().drop(columns="part")
+    path = tmp_path / f"rows{ending}"
+    done = table.export(path, where)
+    found = as_pandas(path)
+    assert (done.rows, done.columns, done.bytes) == (
+        len(right), list(right.columns), path.stat().st_size
+    )  # fmt: skip
+    assert list(found.columns) == list(right.columns) and len(found) == len(right) > 5
+    for name in right.columns:
+        one, other = found[name], right[name]
+        if name == "key":
+            assert [int(x) for x in one] == other.tolist()
+        elif other.dtype.kind in "fiub" or other.dtype == bool:
+            close = {"rtol": 1e-6 if other.dtype == np.float32 else 1e-14, "atol": 0}
+            np.testing.assert_allclose(one.astype(float), other.astype(float), **close)
+        else:
+            assert [None if pandas.isna(x) or x == "" else str(x) for x in one] == [
+                None if pandas.isna(x) or x == "" else x for x in other
+            ]
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_duckdb_reads_the_columns_without_quotes(folder: Path, tmp_path: Path) -> None:
+    kept("press-your-luck", folder).export(tmp_path / "all.parquet")
+    found = duckdb.sql(
+        f"select count(*), max(abs(margin - abs(pass_to_3_payoff_2 - play_payoff_2))) from "
+        f"'{tmp_path}/all.parquet' where to_act = 2 and pass_to_3_payoff_2 is not null "
+        "and play_payoff_2 is not null and pass_to_1_payoff_2 is null"
+    ).fetchall()
+    assert found[0][0] > 100 and found[0][1] < 1e-7
+
+
+def test_a_parquet_file_says_which_table_it_is_of(folder: Path, tmp_path: Path) -> None:
+    table = kept("press-your-luck", folder)
+    table.export(tmp_path / "all.parquet", "spins=1 scores_1=0")
+    about = pa.parquet.read_schema(tmp_path / "all.parquet").metadata
+    assert json.loads(about[b"luckbase.solve_id"]) == table.origin.solve_id
+
+
+@pytest.mark.parametrize("form", ["csv", "arrow"])
+def test_a_pipe_gets_the_same_rows(form: str, folder: Path) -> None:
+    table = kept("press-your-luck in files", folder)
+    words = ["export", str(table.where), "spins=1", "scores_1=500", "--out", "-", "--format", form]
+    done = subprocess.run(
+        [sys.executable, "-m", "luckbase", *words], capture_output=True, check=True, cwd=ROOT
+    )
+    right = table.to_arrow("spins=1 scores_1=500", actions=True).read_all()
+    right = right.drop_columns(["part"])
+    if form == "arrow":
+        assert pa.ipc.open_stream(done.stdout).read_all().equals(right)
+    else:
+        assert done.stdout.count(b"\n") == right.num_rows + 1
+    assert b"rows, 32 columns" in done.stderr
+
+
+def test_a_sheet_has_so_many_rows_and_no_more(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = kept("skunk", folder)
+    monkeypatch.setattr(export_files, "EXCEL_ROWS", 50)
+    said = "x.xlsx: more than the 50 rows that Excel holds; choose some, as 'scores_1>=8000', or"
+    for where in (None, "mine>=0"):  # before anything is read, and on the way
+        with pytest.raises(OptionError, match=re.escape(said)):
+            table.export(tmp_path / "x.xlsx", where)
+    assert not list(tmp_path.iterdir())
+    assert table.export(tmp_path / "x.xlsx", "mine=0 yours=0 turn<=49 player=1").rows <= 50
+
+
+class Full:
+    """A disk that fills up after some bytes."""
+
+    def __init__(self, file: Any, room: int, error: BaseException) -> None:
+        self._file, self._room, self._error = file, room, error
+
+    def write(self, content: Any) -> int:
+        self._room -= len(memoryview(content).cast("B"))
+        if self._room < 0:
+            raise self._error
+        return int(self._file.write(content))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def __enter__(self) -> Full:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "jsonl", "xlsx"])
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [(OSError(errno.ENOSPC, "No space left on device"), OSError),
+     (OSError(errno.EIO, "Input/output error"), OptionError),
+     (KeyboardInterrupt(), KeyboardInterrupt)],
+)  # fmt: skip
+def test_what_is_cut_off_leaves_what_was_there(
+    ending: str, error: BaseException, raised: type[BaseException], folder: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    path, true = tmp_path / f"x.{ending}", Path.open
+    path.write_text("before")
+    monkeypatch.setattr(
+        Path, "open", lambda self, *how: Full(true(self, *how), 3_000, error)
+        if self.name.endswith(".part") else true(self, *how),
+    )  # fmt: skip
+    with pytest.raises(raised) as caught:
+        kept("skunk", folder).export(path)
+    if raised is OSError:
+        assert caught.value.filename == str(path)  # type: ignore[attr-defined]
+    monkeypatch.undo()
+    assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_changed_byte_ends_an_export_and_leaves_no_file(tmp_path: Path) -> None:
+    table = made("press-your-luck in files", tmp_path / "results")
+    file = max(Path(str(table.where)).glob("tiers/*.parquet"), key=lambda p: p.stat().st_size)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] ^= 1
+    file.write_bytes(content)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(CorruptTableError):
+        table.export(tmp_path / "out/x.csv")
+    assert not list((tmp_path / "out").iterdir())
+
+
+# --- memory ------------------------------------------------------------------------------------
+
+
+def test_memory_does_not_grow_with_the_rows_of_an_export(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python's and Arrow's, at their peak: of all rows against a tenth of them."""
+    monkeypatch.setattr("luckbase.cluster.table.write.ROW_GROUP", 512)
+    monkeypatch.setattr("luckbase.cluster.table.lookup.MOST_EDGES", 8_000)
+    monkeypatch.setattr("luckbase.cluster.table.export.REMEMBERED", 100_000)
+    monkeypatch.setattr(export_files, "ROW_GROUP", 1_024)
+    solved = luckbase.solve(luckbase.load_board(TINY, frontier=1), results=tmp_path, workers=1)
+    rows, peaks = {}, {}
+    luckbase.open(solved.table).export(tmp_path / "warm.parquet")
+    for name, where in (("few", "whammies_1=3 whammies_2<=2"), ("all", None)):
+        with luckbase.open(solved.table) as table:
+            tracemalloc.start()
+            arrow = Peak()
+            rows[name] = table.export(tmp_path / "x.parquet", where, on_rows=arrow).rows
+            peaks[name] = tracemalloc.get_traced_memory()[1] + arrow.highest
+            tracemalloc.stop()
+    assert rows["all"] > 4 * rows["few"] > 4_000
+    assert 100_000 < peaks["all"] < 1.3 * peaks["few"]
+
+
+class Peak:
+    """The most that Arrow holds, looked at whenever rows are behind us."""
+
+    def __init__(self) -> None:
+        self.before, self.highest = pa.total_allocated_bytes(), 0
+
+    def __call__(self, done: int, total: int) -> None:
+        self.highest = max(self.highest, pa.total_allocated_bytes() - self.before)
+
+
+# --- a game that lists no actions --------------------------------------------------------------
+
+
+def test_actions_that_no_game_lists_are_those_of_the_rows_wanted(folder: Path) -> None:
+    table = kept("shut the box", folder)
+    some = table.to_arrow("open=1,2,3", actions=True).read_all()
+    names = {name for name in some.column_names if is_of_an_action(name)}
+    assert names == {"flip_1_payoff_1", "flip_2_payoff_1", "flip_3_payoff_1", "flip_1_2_payoff_1",
+                     "flip_1_3_payoff_1", "flip_2_3_payoff_1", "flip_1_2_3_payoff_1",
+                     "roll_1_die_payoff_1", "roll_2_dice_payoff_1"} & names  # fmt: skip
+    assert len(names) >= 5 and all(some[name].null_count < len(some) for name in names)
+    (row,) = (
+        table.to_arrow("open=1,2,3 best='flip 3' flip_3_payoff_1>0", actions=True)
+        .read_all()
+        .to_pylist()
+    )
+    assert row["flip_3_payoff_1"] >= (row.get("flip_1_2_payoff_1") or -np.inf)

@@ -1,0 +1,134 @@
+"""``luckbase export`` and batches with every action, as they are typed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas
+import pytest
+
+import luckbase
+from luckbase.jobs.app import run
+from tests.places import ROOT
+
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+
+
+@pytest.fixture(scope="module")
+def table(table_of: Callable[..., Path]) -> str:
+    return str(table_of(TINY, frontier=1))
+
+
+def test_an_export_says_what_it_wrote(
+    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "x.csv"
+    assert run(["export", table, "scores=0,1000,500", "earned=0,1,0", "--out", str(out)]) == 0
+    said = capsys.readouterr()
+    found = pandas.read_csv(out)
+    assert said.out == "" and f"{out}: {len(found)} rows, 32 columns, " in said.err
+    assert (found["best"] == "play").any() and "part" not in found.columns
+    words = ["--columns", "margin, scores_2", "--json", "--out", str(out)]
+    assert run(["export", table, "best=play scores_1=0", *words]) == 0
+    done = json.loads(capsys.readouterr().out)
+    assert (done["columns"], done["out"]) == (["margin", "scores_2"], str(out))
+    assert (done["rows"], done["bytes"]) == (len(pandas.read_csv(out)), out.stat().st_size)
+    assert run(["export", table, "scores_1=0", "--no-actions", "--out", str(out)]) == 0
+    assert not [name for name in pandas.read_csv(out).columns if name.startswith("play_")]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["--out", "x.doc"], "--out: x.doc: not a format known here; end it in .csv, .xlsx, .parquet"),
+     (["--out", "no/such/x.csv"], "--out: no/such/x.csv: No such file or directory"),
+     (["score_1=5"], "where: unknown column 'score_1'; did you mean 'scores_1'"),
+     (["spins"], "where: 'spins' is no condition; write COLUMN OP VALUE"),
+     (["--columns", "bets"], "columns: unknown column 'bets'; did you mean 'best'?"),
+     (["--format", "xlsx"], "--format: xlsx can not go through a pipe; give --out FILE.xlsx"),
+     (["--format", "excel"], "--format: unknown format 'excel'"),
+     (["--json"], "--json: says what was written to a file; give --out FILE"),
+     (["--no-actions", "toss_up=true"], "where: unknown column 'toss_up'")],
+)  # fmt: skip
+def test_what_can_not_be_exported_is_one_sentence(
+    words: list[str], said: str, table: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert run(["export", table, *words]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.startswith(f"luckbase: {said}")
+    assert printed.err.count("\n") == 1 and not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_at_the_end_of_a_pipe_is_one_sentence(table: str) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "luckbase", "export", table, "--no-actions"],
+            stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("luckbase: disk: the disk is full; make room, then again:")
+    assert done.stderr.count("\n") == 1
+
+
+ROWS = [("0,1000,500", "0,1,0"), ("500,0,0", "1,0,0"), ("0,0,0", "0,0,0"), ("0,1000,500", "0,1,0")]
+
+
+@pytest.fixture
+def batch(tmp_path: Path) -> str:
+    path = tmp_path / "in.csv"
+    lines = "".join(f'"{scores}","{earned}",{i}\n' for i, (scores, earned) in enumerate(ROWS))
+    path.write_text(f"scores,earned,number\n{lines}")
+    return str(path)
+
+
+def test_a_batch_as_json_is_what_single_questions_print(
+    table: str, batch: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["query", table, "--batch", batch, "--json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    single = []
+    for scores, earned in ROWS:
+        assert run(["query", table, f"scores={scores}", f"earned={earned}", "--json"]) == 0
+        single.append(capsys.readouterr().out.strip())
+    assert lines == single
+    out = tmp_path / "out.jsonl"
+    assert run(["query", table, "--batch", batch, "--json", "--out", str(out)]) == 0
+    assert out.read_text().splitlines() == single
+    capsys.readouterr()
+    assert run(["query", table, "--batch", batch, "--json", "--out", "x.csv"]) == 2
+    assert "writes JSON lines, and --out x.csv says another format" in capsys.readouterr().err
+
+
+def test_a_batch_with_actions_has_the_columns_of_an_export(
+    table: str, batch: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.parquet"
+    assert run(["query", table, "--batch", batch, "--actions", "--out", str(out)]) == 0
+    found = pandas.read_parquet(out)
+    assert list(found["number"]) == [0, 1, 2, 3]
+    with luckbase.open(table) as opened:
+        every = opened.to_arrow(actions=True).schema.names
+        own = [name for name in found.columns if name.startswith(("play_", "pass_"))]
+        assert own and set(own) <= set(every)
+        for row, (scores, earned) in zip(found.to_dict("records"), ROWS, strict=True):
+            answer = opened.ask({"scores": scores, "earned": earned})
+            for action in answer.actions:
+                word = action.name.replace(" ", "_")
+                assert [row[f"{word}_payoff_{i + 1}"] for i in range(3)] == list(action.value)
+            assert row["to_act"] == (answer.to_act or 0)
+
+
+def test_a_batch_with_a_wrong_row_prints_nothing(
+    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text('scores,earned\n"0,1000,500","0,1,0"\n"0,1000,500","0,9,0"\n')
+    for more in ("--json", "--actions"):
+        assert run(["query", table, "--batch", str(path), more]) == 2
+        said = capsys.readouterr()
+        assert said.out == "" and "row 2: is beyond this table's frontier" in said.err
