@@ -7,10 +7,11 @@ import os
 import shutil
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import IO
 
 from luckbase.cluster.run.plan import Plan
 from luckbase.cluster.run.worker import Home
@@ -47,7 +48,7 @@ from luckbase.solver.errors import (
 )
 from luckbase.solver.game.game import Game
 
-MARK = ".here-"
+MARK, LOCK = ".here-", ".lock"
 DISK_RESERVE = 1 << 30
 """Bytes that are left free on the disk."""
 
@@ -203,16 +204,7 @@ def marked(table: Path) -> Iterator[Home]:
 @contextmanager
 def lock(table: Path) -> Iterator[None]:
     """One solve of a table at a time. Raises RequestError where another is running, with who."""
-    import fcntl
-
-    table.mkdir(parents=True, exist_ok=True)
-    with (table / ".lock").open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise RequestError(
-                f"{table}: another solve of this table is running{_holder(table)}"
-            ) from None
+    with _locked(table) as file:
         file.truncate(0)
         now = datetime.now().astimezone().isoformat(timespec="seconds")
         said = {"host": socket.gethostname(), "process": os.getpid(), "since": now}
@@ -224,10 +216,33 @@ def lock(table: Path) -> Iterator[None]:
             file.truncate(0)
 
 
+def _locked(table: Path) -> IO[str]:
+    """The open lock file of a table, held. Raises RequestError where another holds it."""
+    import fcntl
+
+    while True:
+        table.mkdir(parents=True, exist_ok=True)
+        try:
+            file = (table / LOCK).open("a+")
+        except FileNotFoundError:
+            continue  # the table has just been removed (`luckbase clean`)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise RequestError(
+                f"{table}: another solve of this table is running{_holder(table)}"
+            ) from None
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), (table / LOCK).stat()):
+                return file
+        file.close()  # it was removed between the two
+
+
 def _holder(table: Path) -> str:
     """Who says to hold the lock: ``: process 12 on host since …``."""
     try:
-        said = json.loads((table / ".lock").read_text())
+        said = json.loads((table / LOCK).read_text())
         return f": process {said['process']} on {said['host']} since {said['since']}"
     except (OSError, ValueError, KeyError, TypeError):
         return ""
