@@ -8,13 +8,13 @@ the first will have made is there for the second.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from luckbase.cluster.given import has_full_table, roots_of
 from luckbase.cluster.night.asked import Asked
-from luckbase.cluster.run.machine import free_memory
+from luckbase.cluster.run.machine import cores, free_memory
 from luckbase.cluster.run.opening import check_room, complete_ledger
 from luckbase.cluster.run.options import Options
 from luckbase.cluster.run.plan import make_plan
@@ -29,6 +29,16 @@ from luckbase.solver.board.model import Board
 from luckbase.solver.errors import LuckbaseError, MissingTableError, TableError
 from luckbase.solver.game.capabilities import layout_of
 from luckbase.solver.game.game import Game
+
+
+@dataclass(frozen=True)
+class _Room:
+    """What there is here: cores, bytes that a solve may use; looked up once. made: files that this
+    night will have made, by table."""
+
+    cores: int
+    memory: int
+    made: dict[Path, set[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,8 +75,8 @@ class Due:
 def due(boards: Sequence[Asked], start: Any, asked: Options) -> list[Due]:
     """What is due of each board, in the order in which they are solved. start: as `luckbase.solve`
     has it."""
-    made: dict[Path, set[str]] = {}
-    return in_order([_due(one, start, options_of(one, asked), made) for one in boards])
+    room = _Room(cores(), int(free_memory() * MEMORY_SHARE))
+    return in_order([_due(one, start, options_of(one, asked), room) for one in boards])
 
 
 def in_order(found: Sequence[Due]) -> list[Due]:
@@ -86,36 +96,40 @@ def options_of(one: Asked, asked: Options) -> Options:
     return replace(asked, **own)
 
 
-def _due(one: Asked, start: Any, asked: Options, made: dict[Path, set[str]]) -> Due:
+def _due(one: Asked, start: Any, asked: Options, room: _Room) -> Due:
     if one.board is None:
         return Due(one, "refused", error=one.error)
     try:
         game = load_game(one.board)
         if start is None and not asked.searches and has_full_table(game):
-            return _due_of_table(one, game, asked, made)
+            return _due_of_table(one, game, asked, room)
         return _due_of_search(one, game, start, asked)
     except LuckbaseError as error:
         return Due(one, "refused", error=error)
 
 
-def _due_of_table(one: Asked, game: Game, asked: Options, made: dict[Path, set[str]]) -> Due:
+def _due_of_table(one: Asked, game: Game, asked: Options, room: _Room) -> Due:
+    table, workers = table_directory(asked.folder, game), asked.workers or room.cores
+    first = table not in room.made  # else it will have been solved by then
+    files = room.made.setdefault(table, set())
+    if first and not (asked.force or asked.check):
+        ledger = complete_ledger(game, table, TIERS, margin=asked.margin)
+        if ledger is not None:
+            files |= {entry.name for entry in ledger.of_part(TIERS)}
+            return Due(one, "complete", (), table)
     layout = layout_of(game)
-    plan = make_plan(layout, asked.slots)
-    table = table_directory(asked.folder, game)
-    files = made.setdefault(table, set())
+    plan = make_plan(layout, workers)
     state, why, there = _state(game, table, asked, plan.files)
-    first = not files  # else this night has it by then
-    have = files | (there if state != "again" or not first else set())
-    files |= set(plan.files)
+    have = files if asked.force else files | there
     todo = [i for i, name in enumerate(plan.files) if name not in have]
-    if not todo and (state == "complete" or not first):
-        said = why if first else ("as another board of this night",)
-        return Due(one, "complete", said, table)
+    files |= {*plan.files, *have}
+    if not todo and not (first and state == "damaged"):  # what reaches less far is in it
+        return Due(one, "complete", () if first else ("as another board of this night",), table)
     rows = sum(plan.shards[i].rows for i in todo)
     share = rows / max(plan.rows, 1)
-    budget = asked.memory if asked.memory is not None else int(free_memory() * MEMORY_SHARE)
-    check_room(plan, budget, table, layout.smaller, todo, asked.slots)
-    size, seconds = round(plan.table_bytes * share), plan.wall_seconds(asked.slots) * share
+    budget = room.memory if asked.memory is None else asked.memory
+    check_room(plan, budget, table, layout.smaller, todo, workers)
+    size, seconds = round(plan.table_bytes * share), plan.wall_seconds(workers) * share
     return Due(one, state, why, table, rows, size, seconds)
 
 
@@ -124,9 +138,6 @@ def _state(
 ) -> tuple[str, tuple[str, ...], set[str]]:
     """(state in a word, why, files of the full table that are there and whole)."""
     storage = Folder(table)
-    ledger = None if asked.force else complete_ledger(game, table, TIERS, margin=asked.margin)
-    if ledger is not None and ledger.files.keys() >= set(wanted) and not asked.check:
-        return "complete", (), set(ledger.files)
     try:
         ledger = read_ledger(storage, table)
     except MissingTableError:
@@ -148,7 +159,7 @@ def _how_far(ledger: Ledger, there: set[str], wanted: Sequence[str]) -> str:
     if not count:
         return "what lies below some states is there, its full table is not"
     if ledger.complete:
-        return f"it reaches further than its table: {count} of {len(wanted)} files are there"
+        return f"reaches further than its table: {count} of {len(wanted)} files are there"
     return f"stopped before its end: {count} of {len(wanted)} files are there"
 
 

@@ -97,11 +97,23 @@ def complete_ledger(
         ledger = read_ledger(storage, table)
     except TableError:
         return None
-    goal = make_goal(game, ledger, part, 0, roots=roots, margin=margin)
+    wanted = margin or (roots is None and ledger.margin)
+    reach = reach_of(game.board) if roots is None else {}
+    goal = Goal(part, reach, roots, 0, "", {}, wanted)
     there = goal.ask in ledger.done and not is_new(goal, ledger)
     there &= ledger.head.identity == rules_identity(game)
     there &= all(shard.ask not in ledger.done for shard in ledger.shards.values())
-    return ledger if there and not damaged_files(storage, table, ledger) else None
+    if not there or not _is_known(game, ledger):
+        return None
+    return None if damaged_files(storage, table, ledger) else ledger
+
+
+def _is_known(game: Game, ledger: Ledger) -> bool:
+    """Whether the ledger says where the board was read, if it was read anywhere."""
+    source = game.board.source
+    said = ("", {}) if source is None else (source.file, dict(source.settings))
+    known = [("", {}), *((goal.board_file, goal.settings) for goal in ledger.goals)]
+    return said in known or where_from(game) in known  # a file is read where that decides
 
 
 def make_goal(

@@ -19,10 +19,9 @@ from luckbase.cluster.table.find import (
     why_stale,
 )
 from luckbase.cluster.table.health import damaged_files
-from luckbase.cluster.table.ledger import Ledger, read_ledger
+from luckbase.cluster.table.ledger import Ledger, furthest, read_ledger
 from luckbase.cluster.table.lines import TIERS, Goal
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.stored import furthest
 from luckbase.solver import load_game
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import changed_options
