@@ -103,8 +103,8 @@ def solved(board: Board, start: Any, options: SolveOptions) -> Solved:
     if start is None and not asked.searches and has_full_table(game, asked.on_note):
         return cluster.solve(board, **options)
     if asked.using is not None:
-        used = table_used(asked.using, board, asked.folder)
-        return cluster.solve_below(board, roots_of(game, start), **{**options, "using": used})
+        options = options.copy()
+        options["using"] = table_used(asked.using, board, asked.folder)
     return cluster.solve_below(board, roots_of(game, start), **options)
 
 

@@ -1,4 +1,4 @@
-"""Many boards at once: what ``luckbase solve`` does with folders, job files and several boards, with
+"""Many boards: what ``luckbase solve`` does with folders, job files and several boards, and with
 ``--dry-run`` and ``--watch``."""
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def solve_all(
     found: list[Outcome] = []
     total = [0]
 
-    def shown(one: Asked, number: int, of: int) -> AbstractContextManager[Callable[[Progress], None]]:
+    def shown(
+        one: Asked, number: int, of: int
+    ) -> AbstractContextManager[Callable[[Progress], None]]:
         total[0] = of
         label = one.board.name if one.board is not None else one.file
         return render.progress_events() if asked.as_json else render.progress(label)

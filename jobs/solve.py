@@ -47,7 +47,8 @@ class Solve:
     results: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", parser=read_results,
+            metavar="DIR",
+            parser=read_results,
             help="Where tables are kept: results, if no job file says where.",
         ),
     ] = None
@@ -93,7 +94,6 @@ class Solve:
             "max_depth": self.max_depth, "using": self.using, "max_states": self.max_states,
             "on_note": render.say,
         }  # fmt: skip
-
 
     def said(self) -> SolveOptions:
         """The same, without what was not said: a job file may say it."""

@@ -13,7 +13,7 @@ All of luckbase is on this page; what the command line does, a function here doe
 =============================================  =================================================
 `load_board`                                   a board file, read and checked
 `plan`, `solve`, `status`                      a table: before the night, the night, the morning
-`plan_all`, `solve_all`, `clean`               the same of many boards; what nobody asks for any more
+`plan_all`, `solve_all`, `clean`               the same of many boards; what nobody asks for now
 `open` -> `Table`                              ``t[state]``, ``t.values(frame)``, ``t.to_arrow()``,
                                                ``t.verify()``, ``t.diff(other)``, ``t.chart()``,
                                                ``t.agent()``, ``t.play()``
@@ -67,12 +67,13 @@ _ELSEWHERE = {
     "Answer": "cluster.table.answer", "Board": "solver.board.model",
     "Due": "cluster.night.due", "Evaluated": "cluster.play.evaluate", "Game": "solver.game.game",
     "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
-    "Outcome": "cluster.night.outcome", "Picture": "cluster.play.picture", "Planned": "cluster.run.planned",
+    "Outcome": "cluster.night.outcome", "Picture": "cluster.play.picture",
+    "Planned": "cluster.run.planned",
     "PlannedSearch": "cluster.search.planned",
     "Play": "cluster.play.talk", "Progress": "cluster.run.options",
     "Simulated": "cluster.play.simulate", "SolveOptions": "cluster.run.options",
-    "Solved": "cluster.run.options", "Spare": "cluster.night.clean", "Status": "cluster.table.status",
-    "Table": "cluster.table.table", "register": "solver.game.registry",
+    "Solved": "cluster.run.options", "Spare": "cluster.night.clean",
+    "Status": "cluster.table.status", "Table": "cluster.table.table", "register": "solver.game.registry",
 }  # fmt: skip
 """Where the names are that this page does not define: loaded when they are asked for."""
 
@@ -225,7 +226,7 @@ def status(
     """What is complete, partial, stale, damaged or missing, and why: of tables by directory, board
     file, folder of board files or job file, of all under `results` if none is named. settings:
     options of the board files, as text."""
-    from luckbase.cluster.table.status import statuses
+    from luckbase.cluster.night.standing import statuses
 
     return statuses(names, Path(results), settings)
 

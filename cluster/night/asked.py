@@ -17,6 +17,7 @@ from luckbase.solver.board.file import as_words, read_board
 from luckbase.solver.board.model import Board, board_hash
 from luckbase.solver.errors import BoardError, JobError, LuckbaseError
 
+
 @dataclass(frozen=True)
 class Asked:
     """One board that is asked for.

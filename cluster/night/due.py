@@ -46,8 +46,9 @@ class Due:
     """What is due of one board that is asked for.
 
     state: missing (no table yet), stale (there is one of the board as it was), partial, damaged,
-    again (all of it, as --force has it), complete, or refused: then `error` says why. why: sentences.
-    table: its folder. states, bytes, seconds: still to solve, on disk, of wall time; about.
+    again (all of it, as --force has it), complete, or refused: then `error` says why. why: in
+    sentences. about: states are estimated. table: its folder. states, bytes, seconds: still to
+    solve, on disk, of wall time; about.
     """
 
     asked: Asked

@@ -90,10 +90,10 @@ def read_job(path: Path) -> Job:
     except ValidationError as error:
         errors = error.errors(include_url=False)
     first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
-    location = first["loc"]
+    location = list(first["loc"])
     said = sentence_of(first)
     if first["type"] == "extra_forbidden":
-        *location, key = location
+        key = location.pop()
         said = f"unknown key {show(str(key))}; {nearest(str(key), _keys(len(location) > 1))}"
     words = [f"item {one + 1}" if isinstance(one, int) else one for one in location]
     raise JobError(": ".join([where, *([", ".join(words)] if words else []), said]))

@@ -1,7 +1,7 @@
 """A table's folder is taken away: what luckbase wrote in it, and nothing else.
 
-Its files go first, the ledger and the head last: after a stop in between the table is there, damaged,
-and the same call goes on. Somebody's own files stay, and then the folder does.
+Its files go first, the ledger and the head last: after a stop in between the table is there,
+damaged, and the same call goes on. Somebody's own files stay, and then the folder does.
 """
 
 from __future__ import annotations

@@ -90,9 +90,7 @@ def say_outcomes(found: Sequence[Outcome], total: int) -> None:
     said = ", ".join(f"{count} {word}" for count, word in words if count)
     left = f"; {total - len(found)} not begun" if total > len(found) else ""
     seconds = sum(one.seconds for one in found)
-    render.say(
-        f"{render.many(len(found), 'board')}: {said} in {render.duration(seconds)}{left}"
-    )
+    render.say(f"{render.many(len(found), 'board')}: {said} in {render.duration(seconds)}{left}")
 
 
 def as_json(one: Outcome) -> dict[str, Any]:
