@@ -57,7 +57,7 @@ def _say(one: Spare) -> None:
     print(f"{WORDS[one.state]:13s} {one.table}  {render.size(one.bytes)}{states}")
     for reason in one.why:
         print(f"              {reason}")
-    if one.state == "protected":
+    if one.state == "protected" and not one.table.is_symlink():
         print(f"              it goes where it is named: {_command([str(one.table)])}")
     if one.left:
         print(f"              not luckbase's, and stays: {', '.join(one.left[:5])}")

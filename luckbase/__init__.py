@@ -73,7 +73,8 @@ _ELSEWHERE = {
     "Play": "cluster.play.talk", "Progress": "cluster.run.options",
     "Simulated": "cluster.play.simulate", "SolveOptions": "cluster.run.options",
     "Solved": "cluster.run.options", "Spare": "cluster.night.clean",
-    "Status": "cluster.table.status", "Table": "cluster.table.table", "register": "solver.game.registry",
+    "Status": "cluster.table.status", "Table": "cluster.table.table",
+    "register": "solver.game.registry",
 }  # fmt: skip
 """Where the names are that this page does not define: loaded when they are asked for."""
 
@@ -196,7 +197,7 @@ def clean(
     where its directory is named; what somebody solves never goes. Raises OptionError."""
     from luckbase.cluster.night.clean import clean as cleaned
 
-    return cleaned(names, Path(results), yes=yes)
+    return cleaned(names, results, yes=yes)
 
 
 def open(

@@ -23,6 +23,7 @@ from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import Goal
 from luckbase.cluster.table.status import running
 from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.words import check_folder
 from luckbase.solver import load_game
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import rules_identity
@@ -57,13 +58,16 @@ class Spare:
         }  # fmt: skip
 
 
-def clean(names: Sequence[str], results: Path, *, yes: bool = False) -> list[Spare]:
+def clean(
+    names: Sequence[str], results: str | os.PathLike[str], *, yes: bool = False
+) -> list[Spare]:
     """What no board file asks for any more, of the tables of some boards or of all; removed if
     `yes`. A table's folder among `names` stands for itself.
 
-    Raises OptionError for a name that is neither a table nor a board's.
+    Raises OptionError for a name that is neither a table nor a board's, and for a URI.
     """
-    scope = _Scope(names, results)
+    check_folder(results)
+    scope = _Scope(names, Path(results))
     found = [one for path in scope.tables() if (one := _spare(path, scope)) is not None]
     return [_removed(one) if yes and one.state == "unasked" else one for one in found]
 
@@ -146,6 +150,8 @@ def _below(file: str, name: str) -> bool:
 def _spare(path: Path, scope: _Scope) -> Spare | None:
     """What is to be said of a table; None of one that is asked for and was not named."""
     named = path in scope.named
+    if path.is_symlink():
+        return Spare(path, "protected", ("it is a link, and a link is not followed",), named=named)
     ours, others = contents(path)
     one = Spare(path, "", bytes=sum(ours.values()), left=tuple(others), named=named)
     try:

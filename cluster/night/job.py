@@ -18,12 +18,13 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
+from luckbase.cluster.words import check_folder
 from luckbase.solver.board.file import as_words, sentence_of
 from luckbase.solver.board.model import Section, mistake
 from luckbase.solver.board.toml_file import read_toml, show_path
-from luckbase.solver.errors import BoardError, JobError
+from luckbase.solver.errors import BoardError, JobError, OptionError
 from luckbase.solver.sentences import nearest, show
 
 LEAST_GIGABYTES = 0.01
@@ -41,9 +42,18 @@ def _text(value: Any) -> str:
     return as_words({"": value})[""]
 
 
+def _folder(text: str) -> str:
+    try:
+        check_folder(text)
+    except OptionError as error:
+        raise mistake(str(error).removeprefix("results: ")) from None
+    return text
+
+
 Files = Annotated[
     list[Annotated[str, Field(strict=True)]], BeforeValidator(_listed), Field(min_length=1)
 ]
+Gigabytes = Annotated[float, Field(ge=LEAST_GIGABYTES, allow_inf_nan=False, strict=True)]
 Settings = dict[str, Annotated[str, BeforeValidator(_text)]]
 
 
@@ -64,9 +74,9 @@ class Job(Section):
 
     title: str = ""
     order: Literal["listed", "shortest"] = "listed"
-    results: Annotated[str, Field(min_length=1, strict=True)] | None = None
+    results: Annotated[str, AfterValidator(_folder), Field(min_length=1, strict=True)] | None = None
     workers: Annotated[int, Field(ge=1, strict=True)] | None = None
-    memory: Annotated[float, Field(ge=LEAST_GIGABYTES, strict=True)] | None = None
+    memory: Gigabytes | None = None
     margin: Annotated[bool, Field(strict=True)] = False
     board: Annotated[list[Entry], Field(min_length=1)]
 

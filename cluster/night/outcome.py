@@ -13,6 +13,7 @@ from luckbase.cluster.given import solved
 from luckbase.cluster.night.asked import Asked, Named, asked_for
 from luckbase.cluster.night.due import due, options_of
 from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
+from luckbase.cluster.table.find import changed_since
 from luckbase.solver.errors import LuckbaseError
 
 Shown = Callable[[Asked, int, int], AbstractContextManager[Callable[[Progress], None]]]
@@ -24,13 +25,15 @@ class Outcome:
     """What became of one board that was asked for.
 
     state: solved, complete (nothing was to do) or failed: then `error` says why in a sentence.
-    solved: what its solve did. seconds: of wall time.
+    solved: what its solve did. changed: what its file had changed since it was solved last.
+    seconds: of wall time.
     """
 
     asked: Asked
     state: str
     solved: Solved | None = None
     error: str = ""
+    changed: tuple[str, ...] = ()
     seconds: float = 0.0
     exit_code: int = 0
 
@@ -74,9 +77,8 @@ def outcomes(
     if any(one.order != "listed" for one in todo):
         todo = [found.asked for found in due(todo, start, asked)]
     for number, one in enumerate(todo, start=1):
-        began = time.perf_counter()
+        began, own = time.perf_counter(), options_of(one, asked)
         try:
-            own = options_of(one, asked)
             if shown is None:
                 found = _solve(one, start, own)
             else:
@@ -86,18 +88,17 @@ def outcomes(
             raise
         except Exception as error:
             code = error.exit_code if isinstance(error, LuckbaseError) else 1
-            seconds = time.perf_counter() - began
-            yield Outcome(one, "failed", None, sentence(error), seconds, code)
-            continue
-        did = found.states or found.shards
-        seconds = time.perf_counter() - began
-        yield Outcome(one, "solved" if did else "complete", found, seconds=seconds)
+            found = Outcome(one, "failed", error=sentence(error), exit_code=code)
+        yield replace(found, seconds=time.perf_counter() - began)
 
 
-def _solve(one: Asked, start: Any, asked: Options) -> Solved:
+def _solve(one: Asked, start: Any, asked: Options) -> Outcome:
     if one.board is None:
         raise one.error or AssertionError("neither a board nor what is wrong with it")
-    return solved(one.board, start, cast(SolveOptions, dict(vars(asked))))
+    changed = tuple(changed_since(one.board, asked.folder))
+    found = solved(one.board, start, cast(SolveOptions, dict(vars(asked))))
+    state = "solved" if found.states or found.shards else "complete"
+    return Outcome(one, state, found, changed=changed)
 
 
 def sentence(error: Exception) -> str:

@@ -55,6 +55,9 @@ def say_outcome(one: Outcome, number: int, total: int) -> None:
         render.say(f"{where}: {_without(one.error, one.asked.file)}")
         return
     render.say(f"{where}: {_did(one)}")
+    if one.state == "solved":
+        for said in one.changed[:5]:
+            render.say(f"  {said}")
 
 
 def _did(one: Outcome) -> str:
@@ -67,7 +70,9 @@ def _did(one: Outcome) -> str:
 
 
 def say_outcomes(found: Sequence[Outcome], total: int) -> None:
-    """The table of what happened, and its sum. total: boards that were asked for."""
+    """The table of what happened, and its sum, of more than one. total: boards asked for."""
+    if total == 1:
+        return
     rows = []
     for one in found:
         solved = one.solved

@@ -173,9 +173,11 @@ _SENTENCES = {
     "literal_error": "{value} is not one of its values; write {expected}",
     "greater_than": "{value} is too small; it is more than {gt}",
     "float_type": "{value} is not a number",
+    "finite_number": "{value} is not a number of use",
     "list_type": "{value} is not a list; write it in square brackets",
     "dict_type": "{value} is not a table; write it as {{ name = value }}",
     "too_short": "{value} is empty",
+    "string_too_short": "{value} is empty",
     "model_type": "{value} is not a section; write its name in square brackets and its keys below",
 }
 
