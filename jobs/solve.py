@@ -97,12 +97,9 @@ class Solve:
 
     def said(self) -> SolveOptions:
         """The same, without what was not said: a job file may say it."""
-        nothing = (None, False, ())
-        return cast(
-            "SolveOptions",
-            {k: v for k, v in self.as_options().items() if v not in nothing and k != "results"}
-            | ({} if self.results is None else {"results": self.results}),
-        )
+        every = {**self.as_options(), "results": self.results}
+        said = {name: v for name, v in every.items() if v is not None and v is not False}
+        return cast("SolveOptions", said)
 
     @property
     def folder(self) -> Path:
@@ -123,16 +120,26 @@ def solve(asked: Solve) -> int:
     names, start = options.split_from(asked.boards, asked.start)
     if not names:
         raise OptionError("solve: name a board file, a folder of them or a job file")
-    chosen = asked.as_options()
     from luckbase.cluster.night.asked import is_many
 
     if asked.dry_run or asked.watch or is_many(names):
-        from luckbase.jobs import night
-
-        return night.run(names, start, asked)
+        return _solve_many(names, start, asked)
     path = Path(names[0])
+    chosen = asked.as_options()
     _solve_one(path, options.board_of(path, asked.settings), start, chosen, asked)
     return 0
+
+
+def _solve_many(names: list[str], start: list[str] | None, asked: Solve) -> int:
+    from luckbase.jobs import night
+
+    settings = options.read_settings(asked.settings)
+    what = night.Night(names, start, settings, asked.said(), asked.as_json)
+    if asked.dry_run:
+        return night.dry_run(what)
+    if asked.watch:
+        night.watch(what)
+    return night.solve(what)
 
 
 def _solve_one(

@@ -14,6 +14,7 @@ from typing import Any
 
 from luckbase.cluster.given import has_full_table, roots_of
 from luckbase.cluster.night.asked import Asked
+from luckbase.cluster.run.driver import ENDLESS
 from luckbase.cluster.run.machine import cores, free_memory
 from luckbase.cluster.run.opening import check_room, complete_ledger
 from luckbase.cluster.run.options import Options
@@ -129,6 +130,8 @@ def _due_of_table(one: Asked, game: Game, asked: Options, room: _Room) -> Due:
     rows = sum(plan.shards[i].rows for i in todo)
     share = rows / max(plan.rows, 1)
     budget = room.memory if asked.memory is None else asked.memory
+    if asked.memory is None and asked.address is not None:
+        budget = ENDLESS  # each node of a cluster looks after its own
     check_room(plan, budget, table, layout.smaller, todo, workers)
     size, seconds = round(plan.table_bytes * share), plan.wall_seconds(workers) * share
     return Due(one, state, why, table, rows, size, seconds)

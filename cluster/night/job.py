@@ -83,6 +83,8 @@ class Job(Section):
 
 def is_job(path: Path) -> bool:
     """Whether a file is a job, not a board: it lists boards and names no game."""
+    if not path.is_file():
+        return False  # nor is a pipe, which can be read but once
     try:
         data = read_toml(path, "")
     except BoardError:

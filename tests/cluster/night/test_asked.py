@@ -141,6 +141,20 @@ def test_the_example_is_a_job_with_boards_that_are_there() -> None:
             assert f"{field.alias or name} = " in text or name == "board", name
 
 
+def test_a_board_from_a_pipe_is_read_once(tmp_path: Path) -> None:
+    """As of ``luckbase solve <(sed … board.toml)``: looking whether it is a job reads nothing."""
+    read, write = os.pipe()
+    try:
+        os.write(write, JACKPOT.encode())
+        os.close(write)
+        pipe = f"/dev/fd/{read}"
+        assert not is_many([pipe])
+        (one,) = asked_for([pipe])
+        assert one.error is None and one.board is not None
+    finally:
+        os.close(read)
+
+
 def test_every_file_that_decides_is_watched(tmp_path: Path) -> None:
     put(tmp_path / "a.toml", JACKPOT)
     put(tmp_path / "more/b.toml", press())
