@@ -20,6 +20,7 @@ from luckbase.solver.game.capabilities import Layout, hints, layout_of, plain
 from luckbase.solver.game.game import Game
 
 if TYPE_CHECKING:
+    from luckbase.cluster.run.options import Solved, SolveOptions
     from luckbase.cluster.table.stored import StoredTable
     from luckbase.cluster.table.table import Table
 
@@ -90,6 +91,21 @@ def has_full_table(game: Game, on_note: Callable[[str], None] = lambda text: Non
         on_note(f"{why}; searching all that its rules lead to")
         return False
     return True
+
+
+def solved(board: Board, start: Any, options: SolveOptions) -> Solved:
+    """Solve what is missing: of the board's full table, or, where the board has none or `start` or
+    `options` ask for a search, of what lies below some states. Raises as `luckbase.solve`."""
+    from luckbase import cluster
+    from luckbase.cluster.run.options import Options
+
+    asked, game = Options(**options), load_game(board)
+    if start is None and not asked.searches and has_full_table(game, asked.on_note):
+        return cluster.solve(board, **options)
+    if asked.using is not None:
+        options = options.copy()
+        options["using"] = table_used(asked.using, board, asked.folder)
+    return cluster.solve_below(board, roots_of(game, start), **options)
 
 
 def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Path:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from luckbase.solver.errors import StateError
+from luckbase.solver.errors import OptionError, StateError
 
 LABELS = ("none", "actions", "counts", "chances")
 """What the edges of a picture of play may say."""
@@ -96,6 +98,13 @@ def duration(seconds: float) -> str:
         return f"{minutes} min {rest:02d} s"
     hours, rest = divmod(round(seconds / 60), 60)
     return f"{hours} h {rest:02d} min"
+
+
+def check_folder(results: str | os.PathLike[str], where: str = "results") -> None:
+    """Raises OptionError for a folder of tables that is none of this machine's: a URI."""
+    said = os.fspath(results)
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", said) and not Path(said).is_dir():
+        raise OptionError(f"{where}: '{said[:60]}' is a URI; write a folder, such as results")
 
 
 def cost(number: float) -> str:

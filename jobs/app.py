@@ -22,6 +22,7 @@ import typer
 from luckbase.jobs import (
     bench,
     chart,
+    clean,
     diff,
     evaluate,
     export,
@@ -120,8 +121,8 @@ def _with_game_files(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for module in (
-    solve, plan, query, status, verify, diff, export, evaluate, simulate, play, chart, graph, report,
-    serve, bench,
+    solve, plan, query, status, verify, diff, export, evaluate, simulate, play, chart, graph,
+    report, serve, clean, bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(_interruptible(_with_game_files(getattr(module, name))))

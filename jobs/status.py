@@ -17,7 +17,10 @@ from luckbase.jobs.terminal import render
 def status(
     tables: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TABLE...", help="Directories or board files; all if not given."),
+        typer.Argument(
+            metavar="TABLE...",
+            help="Tables' directories, board files, folders of them, job files; all if not given.",
+        ),
     ] = None,
     settings: options.Settings = None,
     results: options.Results = Path("results"),
@@ -33,6 +36,10 @@ def status(
             print(json.dumps(one.as_json()))
             continue
         options_said = "".join(f" {name}={_word(v)}" for name, v in one.options.items())
+        if one.state in ("missing", "refused"):
+            print(f"{one.state:9s} {one.table}{options_said}")
+            print(*(f"          {reason}" for reason in one.why), sep="\n")
+            continue
         of = "" if one.tiers == one.tiers_in_all else f"{one.tiers} of "
         files = f"{of}{render.many(one.tiers_in_all, 'tier')}, " if one.tiers_in_all else ""
         below = f"below {render.many(one.roots, 'root')}, " if one.roots else ""

@@ -13,6 +13,7 @@ All of luckbase is on this page; what the command line does, a function here doe
 =============================================  =================================================
 `load_board`                                   a board file, read and checked
 `plan`, `solve`, `status`                      a table: before the night, the night, the morning
+`plan_all`, `solve_all`, `clean`               the same of many boards; what nobody asks for now
 `open` -> `Table`                              ``t[state]``, ``t.values(frame)``, ``t.to_arrow()``,
                                                ``t.export(file)``, ``t.verify()``,
                                                ``t.diff(other)``, ``t.chart()``, ``t.agent()``,
@@ -39,6 +40,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 if TYPE_CHECKING:
+    from luckbase.cluster.night.asked import Named
+    from luckbase.cluster.night.clean import Spare as Spare
+    from luckbase.cluster.night.due import Due as Due
+    from luckbase.cluster.night.outcome import NightOptions
+    from luckbase.cluster.night.outcome import Outcome as Outcome
     from luckbase.cluster.play.evaluate import Evaluated as Evaluated
     from luckbase.cluster.play.evaluate import Matrix as Matrix
     from luckbase.cluster.play.picture import Picture as Picture
@@ -62,22 +68,25 @@ if TYPE_CHECKING:
 
 _ELSEWHERE = {
     "Answer": "cluster.table.answer", "Board": "solver.board.model",
-    "Evaluated": "cluster.play.evaluate", "Game": "solver.game.game",
+    "Due": "cluster.night.due", "Evaluated": "cluster.play.evaluate", "Game": "solver.game.game",
     "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
-    "Picture": "cluster.play.picture", "Planned": "cluster.run.planned",
+    "Outcome": "cluster.night.outcome", "Picture": "cluster.play.picture",
+    "Planned": "cluster.run.planned",
     "PlannedSearch": "cluster.search.planned",
     "Play": "cluster.play.talk", "Progress": "cluster.run.options", "Report": "jobs.web.report",
     "Simulated": "cluster.play.simulate", "SolveOptions": "cluster.run.options",
-    "Solved": "cluster.run.options", "Status": "cluster.table.status",
-    "Table": "cluster.table.table", "register": "solver.game.registry",
+    "Solved": "cluster.run.options", "Spare": "cluster.night.clean",
+    "Status": "cluster.table.status", "Table": "cluster.table.table",
+    "register": "solver.game.registry",
 }  # fmt: skip
 """Where the names are that this page does not define: loaded when they are asked for."""
 
 __all__ = [
-    "Answer", "Board", "Evaluated", "Game", "LuckbaseError", "Matrix", "Picture", "Planned",
-    "PlannedSearch", "Play", "Progress", "Report", "Simulated", "SolveOptions", "Solved", "Status",
-    "Table", "errors", "evaluate", "graph", "load_board", "matrix", "open", "plan", "play",
-    "register", "report", "simulate", "solve", "status",
+    "Answer", "Board", "Due", "Evaluated", "Game", "LuckbaseError", "Matrix", "Outcome", "Picture",
+    "Planned", "PlannedSearch", "Play", "Progress", "Report", "Simulated", "SolveOptions", "Solved",
+    "Spare", "Status", "Table", "clean", "errors", "evaluate", "graph", "load_board", "matrix",
+    "open", "plan", "plan_all", "play", "register", "report", "simulate", "solve", "solve_all",
+    "status",
 ]  # fmt: skip
 
 
@@ -144,18 +153,55 @@ def solve(
     full table is solved, or, where the board has none, what lies below the game's start. options:
     `SolveOptions`. Raises RequestError for what can not be done, CorruptTableError.
     """
-    from luckbase import cluster
-    from luckbase.cluster.given import board_of, has_full_table, roots_of, table_used
-    from luckbase.cluster.run.options import Options
-    from luckbase.solver import load_game
+    from luckbase.cluster.given import board_of, solved
 
-    read, asked = board_of(board), Options(**options)
-    game = load_game(read)
-    if start is None and not asked.searches and has_full_table(game, asked.on_note):
-        return cluster.solve(read, **options)
-    if asked.using is not None:
-        options["using"] = table_used(asked.using, read, asked.folder)
-    return cluster.solve_below(read, roots_of(game, start), **options)
+    return solved(board_of(board), start, options)
+
+
+def plan_all(
+    *boards: Named, start: Any = None, settings: Mapping[str, object] = {},
+    **options: Unpack[SolveOptions],
+) -> list[Due]:  # fmt: skip
+    """What `solve_all` would do, board by board: what is missing or stale and why, how much of it,
+    how long; nothing is written. A board that can not be solved is among them, with its `error`.
+
+    >>> [(one.asked.name, one.state, one.seconds) for one in luckbase.plan_all("boards/pig")]
+    """
+    from luckbase.cluster.night.asked import asked_for
+    from luckbase.cluster.night.due import due
+    from luckbase.cluster.run.options import Options
+
+    return due(asked_for(boards, settings), start, Options(**options))
+
+
+def solve_all(
+    *boards: Named, start: Any = None, settings: Mapping[str, object] = {},
+    **options: Unpack[NightOptions],
+) -> list[Outcome]:  # fmt: skip
+    """Solve what is missing of many boards: board files, folders of them, job files, boards.
+
+    >>> [one.error for one in luckbase.solve_all("boards/pig", "mine.toml") if one.failed]
+
+    All are read first. What can not be read or solved stops no other: it is an `Outcome` like the
+    rest, whose `error` is a sentence. start: as `solve` has it. settings: options of all boards.
+    options: as of `solve`, before those of a job file; `NightOptions`. Raises nothing of ours.
+    """
+    from luckbase.cluster.night.outcome import night
+
+    return night(boards, start, settings, options)
+
+
+def clean(
+    *names: str, results: str | os.PathLike[str] = "results", yes: bool = False
+) -> list[Spare]:
+    """The tables that no board file asks for any more, and why; removed if `yes`.
+
+    names: board files or folders of them, whose tables alone are looked at; or tables' directories.
+    What was solved with other options than its file's, from some states or from Python goes only
+    where its directory is named; what somebody solves never goes. Raises OptionError."""
+    from luckbase.cluster.night.clean import clean as cleaned
+
+    return cleaned(names, results, yes=yes)
 
 
 def open(
@@ -186,9 +232,10 @@ def open(
 def status(
     *names: str, results: str | os.PathLike[str] = "results", settings: Mapping[str, str] = {}
 ) -> list[Status]:
-    """What is complete, partial, stale or damaged, and why: of tables by directory or board file,
-    of all under `results` if none is named. settings: options of the board files, as text."""
-    from luckbase.cluster.table.status import statuses
+    """What is complete, partial, stale, damaged or missing, and why: of tables by directory, board
+    file, folder of board files or job file, of all under `results` if none is named. settings:
+    options of the board files, as text."""
+    from luckbase.cluster.night.standing import statuses
 
     return statuses(names, Path(results), settings)
 

@@ -3,6 +3,7 @@
     LuckbaseError                  something a person has to hear, in one sentence
     ├── RequestError               the request is wrong; nothing was done (exit code 2)
     │   ├── BoardError             a board file, or the board in it
+    │   ├── JobError               a job file: which boards a night is to solve
     │   ├── StateError             a state: a field, its value, or its place in the game
     │   ├── OptionError            an option, of the command line or of a board, or its value
     │   ├── SearchLimitError       a search met more states than it was allowed
@@ -42,6 +43,10 @@ class RequestError(LuckbaseError):
 
 class BoardError(RequestError):
     """A board file cannot be read, or the board in it is not one that can be played."""
+
+
+class JobError(RequestError):
+    """A job file cannot be read, or what it says cannot be done."""
 
 
 class StateError(RequestError):

@@ -63,4 +63,4 @@ def test_a_wheel_holds_one_name_and_all_rooms(tmp_path: Path) -> None:
     rooms = {path.relative_to(ROOT) for room in ("solver", "cluster", "jobs")
              for path in (ROOT / room).rglob("*.py")}  # fmt: skip
     assert {f"luckbase/{path}" for path in rooms} <= set(names)
-    assert "luckbase/py.typed" in names
+    assert {"luckbase/py.typed", "luckbase/jobs/nights/example.toml"} <= set(names)

@@ -7,10 +7,11 @@ import os
 import shutil
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import IO
 
 from luckbase.cluster.run.plan import Plan
 from luckbase.cluster.run.worker import Home
@@ -47,7 +48,7 @@ from luckbase.solver.errors import (
 )
 from luckbase.solver.game.game import Game
 
-MARK = ".here-"
+MARK, LOCK = ".here-", ".lock"
 DISK_RESERVE = 1 << 30
 """Bytes that are left free on the disk."""
 
@@ -96,11 +97,23 @@ def complete_ledger(
         ledger = read_ledger(storage, table)
     except TableError:
         return None
-    goal = make_goal(game, ledger, part, 0, roots=roots, margin=margin)
+    wanted = margin or (roots is None and ledger.margin)
+    reach = reach_of(game.board) if roots is None else {}
+    goal = Goal(part, reach, roots, 0, "", {}, wanted)
     there = goal.ask in ledger.done and not is_new(goal, ledger)
     there &= ledger.head.identity == rules_identity(game)
     there &= all(shard.ask not in ledger.done for shard in ledger.shards.values())
-    return ledger if there and not damaged_files(storage, table, ledger) else None
+    if not there or not _is_known(game, ledger):
+        return None
+    return None if damaged_files(storage, table, ledger) else ledger
+
+
+def _is_known(game: Game, ledger: Ledger) -> bool:
+    """Whether the ledger says where the board was read, if it was read anywhere."""
+    source = game.board.source
+    said = ("", {}) if source is None else (source.file, dict(source.settings))
+    known = [("", {}), *((goal.board_file, goal.settings) for goal in ledger.goals)]
+    return said in known or where_from(game) in known  # a file is read where that decides
 
 
 def make_goal(
@@ -203,16 +216,7 @@ def marked(table: Path) -> Iterator[Home]:
 @contextmanager
 def lock(table: Path) -> Iterator[None]:
     """One solve of a table at a time. Raises RequestError where another is running, with who."""
-    import fcntl
-
-    table.mkdir(parents=True, exist_ok=True)
-    with (table / ".lock").open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise RequestError(
-                f"{table}: another solve of this table is running{_holder(table)}"
-            ) from None
+    with _locked(table) as file:
         file.truncate(0)
         now = datetime.now().astimezone().isoformat(timespec="seconds")
         said = {"host": socket.gethostname(), "process": os.getpid(), "since": now}
@@ -224,10 +228,33 @@ def lock(table: Path) -> Iterator[None]:
             file.truncate(0)
 
 
+def _locked(table: Path) -> IO[str]:
+    """The open lock file of a table, held. Raises RequestError where another holds it."""
+    import fcntl
+
+    while True:
+        table.mkdir(parents=True, exist_ok=True)
+        try:
+            file = (table / LOCK).open("a+")
+        except FileNotFoundError:
+            continue  # the table has just been removed (`luckbase clean`)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise RequestError(
+                f"{table}: another solve of this table is running{_holder(table)}"
+            ) from None
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), (table / LOCK).stat()):
+                return file
+        file.close()  # it was removed between the two
+
+
 def _holder(table: Path) -> str:
     """Who says to hold the lock: ``: process 12 on host since …``."""
     try:
-        said = json.loads((table / ".lock").read_text())
+        said = json.loads((table / LOCK).read_text())
         return f": process {said['process']} on {said['host']} since {said['since']}"
     except (OSError, ValueError, KeyError, TypeError):
         return ""

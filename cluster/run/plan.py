@@ -78,19 +78,20 @@ def make_plan(layout: Layout[Any], workers: int = 1) -> Plan:
 def _make_plan(layout: Layout[Any], workers: int) -> Plan:
     tiers = list(layout.tiers())
     index = {tier: i for i, tier in enumerate(tiers)}
+    rows_of, bytes_of = list(map(layout.rows, tiers)), [payoff_bytes(layout, t) for t in tiers]
     shards: list[Shard] = []
     files: list[str] = []
     parts: list[tuple[int, int]] = []
     of_tier: list[list[int]] = []
     for i, tier in enumerate(tiers):
         below = sorted(index[child] for child in layout.children(tier))
-        read = sorted((payoff_bytes(layout, tiers[c]) for c in below), reverse=True)
+        read = sorted((bytes_of[c] for c in below), reverse=True)
         mapped = sum(read[:1]) + round(TOUCHED_SHARE * sum(read[1:]))
         children = tuple(shard for c in below for shard in of_tier[c])
         ranges = layout.parts(tier)
         of_tier.append(list(range(len(shards), len(shards) + len(ranges))))
         for part, (start, stop) in enumerate(ranges):
-            own = payoff_bytes(layout, tier) * (stop - start) // max(layout.rows(tier), 1)
+            own = bytes_of[i] * (stop - start) // max(rows_of[i], 1)
             group = min(row_group_rows(layout, tier), stop - start)
             memory = own + mapped + BUFFER_BYTES_A_ROW * group
             name = layout.tier_name(tier)
@@ -99,8 +100,8 @@ def _make_plan(layout: Layout[Any], workers: int) -> Plan:
             files.append(part_name(layout, tier, part))
             parts.append((i, part))
     rows = sum(shard.rows for shard in shards)
-    kept = {s.index: payoff_bytes(layout, tiers[parts[s.index][0]]) * s.rows
-            // max(layout.rows(tiers[parts[s.index][0]]), 1) for s in shards}  # fmt: skip
+    kept = {shard.index: bytes_of[i] * shard.rows // max(rows_of[i], 1)
+            for shard, (i, _) in zip(shards, parts, strict=True)}  # fmt: skip
     return Plan(
         tuple(shards),
         tuple(files),

@@ -68,7 +68,7 @@ def solve_below(
 
         check_address(asked.address)
     keys = root_keys(game, roots)
-    wanted, part = _goal_of(game, keys, asked)
+    wanted, part = goal_of(game, keys, asked)
     table = table_directory(asked.folder, game)
     if not (asked.force or asked.check):
         ledger = complete_ledger(game, table, part, wanted)
@@ -80,7 +80,7 @@ def solve_below(
         return _solve_locked(game, table, keys, part, wanted, asked)
 
 
-def _goal_of(game: Game, keys: Keys, asked: Options) -> tuple[Roots, str]:
+def goal_of(game: Game, keys: Keys, asked: Options) -> tuple[Roots, str]:
     """What is asked for, and the part of the table that it belongs to."""
     used = None if asked.using is None else Path(asked.using)
     wanted = Roots(

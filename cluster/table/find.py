@@ -49,13 +49,15 @@ def tables_in(results: Path) -> list[Path]:
     return sorted(found)
 
 
+def is_table(path: Path) -> bool:
+    """Whether a folder holds a table, of this format or an older one."""
+    return any((path / name).is_file() for name in (HEAD, OLD_HEAD))
+
+
 def tables_of(board: Board, results: Path) -> list[Path]:
     """The folders of the tables of a board, by its game and name, whatever their options."""
-    return [
-        path
-        for path in tables_in(results)
-        if (path.parent.parent.name, path.parent.name) == (board.game, board.name)
-    ]
+    there = results / board.game / board.name
+    return sorted(path for path in there.glob("*") if is_table(path))
 
 
 def table_of(board: Board, results: Path) -> Path | None:

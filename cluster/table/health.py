@@ -9,7 +9,6 @@ from pathlib import Path
 from luckbase.cluster.search.pieces import SHARDS, all_solved, ask_name, shard_name
 from luckbase.cluster.table.ledger import HEAD, LINES, Ledger, compact
 from luckbase.cluster.table.lines import SEARCH, TIERS, Goal, ShardEntry
-from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import CorruptTableError
 
@@ -38,6 +37,8 @@ def check_bytes(
     on_file: Callable[[int, int], None] = lambda i, n: None,
 ) -> dict[str, str]:
     """The files that are not as they were written, by name: every byte of all of them is read."""
+    from luckbase.cluster.table.sealed import SealedFile  # brings pyarrow
+
     found = damaged_files(storage, where, ledger)
     for i, (name, entry) in enumerate(sorted(ledger.files.items())):
         on_file(i, len(ledger.files))

@@ -58,6 +58,7 @@ from luckbase.solver.errors import (
     MissingTableError,
     OptionError,
 )
+from luckbase.solver.game import registry
 from luckbase.solver.game.game import Game
 
 HEAD, OLD_HEAD = "table.json", "manifest.json"
@@ -172,12 +173,18 @@ class Ledger:
             ) from None
 
 
+def furthest(ledger: Ledger) -> Goal | None:
+    """The goal of the full table that reaches furthest; None where there is none."""
+    found = [goal for goal in ledger.goals if goal.part == TIERS]
+    return max(found, key=lambda goal: (goal.files, goal.number), default=None)
+
+
 @lru_cache(maxsize=16)
 def _board(said: str) -> Board:
     name, form, reach = json.loads(said)
-    bare = board_from_canonical(name, form)
+    options = registry.find(form["game"]).model().options() if reach else {}
     for option, value in reach.items():
-        *sections, key = map(str, type(bare).options()[option])
+        *sections, key = map(str, options[option])
         inner = form
         for section in sections:
             inner = inner.setdefault(section, {})

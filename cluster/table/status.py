@@ -13,15 +13,13 @@ from luckbase.cluster import shown, words
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.find import (
     find_table,
-    tables_in,
     tables_of,
     why_stale,
 )
 from luckbase.cluster.table.health import damaged_files
-from luckbase.cluster.table.ledger import Ledger, read_ledger
+from luckbase.cluster.table.ledger import Ledger, furthest, read_ledger
 from luckbase.cluster.table.lines import TIERS, Goal
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.stored import furthest
 from luckbase.cluster.table.summary import solve_command
 from luckbase.solver import load_game
 from luckbase.solver.board.file import read_board
@@ -36,10 +34,11 @@ SILENT_SECONDS = 60.0
 class Status:
     """What is known of a table without opening its files.
 
-    state: complete, partial, stale or damaged. options: not at the game's defaults. tiers: files of
-    the full table, of `tiers_in_all`. roots: of searches. why: sentences, with what would help.
-    error: the bound on a payoff's.
-    running: what a solve that runs says of itself (`cluster.run.watch`).
+    state: complete, partial, stale or damaged; of a board that has no table missing, of one that
+    can not be read refused: then `table` is its file. options: not at the game's defaults.
+    tiers: files of the full table, of `tiers_in_all`. roots: of searches. why: sentences, with
+    what would help. error: the bound on a payoff's. running: what a solve that runs says of itself
+    (`cluster.run.watch`).
     """
 
     table: str
@@ -72,8 +71,10 @@ class Status:
         }  # fmt: skip
 
 
-def statuses(names: Sequence[str], results: Path, settings: Mapping[str, str] = {}) -> list[Status]:
-    """The status of the tables that are named, by directory or board file; of all if none is.
+def statuses_of(
+    names: Sequence[str], results: Path, settings: Mapping[str, str] = {}
+) -> list[Status]:
+    """The status of the tables that are named, by directory or board file.
 
     Raises OptionError, MissingTableError for what is not there.
     """
@@ -83,8 +84,6 @@ def statuses(names: Sequence[str], results: Path, settings: Mapping[str, str] = 
 def _chosen(names: Sequence[str], results: Path, settings: dict[str, str]) -> list[Path]:
     """The folders of what was named: of a board file all tables, with settings the one with these
     rules."""
-    if not names:
-        return tables_in(results)
     chosen: list[Path] = []
     for name in names:
         if Path(name).is_dir():

@@ -9,8 +9,8 @@ from pathlib import Path
 from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.cluster.table.find import command, why_stale
 from luckbase.cluster.table.keyed import KeyPart
-from luckbase.cluster.table.ledger import Ledger, read_ledger
-from luckbase.cluster.table.lines import TIERS, Goal
+from luckbase.cluster.table.ledger import Ledger, furthest, read_ledger
+from luckbase.cluster.table.lines import TIERS
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.tiers import TierPart
@@ -70,12 +70,6 @@ class StoredTable(Table):
                 f"{self.path}: {there} of its {goal.files} tiers are solved, and a chart needs "
                 f"them all: {again}"
             )
-
-
-def furthest(ledger: Ledger) -> Goal | None:
-    """The goal of the full table that reaches furthest; None where there is none."""
-    found = [goal for goal in ledger.goals if goal.part == TIERS]
-    return max(found, key=lambda goal: (goal.files, goal.number), default=None)
 
 
 def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) -> StoredTable:

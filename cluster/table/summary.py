@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from luckbase.cluster import words
 from luckbase.cluster.table.find import command
-from luckbase.cluster.table.stored import StoredTable, furthest
+from luckbase.cluster.table.ledger import furthest
+from luckbase.cluster.table.stored import StoredTable
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import canonical
 from luckbase.solver.errors import LuckbaseError, MissingTableError, StateError

@@ -150,12 +150,16 @@ def _validated(model: type[Board], name: str, data: Mapping[str, Any]) -> Board:
     if first["type"] == "extra_forbidden":
         place = model.place(location[:-1])
         raise _Fault(_unknown_key(model, location), location, place)
-    if first["type"] == "board":
-        sentence = context["sentence"]
-    else:
-        wording = _SENTENCES.get(first["type"], "{value} is not right here")
-        sentence = wording.format(value=show(first["input"]), **context)
-    raise _Fault(sentence, location, model.place(location))
+    raise _Fault(sentence_of(first), location, model.place(location))
+
+
+def sentence_of(error: Mapping[str, Any]) -> str:
+    """What is wrong, in our words, from one of a `ValidationError`'s errors."""
+    context = error.get("ctx", {})
+    if error["type"] == "board":
+        return str(context["sentence"])
+    wording = _SENTENCES.get(error["type"], "{value} is not right here")
+    return wording.format(value=show(error["input"]), **context)
 
 
 # What pydantic finds -> how we say it; {value} is what stands in the file, the rest its context.
@@ -167,6 +171,13 @@ _SENTENCES = {
     "greater_than_equal": "{value} is too small; the least is {ge}",
     "less_than_equal": "{value} is too large; the most is {le}",
     "literal_error": "{value} is not one of its values; write {expected}",
+    "greater_than": "{value} is too small; it is more than {gt}",
+    "float_type": "{value} is not a number",
+    "finite_number": "{value} is not a number of use",
+    "list_type": "{value} is not a list; write it in square brackets",
+    "dict_type": "{value} is not a table; write it as {{ name = value }}",
+    "too_short": "{value} is empty",
+    "string_too_short": "{value} is empty",
     "model_type": "{value} is not a section; write its name in square brackets and its keys below",
 }
 

@@ -131,7 +131,7 @@ def flat(text: str) -> str:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in which the blocks of a page are run."""
-    for name in ("boards", "tests"):
+    for name in ("boards", "jobs", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     matplotlib.use("agg")

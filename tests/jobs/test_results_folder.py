@@ -28,11 +28,11 @@ def test_a_file_and_nothing_are_no_folder(
     file.write_text("x")
     for results, said in (
         ("", "'' is no folder"), (" ", "'' is no folder"), (str(file), f"{file} is a file"),
-        (str(file / "below"), f"{file} is a file"),
+        (str(file / "below"), f"{file} is a file"), ("s3://bucket/x", "'s3://bucket/x' is a URI"),
     ):  # fmt: skip
         assert run([*words(name), "--results", results]) == 2
         out, err = capsys.readouterr()
-        assert out == "" and err.startswith(f"luckbase: --results: {said}; write")
+        assert out == "" and err.startswith(f"luckbase: --results: {said}; ")
         assert err.count("\n") == 1
     assert file.read_text() == "x"
 

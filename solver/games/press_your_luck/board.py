@@ -17,6 +17,7 @@ Amounts are then rounded, halves up, to units of `score_unit` dollars.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import (
@@ -160,12 +161,7 @@ class PressYourLuckBoard(Board):
         if self.outcomes is not None:
             return tuple(Leaf(("outcomes", str(s)), s, chance) for s, chance in self.outcomes)
         assert self.squares is not None
-        visits = _visits(self.squares, self.places)
-        return tuple(
-            Leaf(at, slide, visits[square] / SLIDES)
-            for square, at, slide in _slides(self.squares)
-            if not slide.moves
-        )
+        return _leaves(self.squares, self.places)
 
     def dollars(self, slide: Slide) -> int:
         """What a money or prize slide is worth."""
@@ -232,6 +228,18 @@ def _offered(square: int, slide: Slide, places: Places) -> list[int]:
             return [corner for corner in places.corners or () if corner != square]
     named = places.big_bucks if slide.kind == "big bucks" else places.across
     return [named] if named else []
+
+
+@lru_cache(maxsize=256)
+def _leaves(squares: Squares, places: Places) -> tuple[Leaf, ...]:
+    """The slides on which a spin can end; a board's are asked for several times, by equal boards
+    too, and all their fractions take a millisecond."""
+    visits = _visits(squares, places)
+    return tuple(
+        Leaf(at, slide, visits[square] / SLIDES)
+        for square, at, slide in _slides(squares)
+        if not slide.moves
+    )
 
 
 def _visits(squares: Squares, places: Places) -> dict[int, Fraction]:

@@ -119,7 +119,7 @@ class Planes(Layout[Tier]):
         return 2, n_b, self.size, self._count(tier) * self.size
 
     def rows(self, tier: Tier) -> int:
-        return int(np.prod(self.shape(tier)[1:]))
+        return math.prod(self.shape(tier)[1:])
 
     def block_rows(self, tier: Tier) -> int:
         return self.shape(tier)[3]

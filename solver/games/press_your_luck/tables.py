@@ -174,6 +174,7 @@ def terminal(three: bool, size: int) -> Payoffs:
     return np.stack([(a == best) / winners, (b == best) / winners])
 
 
+@lru_cache(maxsize=4096)
 def children(tier: Tier, max_whammies: int) -> tuple[Tier, ...]:
     """Every tier that `tier` reads, none with 0 spins (those are `terminal`)."""
     found = {canonical_tier(tier.spins - 1, tier.whammies, max_whammies)}

@@ -1,0 +1,163 @@
+"""Which boards a person means: files, folders, job files; what can not be read stops nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import luckbase
+from luckbase.cluster.night.asked import asked_for, board_files, files_of, is_many
+from luckbase.cluster.night.job import is_job, read_job
+from luckbase.solver.errors import JobError
+from tests.cluster.night.boards import BOARDS, JACKPOT, pig, press, put
+
+ROOT = Path(__file__).parents[3]
+
+
+def named(found: list[luckbase.Board | None]) -> list[str]:
+    return ["-" if one is None else one.name for one in found]
+
+
+def test_a_folder_is_every_board_below_it_in_the_order_of_names(tmp_path: Path) -> None:
+    put(tmp_path / "b.toml", JACKPOT)
+    put(tmp_path / "a/deep/z.toml", pig())
+    put(tmp_path / "c.toml", "game = ")
+    put(tmp_path / ".hidden/x.toml", JACKPOT)
+    put(tmp_path / "notes.txt", "no board")
+    found = asked_for([tmp_path])
+    assert [Path(one.file).name for one in found] == ["z.toml", "b.toml", "c.toml"]
+    assert named([one.board for one in found]) == ["z", "b", "-"]
+    assert "c.toml: not TOML: Invalid value" in str(found[2].error)
+
+
+def test_a_job_file_in_a_folder_is_left_alone_and_runs_where_it_is_named(tmp_path: Path) -> None:
+    put(tmp_path / "a.toml", JACKPOT)
+    job = put(tmp_path / "night.toml", '[[board]]\nfile = "a.toml"\nset = { tiles = 3 }\n')
+    assert [one.settings for one in asked_for([tmp_path])] == [{}]
+    (one,) = asked_for([job])
+    assert one.settings == {"tiles": "3"} and one.board is not None
+    assert is_many([job]) and is_many([str(tmp_path)]) and not is_many([one.file])
+
+
+def test_a_board_that_is_named_twice_is_asked_for_once(tmp_path: Path) -> None:
+    file = put(tmp_path / "a.toml", JACKPOT)
+    (tmp_path / "link.toml").symlink_to(file)
+    roundabout = f"{tmp_path}/../{tmp_path.name}/a.toml"
+    assert len(asked_for([file, tmp_path, roundabout])) == 1
+    job = put(tmp_path / "n/night.toml", '[[board]]\nfile = "../a.toml"\nset = { tiles = 3 }\n')
+    assert len(asked_for([file, job])) == 2  # with other options it is another board
+    board = luckbase.load_board(file)
+    assert len(asked_for([board, board, luckbase.load_board(file, tiles=3)])) == 2
+
+
+def test_a_folder_without_boards_and_a_file_that_is_not_there_are_sentences(tmp_path: Path) -> None:
+    empty, gone = asked_for([tmp_path, tmp_path / "gone.toml"])
+    assert "no board file is in it" in str(empty.error) and "no such file" in str(gone.error)
+
+
+def test_options_of_the_command_come_before_those_of_the_job(tmp_path: Path) -> None:
+    put(tmp_path / "a.toml", JACKPOT)
+    text = '[[board]]\nfile = "a.toml"\nset = { tiles = 3 }\nvariants = [{ sides = 4 }, {}]\n'
+    job = put(tmp_path / "night.toml", text)
+    assert [one.settings for one in asked_for([job], {"tiles": 2})] == [
+        {"tiles": "2", "sides": "4"}, {"tiles": "2"}
+    ]  # fmt: skip
+
+
+def test_what_a_job_says_of_the_solve_is_handed_on(tmp_path: Path) -> None:
+    put(tmp_path / "a.toml", JACKPOT)
+    text = 'memory = 0.5\nworkers = 1\nresults = "../out"\norder = "shortest"\n'
+    job = put(tmp_path / "jobs/n.toml", text + '[[board]]\nfile = "../a.toml"\n')
+    (one,) = asked_for([job])
+    wanted = {"memory": 500_000_000, "workers": 1, "results": tmp_path / "out"}
+    assert one.how == wanted and one.order == "shortest"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("board = []", "board: [] is empty"),
+        ("board = 3", "board: 3 is not a list"),
+        ("[[board]]", "board, item 1, file: is missing"),
+        ("[[board]]\nfile = 3", "board, item 1, file: 3 is not a list"),
+        ("[[board]]\nfile = []", "board, item 1, file: [] is empty"),
+        ("[[board]]\nfile = 'a'\nvariant = []", "unknown key 'variant'; did you mean 'variants'?"),
+        ("[[board]]\nfile = 'a'\nvariants = []", "variants: [] is empty"),
+        ("[[board]]\nfile = 'a'\nset = { x = [1] }", "set, x: [1] is no value of an option"),
+        ("[[board]]\nfile = 'a'\nset = 3", "set: 3 is not a table; write it as { name = value }"),
+        (
+            "worker = 2\n[[board]]\nfile = 'a'",
+            "unknown key 'worker'; did you mean 'workers' or 'order'?",
+        ),
+        ("workers = 0\n[[board]]\nfile = 'a'", "workers: 0 is too small; the least is 1"),
+        ("workers = true\n[[board]]\nfile = 'a'", "workers: true is not a whole number"),
+        ("memory = '8'\n[[board]]\nfile = 'a'", "memory: '8' is not a number"),
+        ("memory = nan\n[[board]]\nfile = 'a'", "memory: nan is not a number of use"),
+        ("memory = inf\n[[board]]\nfile = 'a'", "memory: inf is not a number of use"),
+        ("memory = 0.001\n[[board]]\nfile = 'a'", "memory: 0.001 is too small; the least is 0.01"),
+        ("results = 's3://x/y'\n[[board]]\nfile = 'a'", "results: 's3://x/y' is a URI"),
+        ("results = ''\n[[board]]\nfile = 'a'", "results: '' "),
+        ("order = 'best'\n[[board]]\nfile = 'a'", "order: 'best' is not one of its values; write"),
+    ],
+)
+def test_a_mistake_in_a_job_is_one_sentence_with_its_place(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    job = tmp_path / "night.toml"
+    put(job, text)
+    assert is_job(job)
+    with pytest.raises(JobError) as caught:
+        read_job(job)
+    assert str(caught.value).startswith(f"{job}: ") and said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    (one,) = asked_for([job])
+    assert isinstance(one.error, JobError) and one.board is None
+
+
+@given(st.text(max_size=60))
+def test_no_text_of_a_job_ends_in_anything_but_a_sentence(text: str) -> None:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        job = Path(folder) / "night.toml"
+        job.write_bytes(f"{text}\n[[board]]\nfile = 'a.toml'\n".encode("utf-8", "replace"))
+        for one in asked_for([job]):
+            assert one.board is None and one.error is not None and "\n" not in str(one.error)
+
+
+def test_the_example_is_a_job_with_boards_that_are_there() -> None:
+    found = asked_for([ROOT / "jobs/nights/example.toml"])
+    assert len(found) == 3 + len(board_files(BOARDS / "jackpot"))
+    assert all(one.error is None for one in found)
+    text = (ROOT / "jobs/nights/example.toml").read_text(encoding="utf-8")
+    from luckbase.cluster.night.job import Entry, Job
+
+    for model in (Job, Entry):
+        for name, field in model.model_fields.items():
+            assert f"{field.alias or name} = " in text or name == "board", name
+
+
+def test_a_board_from_a_pipe_is_read_once(tmp_path: Path) -> None:
+    """As of ``luckbase solve <(sed … board.toml)``: looking whether it is a job reads nothing."""
+    read, write = os.pipe()
+    try:
+        os.write(write, JACKPOT.encode())
+        os.close(write)
+        pipe = f"/dev/fd/{read}"
+        assert not is_many([pipe])
+        (one,) = asked_for([pipe])
+        assert one.error is None and one.board is not None
+    finally:
+        os.close(read)
+
+
+def test_every_file_that_decides_is_watched(tmp_path: Path) -> None:
+    put(tmp_path / "a.toml", JACKPOT)
+    put(tmp_path / "more/b.toml", press())
+    job = put(tmp_path / "n/night.toml", '[[board]]\nfile = ["../a.toml", "../more"]\n')
+    names = {os.path.relpath(os.path.realpath(file), tmp_path) for file in files_of([job])}
+    assert names == {"n/night.toml", "a.toml", "more/b.toml"}

@@ -1,0 +1,276 @@
+"""What no board file asks for any more goes, and nothing else does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import luckbase
+from luckbase.cluster.night import removal
+from luckbase.cluster.run.opening import lock
+from tests.cluster.night.boards import JACKPOT, everything, pig, put
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Somebody's folder: a board, solved as it is, as it was, and with an option."""
+    file = put(tmp_path / "boards/a.toml", pig(9))
+    luckbase.solve(file, results=tmp_path / "results")
+    put(tmp_path / "boards/a.toml", pig(10))
+    luckbase.solve(file, results=tmp_path / "results")
+    luckbase.solve(luckbase.load_board(file, goal=11), results=tmp_path / "results")
+    return tmp_path
+
+
+def clean(folder: Path, *names: object, yes: bool = False) -> dict[str, list[Path]]:
+    """The tables by state."""
+    found: dict[str, list[Path]] = {}
+    for one in luckbase.clean(*map(str, names), results=folder / "results", yes=yes):
+        found.setdefault(one.state, []).append(one.table)
+    return found
+
+
+def tables(folder: Path) -> set[Path]:
+    return {path.parent for path in (folder / "results").rglob("table.json")}
+
+
+def table_of(folder: Path, **options: object) -> Path:
+    with luckbase.open(folder / "boards/a.toml", results=folder / "results", **options) as table:
+        return Path(str(table.where))
+
+
+def test_what_the_file_said_before_goes_and_what_it_says_stays(folder: Path) -> None:
+    old = table_of(folder, goal=9)
+    before = everything(folder)
+    assert clean(folder) == {"unasked": [old]} and everything(folder) == before
+    (one,) = luckbase.clean(results=folder / "results")
+    assert one.why == ("goal: was 9, now 10",) and one.states > 0
+    assert one.bytes == sum(p.stat().st_size for p in old.rglob("*") if p.is_file())
+    assert clean(folder, yes=True) == {"removed": [old]}
+    assert not old.exists() and clean(folder) == {} and len(tables(folder)) == 2
+    assert table_of(folder).exists() and table_of(folder, goal=11).exists()
+
+
+def test_what_was_solved_with_an_option_goes_only_where_it_is_named(folder: Path) -> None:
+    named = table_of(folder, goal=11)
+    put(folder / "boards/a.toml", pig(10).replace("sides = 6", "sides = 4") + "\n[x]")
+    put(folder / "boards/a.toml", pig(12).replace("[rules]", "[rules]\nsides = 4"))
+    found = clean(folder, yes=True)
+    assert len(found["removed"]) == 2 and found["protected"] == [named]
+    assert clean(folder, folder / "boards", yes=True) == {"protected": [named]}
+    assert clean(folder, folder / "boards/a.toml", yes=True) == {"protected": [named]}
+    assert named.exists() and clean(folder, named, yes=True) == {"removed": [named]}
+    assert not tables(folder)
+    assert not (folder / "results/pig").exists() and (folder / "results").exists()
+
+
+def test_what_was_solved_from_some_states_goes_only_where_it_is_named(tmp_path: Path) -> None:
+    file = put(tmp_path / "boards/a.toml", JACKPOT)
+    results = tmp_path / "results"
+    plain = luckbase.solve(file, results=results).table
+    fewer = put(tmp_path / "boards/c.toml", JACKPOT.replace("tiles = 4", "tiles = 3"))
+    below = luckbase.solve(fewer, {"open": "1,2"}, results=results).table
+    assert clean(tmp_path) == {}
+    for name in "ac":
+        (tmp_path / f"boards/{name}.toml").unlink()
+    assert clean(tmp_path) == {"unasked": [plain], "protected": [below]}
+    assert clean(tmp_path, below) == {"unasked": [below]}
+
+
+def test_what_a_board_file_asks_for_stays_even_where_it_is_named(folder: Path) -> None:
+    asked = table_of(folder)
+    (one,) = luckbase.clean(str(asked), results=folder / "results", yes=True)
+    assert one.state == "asked" and "a.toml asks for it" in one.why[0] and asked.exists()
+
+
+def test_a_deleted_board_asks_for_nothing_and_a_moved_one_does(folder: Path) -> None:
+    now, old = table_of(folder), table_of(folder, goal=9)
+    (folder / "boards/a.toml").rename(folder / "boards/renamed.toml")
+    found = clean(folder)
+    assert found["unasked"] == [old] and now not in found.get("protected", [])
+    (folder / "boards/renamed.toml").unlink()
+    assert set(clean(folder)["unasked"]) == {now, old}
+    assert set(clean(folder, folder / "boards")["unasked"]) == {now, old}
+    assert set(clean(folder, folder / "boards/a.toml")["unasked"]) == {now, old}
+    shutil.rmtree(folder / "boards")
+    assert set(clean(folder, folder / "boards", yes=True)["removed"]) == {now, old}
+
+
+def test_a_board_elsewhere_keeps_its_table_where_it_is_named(folder: Path) -> None:
+    (folder / "elsewhere").mkdir()
+    (folder / "boards/a.toml").rename(folder / "elsewhere/a.toml")
+    assert table_of_elsewhere(folder) in clean(folder)["unasked"]
+    assert table_of_elsewhere(folder) not in clean(folder, folder / "elsewhere")["unasked"]
+
+
+def table_of_elsewhere(folder: Path) -> Path:
+    with luckbase.open(folder / "elsewhere/a.toml", results=folder / "results") as table:
+        return Path(str(table.where))
+
+
+def test_a_board_that_can_not_be_read_keeps_all_of_its_tables(folder: Path) -> None:
+    before = everything(folder / "results")
+    put(folder / "boards/a.toml", "game = 'pig")
+    found = clean(folder, yes=True)
+    assert set(found) == {"protected"} and len(found["protected"]) == 3
+    assert everything(folder / "results") == before
+
+
+def test_other_boards_tables_are_not_looked_at(folder: Path) -> None:
+    other = put(folder / "other/b.toml", JACKPOT)
+    luckbase.solve(other, results=folder / "results")
+    os.unlink(other)
+    assert "jackpot" not in str(clean(folder, folder / "boards"))
+    assert "jackpot" in str(clean(folder)) and "pig" not in str(clean(folder, other))
+
+
+def test_a_name_that_is_nothing_is_refused(folder: Path) -> None:
+    for name in (folder / "nowhere", folder / "boards/b.toml"):
+        with pytest.raises(luckbase.errors.OptionError, match="no such table, board file or fold"):
+            clean(folder, name)
+
+
+def test_a_table_that_somebody_solves_is_never_removed(folder: Path) -> None:
+    old = table_of(folder, goal=9)
+    with lock(old):
+        before = everything(old)
+        (one,) = luckbase.clean(results=folder / "results", yes=True)
+        assert one.state == "running" and "another solve of this table is running" in one.error
+        assert everything(old) == before
+        (one,) = luckbase.clean(str(old), results=folder / "results", yes=True)
+        assert one.state == "running" and old.exists()
+    assert clean(folder, yes=True) == {"removed": [old]}
+
+
+def test_a_table_that_another_machine_solves_is_never_removed(folder: Path) -> None:
+    import json
+    from datetime import datetime
+
+    old = table_of(folder, goal=9)
+    said = {"process": 7, "host": "elsewhere", "at": datetime.now().astimezone().isoformat()}
+    (old / "running.json").write_text(json.dumps(said))
+    (one,) = luckbase.clean(results=folder / "results", yes=True)
+    assert (one.state, one.why) == ("running", ("process 7 on elsewhere solves it",))
+    assert (old / "table.json").exists()
+
+
+def test_a_solve_that_waited_for_the_lock_while_it_was_removed_takes_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lock file is another one by then: it would hold a lock that nobody sees."""
+    import fcntl
+
+    true, once = fcntl.flock, [True]
+    table = tmp_path / "t"
+
+    def removed_meanwhile(file: object, how: int) -> None:
+        if once.pop() if once else False:
+            shutil.rmtree(table)
+        true(file, how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(fcntl, "flock", removed_meanwhile)
+    with lock(table):
+        assert (table / ".lock").exists() and "process" in (table / ".lock").read_text()
+        with pytest.raises(luckbase.errors.RequestError), lock(table):
+            pass
+
+
+def test_somebodys_own_files_and_links_stay(folder: Path) -> None:
+    old = table_of(folder, goal=9)
+    put(old / "notes.txt", "mine")
+    put(old / "tiers/notes.md", "mine")
+    put(old / "search/deep/x.parquet", "mine")
+    elsewhere = put(folder / "elsewhere/big.parquet", "mine")
+    (old / "shards").symlink_to(folder / "elsewhere")
+    (one,) = luckbase.clean(results=folder / "results", yes=True)
+    assert one.state == "removed"
+    assert one.left == ("notes.txt", "search/deep/x.parquet", "shards", "tiers/notes.md")
+    left = {str(path.relative_to(old)) for path in old.rglob("*") if not path.is_dir()}
+    assert left == {"notes.txt", "search/deep/x.parquet", "tiers/notes.md"}
+    assert (old / "shards").is_symlink() and Path(elsewhere).read_text() == "mine"
+    assert clean(folder) == {}  # no table is there any more
+
+
+def test_a_removal_that_was_stopped_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, true = table_of(folder, goal=9), Path.unlink
+
+    def stop_at_the_ledger(self: Path, missing_ok: bool = False) -> None:
+        if "ledger" in str(self):
+            raise PermissionError(13, "Permission denied", str(self))
+        true(self, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", stop_at_the_ledger)
+    (one,) = luckbase.clean(results=folder / "results", yes=True)
+    assert one.state == "unasked" and "can not be removed" in one.error
+    monkeypatch.undo()
+    (one,) = luckbase.status(str(old), results=folder / "results")
+    assert one.state == "damaged"
+    assert clean(folder, yes=True) == {"removed": [old]} and not old.exists()
+
+
+def test_a_table_that_can_not_be_read_goes_only_where_it_is_named(folder: Path) -> None:
+    old = table_of(folder, goal=9)
+    (old / "table.json").write_text("{")
+    assert clean(folder, yes=True) == {"protected": [old]}
+    assert clean(folder, old, yes=True) == {"removed": [old]} and not old.exists()
+
+
+def test_a_link_in_the_place_of_a_table_is_left_alone(folder: Path) -> None:
+    old = table_of(folder, goal=9)
+    there = folder / "big-disk" / old.name
+    shutil.move(old, there)
+    old.symlink_to(there)
+    before = everything(there)
+    found = luckbase.clean(results=folder / "results", yes=True)
+    assert [one.state for one in found] == ["protected"] and "is a link" in found[0].why[0]
+    assert everything(there) == before and old.is_symlink()
+
+
+@pytest.mark.parametrize("name", ["a b [1]", "*", "x;y", "ü$(id)", "-rf"])
+def test_folders_and_boards_of_unusual_names(tmp_path: Path, name: str) -> None:
+    file = put(tmp_path / name / f"{name}.toml", pig(9))
+    results = tmp_path / f"results {name}"
+    old = luckbase.solve(file, results=results).table
+    assert luckbase.clean(results=results, yes=True) == []
+    (planned,) = luckbase.plan_all(tmp_path / name, results=results)
+    assert planned.state == "complete"
+    put(Path(file), pig(10))
+    (planned,) = luckbase.plan_all(tmp_path / name, results=results)
+    assert planned.state == "stale" and planned.why == ("goal: was 9, now 10",)
+    (one,) = luckbase.clean(results=results, yes=True)
+    assert (one.table, one.state) == (old, "removed") and not old.exists()
+    assert Path(file).exists()
+
+
+def test_results_under_a_uri_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(luckbase.errors.OptionError, match="is a URI"):
+        luckbase.clean(results="s3://bucket/results")
+
+
+FILES = ["tiers/all.parquet", "tiers/a.parquet.x-1-2.part", "ledger/all-0.jsonl",
+         "search/x.parquet", "search-00ff/x.parquet", "log/1.log", "spill/a/b",
+         "shards/0-1-2.arrow", "running.json", "table.json", ".here-x",
+         "table.json.h-1.part"]  # fmt: skip
+FOREIGN = ["readme.md", "tiers/x.csv", "tiers/a/b.parquet", "ledger.bak/x.jsonl",
+           "searching/x.parquet", "log/x.txt", "other/x.parquet", "Table.json"]  # fmt: skip
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ours=st.sets(st.sampled_from(FILES)), others=st.sets(st.sampled_from(FOREIGN)))
+def test_what_goes_and_what_stays_is_all_there_was(
+    tmp_path: Path, ours: set[str], others: set[str]
+) -> None:
+    table = tmp_path / "results/g/b/0"
+    for name in ours | others:
+        put(table / name, name)
+    table.mkdir(parents=True, exist_ok=True)
+    assert removal.contents(table) == ({name: len(name) for name in sorted(ours)}, sorted(others))
+    assert removal.remove(table) == sorted(others)
+    left = {str(path.relative_to(table)) for path in table.rglob("*") if path.is_file()}
+    assert left == others and table.exists() == bool(others)
+    shutil.rmtree(tmp_path / "results", ignore_errors=True)

@@ -1,0 +1,158 @@
+"""What a dry run says is what the solve then does, and it writes nothing."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+import luckbase
+from luckbase.cluster.run import driver
+from tests.cluster.night.boards import JACKPOT, everything, pig, press, put
+
+
+def states(found: list[luckbase.Due]) -> list[str]:
+    return [one.state for one in found]
+
+
+def test_a_dry_run_says_what_the_solve_then_does_and_writes_nothing(tmp_path: Path) -> None:
+    results, boards = tmp_path / "results", tmp_path / "boards"
+    put(boards / "a.toml", press())
+    put(boards / "b.toml", pig())
+    put(boards / "c.toml", JACKPOT)  # no tiers: a search
+    put(boards / "d.toml", "game = 'chess'")
+    before = everything(tmp_path)
+    found = luckbase.plan_all(boards, results=results)
+    assert everything(tmp_path) == before and not results.exists()
+    assert states(found) == ["missing", "missing", "missing", "refused"]
+    done = luckbase.solve_all(boards, results=results)
+    assert [one.state for one in done] == ["solved", "solved", "solved", "failed"]
+    for planned, one in zip(found[:2], done[:2], strict=True):
+        assert one.solved is not None
+        assert (planned.table, planned.states) == (one.solved.table, one.solved.states)
+    before = everything(tmp_path)
+    assert states(luckbase.plan_all(boards, results=results)) == ["complete"] * 3 + ["refused"]
+    again = luckbase.solve_all(boards, results=results)
+    assert [one.state for one in again] == ["complete"] * 3 + ["failed"]
+    assert everything(tmp_path) == before
+
+
+def test_a_changed_board_is_stale_and_what_changed_is_said(tmp_path: Path) -> None:
+    file, results = put(tmp_path / "a.toml", press()), tmp_path / "results"
+    luckbase.solve_all(file, results=results)
+    put(tmp_path / "a.toml", press(cap=1500))
+    (one,) = luckbase.plan_all(file, results=results)
+    assert (one.state, one.why) == ("stale", ("score_cap: was 1000, now 1500",))
+    (done,) = luckbase.solve_all(file, results=results)
+    assert done.changed == one.why
+
+
+def test_a_table_that_was_begun_and_one_that_lost_files_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, results = put(tmp_path / "a.toml", press()), tmp_path / "results"
+    true, left = driver._Run._commit, [3]
+
+    def stop_after_three(self: driver._Run, receipt: object) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        true(self, receipt)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(driver._Run, "_commit", stop_after_three)
+    with pytest.raises(KeyboardInterrupt):
+        luckbase.solve_all(file, results=results, workers=1)
+    monkeypatch.undo()
+    (one,) = luckbase.plan_all(file, results=results)
+    assert one.state == "partial" and "3 of 20 files are there" in one.why[0]
+    (done,) = luckbase.solve_all(file, results=results)
+    assert done.solved is not None and one.states == done.solved.states
+    lost = sorted(done.solved.table.glob("tiers/*"))[5]
+    lost.unlink()
+    (one,) = luckbase.plan_all(file, results=results)
+    assert one.state == "damaged" and one.why == (f"{lost}: is missing",)
+    (again,) = luckbase.solve_all(file, results=results)
+    assert again.solved is not None and one.states == again.solved.states > 0
+
+
+def test_boards_that_come_to_one_table_are_planned_one_after_another(tmp_path: Path) -> None:
+    """Of one name and content in two folders; and of two reaches: they grow together."""
+    results = tmp_path / "results"
+    one, other = put(tmp_path / "x/a.toml", press()), put(tmp_path / "y/a.toml", press())
+    far = put(tmp_path / "z/a.toml", press(frontier=2))
+    found = luckbase.plan_all(one, other, far, one, results=results)
+    done = luckbase.solve_all(one, other, far, one, results=results)
+    assert states(found) == ["missing", "complete", "missing"]
+    assert found[1].why == ("as another board of this night",)
+    assert len({one.table for one in found}) == 1
+    assert [one.solved and one.solved.states for one in done] == [one.states for one in found]
+
+
+def test_two_boards_of_one_name_and_other_content_have_their_own_tables(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    put(tmp_path / "x/a.toml", press())
+    put(tmp_path / "y/a.toml", press(cap=1500))
+    put(tmp_path / "z/a.toml", pig())
+    done = luckbase.solve_all(*(tmp_path / name for name in "xyz"), results=results)
+    tables = [one.solved.table for one in done if one.solved is not None]
+    assert len({*tables}) == 3 and len({table.parent for table in tables}) == 2
+    for name, table in zip("xyz", tables, strict=True):
+        with luckbase.open(tmp_path / name / "a.toml", results=results) as opened:
+            assert opened.where == table
+
+
+def test_what_has_no_room_is_refused_before_and_while_and_stops_nothing(tmp_path: Path) -> None:
+    big = press(frontier=3, cap=20000).replace("score_unit = 500", "score_unit = 250")
+    files = put(tmp_path / "a.toml", big), put(tmp_path / "b.toml", pig())
+    found = luckbase.plan_all(*files, results=tmp_path / "results", memory=20_000_000)
+    done = luckbase.solve_all(*files, results=tmp_path / "results", memory=20_000_000)
+    assert states(found) == ["refused", "missing"]
+    assert [one.state for one in done] == ["failed", "solved"]
+    assert str(found[0].error)[:30] == done[0].error[:30] == "memory: the largest tier needs"
+    assert done[0].exit_code == 2
+
+
+def test_an_order_by_time_begins_with_what_is_soon_done(tmp_path: Path) -> None:
+    rng = random.Random(4)
+    caps = rng.sample(range(1000, 6000, 500), 5)
+    for i, cap in enumerate(caps):
+        put(tmp_path / f"{i}.toml", press(cap=cap))
+    files = ", ".join(f'"{i}.toml"' for i in range(5))
+    job = put(tmp_path / "night/n.toml", f'order = "shortest"\n[[board]]\nfile = [{files}]\n')
+    job = put(tmp_path / "n.toml", Path(job).read_text())
+    found = luckbase.plan_all(job, results=tmp_path / "results")
+    order = [Path(one.asked.file).stem for one in found]
+    assert order == [str(caps.index(cap)) for cap in sorted(caps)]
+    listed = [one.asked.name for one in luckbase.solve_all(job, results=tmp_path / "results")]
+    assert listed == [one.asked.name for one in found]
+
+
+def test_all_of_it_again_is_planned_so(tmp_path: Path) -> None:
+    file, results = put(tmp_path / "a.toml", press()), tmp_path / "results"
+    luckbase.solve_all(file, results=results)
+    (one,) = luckbase.plan_all(file, results=results, force=True)
+    (done,) = luckbase.solve_all(file, results=results, force=True)
+    assert one.state == "again" and done.solved and one.states == done.solved.states > 0
+
+
+def test_what_a_board_raises_that_nobody_thought_of_stops_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from luckbase.cluster.night import outcome
+
+    files = put(tmp_path / "a.toml", pig(10)), put(tmp_path / "b.toml", pig(12))
+    true = outcome.solved
+
+    def fails(board: luckbase.Board, *given: object) -> luckbase.Solved:
+        if board.name == "a":
+            raise ZeroDivisionError("of a game of one's own")
+        return true(board, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(outcome, "solved", fails)
+    seen: list[str] = []
+    done = luckbase.solve_all(
+        *files, results=tmp_path / "results", on_outcome=lambda one: seen.append(one.state)
+    )
+    assert seen == [one.state for one in done] == ["failed", "solved"]
+    assert done[0].error.startswith("ZeroDivisionError: of a game of one's own; ")

@@ -1,0 +1,244 @@
+"""Many boards by one command: what is printed, exit codes, watching, time; one as before."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from luckbase.jobs.app import run
+from tests.cluster.night.boards import BOARDS, JACKPOT, pig, press, put
+
+ROOT = Path(__file__).parents[2]
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Command:
+    """Runs a command in this process, in a folder of its own: exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = run(list(words))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+def test_a_bad_board_among_good_ones_is_said_and_stops_nothing(command: Command) -> None:
+    put(Path("b/1.toml"), press())
+    put(Path("b/2.toml"), "game = 'pig'\n[rule]\n")
+    put(Path("b/3.toml"), pig())
+    code, out, err = command("solve", "b")
+    assert code == 1
+    tables = out.splitlines()
+    assert [Path(table).parent.name for table in tables] == ["1", "3"]
+    assert all((Path(table) / "table.json").is_file() for table in tables)
+    assert "b/2.toml: unknown key 'rule'; did you mean 'rules'?" in err.splitlines()
+    assert "3 boards: 2 solved, 1 failed in" in err.splitlines()[-1]
+    code, out, err = command("solve", "b/1.toml", "b/3.toml")
+    assert (code, out.splitlines()) == (0, tables)
+    assert "2 boards: 2 complete" in err
+
+
+def test_json_is_one_line_a_board_on_stdout(command: Command) -> None:
+    put(Path("b/1.toml"), press())
+    put(Path("b/2.toml"), "game")
+    code, out, err = command("solve", "b", "--json")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert (code, err) == (1, "")
+    assert [line["event"] for line in lines] == ["solved", "failed"]
+    assert [line["file"] for line in lines] == ["b/1.toml", "b/2.toml"]
+    assert lines[0]["board"] == "1" and lines[1]["error"].startswith("b/2.toml: ")
+    alone = json.loads(command("solve", "b/1.toml", "--json", "--force")[1])
+    assert alone.keys() == lines[0].keys() - {"file", "set"}
+
+
+def test_one_board_alone_is_as_it_was(command: Command) -> None:
+    put(Path("a.toml"), pig())
+    code, out, err = command("solve", "a.toml", "--workers", "1")
+    assert code == 0 and out.count("\n") == 1 and Path(out.strip()).is_dir()
+    assert err.splitlines()[0] == "a: 900 states in 1 files" or "states in" in err.splitlines()[0]
+    assert "failed" not in err and "[1/1]" not in err
+    put(Path("bad.toml"), "game")
+    code, out, err = command("solve", "bad.toml")
+    assert (code, out, err.count("\n")) == (2, "", 1) and err.startswith("luckbase: bad.toml: ")
+    for more in ((), ("--dry-run",)):
+        assert command("solve", "bad.toml", *more)[0] == 2
+        assert command("solve", "gone.toml", *more)[0] == 2
+
+
+def test_a_dry_run_prints_what_why_how_long_and_how_much(command: Command) -> None:
+    put(Path("b/1.toml"), press())
+    put(Path("b/2.toml"), pig())
+    assert command("solve", "b/1.toml")[0] == 0
+    put(Path("b/1.toml"), press(whammies=3))
+    put(Path("b/3.toml"), "game")
+    code, out, _ = command("solve", "b", "--dry-run")
+    assert code == 1 and "b/1.toml: max_whammies: was 4, now 3" in out.splitlines()
+    rows = {
+        line.split()[0]: line.split()[1] for line in out.splitlines() if line.startswith("  b/")
+    }
+    assert rows == {"b/1.toml": "stale", "b/2.toml": "missing", "b/3.toml": "refused"}
+    assert "2 of 3 boards to solve: " in out and "; 1 can not be" in out
+    code, out, _ = command("solve", "b", "--dry-run", "--json")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [line["state"] for line in lines] == ["stale", "missing", "refused"]
+    assert all(line["states"] > 0 and line["bytes"] > 0 for line in lines[:2])
+    assert not list(Path("results").glob("pig/*"))
+
+
+def test_a_job_file_says_where_and_the_command_comes_before_it(command: Command) -> None:
+    put(Path("x/a.toml"), JACKPOT)
+    text = 'results = "../mine"\n[[board]]\nfile = "../x"\nvariants = [{}, { tiles = 3 }]\n'
+    put(Path("jobs/night.toml"), text)
+    code, out, _ = command("solve", "jobs/night.toml")
+    assert code == 0 and len(out.splitlines()) == 2
+    assert all(line.startswith("mine/jackpot/a/") for line in out.splitlines())
+    code, out, _ = command("status", "jobs/night.toml")
+    assert code == 0 and out.count("complete") == 2
+    code, out, _ = command("solve", "jobs/night.toml", "--results", "results", "--set", "tiles=2")
+    assert code == 0 and len(out.splitlines()) == 1 and out.startswith("results/")
+    put(Path("jobs/night.toml"), text + "[[boards]]\n")
+    code, _, err = command("solve", "jobs/night.toml")
+    assert code == 2 and "unknown key 'boards'; did you mean 'board'?" in err
+
+
+def test_status_of_a_folder_says_which_boards_have_no_table(command: Command) -> None:
+    put(Path("b/1.toml"), press())
+    put(Path("b/2.toml"), pig())
+    put(Path("b/3.toml"), "game")
+    assert command("solve", "b/1.toml")[0] == 0
+    code, out, _ = command("status", "b")
+    words = [line.split()[0] for line in out.splitlines() if not line.startswith(" ")]
+    assert code == 1 and words == ["complete", "missing", "refused"]
+    assert "          solved by: luckbase solve b/2.toml" in out.splitlines()
+    assert command("solve", "b/2.toml")[0] == 0
+    Path("b/3.toml").unlink()
+    assert command("status", "b")[0] == 0
+    lines = [json.loads(line) for line in command("status", "b", "--json")[1].splitlines()]
+    assert [line["state"] for line in lines] == ["complete", "complete"]
+    assert command("status", "results")[1] == command("status")[1]
+
+
+def test_an_interrupt_says_how_far_it_came_and_how_to_go_on(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from luckbase.cluster.night import outcome
+
+    put(Path("b/1.toml"), press())
+    put(Path("b/2.toml"), pig())
+    true = outcome.solved
+
+    def stops(board: object, *given: object) -> object:
+        if board.name == "2":  # type: ignore[attr-defined]
+            raise KeyboardInterrupt
+        return true(board, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(outcome, "solved", stops)
+    code, out, err = command("solve", "b")
+    assert code == 130 and len(out.splitlines()) == 1
+    assert "1 board: 1 solved in" in err and "; 1 not begun" in err
+    assert err.splitlines()[-1].endswith("nothing solved is lost: luckbase solve b")
+
+
+def test_clean_lists_and_with_yes_removes(command: Command) -> None:
+    put(Path("b/1.toml"), pig(9))
+    old = command("solve", "b")[1].strip()
+    put(Path("b/1.toml"), pig(10))
+    new = command("solve", "b")[1].strip()
+    named = command("solve", "b", "--set", "goal=11")[1].strip()
+    code, out, err = command("clean")
+    assert code == 0 and out.split("  ")[0].split() == ["not", "asked", "for", old]
+    assert "goal: was 9, now 10" in out and "--yes removes it" in err and Path(old).is_dir()
+    assert named not in out
+    (line,) = command("clean", "--json")[1].splitlines()
+    assert json.loads(line)["state"] == "unasked" and json.loads(line)["bytes"] > 0
+    code, out, err = command("clean", "--yes")
+    assert code == 0 and out.startswith("removed") and "removed 1 table" in err
+    assert not Path(old).exists() and Path(new).is_dir() and Path(named).is_dir()
+    assert "nothing to remove" in command("clean", "--yes")[2]
+    code, out, _ = command("clean", new, "--yes")
+    assert code == 1 and "asks for it" in out and Path(new).is_dir()
+    code, out, _ = command("clean", named, "--yes")
+    assert code == 0 and not Path(named).exists()
+    assert command("clean", "nowhere")[0] == 2
+
+
+def wait_for(done: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not done() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert done()
+
+
+def test_watching_solves_what_is_saved_until_it_is_ended(tmp_path: Path) -> None:
+    """docs/how-to/nights.md: ``luckbase solve season --watch``."""
+    put(tmp_path / "season/1.toml", pig(9))
+    log = tmp_path / "log"
+    with log.open("w") as err:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "luckbase", "solve", "season", "--watch"], cwd=tmp_path,
+            stdout=subprocess.PIPE, stderr=err, text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        wait_for(lambda: "watching 1 board; Ctrl+C ends it" in log.read_text())
+        put(tmp_path / "season/1.toml", pig(10) + "\n[")
+        wait_for(lambda: "waiting for it to be saved again" in log.read_text())
+        put(tmp_path / "season/1.toml", pig(10))
+        wait_for(lambda: log.read_text().count("watching 1 board") == 2)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    assert process.returncode == 130 and len(set(out.splitlines())) == 2
+    assert "goal: was 9, now 10" in log.read_text()
+    assert "nothing solved is lost: luckbase solve season --watch" in log.read_text()
+
+
+def seconds_of(*words: str, cwd: Path) -> float:
+    """Seconds of a core that a command takes: how busy the machine is does not count."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-m", "luckbase", *words], cwd=cwd, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stderr
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_a_hundred_variants_take_less_than_two_seconds(tmp_path: Path) -> None:
+    """Of the board of February 1985; nothing is compiled, though nothing was compiled before."""
+    text = (BOARDS / "press-your-luck/1985-02.toml").read_text(encoding="utf-8")
+    for i in range(100):
+        put(tmp_path / f"b/{i:03d}.toml", text.replace("1 = [1400,", f"1 = [{1400 + 250 * i},"))
+    for words in (["solve", "b", "--dry-run"], ["status", "b"]):
+        assert any(seconds_of(*words, cwd=tmp_path) < 2 for _ in range(3))
+
+
+def test_planning_full_tables_compiles_nothing(tmp_path: Path) -> None:
+    """Goofspiel alone does: it counts its patterns by three small functions."""
+    put(tmp_path / "b/1.toml", press(frontier=2))
+    put(tmp_path / "b/2.toml", pig())
+    put(tmp_path / "b/3.toml", (BOARDS / "pig/rounds.toml").read_text())
+    put(tmp_path / "b/4.toml", (BOARDS / "skunk/seed.toml").read_text())
+    code = (
+        "from luckbase.jobs.app import run; from luckbase.jobs.terminal import compiling;"
+        "print(run(['solve', 'b', '--dry-run']), run(['status', 'b']), compiling.seconds())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path / "cold")},
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "0 1 0.0", done.stdout + done.stderr
