@@ -28,6 +28,7 @@ from luckbase.solver.game.capabilities import (
 )
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules, Unavailable
 from luckbase.solver.game.transition import JOINT, Numbers
@@ -72,6 +73,7 @@ def goofspiel(board: GoofspielBoard) -> Rules:
             Detail: two_forms,
             SearchHints: SearchHints(level(options), partial(states_below, options)),
             Seats: seats,
+            Groups: groups,
         },
     )
 
@@ -95,6 +97,13 @@ def charts(game: Game) -> Charts:
     from luckbase.solver.games.goofspiel.pictures import FirstMove
 
     return FirstMove(game)
+
+
+def groups(game: Game) -> Groups:
+    """By cards left."""
+    from luckbase.solver.games.goofspiel.groups import groups as made
+
+    return made(game)
 
 
 def options_of(game: Game) -> Options:

@@ -27,6 +27,7 @@ from luckbase.solver.game.capabilities import (
 )
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
+from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
@@ -67,8 +68,16 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
             ClosedForms: closed_forms,
             SearchHints: SearchHints(Level({"round": -2, "player": -1})),
             Detail: two_forms,
+            Groups: partial(groups, cut),
         },
     )
+
+
+def groups(cut: int, game: Game) -> Groups:
+    """By how the scores stand and the points of the turn."""
+    from luckbase.solver.games.skunk.groups import groups_of_scores
+
+    return groups_of_scores(100, cut, "stick", "sticks")
 
 
 def closed_forms(game: Game) -> ClosedForms:

@@ -10,6 +10,7 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, Layout, SearchHints
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
+from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
@@ -51,6 +52,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             Layout: layout,
             Agents: agents,
             SearchHints: SearchHints(level=LEVEL),
+            Groups: groups,
         },
     )
 
@@ -67,6 +69,13 @@ def agents(game: Game) -> Agents:
     from luckbase.solver.games.press_your_luck.agents import AGENTS
 
     return Agents(AGENTS)
+
+
+def groups(game: Game) -> Groups:
+    """By spins left, place and lead."""
+    from luckbase.solver.games.press_your_luck.groups import groups as made
+
+    return made(game)
 
 
 def action_name(action: int) -> str:
