@@ -1,4 +1,4 @@
-"""``luckbase diff``: which decisions another table moves, and what it costs to keep the old ones."""
+"""``luckbase diff``: which decisions another table moves, and what the old ones cost there."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def diff(asked: Diff) -> int:
     """Say which decisions the second table moves, and what it costs to keep those of the first
     (exit code 1 if the tables differ).
 
-    The cost is in the second table's payoffs, to the one who decides; toss-ups are counted apart."""
+    The cost is in the second one's payoffs, to the one who decides; toss-ups are counted apart."""
     suffix = _suffix(asked.picture)
     start = options.read_start(asked.start, asked.more)
     chosen = asked.settings_of()
@@ -112,8 +112,8 @@ def _suffix(picture: str | None) -> str:
     """The ending of the picture's file. Raises OptionError for another than there are."""
     from luckbase.solver.errors import OptionError
 
-    suffix = Path(picture or ".png").suffix.lower()
-    if suffix not in SUFFIXES:
+    suffix = "" if picture is None else Path(picture).suffix.lower()
+    if picture is not None and suffix not in SUFFIXES:
         raise OptionError(f"--picture: {picture}: end it in {', '.join(SUFFIXES)}")
     return suffix
 
@@ -160,13 +160,13 @@ def _print(found: Comparison, names: Sequence[Any], groups: int) -> None:
         render.print_table("", heads, rows, sys.stdout)
         if len(moved) > len(rows):
             print(f"and {len(moved) - len(rows)} more groups (--groups {len(moved)})")
-    rows = [
+    worst = [
         (
             render.fields(one.state), f"{one.cost:.3e}", f"{one.size:.3e}", str(one.best[0]),
             str(one.best[1]),
         )
         for one in found.worst
     ]  # fmt: skip
-    if rows:
-        heads = ("state", "cost", "payoffs apart", "best in the first", "in the second")
-        render.print_table("", heads, rows, sys.stdout)
+    if worst:
+        columns = ("state", "cost", "payoffs apart", "best in the first", "in the second")
+        render.print_table("", columns, worst, sys.stdout)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import heapq
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
@@ -36,7 +36,7 @@ from luckbase.cluster.table.differences import (
     Quiet,
 )
 from luckbase.cluster.table.lookup import Lookup
-from luckbase.cluster.table.pairs import Pair, Piece
+from luckbase.cluster.table.pairs import Pair
 from luckbase.cluster.table.prices import (
     MOVED,
     ONE_SIDED,
@@ -232,9 +232,7 @@ def _apart(one: Floats, two: Floats) -> Floats:
 class _Found:
     """What was found so far."""
 
-    def __init__(
-        self, one: Lookup, other: Lookup, worst: int, file: ChangesFile | None
-    ) -> None:
+    def __init__(self, one: Lookup, other: Lookup, worst: int, file: ChangesFile | None) -> None:
         self.game, self.file, self._most = other.game, file, worst
         self.prices, self.said = Prices(one, other), groups_of(other.game)
         self.states = self.missing = self.payoffs = self.priced = 0

@@ -129,7 +129,7 @@ class Comparison:
     states: compared. missing: of the table `missing_of` and not in the other. payoffs: states whose
     payoffs differ by more than `tolerance`; largest: by how much at most. decisions: states at
     which somebody decides. actions: of these, with another best action in the second, toss-ups
-    apart. toss_ups: with another best action, where either table has two that are as good as it can
+    apart. toss_ups: with another best action, where some action is best in both as far as they can
     tell; toss_ups_worst: the most that the old one of these costs. one_sided: decisions that only
     one of the tables has, or whose old action is not allowed in the second. unpriced: whose cost
     can not be told, for a table ends there. mean, worst_cost: what an old action costs, over

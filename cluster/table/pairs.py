@@ -85,7 +85,7 @@ def in_order(pieces: Iterable[Piece], work: Callable[[Pair], R], threads: int) -
                         yield waiting.popleft().result()
                     yield work(piece.make())
                     continue
-                waiting.append(pool.submit(lambda make=piece.make: work(make())))
+                waiting.append(pool.submit(_made, piece, work))
                 if len(waiting) > threads + 1:
                     yield waiting.popleft().result()
             while waiting:
@@ -93,6 +93,10 @@ def in_order(pieces: Iterable[Piece], work: Callable[[Pair], R], threads: int) -
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def _made(piece: Piece, work: Callable[[Pair], R]) -> R:
+    return work(piece.make())
 
 
 def all_pieces(first: Lookup, second: Lookup) -> Iterator[Piece]:
@@ -110,11 +114,7 @@ def all_pieces(first: Lookup, second: Lookup) -> Iterator[Piece]:
         }  # fmt: skip
         for entry in part.entries:
             same = theirs.get((entry.tier, entry.first_key, entry.rows, entry.row_group_rows))
-            if (
-                same is not None
-                and isinstance(other, TierPart)
-                and part.stands_alike(entry, other)
-            ):
+            if same is not None and isinstance(other, TierPart) and part.stands_alike(entry, other):
                 one, two = (part, entry), (other, same)
                 yield from _beside(*((two, one) if swapped else (one, two)))
             else:

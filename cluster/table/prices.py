@@ -6,7 +6,9 @@ the second to the player who decides::
     cost(x) = q(x, b) - q(x, a)  >= 0
 
 Every action of x is worked out from its children, in the second table for the cost, and in the
-first to know whether it said a clearly (not where its stored margin says so).
+first to know which were as good as a (not where its stored margin says that none was). Where some
+action is best in both tables, as far as they can tell, the decision did not move: a toss-up. Where
+there is none, it did, whichever of two that are level a table names.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.graph.bellman import ActionValues, Expanded, evaluate, expand
 
 MOVED, TOSS_UP, ONE_SIDED, UNPRICED = range(4)
-"""What a decision that differs is: priced; a toss-up in either table; a decision in one of them
-only, or the old action is not allowed in the second; one whose children a table does not hold."""
+"""What a decision that differs is: priced; a toss-up; a decision in one of the tables only, or the
+old action is not allowed in the second; one whose children a table does not hold."""
 STATES_A_STEP = 8_000
 """States that a thread expands at a time: some 40 edges of 150 bytes each."""
 SHARE = 8
@@ -95,17 +97,17 @@ class Prices:
         table, n = self.second.table, len(changed)
         edges, q, there = _worked_out(self.second, changed.states[1])
         own, level = _own(q, edges, table.tolerance)
-        ties = np.add.reduceat(level.astype(np.int64), q.first[:-1]) > 1
-        old, new = (
-            _payoff(q, own, best, _numbers(table, q, names)) for best in changed.best
-        )
+        named = _named(table, q)
+        numbers = np.array([*(named.get(name, -2) for name in names), -2], np.int64)
+        good = _pairs(q, level, q.actions)
+        old, new = (_payoff(q, own, best, numbers) for best in changed.best)
         kind = np.full(n, MOVED, np.int8)
-        kind[ties] = TOSS_UP
+        kind[np.isin(np.arange(n) * _MOST + numbers[changed.best[0]], good)] = TOSS_UP
         unsure = np.flatnonzero(
             (kind == MOVED) & ~(changed.margins > SURE * self.first.table.tolerance)
         )
-        tied, held = self._tied_before(changed.states[0][unsure])
-        kind[unsure[tied]] = TOSS_UP
+        both, held = self._good_in_both(changed.states[0][unsure], unsure, good, named)
+        kind[unsure[both]] = TOSS_UP
         kind[unsure[~held]] = UNPRICED
         kind[~there] = UNPRICED
         one_sided = (changed.best[0] < 0) | (changed.best[1] < 0) | np.isnan(old)
@@ -116,14 +118,33 @@ class Prices:
         cost = np.where(lost, np.nan, np.maximum(new - old, 0.0))
         return Priced(kind, edges.actors, old, new, cost)
 
-    def _tied_before(self, states: Ints) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """(whether several actions are best in the first table, whether that can be told)."""
+    def _good_in_both(
+        self, states: Ints, which: Ints, good: Ints, named: dict[str | None, int]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """(whether some action that is best in the first table is among the `good` ones of the
+        second, whose actions are `named`; whether that can be told), of its states (k, fields),
+        numbers `which` (k,)."""
         if not len(states):
             return np.zeros(0, bool), np.zeros(0, bool)
         edges, q, there = _worked_out(self.first, states)
         _, level = _own(q, edges, self.first.table.tolerance)
-        tied = np.add.reduceat(level.astype(np.int64), q.first[:-1]) > 1
-        return tied & there, there
+        game = self.first.table.game
+        known, codes = np.unique(q.actions, return_inverse=True)
+        as_second = [named.get(game.action_name(a) if a >= 0 else None, -2) for a in known.tolist()]
+        actions = np.array(as_second, np.int64)[codes]
+        level &= np.isin(which[q.states] * _MOST + actions, good)
+        both: NDArray[np.bool_] = np.logical_or.reduceat(level, q.first[:-1])
+        return both & there, there
+
+
+_MOST = 1 << 40
+"""Above the number of any action."""
+
+
+def _pairs(q: ActionValues, which: NDArray[np.bool_], actions: Ints) -> Ints:
+    """(state, action) of some actions as one number each."""
+    found: Ints = q.states[which] * _MOST + actions[which]
+    return found
 
 
 def _worked_out(held: Held, states: Ints) -> tuple[Expanded, ActionValues, NDArray[np.bool_]]:
@@ -141,10 +162,9 @@ def _own(q: ActionValues, edges: Expanded, tolerance: float) -> tuple[Floats, An
     return own, own >= top[q.states] - tolerance
 
 
-def _numbers(table: Lookup, q: ActionValues, names: list[str]) -> Ints:
-    """The actions' numbers by name, and last, for none, -2."""
-    there = {table.game.action_name(a): a for a in set(q.actions.tolist()) if a >= 0}
-    return np.array([*(there.get(name, -2) for name in names), -2], np.int64)
+def _named(table: Lookup, q: ActionValues) -> dict[str | None, int]:
+    """The actions that there are, by name."""
+    return {table.game.action_name(a): a for a in set(q.actions.tolist()) if a >= 0}
 
 
 def _payoff(q: ActionValues, own: Floats, best: Ints, numbers: Ints) -> Floats:

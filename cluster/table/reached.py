@@ -56,13 +56,18 @@ def _children(table: Lookup, states: Ints) -> NDArray[np.uint64]:
         best: list[str | None] = [None] * len(choose)
         for some, ask in ((held, table.stored_best), (~held, lambda x: table.best_of(x)[0])):
             at = np.flatnonzero(some)
-            for x, name in zip(at.tolist(), ask(states[choose[at]]) if len(at) else (), strict=True):
+            for x, name in zip(
+                at.tolist(), ask(states[choose[at]]) if len(at) else (), strict=True
+            ):
                 best[x] = name
         follow &= _taken(table, edges, owner, dict(zip(choose.tolist(), best, strict=True)))
     both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
     if len(both):
         follow &= _both_take(table, edges, owner)
-    return hashing.pack_all(game.bits, np.ascontiguousarray(edges.children[follow]))
+    keys: NDArray[np.uint64] = hashing.pack_all(
+        game.bits, np.ascontiguousarray(edges.children[follow])
+    )
+    return keys
 
 
 def _taken(

@@ -51,7 +51,8 @@ class Turns:
         if not self._held:
             return
         turning, at = (
-            np.concatenate([getattr(one, name) for one in self._held]) for name in ("turnings", "at")
+            np.concatenate([getattr(one, name) for one in self._held])
+            for name in ("turnings", "at")
         )
         lines = np.concatenate([one.lines for one in self._held])
         taken = np.concatenate([one.taken for one in self._held])

@@ -127,9 +127,7 @@ class Groups(Capability):
         """A group in words, a label a column."""
         sizes = [len(column.labels) for column in self.columns]
         each = np.unravel_index(code, sizes)
-        return tuple(
-            column.labels[int(k)] for column, k in zip(self.columns, each, strict=True)
-        )
+        return tuple(column.labels[int(k)] for column, k in zip(self.columns, each, strict=True))
 
 
 def groups_of(game: Game) -> Groups:

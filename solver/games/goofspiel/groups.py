@@ -14,7 +14,7 @@ from luckbase.solver.njit import njit
 
 
 @njit(GROUP_TYPE, cache=True, nogil=True)
-def group(board, state, actor, out, rest):
+def group(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
     """The group of a state, by the contract in `solver.game.groups`."""
     cards = size_of(state[MINE])
     out[2], out[3] = cards, points_of(state[DECK])

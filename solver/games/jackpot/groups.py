@@ -13,7 +13,7 @@ from luckbase.solver.njit import njit
 
 
 @njit(GROUP_TYPE, cache=True, nogil=True)
-def group(board, state, actor, out, rest):
+def group(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
     """The group of a state, by the contract in `solver.game.groups`."""
     tiles, count = state[OPEN], 0
     while tiles > 0:

@@ -23,7 +23,7 @@ WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
 
 
 @njit(GROUP_TYPE, cache=True, nogil=True)
-def group(board, state, actor, out, rest):
+def group(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
     """The group of a state, by the contract in `solver.game.groups`; who decides follows from the
     rules: who is up with earned spins, below the cap, not bound to play in third place."""
     ints = board.ints
@@ -58,7 +58,8 @@ def groups(game: Game) -> Groups:
     unit, cap = board.solve.score_unit, board.solve.score_cap
     step = -(-cap // 8 // unit) * unit or unit
     ints = [board.rules.max_whammies, board.rules.third_place_spins, board.cap_units, unit, step]
-    ahead = [f"${(k - 1) * step + unit:,} to ${k * step:,}" for k in range(1, STEPS)]
+    ends = [((k - 1) * step + unit, k * step) for k in range(1, STEPS)]
+    ahead = [f"${a:,} to ${b:,}" if a < b else f"${a:,}" for a, b in ends]
     ahead.append(f"above ${(STEPS - 1) * step:,}")
     leads = [f"behind {x}" for x in reversed(ahead)] + ["level"] + [f"ahead {x}" for x in ahead]
     score = {"low": 0, "step": unit, "cells": board.cap_units + 1}
@@ -76,9 +77,7 @@ def groups(game: Game) -> Groups:
         ),
         turnings=[
             Turning(f"{spins_said(k + 1)} {who}", "passes", _is_pass, "${:,}", of, at)
-            for who, of, at in (
-                ("the leader", "ahead", "from"), ("the second", "behind", "up to")
-            )
+            for who, of, at in (("the leader", "ahead", "from"), ("the second", "behind", "up to"))
             for k in range(SPINS)
         ],
         decides=True,

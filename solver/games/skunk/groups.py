@@ -20,7 +20,7 @@ STEP, SPAN = 0, 1
 
 
 @njit(GROUP_TYPE, cache=True, nogil=True)
-def group(board, state, actor, out, rest):
+def group(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
     """The group of a state, by the contract in `solver.game.groups`."""
     ints = board.ints
     lead, turn = state[MINE] - state[YOURS], state[TURN]
