@@ -130,8 +130,8 @@ def _check(one: Lookup, other: Lookup, both: bool) -> None:
 def _reached(one: Lookup, other: Lookup, start: Any) -> tuple[Ints, int]:
     """The states, as the first game has them, that can come up under best play of either table; and
     how many more the second game alone has."""
-    from luckbase.cluster.given import roots_of
     from luckbase.cluster.table.reached import reached
+    from luckbase.cluster.table.starts import roots_of
 
     found = []
     for table in (one, other):
@@ -263,7 +263,7 @@ class _Found:
         self.largest = max(self.largest, seen.largest)
         count, largest, state = seen.quiet
         if state is not None and largest > self.quiet.largest:
-            self.quiet = Quiet(0, largest, self.game.describe(state[0]))
+            self.quiet = Quiet(self.quiet.states, largest, self.game.describe(state[0]))
         self.quiet = Quiet(self.quiet.states + count, self.quiet.largest, self.quiet.state)
         self.decisions += seen.groups
         self.cells += seen.cells

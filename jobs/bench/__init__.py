@@ -12,6 +12,8 @@
 * ``ledger``: 10,000 commits, opening, and looking at the sizes of 10,000 files.
 * ``compile``: the first solve of each game with nothing compiled, and the one after it.
 * ``workers``: one table by threads and by Ray's workers on this machine, in turns.
+* ``diff``: two tables of 42.9 million states each, a slide's amount changed between them, and two
+  eras: the scan, the prices, nanoseconds each.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
 
 Numbers of one run stand beside each other; compare ratios, not runs.
@@ -31,6 +33,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from luckbase.jobs.bench.compiling import compiling_suite
+from luckbase.jobs.bench.diff import diff_suite
 from luckbase.jobs.bench.ledger import ledger_suite
 from luckbase.jobs.bench.search import search_suite
 from luckbase.jobs.bench.timing import best_of
@@ -42,7 +45,9 @@ if TYPE_CHECKING:
     from luckbase.solver.game.arrays import Floats, Ints
     from luckbase.solver.game.capabilities import Layout
 
-SUITES = ("kernel", "solve", "store", "probe", "search", "ledger", "compile", "workers", "replay")
+SUITES = (
+    "kernel", "solve", "store", "probe", "diff", "search", "ledger", "compile", "workers", "replay",
+)  # fmt: skip
 
 
 def bench(
@@ -72,8 +77,8 @@ def bench(
             raise OptionError(f"bench: no suite '{suite}'; {nearest(suite, SUITES)}")
     run: dict[str, Callable[[Path, Path], None]] = {
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": _probe,
-        "search": search_suite, "ledger": ledger_suite, "compile": compiling_suite,
-        "workers": workers_suite, "replay": replay_suite,
+        "diff": diff_suite, "search": search_suite, "ledger": ledger_suite,
+        "compile": compiling_suite, "workers": workers_suite, "replay": replay_suite,
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         for suite in suites or SUITES:
