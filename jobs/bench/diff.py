@@ -33,7 +33,8 @@ def diff_suite(board: Path, results: Path) -> None:
     ]
     rows = [_timed(name, first, other) for name, other in others]
     heads = (
-        "against", "states", "time", "of cores", "ns a state of one core", "priced", "pricing", "us each", "moved",
+        "against", "states", "time", "of cores", "ns a state of one core",
+        "priced", "pricing", "us each", "moved",
         "toss-ups", "mean cost",
     )  # fmt: skip
     title = f"{board.stem} at $500, frontier 2, against other tables; both on disk"
