@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from luckbase.cluster.table.find import table_of
-from luckbase.cluster.words import typed
+from luckbase.cluster.table.starts import roots_of as roots_of
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.file import as_words
 from luckbase.solver.board.model import Board
@@ -43,22 +41,6 @@ def board_of(board: Board | str | os.PathLike[str], /, **options: object) -> Boa
         name = next(iter(options))
         raise OptionError(f"{name}: the board is there already; give options to load_board")
     return board
-
-
-def roots_of(game: Game, start: Any) -> Ints | None:
-    """Canonical states (m, fields): of a mapping, a list of them, a frame (`cluster.table.frames`),
-    or an array of canonical states; None where nothing is given. Raises StateError, OptionError."""
-    if start is None:
-        return None
-    if isinstance(start, np.ndarray):
-        return np.ascontiguousarray(start, np.int64).reshape(-1, game.field_count)
-    if isinstance(start, Mapping):
-        return game.parse(typed(start)).reshape(1, -1)
-    if isinstance(start, list | tuple):
-        return np.stack([game.parse(typed(one)) for one in start])
-    from luckbase.cluster.table.frames import states_of
-
-    return states_of(game, start)
 
 
 def start_of(game: Game, start: Any) -> Ints:

@@ -1,17 +1,22 @@
-"""``luckbase diff``: where two tables differ, in the best action or in the payoffs."""
+"""``luckbase diff``: which decisions another table moves, and what the old ones cost there."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
+from luckbase.jobs.terminal.pictures import SUFFIXES
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.differences import Comparison
 
 
 @dataclass(frozen=True)
@@ -20,13 +25,32 @@ class Diff:
 
     one: options.TableName
     other: Annotated[str, typer.Argument(metavar="TABLE", help="Another table of the game.")]
+    more: options.More = None
+    reachable: Annotated[
+        bool,
+        typer.Option(
+            "--reachable", help="Only states that can come up under best play of either table."
+        ),
+    ] = False
+    start: options.From = None
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Every decision that moved, as .csv or .parquet."),
+    ] = None
+    picture: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Where decisions moved, as .png, .svg or .pdf."),
+    ] = None
+    groups: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Print the N groups that cost most in all.")
+    ] = 12
+    worst: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Print the N decisions that cost most.")
+    ] = 10
     tolerance: Annotated[
         float | None,
         typer.Option(metavar="X", min=0, help="Payoffs closer than this agree; the tables' errors"),
     ] = None
-    worst: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Print the N largest differences.")
-    ] = 10
     sample: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Compare N states only, drawn evenly.")
     ] = None
@@ -50,7 +74,12 @@ class Diff:
 
 @options.takes(Diff)
 def diff(asked: Diff) -> int:
-    """Compare the states that two tables have in common (exit code 1 if they differ)."""
+    """Say which decisions the second table moves, and what it costs to keep those of the first
+    (exit code 1 if the tables differ).
+
+    The cost is in the second one's payoffs, to the one who decides; toss-ups are counted apart."""
+    suffix = _suffix(asked.picture)
+    start = options.read_start(asked.start, asked.more)
     chosen = asked.settings_of()
     with (
         options.open_found(asked.one, asked.results, chosen[0]) as first,
@@ -60,33 +89,84 @@ def diff(asked: Diff) -> int:
         names = [table.origin for table in (first, last)]
         found = first.diff(
             last, tolerance=asked.tolerance, worst=asked.worst, sample=asked.sample,
-            seed=asked.seed, on_rows=render.rows_progress(on_progress),
+            seed=asked.seed, reachable=asked.reachable, start=start, out=asked.out,
+            on_rows=render.rows_progress(on_progress),
         )  # fmt: skip
+    if asked.picture is not None:
+        _draw(asked.picture, suffix, found, names)
+    if asked.out is not None:
+        moved = found.actions + found.toss_ups + found.one_sided + found.unpriced
+        render.say(f"{asked.out}: {render.count(moved)} decisions")
     if asked.as_json:
         print(json.dumps({"tables": [name.as_json() for name in names], **found.as_json()}))
-        return 1 if found.differs else 0
-    print(f"first   {names[0]}\nsecond  {names[1]}")
-    print(
-        f"{found.states:,} states in both, {found.missing:,} of the {found.missing_of} are not in "
-        f"the {'first' if found.missing_of == 'second' else 'second'}; "
-        f"payoffs closer than {found.tolerance:.1e} agree"
-    )
-    print(
-        f"payoffs differ at {found.payoffs:,}, by {found.largest:.3e} at most; "
-        f"best actions at {found.actions:,}"
-    )
-    rows = [
-        (
-            render.fields(difference.state),
-            f"{difference.size:.3e}", str(difference.best[0]), str(difference.best[1]),
-        )
-        for difference in found.worst
-    ]  # fmt: skip
-    if rows:
-        heads = ("state", "payoffs apart", "best in the first", "in the second")
-        render.print_table("", heads, rows, sys.stdout)
+    else:
+        _print(found, names, asked.groups)
     return 1 if found.differs else 0
 
 
 def _name(word: str) -> str:
     return word.partition("=")[0].strip()
+
+
+def _suffix(picture: str | None) -> str:
+    """The ending of the picture's file. Raises OptionError for another than there are."""
+    from luckbase.solver.errors import OptionError
+
+    suffix = "" if picture is None else Path(picture).suffix.lower()
+    if picture is not None and suffix not in SUFFIXES:
+        raise OptionError(f"--picture: {picture}: end it in {', '.join(SUFFIXES)}")
+    return suffix
+
+
+def _draw(where: str, suffix: str, found: Comparison, names: Sequence[Any]) -> None:
+    from luckbase.jobs.terminal.pictures import draw
+
+    boards = [name.board for name in names]
+    if boards[0] == boards[1]:
+        boards = [f"{name.board} ({name.solve_id})" for name in names]
+    drawn = draw(found.picture.heatmap(f"{boards[1]} in place of {boards[0]}"), suffix)
+    Path(where).write_bytes(drawn)
+    render.say(f"{where}: where decisions moved, {render.size(len(drawn))}")
+
+
+def _print(found: Comparison, names: Sequence[Any], groups: int) -> None:
+    for sentence in found.sentences:
+        print(render.to_fit(f"{sentence[:1].upper()}{sentence[1:]}.", sys.stdout))
+    print()
+    print(f"first   {names[0]}\nsecond  {names[1]}")
+    print(
+        f"{found.states:,} states in both"
+        f"{' that can come up' if found.reachable else ''}, {found.missing:,} "
+        + (
+            "that can come up are in one only"
+            if found.reachable
+            else f"of the {found.missing_of} are not in the "
+            f"{'first' if found.missing_of == 'second' else 'second'}"
+        )
+        + f"; payoffs closer than {found.tolerance:.1e} agree"
+    )
+    print(f"payoffs differ at {found.payoffs:,}, by {found.largest:.3e} at most")
+    moved = [group for group in found.groups if group.changed]
+    rows = [
+        (
+            ", ".join(group.group), f"{group.decisions:,}", f"{group.changed:,}",
+            f"{100 * group.changed / max(group.decisions, 1):.2f} %", f"{group.mean:.2e}",
+            f"{group.worst:.2e}",
+        )
+        for group in moved[:groups]
+    ]  # fmt: skip
+    if rows:
+        heads = (", ".join(found.heads), "decisions", "moved", "share", "mean cost", "worst")
+        render.print_table("", heads, rows, sys.stdout)
+        if len(moved) > len(rows):
+            print(f"and {len(moved) - len(rows)} more groups (--groups {len(moved)})")
+    worst = [
+        (
+            render.fields(one.state), f"{one.cost:.3e}", f"{one.size:.3e}", str(one.best[0]),
+            str(one.best[1]),
+        )
+        for one in found.worst
+    ]  # fmt: skip
+    if worst:
+        columns = ("state", "cost", "payoffs apart", "best in the first", "in the second")
+        render.print_table("", columns, worst, sys.stdout)

@@ -25,6 +25,7 @@ from luckbase.solver.game.capabilities import (
 from luckbase.solver.game.check import check_game
 from luckbase.solver.game.fields import Field, Refuse, set_field
 from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Turning
 from luckbase.solver.game.level import Level
 from luckbase.solver.game.plugins import load_game_file
 from luckbase.solver.game.registry import Entry, register
@@ -42,9 +43,10 @@ from luckbase.solver.game.transition import (
 )
 
 __all__ = [
-    "JOINT", "Agents", "Board", "Box", "Capability", "Charts", "ClosedForms", "Counter", "Detail",
-    "Die", "Drawing", "Entry", "ExactValues", "Field", "Game", "Layout", "Level", "Numbers",
-    "Refuse", "Rules", "Scene", "Scenes", "SearchHints", "Seats", "Section", "Unavailable", "Words",
-    "chance", "check_game", "decision", "lead", "load_game", "load_game_file", "option", "over",
-    "pay", "register", "set_field", "simultaneous", "transition",
+    "GROUP_TYPE", "JOINT", "Agents", "Axis", "Board", "Box", "Capability", "Charts", "ClosedForms",
+    "Counter", "Detail", "Die", "Drawing", "Entry", "ExactValues", "Field", "Game", "Grouped",
+    "Groups", "Layout", "Level", "Numbers", "Refuse", "Rules", "Scene", "Scenes", "SearchHints",
+    "Seats", "Section", "Turning", "Unavailable", "Words", "chance", "check_game", "decision",
+    "lead", "load_game", "load_game_file", "option", "over", "pay", "register", "set_field",
+    "simultaneous", "transition",
 ]  # fmt: skip

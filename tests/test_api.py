@@ -355,7 +355,7 @@ def test_verify_is_the_commands(table: luckbase.Table, said: Said) -> None:
 
 
 def test_diff_is_the_commands(results: Path, said: Said) -> None:
-    other = luckbase.solve(luckbase.load_board(PIG, goal=21), results=results.parent / "longer")
+    other = luckbase.solve(luckbase.load_board(PIG, goal=40), results=results.parent / "longer")
     with luckbase.open(PIG, results=results) as first, luckbase.open(other.table) as last:
         found = first.diff(last, worst=3)
         asked = said("diff", first.where, other.table, "--worst", 3, code=1)

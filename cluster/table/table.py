@@ -23,7 +23,8 @@ from luckbase.solver.game.capabilities import Charts
 if TYPE_CHECKING:
     from luckbase.cluster.play.talk import Play, Playing
     from luckbase.cluster.table.answer import Answer
-    from luckbase.cluster.table.compare import Comparing, Comparison
+    from luckbase.cluster.table.compare import Comparing
+    from luckbase.cluster.table.differences import Comparison
     from luckbase.cluster.table.export_files import Exported, How
     from luckbase.cluster.table.moves import Moves
     from luckbase.cluster.table.verify import Verdict
@@ -116,7 +117,8 @@ class Table(Lookup):
         return verify(self, sample, seed)
 
     def diff(self, other: Table, **how: Unpack[Comparing]) -> Comparison:
-        """Where two tables of one game differ (`cluster.table.compare.compare`)."""
+        """Which decisions another table of the game moves, and what it costs to keep those of this
+        one (`cluster.table.compare.compare`)."""
         from luckbase.cluster.table.compare import compare
 
         return compare(self, other, **how)

@@ -13,6 +13,8 @@
 * ``ledger``: 10,000 commits, opening, and looking at the sizes of 10,000 files.
 * ``compile``: the first solve of each game with nothing compiled, and the one after it.
 * ``workers``: one table by threads and by Ray's workers on this machine, in turns.
+* ``diff``: two tables of 42.9 million states each, a slide's amount changed between them, and two
+  eras: the scan, the prices, nanoseconds each.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
 * ``web``: what ``luckbase serve`` answers in a second, on one core.
 
@@ -34,6 +36,7 @@ import typer
 
 from luckbase.jobs.bench.batch import batch_suite
 from luckbase.jobs.bench.compiling import compiling_suite
+from luckbase.jobs.bench.diff import diff_suite
 from luckbase.jobs.bench.ledger import ledger_suite
 from luckbase.jobs.bench.search import search_suite
 from luckbase.jobs.bench.timing import best_of
@@ -47,8 +50,8 @@ if TYPE_CHECKING:
     from luckbase.solver.game.capabilities import Layout
 
 SUITES = (
-    "kernel", "solve", "store", "probe", "batch", "search", "ledger", "compile", "workers",
-    "replay", "web",
+    "kernel", "solve", "store", "probe", "batch", "diff", "search", "ledger", "compile",
+    "workers", "replay", "web",
 )  # fmt: skip
 
 
@@ -79,7 +82,7 @@ def bench(
             raise OptionError(f"bench: no suite '{suite}'; {nearest(suite, SUITES)}")
     run: dict[str, Callable[[Path, Path], None]] = {
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": _probe,
-        "batch": batch_suite,
+        "batch": batch_suite, "diff": diff_suite,
         "search": search_suite, "ledger": ledger_suite, "compile": compiling_suite,
         "workers": workers_suite, "replay": replay_suite, "web": web_suite,
     }  # fmt: skip

@@ -19,6 +19,8 @@ SUFFIXES = (".png", ".svg", ".pdf")
 WIDE, HIGH, DPI = 7.5, 7.1, 125
 PANEL, SCALE = (0.65, 0.6, 5.75, 5.75), (6.55, 0.6, 0.25, 5.75)
 """Left, bottom, width and height of the picture and of its scale of colours, in inches."""
+WIDE_NUMBERS = 10_000
+"""Numbers on the y axis that need more room."""
 NO_DATE: dict[str, dict[str, None]] = {
     ".png": {"Software": None},
     ".svg": {"Date": None, "Creator": None},
@@ -59,13 +61,16 @@ def _fill(figure: Figure, picture: Heatmap) -> None:
     from matplotlib.patheffects import withStroke
     from matplotlib.ticker import MaxNLocator
 
-    axes = figure.add_axes(_place(PANEL))
-    low, high = picture.limits or (None, None)
+    left, bottom, width, high = PANEL
+    if abs(picture.ys).max() >= WIDE_NUMBERS:
+        left, width = left + 0.2, width - 0.2
+    axes = figure.add_axes(_place((left, bottom, width, high)))
+    least, most = picture.limits or (None, None)
     blank = np.isnan(picture.values) if picture.blank is None else picture.blank
     coloured = np.where(blank, np.nan, picture.values)
     left, right, bottom, top = edges = (*_edges(picture.xs), *_edges(picture.ys))
     mesh = axes.imshow(
-        coloured.T, cmap="viridis", vmin=low, vmax=high, extent=edges, origin="lower",
+        coloured.T, cmap="viridis", vmin=least, vmax=most, extent=edges, origin="lower",
         interpolation="nearest", aspect="auto",
     )  # fmt: skip
     axes.set_facecolor(BLANK)

@@ -10,6 +10,7 @@
 * `explore`: which states there are, level by level, nothing solved.
 * `stage`: what lies below some roots cut by a level, a stage found and solved at a time;
   `stage_kernels` its compiled part.
+* `tally`: where states stand among the groups that people care about.
 * `estimate`: about how many states there are.
 * `find_level`: a level of a game that declares none, from a sample of its edges (`edge_sample`).
   `level_words`: levels of keys as one number, for compiled code.

@@ -108,7 +108,7 @@ def test_text_and_batch_and_verify_say_what_answered(
     assert said in out
     _, out, _ = ask(capsys, "diff", TINY, TINY, "--set-second", "score_unit=1000",
                     "--set-second", "third_place_spins=false", "--results", str(both))  # fmt: skip
-    assert out.startswith(f"first   {said}\nsecond  tiny score_cap=3000 score_unit=1000 third")
+    assert f"\nfirst   {said}\nsecond  tiny score_cap=3000 score_unit=1000 third" in out
 
 
 def test_status_prints_the_options_that_tell_tables_apart(

@@ -29,6 +29,7 @@ from luckbase.solver.game.capabilities import (
 )
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules, Unavailable
 from luckbase.solver.game.transition import JOINT, Numbers
@@ -74,6 +75,7 @@ def goofspiel(board: GoofspielBoard) -> Rules:
             SearchHints: SearchHints(level(options), partial(states_below, options)),
             Seats: seats,
             Scenes: drawing,
+            Groups: groups,
         },
     )
 
@@ -104,6 +106,13 @@ def drawing(game: Game) -> Scenes:
     from luckbase.solver.games.goofspiel.scene import scenes
 
     return scenes(game)
+
+
+def groups(game: Game) -> Groups:
+    """By cards left."""
+    from luckbase.solver.games.goofspiel.groups import groups as made
+
+    return made(game)
 
 
 def options_of(game: Game) -> Options:

@@ -20,6 +20,7 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, Drawing, ExactValues, Scenes, SearchHints
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
@@ -62,6 +63,7 @@ def jackpot(board: JackpotBoard) -> Rules:
             Agents: agents,
             ExactValues: lambda game: ExactValues(partial(exact_value, game)),
             SearchHints: SearchHints(Level({"open": 1})),
+            Groups: groups,
             Drawing: lambda game: Drawing(partial(positions, game), options.rolls),
             Scenes: drawing,
         },
@@ -80,6 +82,13 @@ def drawing(game: Game) -> Scenes:
     from luckbase.solver.games.jackpot.scene import scenes
 
     return scenes(game)
+
+
+def groups(game: Game) -> Groups:
+    """By how many tiles are open."""
+    from luckbase.solver.games.jackpot.groups import groups as made
+
+    return made(game)
 
 
 def exact_value(game: Game, agent: Agent | None) -> Fraction:

@@ -28,6 +28,7 @@ from luckbase.solver.game.capabilities import (
 )
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
+from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
@@ -69,6 +70,7 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
             SearchHints: SearchHints(Level({"round": -2, "player": -1})),
             Detail: two_forms,
             Scenes: drawing,
+            Groups: partial(groups, cut),
         },
     )
 
@@ -78,6 +80,13 @@ def drawing(game: Game) -> Scenes:
     from luckbase.solver.games.pig.scene import scenes
 
     return scenes(game)
+
+
+def groups(cut: int, game: Game) -> Groups:
+    """By how the scores stand and the points of the turn."""
+    from luckbase.solver.games.skunk.groups import groups_of_scores
+
+    return groups_of_scores(100, cut, "stick", "sticks")
 
 
 def closed_forms(game: Game) -> ClosedForms:

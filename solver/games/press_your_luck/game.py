@@ -10,6 +10,7 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, Layout, Scenes, SearchHints
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
+from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
@@ -52,6 +53,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             Agents: agents,
             SearchHints: SearchHints(level=LEVEL),
             Scenes: drawing,
+            Groups: groups,
         },
     )
 
@@ -75,6 +77,13 @@ def drawing(game: Game) -> Scenes:
     from luckbase.solver.games.press_your_luck.scene import scenes
 
     return scenes(game)
+
+
+def groups(game: Game) -> Groups:
+    """By spins left, place and lead."""
+    from luckbase.solver.games.press_your_luck.groups import groups as made
+
+    return made(game)
 
 
 def action_name(action: int) -> str:

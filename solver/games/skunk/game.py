@@ -30,6 +30,7 @@ from luckbase.solver.game.capabilities import (
 )
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.rules import Rules as GameRules
 from luckbase.solver.game.rules import Unavailable
 from luckbase.solver.game.transition import Numbers
@@ -79,6 +80,7 @@ def race(board: Board, options: Rules, questions: Sequence[Question]) -> GameRul
             ClosedForms: closed_forms,
             Detail: two_forms,
             Scenes: partial(drawing, options=options),
+            Groups: partial(groups, goal),
         },
     )
 
@@ -112,6 +114,13 @@ def charts(game: Game) -> Charts:
     from luckbase.solver.games.skunk.pictures import RaceCharts
 
     return RaceCharts(game)
+
+
+def groups(goal: int, game: Game) -> Groups:
+    """By how the scores stand and the points of the turn."""
+    from luckbase.solver.games.skunk.groups import groups as made
+
+    return made(game, goal)
 
 
 def closed_forms(game: Game) -> ClosedForms:

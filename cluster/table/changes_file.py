@@ -1,0 +1,107 @@
+"""Every decision that moved, as a file that grows while two tables are compared: CSV or Parquet.
+
+The columns: the state's, as the second table has them; ``to_act``; ``best_first``, ``best_second``;
+``old`` and ``new``, what the two are worth to who acts in the second table; ``cost``, null where
+there is none to tell; ``toss_up``; ``payoffs_apart``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from luckbase.cluster.table.prices import TOSS_UP, Changed, Priced
+from luckbase.cluster.table.storage import attempt
+from luckbase.cluster.table.write import as_table
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
+
+ENDINGS = (".csv", ".parquet")
+
+
+class ChangesFile:
+    """A file of changes; whole when it is left without an error, else not there.
+
+    Raises OptionError for another ending, and where it can not be written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], game: Game) -> None:
+        self.path, self.game = Path(path), game
+        if self.path.suffix.lower() not in ENDINGS:
+            raise OptionError(f"--out: {path}: end it in {' or '.join(ENDINGS)}")
+        self._beside = self.path.with_name(f"{self.path.name}.{attempt()}.part")
+        self._writer: Any = None
+
+    def __enter__(self) -> Self:
+        nothing = np.empty((0, self.game.field_count), np.int64)
+        none, no = np.empty(0, np.int64), np.empty(0)
+        try:
+            rows = self._rows(
+                Changed((nothing, nothing), (none, none), no, no),
+                Priced(np.empty(0, np.int8), none, no, no, no), [],
+            )  # fmt: skip
+            is_csv = self.path.suffix.lower() == ".csv"
+            kind = pa.csv.CSVWriter if is_csv else pq.ParquetWriter
+            self._writer = kind(str(self._beside), rows.schema)
+        except OSError as error:
+            raise self._refused(error) from None
+        return self
+
+    def write(self, changed: Changed, priced: Priced, names: Sequence[str]) -> None:
+        """Write some more."""
+        try:
+            self._writer.write_table(self._rows(changed, priced, names))
+        except OSError as error:
+            raise self._refused(error) from None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if self._writer is not None:
+                self._writer.close()
+            if kind is None:
+                self._beside.replace(self.path)
+        except OSError as error:
+            raise self._refused(error) from None
+        finally:
+            self._beside.unlink(missing_ok=True)
+
+    def _refused(self, error: OSError) -> OptionError:
+        return OptionError(f"--out: {self.path}: {error.strerror or error}")
+
+    def _rows(self, changed: Changed, priced: Priced, names: Sequence[str]) -> pa.Table:
+        state = as_table(dict(self.game.table_columns(changed.states[1])))
+        columns = {
+            name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+            for name, column in zip(state.column_names, state.columns, strict=True)
+        }
+        return pa.table(columns | {
+            "to_act": pa.array((priced.actors + 1).astype(np.int8)),
+            "best_first": _named(changed.best[0], names),
+            "best_second": _named(changed.best[1], names),
+            "old": _known(priced.old), "new": _known(priced.new), "cost": _known(priced.cost),
+            "toss_up": pa.array(priced.kind == TOSS_UP),
+            "payoffs_apart": pa.array(np.asarray(changed.apart, np.float64)),
+        })  # fmt: skip
+
+
+def _named(best: Ints, names: Sequence[str]) -> pa.Array:
+    every = pa.array([*names, None], pa.string())
+    return every.take(pa.array(np.where(best < 0, len(names), best)))
+
+
+def _known(values: Floats) -> pa.Array:
+    return pa.array(values, pa.float64(), mask=np.isnan(values))

@@ -1,0 +1,243 @@
+"""What a comparison of two tables found, as data, and said in plain sentences.
+
+`cluster.table.compare` makes a `Comparison`. "The first" and "the second" are the tables; the old
+habit is what the first one says, and what it costs is counted in the payoffs of the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from luckbase.cluster import shown, words
+from luckbase.solver.charts.model import Heatmap
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.groups import Axis
+
+MOST_SENTENCES = 6
+"""Of those on where decisions turn."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A decision that moved. state: as the second table has it. to_act: from 1. best: of the first
+    and of the second table. cost: what the first one's costs the one who decides, in the second
+    table's payoffs, at least 0. size: how far the tables' payoffs of the state are apart."""
+
+    state: dict[str, Any]
+    size: float
+    best: tuple[str | None, str | None]
+    cost: float = 0.0
+    to_act: int | None = None
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """Payoffs that differ where no decision moved: of how many states, by how much at most, and
+    where (the first such state; None if there is none)."""
+
+    states: int = 0
+    largest: float = 0.0
+    state: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class GroupDifference:
+    """A group of decisions. group: in words, one a column. decisions: in all; changed: of these,
+    without toss-ups; mean, worst: what the changed ones cost, 0 where there is none."""
+
+    group: tuple[str, ...]
+    decisions: int
+    changed: int
+    toss_ups: int
+    mean: float
+    worst: float
+
+
+@dataclass(frozen=True)
+class TurnDifference:
+    """Where a kind of decision turns (`solver.game.groups.Turning`), in both tables.
+
+    lines: so many lines of states that differ in that number alone; sooner, later: on how many it
+    turns at a lower or a higher number now (never is later than all). first, second: of each table,
+    over the lines on which it turns: (least, median, greatest), None where it does on none; never:
+    on how many it does not.
+    """
+
+    who: str
+    does: str
+    lines: int
+    sooner: int
+    later: int
+    first: tuple[int, int, int] | None
+    second: tuple[int, int, int] | None
+    never: tuple[int, int]
+    sentence: str = ""
+
+    @property
+    def moved(self) -> int:
+        """On how many lines it moved."""
+        return self.sooner + self.later
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """Where decisions moved, on a picture: of each cell (x, y), int64 and float64: decisions,
+    changed ones, the sum of their costs."""
+
+    axes: tuple[Axis, Axis]
+    decisions: Ints
+    changed: Ints
+    cost: Floats
+
+    def heatmap(self, about: str) -> Heatmap:
+        """The share of decisions that moved, in percent, as a picture; blank where nobody
+        decides."""
+        x, y = (axis.low + axis.step * np.arange(axis.cells, dtype=np.int64) for axis in self.axes)
+        there = self.decisions > 0
+        share = np.where(there, 100.0 * self.changed / np.maximum(self.decisions, 1), np.nan)
+        names = (self.axes[0].name, self.axes[1].name, "percent_changed")
+        top = float(np.nanmax(share)) if there.any() else 0.0
+        return Heatmap(
+            "Where decisions moved", about, names, x, y, share, self.axes[0].label,
+            self.axes[1].label, "decisions that moved, % of all there",
+            limits=(0.0, top or 1.0),
+        )  # fmt: skip
+
+    @property
+    def rows(self) -> list[dict[str, float]]:
+        """The cells in which anybody decides."""
+        return [
+            {
+                self.axes[0].name: self.axes[0].low + self.axes[0].step * int(i),
+                self.axes[1].name: self.axes[1].low + self.axes[1].step * int(j),
+                "decisions": int(self.decisions[i, j]), "changed": int(self.changed[i, j]),
+                "cost": float(self.cost[i, j]),
+            }
+            for i, j in np.argwhere(self.decisions > 0)
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What differs between two tables of one game.
+
+    states: compared. missing: of the table `missing_of` and not in the other. payoffs: states whose
+    payoffs differ by more than `tolerance`; largest: by how much at most. decisions: states at
+    which somebody decides. actions: of these, with another best action in the second, toss-ups
+    apart. toss_ups: with another best action, where some action is best in both as far as they can
+    tell; toss_ups_worst: the most that the old one of these costs. one_sided: decisions that only
+    one of the tables has, or whose old action is not allowed in the second. unpriced: whose cost
+    can not be told, for a table ends there. mean, worst_cost: what an old action costs, over
+    `actions`. worst: those that cost most, first. quiet: payoffs that differ where no decision
+    moved. moves: ((old, new), how many), most first. heads, groups: the decisions by groups, those
+    that cost most in all first. turns: where decisions turn. picture: where they moved.
+    reachable: whether only states that can come up were looked at.
+    """
+
+    states: int
+    missing: int
+    payoffs: int
+    actions: int
+    largest: float
+    tolerance: float
+    worst: list[Difference]
+    missing_of: str
+    decisions: int
+    toss_ups: int
+    toss_ups_worst: float
+    one_sided: int
+    unpriced: int
+    mean: float
+    worst_cost: float
+    quiet: Quiet
+    moves: list[tuple[tuple[str | None, str | None], int]]
+    heads: tuple[str, ...]
+    groups: list[GroupDifference]
+    turns: list[TurnDifference]
+    picture: Moved
+    reachable: bool = False
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is any difference at all."""
+        return bool(self.payoffs or self.actions or self.toss_ups or self.one_sided)
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """What changed, plainly: where decisions turn now, then how many moved and what that
+        costs."""
+        told = [turn for turn in self.turns if turn.moved]
+        told.sort(key=lambda turn: -turn.moved / turn.lines)  # stable: else the game's order
+        said = [turn.sentence for turn in told[:MOST_SENTENCES]]
+        return said + self._counts() + self._apart()
+
+    def _counts(self) -> list[str]:
+        if not self.actions:
+            return [f"no decision moved, of {self.decisions:,}"]
+        share = 100 * self.actions / self.decisions if self.decisions else 0.0
+        often = ", ".join(f"{new} in place of {old} ({n:,})" for (old, new), n in self.moves[:3])
+        return [
+            f"{self.actions:,} of {self.decisions:,} decisions moved ({share:.2g} %); to keep the "
+            f"old habit costs {self.mean:.2g} on average where it moved, {self.worst_cost:.2g} at "
+            "most",
+            f"most often now {often}",
+        ]
+
+    def _apart(self) -> list[str]:
+        """What is counted apart."""
+        apart = [f"{self.toss_ups:,} toss-ups went another way"] if self.toss_ups else []
+        if self.toss_ups_worst > self.tolerance:
+            apart[-1] += f" (to keep the old one costs {self.toss_ups_worst:.2g} at most)"
+        if self.one_sided:
+            apart.append(f"{self.one_sided:,} decisions are there in one table only")
+        if self.unpriced:
+            apart.append(f"{self.unpriced:,} moved where a table ends and have no cost")
+        if self.quiet.states:
+            where = words.fields(self.quiet.state or {})
+            apart.append(
+                f"payoffs of {self.quiet.states:,} states changed and moved no decision, by "
+                f"{self.quiet.largest:.2g} at most ({where})"
+            )
+        return apart
+
+    def _repr_html_(self) -> str:
+        """The comparison in a notebook."""
+        missing = f"{self.missing:,} of the {self.missing_of} table" if self.missing else ""
+        rows = [("states", f"{self.states:,}"), ("missing in the other", missing)]
+        rows += [("", sentence) for sentence in self.sentences]
+        worst = [(words.fields(d.state), f"{d.cost:.7f}", *map(str, d.best)) for d in self.worst]
+        found = shown.facts("two tables compared", rows)
+        return found + shown.listing(("state", "cost", "first", "second"), worst) * bool(worst)
+
+    def as_json(self) -> dict[str, Any]:
+        """The comparison as JSON values."""
+        plain = (
+            "states", "missing", "missing_of", "payoffs", "largest", "tolerance", "reachable",
+            "decisions", "actions", "toss_ups", "toss_ups_worst", "one_sided", "unpriced", "mean",
+            "worst_cost",
+        )  # fmt: skip
+        own: dict[str, Any] = {"says": self.sentences} | {k: getattr(self, k) for k in plain}
+        return own | {
+            "quiet": asdict(self.quiet),
+            "moves": [{"first": old, "second": new, "decisions": n}
+                      for (old, new), n in self.moves],
+            "worst": [_listed(asdict(one), "best") for one in self.worst],
+            "turns": [_listed(asdict(one), "first", "second", "never") for one in self.turns],
+            "groups": [_in_words(self.heads, one) for one in self.groups],
+            "cells": self.picture.rows,
+        }  # fmt: skip
+
+
+def _in_words(heads: Sequence[str], group: GroupDifference) -> dict[str, Any]:
+    said = asdict(group)
+    return {"group": dict(zip(heads, said.pop("group"), strict=True)), **said}
+
+
+def _listed(form: dict[str, Any], *names: str) -> dict[str, Any]:
+    """JSON has no tuples: equal to what is read back."""
+    return form | {name: None if form[name] is None else list(form[name]) for name in names}

@@ -1,0 +1,79 @@
+"""The bench suite ``diff``: a board against itself with other amounts, table against table."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from luckbase.jobs.terminal import render
+
+REACH = {"score_unit": 500, "frontier": 2}
+"""42.9 million states."""
+OTHER_PRIZE = 3500
+"""Dollars: the board against itself with other prizes."""
+MANY: dict[str, Any] = {"third_place_spins": False}
+"""A rule that moves a million decisions."""
+
+
+def diff_suite(board: Path, results: Path) -> None:
+    """Print how long comparing takes, and what of it is pricing."""
+    from luckbase import cluster, solver
+
+    def solved(folder: str, file: Path = board, **changed: Any) -> Any:
+        read = solver.load_board(file, **REACH, **changed)
+        return cluster.solve(read, results=results / folder).table
+
+    first = solved("diff")
+    others = [
+        (f"prizes of ${OTHER_PRIZE:,}", solved("diff", prize_value=OTHER_PRIZE)),
+        *((f"{path.stem}, another era", solved("diff", path)) for path in _siblings(board)),
+        ("the third may pass", solved("diff", **MANY)),
+    ]
+    rows = [_timed(name, first, other) for name, other in others]
+    heads = (
+        "against", "states", "time", "of cores", "ns a state of one core",
+        "priced", "pricing", "us each", "moved",
+        "toss-ups", "mean cost",
+    )  # fmt: skip
+    title = f"{board.stem} at $500, frontier 2, against other tables; both on disk"
+    render.print_table(title, heads, rows, sys.stdout)
+
+
+def _siblings(board: Path) -> list[Path]:
+    """The other board of the same shape beside it, if there is one."""
+    others = [path for path in sorted(board.parent.glob("*.toml")) if path != board]
+    return [path for path in others if len(path.stem) == len(board.stem)][:1]
+
+
+def _timed(name: str, first: Path, other: Path) -> tuple[str, ...]:
+    from unittest.mock import patch
+
+    import luckbase
+    from luckbase.cluster.table.prices import Prices
+
+    pricing = []
+    price = Prices.priced
+
+    def timed(*given: Any) -> Any:
+        began = time.perf_counter()
+        made = price(*given)
+        pricing.append(time.perf_counter() - began)
+        return made
+
+    with luckbase.open(first) as one, luckbase.open(other) as two:
+        one.diff(two, sample=1000)  # compiles
+        with patch.object(Prices, "priced", timed):
+            before = time.process_time()
+            began = time.perf_counter()
+            found = one.diff(two)
+            seconds = time.perf_counter() - began
+            busy = time.process_time() - before
+    priced = found.actions + found.toss_ups + found.one_sided + found.unpriced
+    each = sum(pricing) / max(priced, 1) * 1e6
+    return (
+        name, render.count(found.states), f"{seconds:.1f} s", f"{busy:.1f} s",
+        f"{busy / max(found.states, 1) * 1e9:.0f}", f"{priced:,}", f"{sum(pricing):.1f} s",
+        f"{each:.1f}", f"{found.actions:,}", f"{found.toss_ups:,}", f"{found.mean:.2g}",
+    )  # fmt: skip

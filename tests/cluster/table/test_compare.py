@@ -1,0 +1,448 @@
+"""`Table.diff`: against a slow one in plain Python, over the small boards of every game."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import luckbase
+from luckbase import cluster, solver
+from luckbase.cluster.table import compare as comparing
+from luckbase.cluster.table import pairs, prices, write
+from luckbase.cluster.table.differences import Comparison
+from luckbase.cluster.table.memory import search_in_memory
+from luckbase.cluster.table.table import Table
+from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.graph.bellman import expand
+from tests.solver.graph.written_out import chance, decides, over, written
+
+BOARDS = Path(__file__).parents[3] / "boards"
+PYL, CHANGED = "press-your-luck/tiny", "the same with other money"
+SMALL = {"frontier": 2, "score_cap": 1500, "max_whammies": 1}
+
+
+@cache
+def changed_board() -> Path:
+    """Press Your Luck with other money."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    text = (BOARDS / f"{PYL}.toml").read_text()
+    assert '"500" = "1/2"' in text
+    (folder / "tiny.toml").write_text(text.replace('"500" = "1/2"', '"1000" = "1/2"'))
+    return folder / "tiny.toml"
+
+
+def board_file(name: str) -> Path:
+    return changed_board() if name == CHANGED else BOARDS / f"{name}.toml"
+
+
+def table_in_memory(name: str, **options: Any) -> Table:
+    found: Table = luckbase.open(board_file(name), in_memory=True, **options)
+    return found
+
+
+# --- the slow one --------------------------------------------------------------------------------
+
+
+def answers(table: Table) -> Iterator[Any]:
+    for states in table.all_states():
+        yield from table.answers(states)
+
+
+def key(state: dict[str, Any]) -> str:
+    return json.dumps(state, sort_keys=True)
+
+
+def slow(first: Table, second: Table) -> dict[str, Any]:
+    """What the tables say, state by state: kind and cost where the best actions differ."""
+    found: dict[str, Any] = {"decisions": 0, "moved": [], "toss_ups": [], "one_sided": []}
+    found["states"] = found["payoffs"] = found["quiet"] = 0
+    swapped = second.rows < first.rows
+    small, large = (second, first) if swapped else (first, second)
+    for mine in answers(small):
+        try:
+            theirs = large.ask(mine.state)
+        except StateError:
+            continue
+        found["states"] += 1
+        old, new = (theirs, mine) if swapped else (mine, theirs)
+        name = key(new.state)
+        gap = max(abs(x - y) for x, y in zip(old.value, new.value, strict=True))
+        found["payoffs"] += gap > first.error + second.error + 1e-9
+        found["decisions"] += len(new.actions) > 1
+        if old.best == new.best:
+            found["quiet"] += gap > first.error + second.error + 1e-9
+            continue
+        own = {a.name: a.value[new.to_act - 1] for a in new.actions} if new.to_act else {}
+        if old.best not in own or new.best is None:
+            found["one_sided"].append(name)
+        elif good(old, first.tolerance) & good(new, second.tolerance):
+            found["toss_ups"].append(name)
+        else:
+            found["moved"].append((name, own[new.best] - own[old.best]))
+    return found
+
+
+def good(answer: Any, tolerance: float) -> set[str]:
+    """The actions that are best as far as a table can tell."""
+    own = {a.name: a.value[answer.to_act - 1] for a in answer.actions}
+    return {name for name, value in own.items() if value >= max(own.values()) - tolerance}
+
+
+def agree(found: Comparison, by_hand: dict[str, Any]) -> None:
+    moved = by_hand["moved"]
+    assert (found.states, found.payoffs) == (by_hand["states"], by_hand["payoffs"])
+    assert (found.decisions, found.quiet.states) == (by_hand["decisions"], by_hand["quiet"])
+    assert (found.actions, found.toss_ups) == (len(moved), len(by_hand["toss_ups"]))
+    assert (found.one_sided, found.unpriced) == (len(by_hand["one_sided"]), 0)
+    worst = sorted((key(one.state), one.cost) for one in found.worst)
+    assert [name for name, _ in worst] == [name for name, _ in sorted(moved)]
+    assert [cost for _, cost in worst] == pytest.approx(
+        [cost for _, cost in sorted(moved)], abs=1e-12
+    )
+    costs = [one.cost for one in found.worst]
+    assert costs == sorted(costs, reverse=True) and all(cost > 0 for cost in costs)
+    if moved:
+        assert found.mean == pytest.approx(math.fsum(cost for _, cost in moved) / len(moved))
+        assert found.worst_cost == max(costs)
+    assert sum(group.changed for group in found.groups) == len(moved)
+    assert sum(group.decisions for group in found.groups) == found.decisions
+    assert sum(n for _, n in found.moves) == len(moved)
+    assert found.picture.changed.sum() == len(moved)
+    assert found.picture.decisions.sum() == found.decisions
+
+
+LARGER = {**SMALL, "frontier": 1, "max_whammies": 2}
+PAIRS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "other money": (PYL, SMALL, SMALL),
+    "a rule of passing": (PYL, {**LARGER, "third_place_spins": False}, LARGER),
+    "its other way round": (PYL, LARGER, {**LARGER, "third_place_spins": False}),
+    "fewer whammies": (PYL, SMALL, {**SMALL, "max_whammies": 2}),
+    "another frontier": (PYL, SMALL, {**SMALL, "frontier": 1, "tied_pass": "next"}),
+    "another unit": (PYL, {**SMALL, "score_cap": 2000}, {**SMALL, "score_cap": 2000,
+                                                        "score_unit": 1000, "frontier": 1}),
+    "a smaller die": ("pig/tiny", {"goal": 8}, {"goal": 8, "sides": 2}),
+    "other dice": ("skunk/tiny", {"goal": 10}, {"goal": 10, "sides": 2}),
+    "rounds": ("pig/rounds", {"rounds": 2, "cut": 12}, {"rounds": 2, "cut": 12, "sides": 4}),
+    "what is paid": ("jackpot/tiny", {}, {"objective": "sum"}),
+    "a die of five": ("jackpot/seed", {"tiles": 7}, {"tiles": 7, "sides": 5}),
+    "cards": ("goofspiel/tiny", {"cards": 3}, {"cards": 4}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", PAIRS)
+def test_it_is_what_a_slow_one_in_plain_python_finds(which: str) -> None:
+    first, second = tables(which)
+    by_hand = slow(first, second)
+    agree(first.diff(second, worst=10**6), by_hand)
+
+
+def tables(which: str) -> tuple[Table, Table]:
+    name, one, two = PAIRS[which]
+    second = CHANGED if which == "other money" else name
+    return table_in_memory(name, **one), table_in_memory(second, **two)
+
+
+def test_a_cost_is_what_the_second_table_says_of_the_old_action() -> None:
+    first, second = table_in_memory("skunk/tiny"), table_in_memory("skunk/tiny", sides=4)
+    found = first.diff(second, worst=50)
+    assert len(found.worst) == 50
+    for one in found.worst:
+        asked = second.ask(one.state)
+        own = {a.name: a.value[asked.to_act - 1] for a in asked.actions}  # type: ignore[operator]
+        assert (first.ask(one.state).best, asked.best) == one.best
+        assert one.to_act == asked.to_act
+        assert one.cost == pytest.approx(own[one.best[1]] - own[one.best[0]], abs=1e-15)  # type: ignore[index]
+
+
+# --- what counts as a toss-up --------------------------------------------------------------------
+
+
+def three(*paid: float) -> Table:
+    """One player, three actions that pay so much, tolerance .01."""
+    ends = [over(each) for each in paid]
+    game = written(
+        chance((1.0, 1)), decides(0, [(1.0, 2)], [(1.0, 3)], [(1.0, 4)]), *ends,
+        players=1, tolerance=0.01,
+    )  # fmt: skip
+    return search_in_memory(game, game.needed_start()[None])
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "kind"),
+    [
+        ((0.5, 0.2, 0.1), (0.5, 0.6, 0.1), "moved"),
+        ((0.5, 0.505, 0.1), (0.5, 0.6, 0.1), "toss-up"),  # both were best before
+        ((0.5, 0.2, 0.1), (0.505, 0.5, 0.1), "same"),
+        ((0.1, 0.5, 0.1), (0.5, 0.505, 0.1), "toss-up"),  # both are best now
+        ((0.5, 0.2, 0.1), (0.1, 0.5, 0.505), "moved"),  # which is best now is open; not the old one
+        ((0.5, 0.505, 0.1), (0.1, 0.2, 0.6), "moved"),  # neither of the old ones
+        ((0.5, 0.505, 0.1), (0.1, 0.6, 0.605), "toss-up"),
+    ],
+)
+def test_a_toss_up_is_where_some_action_is_best_in_both(
+    one: tuple[float, ...], two: tuple[float, ...], kind: str
+) -> None:
+    found = three(*one).diff(three(*two))
+    counts = {"moved": found.actions, "toss-up": found.toss_ups}
+    assert counts == {name: int(name == kind) for name in counts}
+    assert len(found.worst) == (kind == "moved")
+
+
+# --- where decisions turn ------------------------------------------------------------------------
+
+
+def leaders(table: Table) -> dict[Any, dict[int, bool]]:
+    """Of the player up who leads and holds all spins: by all else, lead -> whether he passes."""
+    found: dict[Any, dict[int, bool]] = {}
+    for answer in answers(table):
+        if len(answer.actions) < 2:
+            continue
+        state, up = answer.state, answer.to_act - 1
+        out = [w == table.game.board.rules.max_whammies for w in state["whammies"]]  # type: ignore[attr-defined]
+        others = [s for i, s in enumerate(state["scores"]) if i != up and not out[i]]
+        lead = state["scores"][up] - max(others)
+        spins = sum(state["earned"]) + sum(state["passed"])
+        if lead > 0 and state["earned"][up] == spins:
+            rest = [s for i, s in enumerate(state["scores"]) if i != up]
+            line = spins, up, tuple(rest), tuple(state["whammies"])
+            found.setdefault(line, {})[lead] = answer.best.startswith("pass")
+    return found
+
+
+def turns_at(line: dict[int, bool]) -> float:
+    sure = [x for x in line if all(takes for y, takes in line.items() if y >= x)]
+    return min(sure, default=math.inf)
+
+
+def test_turnings_are_those_of_every_line_looked_at_alone() -> None:
+    options = {"frontier": 2, "score_cap": 3000, "max_whammies": 1}
+    first = table_in_memory(PYL, **options)
+    second = table_in_memory(CHANGED, **options)
+    turns = {turn.who: turn for turn in first.diff(second).turns}
+    one, two = leaders(first), leaders(second)
+    assert one.keys() == two.keys()
+    moved = 0
+    for spins, who in ((1, "with one spin left the leader"),
+                       (2, "with two spins left, all his, the leader")):  # fmt: skip
+        both = [(turns_at(one[at]), turns_at(two[at])) for at in one if at[0] == spins]
+        turn = turns[who]
+        assert turn.lines == len(both)
+        assert turn.sooner == sum(b < a for a, b in both)
+        assert turn.later == sum(b > a for a, b in both)
+        moved += turn.sooner + turn.later
+        for i, span in enumerate((turn.first, turn.second)):
+            there = sorted(pair[i] for pair in both if pair[i] < math.inf)
+            if there:
+                assert span == (there[0], there[(len(there) - 1) // 2], there[-1])
+            assert (span is None) == (not there)
+            assert turn.never[i] == len(both) - len(there)
+    assert moved
+
+
+# --- what can come up ----------------------------------------------------------------------------
+
+
+def reached_by_hand(table: Table, start: dict[str, Any]) -> set[str]:
+    game = table.game
+    waiting, seen = [game.parse(start)], set()
+    while waiting:
+        state = waiting.pop()
+        edges = expand(game, state[None])
+        if edges.terminal[0] or key(game.describe(state)) in seen:
+            continue
+        seen.add(key(game.describe(state)))
+        best = table.answers(state[None])[0].best
+        for child, action in zip(edges.children, edges.actions, strict=True):
+            if best is None or game.action_name(int(action)) == best:
+                waiting.append(child)
+    return seen
+
+
+@pytest.mark.parametrize("which", ["other money", "other dice", "a die of five"])
+def test_reachable_states_are_those_of_a_plain_search(which: str) -> None:
+    name, (first, second) = PAIRS[which][0], tables(which)
+    start: dict[str, Any] = {"scores": (0, 1000, 500), "earned": (1, 1, 0)}
+    asked = {"start": start} if name == PYL else {"reachable": True}
+    if name != PYL:
+        start = dict(first.game.rules.start)  # type: ignore[arg-type]
+    found = first.diff(second, worst=10**6, **asked)  # type: ignore[arg-type]
+    every = reached_by_hand(first, start) | reached_by_hand(second, start)
+    held = [{key(a.state) for a in answers(table)} for table in (first, second)]
+    assert found.reachable and found.states == len(every & held[0] & held[1])
+    assert found.missing == len(every & (held[0] ^ held[1]))
+    moved = {name for name, _ in slow(first, second)["moved"] if name in every}
+    assert {key(one.state) for one in found.worst} == moved
+
+
+def test_a_start_that_is_not_in_a_table_is_refused() -> None:
+    table = table_in_memory(PYL, **SMALL)
+    with pytest.raises(luckbase.LuckbaseError, match="beyond this table's frontier"):
+        table.diff(table, start={"scores": (0, 0, 0), "earned": (2, 2, 2)})
+    with pytest.raises(OptionError, match="no state that every play starts in"):
+        table.diff(table, reachable=True)
+    with pytest.raises(OptionError, match="--sample: is of all states"):
+        table.diff(table, sample=10, start={"scores": (0, 0, 0), "earned": (1, 0, 0)})
+
+
+# --- files, pieces, searches ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two tables in files of many row groups, and one with margins."""
+    folder = tmp_path_factory.mktemp("stored")
+    before, write.ROW_GROUP = write.ROW_GROUP, 300
+    try:
+        found = {}
+        for name, file in (("one", PYL), ("two", CHANGED)):
+            board = solver.load_board(board_file(file), **SMALL)  # type: ignore[arg-type]
+            found[name] = cluster.solve(board, results=folder).table
+        board = solver.load_board(BOARDS / f"{PYL}.toml", **SMALL)  # type: ignore[arg-type]
+        found["margins"] = cluster.solve(board, results=folder / "margins", margin=True).table
+        return found
+    finally:
+        write.ROW_GROUP = before
+
+
+def data(found: Comparison) -> dict[str, Any]:
+    return found.as_json()
+
+
+def test_the_same_from_files_as_from_memory(stored: dict[str, Path]) -> None:
+    with luckbase.open(stored["one"]) as one, luckbase.open(stored["two"]) as two:
+        assert max(-(-e.rows // e.row_group_rows) for e in one.full.entries) > 3  # type: ignore[union-attr]
+        memory = [table_in_memory(name, **SMALL) for name in (PYL, CHANGED)]
+        assert data(one.diff(two)) == data(memory[0].diff(memory[1]))
+        assert data(one.diff(memory[1])) == data(memory[0].diff(two))
+
+
+def test_the_same_whatever_the_pieces(
+    stored: dict[str, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    start = {"scores": (0, 1000, 500), "earned": (1, 1, 0)}
+    with luckbase.open(stored["one"]) as one, luckbase.open(stored["two"]) as two:
+        found = [data(one.diff(two, worst=100, out=tmp_path / "0.parquet"))]
+        below = [data(one.diff(two, start=start))]
+        for k, pieces in enumerate(((1, 7, 3, 11), (100, 1000, 10**6, 10**6)), 1):
+            for module, name, value in zip(
+                (pairs, comparing, prices, pairs),
+                ("PIECE_GROUPS", "BATCH", "STATES_A_STEP", "LISTED"), pieces, strict=True,
+            ):  # fmt: skip
+                monkeypatch.setattr(module, name, value)
+            found.append(data(one.diff(two, worst=100, out=tmp_path / f"{k}.parquet")))
+            below.append(data(one.diff(two, start=start)))
+        rows = [pq.read_table(tmp_path / f"{k}.parquet") for k in range(3)]
+    assert found[0] == found[1] == found[2] and found[0]["actions"] > 50
+    assert below[0] == below[1] == below[2]
+    assert rows[0].equals(rows[1]) and rows[0].equals(rows[2])
+
+
+def test_the_same_however_little_memory_there_is(
+    stored: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with luckbase.open(stored["one"]) as one, luckbase.open(stored["two"]) as two:
+        found = []
+        for free in (1 << 40, 8 * 40_000, 0):  # all tiers, one or two at a time, none
+            monkeypatch.setattr(prices, "free_memory", lambda free=free: free)
+            found.append(data(one.diff(two)))
+    assert found[0] == found[1] == found[2]
+
+
+def test_stored_margins_change_nothing(
+    stored: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    held = prices.Prices._good_in_both
+
+    def counted(self: Any, states: Any, *more: Any) -> Any:
+        asked.append(len(states))
+        return held(self, states, *more)
+
+    monkeypatch.setattr(prices.Prices, "_good_in_both", counted)
+    with luckbase.open(stored["two"]) as two:
+        found = []
+        for name in ("one", "margins"):
+            with luckbase.open(stored[name]) as one:
+                found.append(data(one.diff(two)))
+    assert found[0] == found[1]
+    assert asked[-1] < 0.3 * asked[0]  # and most states are not looked up in the first
+
+
+def test_searches_are_compared(tmp_path: Path) -> None:
+    found, by_hand = [], []
+    for k, name in enumerate((PYL, CHANGED)):
+        board = solver.load_board(board_file(name), **SMALL)  # type: ignore[arg-type]
+        game = solver.load_game(board)
+        root = game.parse({"scores": (0, 1000, 500), "earned": (1, 1, 0)})[None]
+        solved = cluster.solve_below(board, root, results=tmp_path / str(k), workers=1)
+        found.append(luckbase.open(solved.table))
+        by_hand.append(search_in_memory(game, root))
+    with found[0] as one, found[1] as two:
+        agree(one.diff(two, worst=10**6), slow(*by_hand))
+        full = table_in_memory(CHANGED, **SMALL)
+        assert one.diff(full).states == one.rows
+
+
+def test_the_file_has_every_decision_that_moved(tmp_path: Path) -> None:
+    first, second = (
+        table_in_memory(PYL, **SMALL),
+        table_in_memory(PYL, **SMALL | {"max_whammies": 2}),
+    )
+    by_hand = slow(first, second)
+    found = first.diff(second, out=tmp_path / "moved.csv")
+    first.diff(second, out=tmp_path / "moved.parquet")
+    rows = pq.read_table(tmp_path / "moved.parquet")
+    assert rows.equals(pa_like(rows, pyarrow.csv.read_csv(tmp_path / "moved.csv")))
+    states = second.game.canonical_states(
+        np.stack([rows[name].to_numpy() for name in second.game.columns], axis=1)
+    )
+    cost = dict(zip([key(second.game.describe(s)) for s in states],
+                    zip(rows["cost"].to_pylist(), rows["toss_up"].to_pylist(), strict=True),
+                    strict=True))  # fmt: skip
+    assert len(cost) == len(rows) == found.actions + found.toss_ups + found.one_sided
+    moved = {name: c for name, (c, tie) in cost.items() if c is not None and not tie}
+    assert moved == pytest.approx(dict(by_hand["moved"]), abs=1e-12)
+    assert {name for name, (_, tie) in cost.items() if tie} == set(by_hand["toss_ups"])
+    assert {name for name, (c, _) in cost.items() if c is None} == set(by_hand["one_sided"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["moved.csv", "moved.parquet"]
+
+
+def pa_like(rows: Any, read: Any) -> Any:
+    return read.cast(rows.schema)
+
+
+def test_a_file_is_refused_before_anything_is_compared(tmp_path: Path) -> None:
+    table = table_in_memory("jackpot/tiny")
+    with pytest.raises(OptionError, match=r"--out: .*x.txt: end it in .csv or .parquet"):
+        table.diff(table, out=tmp_path / "x.txt")
+    with pytest.raises(OptionError, match=r"--out: .*No such file"):
+        table.diff(table, out=tmp_path / "nowhere/x.csv")
+
+
+def test_tables_of_other_fields_are_refused() -> None:
+    with pytest.raises(OptionError, match="upcard, lead can not be compared"):
+        table_in_memory("goofspiel/tiny").diff(table_in_memory("goofspiel/tiny", objective="win"))
+
+
+def test_the_plain_words_come_from_the_numbers() -> None:
+    first, second = table_in_memory("skunk/tiny"), table_in_memory("skunk/tiny", sides=4)
+    found = first.diff(second)
+    assert found.sentences[0].startswith("ahead by 1 to 2 one now holds from 8 points, was never")
+    (moved,) = [s for s in found.sentences if "decisions moved" in s]
+    assert f"{found.actions:,} of {found.decisions:,}" in moved
+    same = first.diff(first)
+    assert same.sentences == [f"no decision moved, of {found.decisions:,}"] and not same.differs
+    assert json.loads(json.dumps(found.as_json())) == found.as_json()

@@ -1,0 +1,81 @@
+"""`luckbase diff` on the command line: plain words first, files and pictures, the same as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from luckbase.jobs.app import run
+
+BOARD = str(Path(__file__).parents[2] / "boards/skunk/tiny.toml")
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Two boards whose tables are there, and where."""
+    results = ["--results", str(tmp_path_factory.mktemp("results"))]
+    for settings in (["--set", "goal=10"], ["--set", "goal=10", "--set", "sides=2"]):
+        assert run(["solve", BOARD, *settings, *results]) == 0
+    return ["diff", BOARD, BOARD, "--set", "goal=10", "--set-second", "sides=2", *results]
+
+
+def test_the_first_lines_say_it_plainly(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words) == 1
+    lines = capsys.readouterr().out.splitlines()
+    (empty,) = [i for i, line in enumerate(lines) if line.startswith("first ")]
+    assert any(" one now holds from " in line for line in lines[:empty])
+    assert any(" decisions moved (" in line for line in lines[:empty])
+    assert all(line.endswith(".") for line in lines[: empty - 1])
+    assert any("scores, points of the turn" in line for line in lines[empty:])
+    assert any(line.split()[:2] == ["state", "cost"] for line in lines[empty:])
+
+
+def test_json_has_all_of_it(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*words, "--json", "--worst", "3"]) == 1
+    said: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert said["actions"] > 3 and len(said["worst"]) == 3
+    assert sum(group["changed"] for group in said["groups"]) == said["actions"]
+    assert sum(cell["changed"] for cell in said["cells"]) == said["actions"]
+    assert set(said["groups"][0]["group"]) == {"scores", "points of the turn"}
+    assert [turn["sentence"] for turn in said["turns"] if turn["sooner"]]
+    assert len(said["tables"]) == 2
+
+
+def test_only_what_can_come_up(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*words, "--reachable", "--json"]) == 1
+    own = json.loads(capsys.readouterr().out)
+    assert run([*words, "--json", "--from", "mine=0", "yours=5"]) in (0, 1)
+    other = json.loads(capsys.readouterr().out)
+    assert own["reachable"] and other["reachable"]
+    assert 0 < own["states"] < 1100 and own["states"] != other["states"]
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
+def test_a_picture_and_a_file(words: list[str], tmp_path: Path, ending: str) -> None:
+    picture, out = tmp_path / f"moved{ending}", tmp_path / "moved.csv"
+    assert run([*words, "--picture", str(picture), "--out", str(out)]) == 1
+    assert picture.stat().st_size > 2000
+    rows = out.read_text().splitlines()
+    assert rows[0].startswith('"mine","yours","turn","player","to_act","best_first"')
+    assert len(rows) > 10
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--picture", "x.gif"], "--picture: x.gif: end it in .png, .svg, .pdf"),
+        (["--out", "x.xls"], "--out: x.xls: end it in .csv or .parquet"),
+        (["--from", "mine=0", "yours=99"], "yours: 99 is too large"),
+        (["--reachable", "--sample", "5"], "--sample: is of all states"),
+    ],
+)
+def test_what_can_not_be_done_is_one_sentence(
+    words: list[str], more: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*words, *more]) == 2
+    assert said in capsys.readouterr().err

@@ -1,0 +1,99 @@
+"""Groups of decisions: every game's own, and by columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luckbase
+from luckbase.solver import load_board, load_game
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.groups import Groups, by_columns, groups_of
+from luckbase.solver.game.transition import DECISION, SIMULTANEOUS
+from luckbase.solver.graph.bellman import expand
+from luckbase.solver.graph.tally import standing
+
+BOARDS = Path(__file__).parents[3] / "boards"
+SMALL: dict[str, dict[str, Any]] = {
+    "press-your-luck/tiny": {"frontier": 2, "score_cap": 1500},
+    "skunk/tiny": {}, "pig/tiny": {}, "pig/rounds": {"rounds": 2, "cut": 20},
+    "jackpot/tiny": {}, "jackpot/seed": {"tiles": 6}, "goofspiel/tiny": {"cards": 3},
+}  # fmt: skip
+
+
+def game_and_states(name: str, **more: Any) -> tuple[Game, Any]:
+    board = load_board(BOARDS / f"{name}.toml", **SMALL[name], **more)
+    with luckbase.open(board, in_memory=True) as table:
+        return load_game(board), np.concatenate(list(table.all_states()))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_decision_and_nothing_else_has_a_group(name: str) -> None:
+    game, states = game_and_states(name)
+    said, found = groups_of(game), standing(game, states)
+    kinds = expand(game, states).kinds
+    assert ((found.groups >= 0) == np.isin(kinds, (DECISION, SIMULTANEOUS))).all()
+    assert game.has(Groups) and found.groups.max(initial=-1) < said.count
+    decided = found.groups >= 0
+    for axis, cells in zip(said.axes, (found.x, found.y), strict=True):
+        assert ((cells[decided] >= 0) & (cells[decided] < axis.cells)).all()
+    assert found.turnings.max(initial=-1) < len(said.turnings)
+    for code in np.unique(found.groups[decided]).tolist():
+        assert len(said.labels(code)) == len(said.columns)
+
+
+@pytest.mark.parametrize("rule", [{"third_place_spins": False}, {"max_whammies": 2},
+                                  {"tied_pass": "next"}])  # fmt: skip
+def test_who_decides_in_press_your_luck_is_what_the_rules_say(rule: dict[str, Any]) -> None:
+    game, states = game_and_states("press-your-luck/tiny", **rule)
+    found = standing(game, states)
+    assert ((found.groups >= 0) == (expand(game, states).kinds == DECISION)).all()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_states_of_a_line_differ_in_its_number_alone(name: str) -> None:
+    game, states = game_and_states(name)
+    found = standing(game, states)
+    on = np.flatnonzero(found.turnings >= 0)
+    lines: dict[Any, set[int]] = {}
+    for x in on.tolist():
+        at = int(found.at[x])
+        line = lines.setdefault((int(found.turnings[x]), int(found.lines[x])), set())
+        assert at not in line
+        line.add(at)
+    assert bool(lines) == bool(groups_of(game).turnings)
+
+
+def test_groups_of_press_your_luck_are_spins_place_and_lead() -> None:
+    game, states = game_and_states("press-your-luck/tiny")
+    said, found = groups_of(game), standing(game, states)
+    for x in np.flatnonzero(found.groups >= 0)[::37].tolist():
+        state = game.describe(states[x])
+        up = next(i for i in range(3) if state["earned"][i] + state["passed"][i])
+        others = [s for i, s in enumerate(state["scores"]) if i != up and state["whammies"][i] < 4]
+        lead = state["scores"][up] - max(others)
+        spins, place, step = said.labels(int(found.groups[x]))
+        assert spins == str(sum(state["earned"]) + sum(state["passed"]))
+        above = sum(s > state["scores"][up] for s in others)
+        assert place == ("leader", "second", "third")[above]
+        side = "level" if lead == 0 else "ahead" if lead > 0 else "behind"
+        assert step.split()[0] == side
+        if "$" in step and "above" not in step:
+            ends = [int(w.strip("$").replace(",", "")) for w in step.split() if "$" in w]
+            assert ends[0] <= abs(lead) <= ends[-1]
+
+
+def test_a_game_that_says_nothing_is_grouped_by_its_first_columns() -> None:
+    game, states = game_and_states("jackpot/tiny")
+    said = by_columns(game)
+    found = standing(game, states, said)
+    kinds = expand(game, states).kinds
+    assert ((found.groups >= 0) == (kinds == DECISION)).all()
+    for x in np.flatnonzero(found.groups >= 0).tolist():
+        state = game.describe(states[x])
+        assert said.labels(int(found.groups[x])) == (
+            f"{len(state['open'])} of them", str(state["dice"][0]),
+        )  # fmt: skip
