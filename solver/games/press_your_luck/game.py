@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any
 
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Agents, Layout, SearchHints
+from luckbase.solver.game.capabilities import Agents, Charts, Layout, SearchHints
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.level import Level
+from luckbase.solver.game.odds import Odds
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.press_your_luck import rules
@@ -50,6 +51,8 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
         capabilities={
             Layout: layout,
             Agents: agents,
+            Odds: odds,
+            Charts: charts,
             SearchHints: SearchHints(level=LEVEL),
         },
     )
@@ -67,6 +70,20 @@ def agents(game: Game) -> Agents:
     from luckbase.solver.games.press_your_luck.agents import AGENTS
 
     return Agents(AGENTS)
+
+
+def charts(game: Game) -> Charts:
+    """At what lead to pass, and pictures of it."""
+    from luckbase.solver.games.press_your_luck.pictures import LuckCharts
+
+    return LuckCharts(game)
+
+
+def odds(game: Game) -> Odds:
+    """What one spin brings."""
+    from luckbase.solver.games.press_your_luck import odds as of_a_spin
+
+    return of_a_spin.odds(game)
 
 
 def action_name(action: int) -> str:
