@@ -22,6 +22,7 @@ import typer
 from luckbase.jobs import (
     bench,
     chart,
+    coarsen,
     diff,
     evaluate,
     graph,
@@ -117,7 +118,7 @@ def _with_game_files(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for module in (
-    solve, plan, query, status, verify, diff, evaluate, simulate, play, chart, graph, bench
+    solve, plan, query, status, verify, diff, evaluate, simulate, play, chart, graph, coarsen, bench
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(_interruptible(_with_game_files(getattr(module, name))))

@@ -12,6 +12,7 @@
 * ``ledger``: 10,000 commits, opening, and looking at the sizes of 10,000 files.
 * ``compile``: the first solve of each game with nothing compiled, and the one after it.
 * ``workers``: one table by threads and by Ray's workers on this machine, in turns.
+* ``coarsen``: tables of coarser boards: error against size and time, where the exact one is known.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
 
 Numbers of one run stand beside each other; compare ratios, not runs.
@@ -30,6 +31,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from luckbase.jobs.bench.coarsening import coarsen_suite
 from luckbase.jobs.bench.compiling import compiling_suite
 from luckbase.jobs.bench.ledger import ledger_suite
 from luckbase.jobs.bench.search import search_suite
@@ -42,7 +44,10 @@ if TYPE_CHECKING:
     from luckbase.solver.game.arrays import Floats, Ints
     from luckbase.solver.game.capabilities import Layout
 
-SUITES = ("kernel", "solve", "store", "probe", "search", "ledger", "compile", "workers", "replay")
+SUITES = (
+    "kernel", "solve", "store", "probe", "search", "ledger", "compile", "workers", "replay",
+    "coarsen",
+)  # fmt: skip
 
 
 def bench(
@@ -74,6 +79,7 @@ def bench(
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": _probe,
         "search": search_suite, "ledger": ledger_suite, "compile": compiling_suite,
         "workers": workers_suite, "replay": replay_suite,
+        "coarsen": coarsen_suite,
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         for suite in suites or SUITES:

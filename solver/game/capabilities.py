@@ -13,6 +13,7 @@ gives None. Which there are is said in `Rules.capabilities`, by board, not by cl
 `SearchHints`  how a search is cut into stages, and how large it gets
 `Detail`       states with all that a person at the table sees, beside those of the table
 `Seats`        two who choose at once: each sees the state as his own
+`Odds`         what one spin of the board brings (in `solver.game.odds`)
 ============== ====================================================================================
 """
 

@@ -1,0 +1,132 @@
+"""The bench suite ``coarsen``: how far tables of coarser boards are off, how large, how fast.
+
+Each rough table is compared with a good one where both have the state, by spins left; where four
+levels are known, a line goes on from them to more spins, and says so.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from luckbase.jobs.terminal import render
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.apart import Apart
+
+SAMPLE = 200_000
+"""States drawn evenly from each level of a rough table, about."""
+FAR = 8
+"""Spins that the last line goes on to."""
+
+LEVELS_TO_GO_ON_FROM = 4
+"""With fewer than so many levels measured, nothing is said of more spins."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A good table, and rough ones: (score_unit, outcomes)."""
+
+    unit: int
+    frontier: int
+    rough: tuple[tuple[int, str], ...]
+
+
+CASES = (
+    Case(250, 2, ((250, "12"), (250, "8"), (250, "5"), (250, "three"),
+                  (500, "all"), (500, "12"), (500, "7"), (500, "5"),
+                  (1000, "all"), (1000, "8"), (1000, "6"), (1000, "5"))),
+    Case(500, 4, ((500, "12"), (500, "7"), (500, "5"), (500, "three"),
+                  (1000, "all"), (1000, "8"), (1000, "6"), (1000, "5"))),
+)  # fmt: skip
+
+
+def coarsen_suite(board: Path, results: Path) -> None:
+    """Print a table a case."""
+    for case in CASES:
+        _print(board, case, results)
+
+
+def _print(board: Path, case: Case, results: Path) -> None:
+    from luckbase import cluster
+
+    good = _solved(board, results, case.unit, case.frontier, "all")
+    heads = (
+        "board", "spins left", "mean error", "99% below", "largest", "decides otherwise",
+        "costs, mean", "at most", "states", "on disk", "time",
+    )  # fmt: skip
+    rows = [(f"${case.unit}, all (good)", f"1 to {case.frontier}", *[""] * 6, *_size(good))]
+    with cluster.open_table(good.table) as exact:
+        for unit, outcomes in case.rough:
+            rough = _solved(board, results, unit, case.frontier, outcomes)
+            with cluster.open_table(rough.table) as table:
+                found = measured(exact, table, SAMPLE)
+            name = f"${unit}, {outcomes}"
+            for level, one in found.items():
+                size = _size(rough) if level == case.frontier else ("", "", "")
+                rows.append((name, str(level), *numbers(one), *size))
+            if len(found) >= LEVELS_TO_GO_ON_FROM:
+                rows.append((name, f"{FAR}, extrapolated", *beyond(found, FAR), *[""] * 3))
+    title = f"Against ${case.unit} with all outcomes, frontier {case.frontier}"
+    render.print_table(title, heads, rows, sys.stdout)
+
+
+def _solved(board: Path, results: Path, unit: int, frontier: int, outcomes: str) -> Any:
+    from luckbase import cluster, solver
+
+    read = solver.load_board(board, score_unit=unit, frontier=frontier, outcomes=outcomes)
+    return cluster.solve(read, results=results, force=True)
+
+
+def _size(solved: Any) -> tuple[str, str, str]:
+    files = solved.ledger.files.values()
+    written = sum(entry.bytes for entry in files)
+    return render.count(solved.states), render.size(written), render.duration(solved.seconds)
+
+
+def measured(exact: Any, table: Any, sample: int) -> dict[int, Apart]:
+    """How far a table is from an exact one, by level: about `sample` states of each are drawn from
+    the one with fewer."""
+    from luckbase.cluster.table.apart import apart
+
+    return apart(exact, table, drawn(table, exact, sample))
+
+
+def drawn(table: Any, exact: Any, sample: int) -> Any:
+    """States of a full table, about as many of each level, as the exact table's game has them."""
+    import numpy as np
+
+    layout = table.full.layout
+    levels: dict[int, list[Any]] = {}
+    for tier in layout.tiers():
+        levels.setdefault(next(iter(layout.tier_fields(tier).values())), []).append(tier)
+    rng = np.random.default_rng(0)
+    for tiers in levels.values():
+        ends = np.cumsum([layout.rows(tier) for tier in tiers])
+        rows = np.sort(rng.integers(0, ends[-1], min(sample, int(ends[-1]))))
+        owner = np.searchsorted(ends, rows, side="right")
+        for i in np.unique(owner):
+            own = rows[owner == i] - (ends[i] - layout.rows(tiers[i]))
+            states = layout.states_at(tiers[i], np.unique(own))
+            yield exact.game.known_states(table.game.fields.values(states))[0]
+
+
+def numbers(one: Apart) -> tuple[str, ...]:
+    """A level's numbers as they are printed."""
+    return (
+        f"{one.mean:.5f}", f"{one.high:.4f}", f"{one.most:.4f}",
+        f"{one.others / max(1, one.decisions):.2%}", f"{one.cost:.6f}", f"{one.most_cost:.4f}",
+    )  # fmt: skip
+
+
+def beyond(found: dict[int, Apart], far: int) -> tuple[str, ...]:
+    """The numbers at a level beyond those that were measured, on the straight line through the last
+    two; only means, for the largest need not follow one."""
+    last = max(found)
+    means = []
+    for name in ("mean", "cost"):
+        now, then = getattr(found[last], name), getattr(found[last - 1], name)
+        means.append(max(0.0, now + (now - then) * (far - last)))
+    return f"{means[0]:.5f}", "", "", "", f"{means[1]:.6f}", ""
