@@ -7,6 +7,7 @@ levels are known, a line goes on from them to more spins, and says so.
 from __future__ import annotations
 
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,9 +61,10 @@ def _print(board: Path, case: Case, results: Path) -> None:
     rows = [(f"${case.unit}, all (good)", f"1 to {case.frontier}", *[""] * 6, *_size(good))]
     with cluster.open_table(good.table) as exact:
         for unit, outcomes in case.rough:
-            rough = _solved(board, results, unit, case.frontier, outcomes)
-            with cluster.open_table(rough.table) as table:
-                found = measured(exact, table, SAMPLE)
+            with tempfile.TemporaryDirectory(dir=results) as folder:  # one at a time on the disk
+                rough = _solved(board, Path(folder), unit, case.frontier, outcomes)
+                with cluster.open_table(rough.table) as table:
+                    found = measured(exact, table, SAMPLE)
             name = f"${unit}, {outcomes}"
             for level, one in found.items():
                 size = _size(rough) if level == case.frontier else ("", "", "")

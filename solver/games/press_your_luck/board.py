@@ -97,7 +97,7 @@ class Solve(Section):
     score_cap: Dollars = 20_000  # dollars; scores saturate here
     frontier: Annotated[StrictInt, Field(ge=1, le=20)] = 2  # total spins that the table covers
     outcomes: Literal["all", "three"] | Annotated[StrictInt, Field(ge=2, le=MAX_OUTCOMES)] = "all"
-    """"three": whammy, mean money, mean money + spin; K: at most so many, the means kept exactly."""
+    """"three": whammy, mean money, mean money + spin; K: at most so many that keep the means."""
 
     @field_validator("outcomes", mode="before")
     @classmethod
@@ -226,7 +226,7 @@ class PressYourLuckBoard(Board):
                 raise mistake(said, *leaf.at)
 
     def _outcomes_are_enough(self, leaves: tuple[Leaf, ...], count: int) -> None:
-        """Refuse fewer outcomes than can keep the mean of the money and of the money plus a spin."""
+        """Refuse fewer outcomes than keep the mean of the money and of the money plus a spin."""
         unit, either = self.solve.score_unit, _amounts(self, leaves)
         least = fewest(*either)
         if least is None:

@@ -1,5 +1,5 @@
-"""Coarser spins: few amounts in place of many, with the whammy odds, the odds of plus a spin and the
-mean amount of either kind kept exactly.
+"""Coarser spins: few amounts in place of many, with the whammy odds, the odds of plus a spin and
+the mean amount of either kind kept exactly.
 
 Money and money plus a spin are coarsened apart. Given amounts x[i] with chances p[i], and the whole
 numbers of units y[1] < … < y[k] that are kept, every chance moves to the next kept amount below or
@@ -18,8 +18,8 @@ Money plus a spin is one unit at least, for with nothing won and the spin back a
 end. Where amounts below a unit had to be raised to it, chance of the next ones comes down to it.
 
 Which amounts are kept: at first all whole units beside an amount; then one at a time is given up,
-each time the one without which least is moved, and then kept amounts go one place up or down as long
-as that moves less.
+each time the one without which least is moved, and then kept amounts go one place up or down as
+long as that moves less.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def with_mean_kept(amounts: Chances, units: Sequence[int]) -> Coarse | None:
 def by_size(amounts: Chances, least: int) -> dict[int, Coarse]:
     """For every number of amounts that is possible, the coarse chances, `least` units or more.
 
-    No amounts: 0 of them. One: where the mean is a whole unit. None where the mean is below `least`.
+    No amounts: 0 of them. One: where the mean is a whole unit. Empty where the mean is below
+    `least`.
     """
     total = sum((chance for _, chance in amounts), Fraction(0))
     if not total:
