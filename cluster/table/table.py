@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from luckbase.cluster.table.charts import check_charts, choose_chart
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.words import typed
-from luckbase.solver.charts.model import Heatmap, Listing, Wanted
+from luckbase.solver.charts.model import Chart, Wanted
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import Charts
 
@@ -71,7 +71,7 @@ class Table(Lookup):
 
     def chart(
         self, name: str | None = None, fields: Mapping[str, Any] = {}, *, reachable: bool = False
-    ) -> Listing | Heatmap:
+    ) -> Chart:
         """One of the game's charts, the usual one if not named: lines and rows, or a picture.
 
         fields: only what has these values. reachable: without what no play by the chart comes to.

@@ -1,6 +1,7 @@
 """What a person sees on a terminal.
 
 * `render`: numbers, progress, tables; `fitting`: text made to fit a width.
-* `solved_report`: what a solve did. `pictures`: charts, with matplotlib.
+* `solved_report`: what a solve did. `pictures`: charts, with matplotlib;
+  `text_pictures`: the same as text.
 * `compiling`: says that numba compiles. `stopping`: signals end a command as Ctrl+C does.
 """

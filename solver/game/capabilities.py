@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.charts.model import Heatmap, Kind, Listing, Look, Wanted
+from luckbase.solver.charts.model import Chart, Kind, Look, Wanted
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.coded import Coded
 from luckbase.solver.game.decisions import Decisions
@@ -215,8 +215,9 @@ class Charts(Capability, ABC):
     kinds: Sequence[Kind]
 
     @abstractmethod
-    def make(self, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
-        """The chart of this name, one of `kinds`: a Heatmap where its kind is a picture.
+    def make(self, name: str, look: Look, wanted: Wanted) -> Chart:
+        """The chart of this name, one of `kinds`: a `Heatmap` or `Curves` where its kind is
+        a picture, else a `Listing`.
 
         `look` gives the payoffs (n, players) of canonical states (n, fields) that the full table
         holds. Raises OptionError for what is wanted and this chart does not do, StateError for

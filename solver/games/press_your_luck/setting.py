@@ -7,8 +7,8 @@ has, is what a chart varies. The rest may be chosen, in the words of a table's c
 
 ``up`` is who is up (2 unless chosen), ``spins`` how many spins are left in all: those that the
 others do not hold are his. ``rival`` and ``third`` are the dollars of the last and of the other
-opponent; ``scores_3=6000`` does as well, or a whole field, ``whammies=0,0,3``. One who is out has
-as many whammies as put a player out, ``whammies_1=4``.
+opponent, ``own`` those of the player up; ``scores_3=6000`` does as well, or a whole field,
+``whammies=0,0,3``. One who is out has as many whammies as put a player out, ``whammies_1=4``.
 
 The **rival** is the opponent who has more: he gets the spins. A **lead** is the score of the player
 up less the rival's.
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -43,12 +43,13 @@ RIVAL_SHARE = 0.3
 class Setting:
     """A state in which the player up has a choice, but for his score.
 
-    values: its twelve numbers in people's units (dollars), the score of the player up 0. up: who is
-    up, from 0. out: the whammies that put a player out.
+    values: its twelve numbers in people's units (dollars). up: who is up, from 0. last: the
+    opponent whose score is called ``rival``, from 0. out: the whammies that put a player out.
     """
 
     values: tuple[int, ...]
     up: int
+    last: int
     out: int
 
     @property
@@ -80,6 +81,10 @@ class Setting:
         """Dollars of a player, from 0."""
         return self.values[rules.SCORE + player]
 
+    def spins_of(self, player: int) -> tuple[int, int]:
+        """Earned and passed spins of a player, from 0."""
+        return self.values[rules.EARNED + player], self.values[rules.PASSED + player]
+
     def is_in(self, player: int) -> bool:
         """Whether a player, from 0, is still in."""
         return self.whammies[player] < self.out
@@ -89,6 +94,11 @@ class Setting:
         values = np.tile(np.array(self.values, np.int64), (len(dollars), 1))
         values[:, rules.SCORE + player] = dollars
         return values
+
+    def over_rival(self, dollars: Ints) -> list[Setting]:
+        """This setting with each of n scores of the last opponent."""
+        every = self.with_scores(self.last, dollars).tolist()
+        return [replace(self, values=tuple(values)) for values in every]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,14 +145,17 @@ def choices(game: Game, look: Look, values: Ints, error: float) -> Choice:
 class Asked:
     """What a chart varies, and what it takes where nothing is chosen.
 
-    varies: columns that are none of a person's. spins: unless chosen. many: whether a chart takes
-    several values of a column, as in ``spins=1,2``. scores: of the three, unless chosen.
+    varies: what is not a person's to choose: ``own``, ``rival``, the scores. spins: unless
+    chosen. several: of which column the chart takes several values, as in ``spins=1,2``; ``all``,
+    or of none. own, rival: shares of the cap that they have,
+    unless chosen; the third has nothing.
     """
 
     varies: frozenset[str] = frozenset()
     spins: tuple[int, ...] = (1,)
-    many: bool = False
-    scores: tuple[int, ...] | None = None
+    several: str = ""
+    own: float = 0.0
+    rival: float = RIVAL_SHARE
 
 
 def settings(game: Game, fields: Mapping[str, str], asked: Asked) -> list[Setting]:
@@ -152,11 +165,11 @@ def settings(game: Game, fields: Mapping[str, str], asked: Asked) -> list[Settin
     if not set(up) <= {1, 2, 3}:
         raise StateError(f"up: {max(up)} is not a player; 1, 2 or 3")
     spins = columns.pop("spins", list(asked.spins))
-    for name, each in {"up": up, "spins": spins, **columns}.items():
-        if len(each) > 1 and not asked.many:
-            raise StateError(f"{name}: this chart is of one value; write {name}={each[0]}")
     names = list(columns)
-    if "spins" not in fields and asked.many:  # as many as the others leave him one of
+    for name, each in {"up": up, "spins": spins, **columns}.items():
+        if len(each) > 1 and asked.several not in (name, "all") and name in (*fields, *names):
+            raise StateError(f"{name}: this chart is of one value; write {name}={each[0]}")
+    if "spins" not in fields and asked.several:  # as many as the others leave him one of
         held = sum(min(columns[name]) for name in names if name.startswith(("earned", "passed")))
         spins = [left for left in spins if left > held] or spins[-1:]
     every = list(product(up, spins, *columns.values()))
@@ -168,7 +181,7 @@ def settings(game: Game, fields: Mapping[str, str], asked: Asked) -> list[Settin
     ]
 
 
-WORDS = ("up", "spins", "rival", "third")
+WORDS = ("up", "spins", "own", "rival", "third")
 
 
 def _columns(game: Game, fields: Mapping[str, str]) -> dict[str, list[int]]:
@@ -208,15 +221,11 @@ def read_numbers(name: str, text: str) -> list[int]:
 def _setting(game: Game, up: int, spins: int, columns: Mapping[str, int], asked: Asked) -> Setting:
     assert isinstance(game.board, PressYourLuckBoard)
     most = game.board.rules.max_whammies
-    own = {f"{name}_{up + 1}" for name in asked.varies | {"earned", "passed"}}
-    for name in columns:
-        if name in own:
-            why = {"earned": "is what the others leave of spins=", "passed": "must be 0 to choose"}
-            said = why.get(name.rpartition("_")[0], "is what this chart varies")
-            raise StateError(f"{name}: player {up + 1} is up, and {said}; leave it out")
-    state = dict.fromkeys(game.columns, 0) | _scores(game, up, columns, asked)
+    rival = _rival(up, columns, most)
+    _refuse_varied(up, rival, columns, asked)
+    state = dict.fromkeys(game.columns, 0) | _scores(game, up, rival, columns, asked)
     values = [state[name] for name in game.columns]
-    if "scores" in asked.varies:
+    if "own" in asked.varies:
         values[rules.SCORE + up] = 0
     held = sum(values[rules.EARNED : rules.WHAMMIES])
     if held >= spins:
@@ -225,28 +234,57 @@ def _setting(game: Game, up: int, spins: int, columns: Mapping[str, int], asked:
         )
     values[rules.EARNED + up] = spins - held
     _check(game, values, up, most)
-    return Setting(tuple(values), up, most)
+    return Setting(tuple(values), up, rival, most)
 
 
-def _scores(game: Game, up: int, columns: Mapping[str, int], asked: Asked) -> dict[str, int]:
-    """The columns that are chosen, with the scores that are not: the rival's is a share of the cap,
-    the third's nothing."""
-    assert isinstance(game.board, PressYourLuckBoard)
-    solve, chosen = game.board.solve, dict(columns)
+def _rival(up: int, columns: Mapping[str, int], most: int) -> int:
+    """The last opponent, from 0, or the other one where he is out."""
     rival = max(i for i in range(rules.PLAYERS) if i != up)
-    if columns.get(f"whammies_{rival + 1}") == game.board.rules.max_whammies:
-        rival = rules.PLAYERS - up - rival
-    scores = {f"scores_{i + 1}": score for i, score in enumerate(asked.scores or (0, 0, 0))}
-    if not asked.scores:
-        usual = round(RIVAL_SHARE * solve.score_cap / solve.score_unit) * solve.score_unit
-        scores[f"scores_{rival + 1}"] = usual
-    for word, player in (("rival", rival), ("third", rules.PLAYERS - up - rival)):
+    gone = columns.get(f"whammies_{rival + 1}") == most
+    return rules.PLAYERS - up - rival if gone else rival
+
+
+def _refuse_varied(up: int, rival: int, columns: Mapping[str, int], asked: Asked) -> None:
+    """Raises StateError for a column that is not a person's to choose."""
+    why = {
+        f"earned_{up + 1}": f"player {up + 1} is up, and has what the others leave of spins=",
+        f"passed_{up + 1}": f"player {up + 1} is up, and who must spin has no choice",
+    }
+    if "own" in asked.varies:
+        why[f"scores_{up + 1}"] = f"player {up + 1} is up, and this chart is over his score"
+    if "rival" in asked.varies:
+        why |= dict.fromkeys(
+            ("rival", f"scores_{rival + 1}"), "this chart is over the rival's score"
+        )
+    for name in columns:
+        if name in why:
+            raise StateError(f"{name}: {why[name]}; leave it out")
+
+
+def _scores(
+    game: Game, up: int, rival: int, columns: Mapping[str, int], asked: Asked
+) -> dict[str, int]:
+    """The columns that are chosen, with the scores that are not."""
+    chosen = dict(columns)
+    third = rules.PLAYERS - up - rival
+    scores = {
+        f"scores_{up + 1}": share_of_cap(game, asked.own),
+        f"scores_{rival + 1}": share_of_cap(game, asked.rival),
+    }
+    for word, player in (("own", up), ("rival", rival), ("third", third)):
         if word in chosen:
             name = f"scores_{player + 1}"
             if name in columns:
                 raise StateError(f"{word}: that is {name}, which stands there too; leave one out")
             scores[name] = chosen.pop(word)
     return scores | chosen
+
+
+def share_of_cap(game: Game, share: float) -> int:
+    """Dollars on the board's grid."""
+    assert isinstance(game.board, PressYourLuckBoard)
+    solve = game.board.solve
+    return round(share * solve.score_cap / solve.score_unit) * solve.score_unit
 
 
 def _check(game: Game, values: Sequence[int], up: int, most: int) -> None:
