@@ -84,13 +84,19 @@ class Table(Lookup):
         return charts.make(choose_chart(self.game, name).name, self.probe, wanted)
 
     def check_full(self) -> None:
-        """Raises OptionError where there is no full table in it or its game has no charts,
-        MissingTableError for one that is not complete."""
+        """Raises OptionError where there is no full table in it, nor all that its game's charts
+        need, or where that has no charts; MissingTableError for one that is not complete."""
         check_charts(self.game)
-        if self.full is None:
+        if self.full is None and self.game.need(Charts).of_start:
+            self.check_start()
+        elif self.full is None:
             raise OptionError(
                 f"{self.where}: holds what lies below some states, and a chart needs the full table"
             )
+
+    def check_start(self) -> None:
+        """Raises MissingTableError where the table does not hold the game's start."""
+        self.probe(self.game.needed_start().reshape(1, -1))
 
     def agent(self) -> Policy:
         """The table's best actions as an agent, for `evaluate`, `simulate` and `play`; of states in

@@ -53,6 +53,8 @@ STROKES = (
 """Of curves: colour, stroke and marker, told apart without the colour."""
 THOUSANDS = 1000
 """From which on numbers have commas."""
+TITLE = 58
+"""Letters in a line of the title."""
 ABOUT, ABOUT_HEATMAP = 92, 58
 """Letters in a line below the title of curves; of a heat map, beside what its lines are."""
 MARKED = 45
@@ -177,7 +179,8 @@ def _name_axes(axes: Axes, picture: Heatmap | Curves, ends: tuple[float, float])
     axes.set_ylabel(picture.y_label)
     about = wrap(picture.about, ABOUT if isinstance(picture, Curves) else ABOUT_HEATMAP)
     pad = 24 + 14 * (len(about) - 1)
-    axes.set_title(picture.title, loc="left", fontsize=13, fontweight="bold", pad=pad)
+    title = "\n".join(wrap(picture.title, TITLE))
+    axes.set_title(title, loc="left", fontsize=13, fontweight="bold", pad=pad)
     axes.annotate(
         "\n".join(about), (0, 1), (0, 8), "axes fraction", textcoords="offset points", color=GREY
     )

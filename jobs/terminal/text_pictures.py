@@ -160,9 +160,7 @@ def _curves(picture: Curves, wide: int) -> list[str]:
         for row in cells:
             row[:] = np.where(marked, BAND, row).tolist()
     for letter, curve in zip(_letters(picture), picture.curves, strict=True):
-        for at, y in enumerate(_drawn(picture.xs, curve.values, across)):
-            if not np.isnan(y):
-                cells[int(np.abs(heights - y).argmin())][at] = letter
+        _draw(cells, letter, heights, _drawn(picture.xs, curve.values, across))
     lines = [picture.title, picture.about, "", picture.y_label]
     for at in range(len(heights) - 1, -1, -1):
         label = labels[at] if at % STEP_HIGH == 0 else ""
@@ -173,6 +171,21 @@ def _curves(picture: Curves, wide: int) -> list[str]:
     lines.append("  " + "   ".join(f"{letter} {curve.label}" for letter, curve in named))
     notes = dict.fromkeys(" ".join(band.text.split()) for band in picture.bands)
     return lines + [f"  {BAND} {note}" for note in notes]
+
+
+def _draw(
+    cells: Grid, letter: str, heights: NDArray[np.float64], drawn: NDArray[np.float64]
+) -> None:
+    """Write one curve; where it is steep, up to the height of the next column."""
+    rows = [-1 if np.isnan(y) else int(np.abs(heights - y).argmin()) for y in drawn]
+    for at, row in enumerate(rows):
+        if row < 0:
+            continue
+        after = rows[at + 1] if at + 1 < len(rows) else -1
+        steep = 0 if after < 0 else after - row
+        step = 1 if steep > 0 else -1
+        for k in range(max(1, abs(steep))):
+            cells[row + k * step][at] = letter
 
 
 def _letters(picture: Curves) -> str:
@@ -219,13 +232,14 @@ def _sampled(count: int, most: int) -> list[int]:
 
 def _x_axis(labels: dict[int, str], wide: int, margin: int, name: str) -> list[str]:
     """The axis, its labels where there is room for them, and its name. labels: by column."""
-    line, end = [" "] * (wide + 12), -1
-    least = max(map(len, labels.values())) + 3
-    last = -least
-    for at, label in labels.items():
-        if at - last >= least and at > end:
-            line[at : at + len(label)] = label
-            last, end = at, at + len(label)
+    places, texts = list(labels), list(labels.values())
+    least = max(map(len, texts)) + 3
+    apart = min(np.diff(places), default=least)
+    stride = -(-least // max(1, int(apart)))
+    first = texts.index("0") % stride if "0" in texts else 0
+    line = [" "] * (wide + 12)
+    for k in range(first, len(places), stride):
+        line[places[k] : places[k] + len(texts[k])] = texts[k]
     indent = " " * margin
     return [f"{indent[1:]}+" + "-" * wide, indent + "".join(line).rstrip(), f"{indent}{name}"]
 

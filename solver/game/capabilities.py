@@ -14,6 +14,7 @@ gives None. Which there are is said in `Rules.capabilities`, by board, not by cl
 `Detail`       states with all that a person at the table sees, beside those of the table
 `Seats`        two who choose at once: each sees the state as his own
 `Odds`         what one spin of the board brings (in `solver.game.odds`)
+`Eras`         what the tables of several boards say side by side (in `solver.game.eras`)
 ============== ====================================================================================
 """
 
@@ -209,9 +210,11 @@ class Agents(Capability):
 
 
 class Charts(Capability, ABC):
-    """What a full table says at a glance. kinds: the charts, the usual one first."""
+    """What a full table says at a glance. kinds: the charts, the usual one first. of_start: whether
+    a table of what lies below the game's start will do."""
 
     missing: ClassVar[str] = "has no charts; luckbase query answers by state"
+    of_start: ClassVar[bool] = False
     kinds: Sequence[Kind]
 
     @abstractmethod

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Agents, Drawing, ExactValues, SearchHints
+from luckbase.solver.game.capabilities import Agents, Charts, Drawing, ExactValues, SearchHints
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.level import Level
@@ -60,6 +60,7 @@ def jackpot(board: JackpotBoard) -> Rules:
         payoff_name="minus the tiles left" if left else "chance to shut all",
         capabilities={
             Agents: agents,
+            Charts: charts,
             ExactValues: lambda game: ExactValues(partial(exact_value, game)),
             SearchHints: SearchHints(Level({"open": 1})),
             Drawing: lambda game: Drawing(partial(positions, game), options.rolls),
@@ -72,6 +73,13 @@ def agents(game: Game) -> Agents:
     from luckbase.solver.games.jackpot.agents import AGENTS
 
     return Agents(AGENTS, lambda state, actions: choices(game, state))
+
+
+def charts(game: Game) -> Charts:
+    """What to flip on every roll, and what a position is worth."""
+    from luckbase.solver.games.jackpot.pictures import TileCharts
+
+    return TileCharts(game)
 
 
 def exact_value(game: Game, agent: Agent | None) -> Fraction:

@@ -39,11 +39,10 @@ def pass_from(ends: Sequence[tuple[int, float]]) -> str:
     known = {count: end for count, end in reversed(ends) if not math.isnan(end)}
     if not known:
         return "Never pass while playing is allowed"
-    said = [
-        f"{dollars(known[count])}{' ahead' * (not k)} with {spins(count)}"
-        for k, count in enumerate(sorted(known)[:3])
-    ]
-    return f"Pass from {listed(said)}"
+    first, *more = sorted(known)[:3]
+    said = [f"{dollars(known[first])} ahead with {spins(first)}"]
+    said += [f"{dollars(known[count])} with {spins(count).split()[0]}" for count in more]
+    return f"Pass from {', '.join(said)}"
 
 
 def decision(where: Setting, leads: Sequence[int | None]) -> str:
@@ -63,13 +62,11 @@ def play(lead: Lead) -> str:
         return "play"
     if lead.play_from is None:
         return "pass"
-    unit = int(lead.leads[1] - lead.leads[0])
-    last = lead.pass_from - unit
-    low = abs(lead.play_from)
-    side = "behind" if lead.play_from < 0 else "ahead"
-    return f"play from {dollars(low)} {side} to {dollars(last)} ahead, else pass" if any(
-        end < lead.play_from for _, end in lead.passes
-    ) else f"play up to {dollars(last)} ahead, then pass"  # fmt: skip
+    last = lead.pass_from - int(lead.leads[1] - lead.leads[0])
+    low, side = abs(lead.play_from), "behind" if lead.play_from < 0 else "ahead"
+    if any(end < lead.play_from for _, end in lead.passes):
+        return f"play from {dollars(low)} {side} to {dollars(last)} ahead"
+    return f"play up to {dollars(last)} ahead"
 
 
 def by_spins(counts: Ints, passing: NDArray[np.bool_]) -> str:

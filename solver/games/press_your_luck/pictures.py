@@ -26,8 +26,8 @@ from luckbase.solver.charts.model import (
     Look,
     Wanted,
     Words,
-    middle_of,
     outline,
+    words_in,
 )
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -59,8 +59,6 @@ EXPERIMENT = 12
 """Spins of ``by-spins``, as far as the table reaches."""
 WIDEST = 0.25
 """Of the cap: the leads of ``by-lead``, 5000 of 20000 dollars either way."""
-LEAST_NAMED = 0.02
-"""Of a picture, below which a region gets no words."""
 PROBABILITY = "my chance to win (probability)"
 DECIDE_COLUMNS = ("own_score", "rival_score", "value")
 
@@ -153,7 +151,7 @@ class LuckCharts(Charts):
         bands = [Band(a - unit / 2, b + unit / 2, "pass") for a, b in lead.passes]
         ends = (float(lead.leads[near][0]), float(lead.leads[near][-1]))
         return Curves(
-            f"{say.spins(where.spins).capitalize()} left: {say.play(lead)}",
+            f"{say.spins(where.spins).capitalize()}: {say.play(lead)}",
             f"{self.board}; {say.others(where)}",
             "lead", lead.leads[near], both(lead.choice.play[near], lead.choice.passed[near]),
             f"my lead over player {where.rival + 1} (dollars)", PROBABILITY,
@@ -201,12 +199,8 @@ def both(play: Floats, passed: Floats) -> tuple[Curve, ...]:
 def region_words(passing: NDArray[np.bool_], xs: Ints, ys: Ints) -> tuple[Words, ...]:
     """ "play" and "pass" in the middle of where it is best: passing (n, m) above and below."""
     ahead = xs[:, None] > ys[None, :]
-    found = []
-    for text, inside in (("play", ~passing), ("pass", passing & ahead), ("pass", passing & ~ahead)):
-        middle = middle_of(inside)
-        if middle is not None and inside.sum() >= LEAST_NAMED * inside.size:
-            found.append(Words(text, float(xs[middle[0]]), float(ys[middle[1]])))
-    return tuple(found)
+    regions = {"play": ~passing, "pass ahead": passing & ahead, "pass behind": passing & ~ahead}
+    return words_in(regions, xs, ys)
 
 
 def _lead_row(lead: Lead) -> tuple[int | float | str, ...]:
