@@ -53,8 +53,8 @@ STROKES = (
 """Of curves: colour, stroke and marker, told apart without the colour."""
 THOUSANDS = 1000
 """From which on numbers have commas."""
-TITLE = 58
-"""Letters in a line of the title."""
+TITLE, MORE = 58, 0.22
+"""Letters in a line of the title, and inches of every line above the first."""
 ABOUT, ABOUT_HEATMAP = 92, 58
 """Letters in a line below the title of curves; of a heat map, beside what its lines are."""
 MARKED = 45
@@ -70,7 +70,10 @@ def draw(picture: Heatmap | Curves, suffix: str) -> bytes:
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # whatever a person's own settings are
         matplotlib.rcParams.update(STYLE)
-        figure = Figure(figsize=(WIDE, HIGH if isinstance(picture, Heatmap) else LOW), dpi=DPI)
+        title, about = _head(picture)
+        high = HIGH if isinstance(picture, Heatmap) else LOW
+        high += MORE * (len(title) + len(about) - 2)
+        figure = Figure(figsize=(WIDE, high), dpi=DPI)
         if isinstance(picture, Heatmap):
             _fill_heatmap(figure, picture)
         else:
@@ -88,7 +91,7 @@ def _fill_heatmap(figure: Figure, picture: Heatmap) -> None:
     from matplotlib.ticker import MaxNLocator
 
     panel = THOUSANDS_PANEL if picture.ys[-1] >= THOUSANDS else PANEL
-    axes = figure.add_axes(_place(panel, HIGH))
+    axes = figure.add_axes(_place(panel, figure))
     low, high = picture.limits or (None, None)
     blank = np.isnan(picture.values) if picture.blank is None else picture.blank
     coloured = np.where(blank, np.nan, picture.values)
@@ -113,7 +116,7 @@ def _fill_heatmap(figure: Figure, picture: Heatmap) -> None:
     _name_axes(axes, picture, (left, right))
     axes.set_ylim(bottom, top)
     if not np.isnan(coloured).all():
-        scale = figure.add_axes(_place(SCALE, HIGH))
+        scale = figure.add_axes(_place(SCALE, figure))
         figure.colorbar(mesh, cax=scale, label=picture.colour_label)
         if np.array_equal(coloured, np.round(coloured), equal_nan=True):
             scale.yaxis.set_major_locator(MaxNLocator(integer=True))
@@ -125,7 +128,7 @@ def _fill_heatmap(figure: Figure, picture: Heatmap) -> None:
 
 
 def _fill_curves(figure: Figure, picture: Curves) -> None:
-    axes = figure.add_axes(_place(CURVES_PANEL, LOW))
+    axes = figure.add_axes(_place(CURVES_PANEL, figure))
     for band in picture.bands:
         axes.axvspan(band.first, band.last, color=BLANK, lw=0, zorder=0)
         axes.annotate(
@@ -177,21 +180,27 @@ def _name_axes(axes: Axes, picture: Heatmap | Curves, ends: tuple[float, float])
     axes.set_xlim(*ends)
     axes.set_xlabel(picture.x_label)
     axes.set_ylabel(picture.y_label)
-    about = wrap(picture.about, ABOUT if isinstance(picture, Curves) else ABOUT_HEATMAP)
+    title, about = _head(picture)
     pad = 24 + 14 * (len(about) - 1)
-    title = "\n".join(wrap(picture.title, TITLE))
-    axes.set_title(title, loc="left", fontsize=13, fontweight="bold", pad=pad)
+    axes.set_title("\n".join(title), loc="left", fontsize=13, fontweight="bold", pad=pad)
     axes.annotate(
         "\n".join(about), (0, 1), (0, 8), "axes fraction", textcoords="offset points", color=GREY
     )
 
 
+def _head(picture: Heatmap | Curves) -> tuple[list[str], list[str]]:
+    """The lines of the title, and of what stands below it."""
+    wide = ABOUT if isinstance(picture, Curves) else ABOUT_HEATMAP
+    return wrap(picture.title, TITLE) or [""], wrap(picture.about, wide) or [""]
+
+
 def _place(
-    inches: tuple[float, float, float, float], high: float
+    inches: tuple[float, float, float, float], figure: Figure
 ) -> tuple[float, float, float, float]:
-    """A rectangle in shares of a figure of this height."""
+    """A rectangle in shares of the figure."""
     left, bottom, width, height = inches
-    return left / WIDE, bottom / high, width / WIDE, height / high
+    wide, high = figure.get_size_inches()
+    return left / wide, bottom / high, width / wide, height / high
 
 
 def _edges(centres: NDArray[np.int64]) -> tuple[float, float]:

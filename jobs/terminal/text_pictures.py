@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PIPED = 100
 """Columns where there is no terminal."""
-LEAST_WIDE, MOST_HIGH = 40, 52
+LEAST_WIDE, LEAST_HIGH, MOST_HIGH = 40, 16, 52
 MOST_TICKS, STEP_HIGH = 6, 4
 """Of the y axis of curves, and lines from one to the next."""
 LINE, BLANK, BAND = "#", ".", ":"
@@ -54,8 +54,9 @@ def _heatmap(picture: Heatmap, wide: int, colour: bool) -> list[str]:
     room = wide - margin
     each = 2 if 2 * len(picture.xs) <= room else 1
     columns = _sampled(len(picture.xs), room // each)
-    # A character is twice as high as it is wide.
-    rows = _sampled(len(picture.ys), min(MOST_HIGH, max(1, len(columns) * each // 2)))
+    # A character is twice as high as it is wide; what is flat anyway is not made flatter.
+    even = len(picture.ys) * each * len(columns) // (2 * len(picture.xs))
+    rows = _sampled(len(picture.ys), min(MOST_HIGH, max(even, LEAST_HIGH)))
     digits, ends = _digits(picture)
     cells = [[digits[i, j] for i in columns] for j in rows]
     _mark_lines(picture, cells, columns, rows)

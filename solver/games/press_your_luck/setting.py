@@ -290,14 +290,14 @@ def share_of_cap(game: Game, share: float) -> int:
 def _check(game: Game, values: Sequence[int], up: int, most: int) -> None:
     """Raises StateError for what is no state in which player `up` has a choice."""
     assert isinstance(game.board, PressYourLuckBoard)
-    (state,) = game.canonical_states(np.array([values]))
-    first = int(rules.player_up(state))
-    if first != up:
-        raise StateError(f"up: player {first + 1} holds a spin and is up before player {up + 1}")
     if values[rules.WHAMMIES + up] == most:
         raise StateError(f"up: player {up + 1} is out")
     if sum(w < most for w in values[rules.WHAMMIES :]) < 2:
         raise StateError("whammies: both opponents are out, and the game is over")
+    (state,) = game.canonical_states(np.array([values]))
+    first = int(rules.player_up(state))
+    if first != up:
+        raise StateError(f"up: player {first + 1} holds a spin and is up before player {up + 1}")
     spins, frontier = sum(values[rules.EARNED : rules.WHAMMIES]), game.board.solve.frontier
     if spins > frontier:
         raise StateError(
