@@ -24,6 +24,7 @@ from luckbase.jobs import (
     chart,
     coarsen,
     diff,
+    eras,
     evaluate,
     graph,
     plan,
@@ -118,7 +119,8 @@ def _with_game_files(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for module in (
-    solve, plan, query, status, verify, diff, evaluate, simulate, play, chart, graph, coarsen, bench
+    solve, plan, query, status, verify, diff, evaluate, simulate, play, chart, graph, coarsen, eras,
+    bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(_interruptible(_with_game_files(getattr(module, name))))

@@ -32,7 +32,7 @@ Questions:
   stream; `where`: which of them.
 * `charts`, `agent`: a table's charts, its best actions as an agent.
 
-Whole tables: `verify`, `compare`, `status`, `health`.
+Whole tables: `verify`, `compare`, `status`, `health`. `apart`: how far a rough one is off.
 
 Version history: 1 (2026-11) first. 2 (2026-11) tables of roots, parts, an error a file. 3 (2026-11)
 one folder a rules identity, a ledger that only grows, every row group sealed, `best`, `to_act`,

@@ -13,6 +13,7 @@
 * ``compile``: the first solve of each game with nothing compiled, and the one after it.
 * ``workers``: one table by threads and by Ray's workers on this machine, in turns.
 * ``coarsen``: tables of coarser boards: error against size and time, where the exact one is known.
+* ``far``: a coarse table of many spins against searches on the fine board.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
 
 Numbers of one run stand beside each other; compare ratios, not runs.
@@ -31,7 +32,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from luckbase.jobs.bench.coarsening import coarsen_suite
+from luckbase.jobs.bench.coarsening import coarsen_suite, far_suite
 from luckbase.jobs.bench.compiling import compiling_suite
 from luckbase.jobs.bench.ledger import ledger_suite
 from luckbase.jobs.bench.search import search_suite
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 SUITES = (
     "kernel", "solve", "store", "probe", "search", "ledger", "compile", "workers", "replay",
-    "coarsen",
+    "coarsen", "far",
 )  # fmt: skip
 
 
@@ -79,7 +80,7 @@ def bench(
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": _probe,
         "search": search_suite, "ledger": ledger_suite, "compile": compiling_suite,
         "workers": workers_suite, "replay": replay_suite,
-        "coarsen": coarsen_suite,
+        "coarsen": coarsen_suite, "far": far_suite,
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         for suite in suites or SUITES:

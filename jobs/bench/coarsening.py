@@ -1,7 +1,8 @@
-"""The bench suite ``coarsen``: how far tables of coarser boards are off, how large, how fast.
+"""The bench suites ``coarsen`` and ``far``: how far coarser tables are off, how large, how fast.
 
 Each rough table is compared with a good one where both have the state, by spins left; where four
-levels are known, a line goes on from them to more spins, and says so.
+levels are known, a line goes on from them to more spins, and says so. ``far`` solves a coarse table
+of many spins, and compares it with searches on the fine board from a few roots.
 """
 
 from __future__ import annotations
@@ -132,3 +133,92 @@ def beyond(found: dict[int, Apart], far: int) -> tuple[str, ...]:
         now, then = getattr(found[last], name), getattr(found[last - 1], name)
         means.append(max(0.0, now + (now - then) * (far - last)))
     return f"{means[0]:.5f}", "", "", "", f"{means[1]:.6f}", ""
+
+
+FAR_UNIT, FAR_OUTCOMES, FINE_UNIT = 1000, "8", 250
+ROOTS = (
+    "scores=3000,8000,5000 earned=0,8,0 whammies=2,2,2",
+    "scores=5000,9000,7000 earned=3,3,2 whammies=2,3,2",
+    "scores=2000,6000,9000 earned=0,5,3 whammies=3,2,2",
+    "scores=6000,9000,8000 earned=0,0,8 whammies=3,1,2",
+    "scores=3000,7000,4000 earned=2,6,0 whammies=3,2,3",
+    "scores=6000,9000,0 earned=4,4,0 whammies=0,0,4",
+    "scores=6000,4000,0 earned=2,6,0 whammies=1,0,4",
+)
+"""Eight spins in all; whammies keep a search from a root at 2 to 10 million states."""
+LEVEL_HEADS = (
+    "spins left", "states in both", "mean error", "99% below", "largest", "decides otherwise",
+    "costs, mean", "at most",
+)  # fmt: skip
+
+
+def far_suite(board: Path, results: Path) -> None:
+    """Print what the roots are worth by a coarse table and by searches, and both by spins left."""
+    from luckbase import cluster
+
+    heads = (
+        "root", "player up", "by search", "by the coarse table", "apart", "search", "table",
+        "costs", "states searched", "time",
+    )  # fmt: skip
+    rows, pieces = [], []
+    with tempfile.TemporaryDirectory(dir=results) as folder:
+        coarse = _solved(board, Path(folder), FAR_UNIT, FAR, FAR_OUTCOMES)
+        with cluster.open_table(coarse.table) as table:
+            for i, root in enumerate(ROOTS):
+                with tempfile.TemporaryDirectory(dir=results) as own:
+                    row, found = _root(board, Path(own), root, table)
+                rows.append((f"{i + 1}", *row))
+                pieces.append(found)
+    size, written, seconds = _size(coarse)
+    title = (
+        f"${FAR_UNIT}, {FAR_OUTCOMES} outcomes, frontier {FAR}: {size} states, {written}, {seconds}"
+        f"; against searches at ${FINE_UNIT}"
+    )
+    render.print_table(title, heads, rows, sys.stdout)
+    for i, root in enumerate(ROOTS):
+        print(f"{i + 1}: {root}")
+    print()
+    title = "All states of these searches that both have"
+    render.print_table(title, LEVEL_HEADS, _by_level(pieces), sys.stdout)
+
+
+def _root(board: Path, results: Path, root: str, table: Any) -> tuple[list[str], Any]:
+    """A root's row, and how far the coarse table is from its search by level."""
+    from luckbase import cluster, solver
+    from luckbase.cluster.table.apart import apart
+    from luckbase.jobs.options import read_fields
+
+    words = read_fields(root.split())
+    game = solver.load_game(solver.load_board(board, score_unit=FINE_UNIT))
+    state = game.parse(words).reshape(1, -1)
+    found = cluster.solve_below(game.board, state, results=results, force=True)
+    with cluster.open_table(found.table) as exact:
+        fine, rough = exact.ask(words), table.ask(words)
+        assert fine.to_act is not None
+        chance = [answer.value[fine.to_act - 1] for answer in (fine, rough)]
+        own = {action.name: action.value[fine.to_act - 1] for action in fine.actions}
+        row = [
+            str(fine.to_act), *(f"{one:.4f}" for one in chance), f"{chance[1] - chance[0]:+.4f}",
+            str(fine.best), str(rough.best), f"{max(own.values()) - own[str(rough.best)]:.4f}",
+            render.count(found.states), render.duration(found.seconds),
+        ]  # fmt: skip
+        return row, apart(exact, table, _on_grid(exact, FAR_UNIT // FINE_UNIT))
+
+
+def _on_grid(exact: Any, times: int) -> Any:
+    """All states of a search whose scores are whole units of a coarser grid, in pieces."""
+    scores = [i for i, name in enumerate(exact.game.columns) if name.startswith("scores")]
+    for states in exact.all_states():
+        coarse = states[(states[:, scores] % times == 0).all(axis=1)]
+        if len(coarse):
+            yield coarse
+
+
+def _by_level(pieces: list[dict[int, Apart]]) -> list[tuple[str, ...]]:
+    from luckbase.cluster.table.apart import together
+
+    rows = []
+    for level in sorted({level for piece in pieces for level in piece}):
+        one = together(piece[level] for piece in pieces if level in piece)
+        rows.append((str(level), render.count(one.states), *numbers(one)))
+    return rows

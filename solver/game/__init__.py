@@ -7,6 +7,7 @@ For authors of games everything is on one page, `luckbase.game`. In the order in
 * `transition`: what can happen at a state: the contract of the compiled function, and a decorator
   that compiles plain Python to one.
 * `capabilities`: what only some games have: a layout in tiers with a kernel, agents, charts, ….
+* `odds`, `eras`: two of them: what one spin brings; boards of several years side by side.
 * `game`: `Game`, the rules bound to a board, which everything else in the house takes.
 * `check`: does a game keep its contract? One call in its author's test.
 * `registry`: the games by name. `plugins`: games in somebody's own file.

@@ -87,7 +87,8 @@ def test_the_suite_measures_and_labels_what_it_extrapolates(
     board = tmp_path / "small.toml"
     board.write_text(
         'game = "press-your-luck"\n[outcomes]\n"whammy" = "1/6"\n"500" = "1/6"\n"1000" = "1/6"\n'
-        '"2000" = "1/6"\n"500 + spin" = "1/6"\n"1500 + spin" = "1/6"\n[rules]\nmax_whammies = 1\n[solve]\nscore_cap = 2000\n'
+        '"2000" = "1/6"\n"500 + spin" = "1/6"\n"1500 + spin" = "1/6"\n[rules]\nmax_whammies = 1\n'
+        "[solve]\nscore_cap = 2000\n"
     )
     case = coarsening.Case(500, 3, ((500, "5"), (500, "all"), (1000, "6")))
     monkeypatch.setattr(coarsening, "CASES", (case,))
