@@ -45,10 +45,48 @@ CASES = (
 )  # fmt: skip
 
 
+SEARCHED = "scores=0,2000,4000 earned=0,3,2"
+"""Where the searches begin: five spins in two hands."""
+SEARCHES = ((250, "all"), (250, "12"), (250, "8"), (250, "5"), (500, "12"), (1000, "8"))
+"""(score_unit, outcomes), the good one first."""
+
+
 def coarsen_suite(board: Path, results: Path) -> None:
-    """Print a table a case."""
+    """Print a table a case, and one of searches."""
+    results.mkdir(parents=True, exist_ok=True)
+    _searches(board, results)
     for case in CASES:
         _print(board, case, results)
+
+
+def _searches(board: Path, results: Path) -> None:
+    """One root by searches on coarser boards: states, edges, time, and what the root is worth."""
+    from luckbase import cluster, solver
+    from luckbase.jobs.options import read_fields
+
+    rows: list[tuple[str, ...]] = []
+    good: dict[str, float] = {}
+    for unit, outcomes in SEARCHES:
+        read = solver.load_board(board, score_unit=unit, outcomes=outcomes)
+        words = read_fields(SEARCHED.split())
+        with tempfile.TemporaryDirectory(dir=results) as folder:
+            state = solver.load_game(read).parse(words).reshape(1, -1)
+            found = cluster.solve_below(read, state, results=Path(folder), workers=1, force=True)
+            with cluster.open_table(found.table) as table:
+                answer = table.ask(words)
+        assert answer.to_act is not None
+        own = {action.name: action.value[answer.to_act - 1] for action in answer.actions}
+        good = good or own
+        rows.append(
+            (
+                f"${unit}, {outcomes}", render.count(found.states), render.count(found.edges),
+                render.duration(found.solve_seconds),
+                *(f"{own[name]:.4f} ({own[name] - good[name]:+.4f})" for name in good),
+            )
+        )  # fmt: skip
+    heads = ("board", "states", "edges", "time", *good)
+    title = f"Searches from {SEARCHED}, one worker; chances of the player up"
+    render.print_table(title, heads, rows, sys.stdout)
 
 
 def _print(board: Path, case: Case, results: Path) -> None:
@@ -161,6 +199,7 @@ def far_suite(board: Path, results: Path) -> None:
         "costs", "states searched", "time",
     )  # fmt: skip
     rows, pieces = [], []
+    results.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=results) as folder:
         coarse = _solved(board, Path(folder), FAR_UNIT, FAR, FAR_OUTCOMES)
         with cluster.open_table(coarse.table) as table:

@@ -1,4 +1,4 @@
-"""Coarser boards: what is kept is kept exactly, least is moved, and the payoffs are the reference's.
+"""Coarser boards: what is kept is kept exactly, least is moved, the payoffs are the reference's.
 
 All in fractions, on boards drawn at random.
 """
