@@ -20,6 +20,9 @@ end. Where amounts below a unit had to be raised to it, chance of the next ones 
 Which amounts are kept: at first all whole units beside an amount; then one at a time is given up,
 each time the one without which least is moved, and then kept amounts go one place up or down as
 long as that moves less.
+
+What comes of it decides payoffs, and only `outcomes = K` stands in the rules identity: whoever makes
+it give another spin for the same board raises the rules' version.
 """
 
 from __future__ import annotations

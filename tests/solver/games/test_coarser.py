@@ -284,6 +284,17 @@ def test_the_tiny_board_of_small_by_hand() -> None:
     assert spin.spin == ((1, Fraction(1, 4)), (2, Fraction(1, 12)))
 
 
+def test_the_chances_stay_what_they_are() -> None:
+    """Tables with `outcomes = 8` hold the payoffs of these; another spin is another version of the
+    rules. February 1985 at $1,000."""
+    spin = outcome_distribution(press_your_luck(FEBRUARY, outcomes="8", score_unit="1000"))
+    said = [[f"{n}: {chance}" for n, chance in kind] for kind in (spin.money, spin.spin)]
+    assert said == [
+        ["1: 209/972", "2: 1099/4860", "3: 1/10"],
+        ["1: 8291/38880", "3: 223/12960", "4: 5/162", "5: 5/162"],
+    ]
+
+
 def test_one_amount_is_kept_where_the_mean_is_on_the_grid() -> None:
     """(500 + 1000) / 2 = 750 and (500 + 2000) / 2 = 1250 dollars."""
     spin = outcome_distribution(read(SMALL, outcomes="3", score_unit="250"))
