@@ -106,7 +106,7 @@ class Solve(Section):
             return written
         if type(written) is int and 2 <= written <= MAX_OUTCOMES:
             return written
-        right = f'write "all", "three", or how many at most, 2 to {MAX_OUTCOMES}'
+        right = f"write 'all', 'three' or how many at most, 2 to {MAX_OUTCOMES}"
         raise mistake(f"{show(written)} is not one of its values; {right}", "solve", "outcomes")
 
     @model_validator(mode="after")

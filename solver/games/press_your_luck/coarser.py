@@ -21,8 +21,8 @@ Which amounts are kept: at first all whole units beside an amount; then one at a
 each time the one without which least is moved, and then kept amounts go one place up or down as
 long as that moves less.
 
-What comes of it decides payoffs, and only `outcomes = K` stands in the rules identity: whoever makes
-it give another spin for the same board raises the rules' version.
+What comes of it decides payoffs, and only `outcomes = K` stands in the rules identity: whoever
+makes it give another spin for the same board raises the rules' version.
 """
 
 from __future__ import annotations
