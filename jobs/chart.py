@@ -34,7 +34,9 @@ class Chart:
     table: options.TableName
     fields: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FIELD=VALUE...]", help="Only these lines: mine=0 yours=86,87,88"),
+        typer.Argument(
+            metavar="[FIELD=VALUE...]", help="Only these lines, or what the picture is of."
+        ),
     ] = None
     what: Annotated[
         str | None,
@@ -57,9 +59,10 @@ class Chart:
 
 @options.takes(Chart)
 def chart(asked: Chart) -> None:
-    """Print or draw what a full table says at a glance: where to roll and hold, the chance to win.
+    """Print or draw what a full table says at a glance: when to pass or hold, the chance to win.
 
-    A game has its charts by name, lists and pictures; a --what that is none of them says which."""
+    A game has its charts by name, lists and pictures; a --what that is none of them says which. A
+    picture is printed as text, as wide as the terminal, or drawn into a file."""
     from luckbase.cluster.table.charts import choose_chart
     from luckbase.solver.charts.model import Listing
     from luckbase.solver.game.capabilities import Charts
