@@ -119,7 +119,7 @@ class MoveCharts(Charts):
             _lead_title(leads, curves[len(curves) // 2]),
             self._about("," + equal) if equal else f"Goofspiel: {_position(fields)}",
             "lead", leads, tuple(curves), "my lead (points)",
-            "my chance to finish ahead, a draw being a half (probability)", limits=(0.0, 1.0),
+            "my chance to finish ahead (a draw is a half)", limits=(0.0, 1.0),
         )  # fmt: skip
 
     def _read(self, fields: Mapping[str, str]) -> Ints:
