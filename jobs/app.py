@@ -23,7 +23,9 @@ from luckbase.jobs import (
     bench,
     chart,
     clean,
+    coarsen,
     diff,
+    eras,
     evaluate,
     export,
     graph,
@@ -122,7 +124,7 @@ def _with_game_files(command: Callable[..., Any]) -> Callable[..., Any]:
 
 for module in (
     solve, plan, query, status, verify, diff, export, evaluate, simulate, play, chart, graph,
-    report, serve, clean, bench,
+    report, serve, clean, coarsen, eras, bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(_interruptible(_with_game_files(getattr(module, name))))

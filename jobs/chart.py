@@ -1,6 +1,7 @@
 """``luckbase chart``: what a whole table says at a glance, as a list or as a picture.
 
-The chart comes from the game (`solver.charts.model`); here it is printed, written as CSV or drawn.
+The chart comes from the game (`solver.charts.model`); here it is printed, written as CSV or drawn;
+pictures too are printed as text.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ import typer
 
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
-from luckbase.jobs.terminal.pictures import SUFFIXES, draw
 
 if TYPE_CHECKING:
-    from luckbase.solver.charts.model import Heatmap, Kind, Listing
+    from luckbase.solver.charts.model import Chart as Made
+    from luckbase.solver.charts.model import Kind, Listing
+
+PICTURES = (".png", ".svg", ".pdf")
+"""Endings of files that a picture is drawn into."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,9 @@ class Chart:
     table: options.TableName
     fields: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FIELD=VALUE...]", help="Only these lines: mine=0 yours=86,87,88"),
+        typer.Argument(
+            metavar="[FIELD=VALUE...]", help="Only these lines, or what the picture is of."
+        ),
     ] = None
     what: Annotated[
         str | None,
@@ -53,11 +59,12 @@ class Chart:
 
 @options.takes(Chart)
 def chart(asked: Chart) -> None:
-    """Print or draw what a full table says at a glance: where to roll and hold, the chance to win.
+    """Print or draw what a full table says at a glance: when to pass or hold, the chance to win.
 
-    A game has its charts by name, lists and pictures; a --what that is none of them says which."""
+    A game has its charts by name, lists and pictures; a --what that is none of them says which. A
+    picture is printed as text, as wide as the terminal, or drawn into a file."""
     from luckbase.cluster.table.charts import choose_chart
-    from luckbase.solver.charts.model import Heatmap
+    from luckbase.solver.charts.model import Listing
     from luckbase.solver.game.capabilities import Charts
 
     _has_charts(asked.table, asked.settings)
@@ -68,20 +75,45 @@ def chart(asked: Chart) -> None:
         fields = options.read_fields(asked.fields or [])
         made = opened.chart(kind.name, fields, reachable=asked.reachable)
         origin = opened.origin
-    if suffix == ".csv":
-        content = _csv(made).encode()
-    elif isinstance(made, Heatmap):
-        content = draw(made, suffix)
-    else:
-        content = "".join(f"{line}\n" for line in made.lines).encode()
+    if isinstance(made, Listing):
         render.say(made.note)
     render.say(f"from {origin}")
     if asked.out == "-":
-        said = content.decode()
-        sys.stdout.write(said if suffix == ".csv" else render.to_fit(said, sys.stdout))
-    else:
-        Path(asked.out).write_bytes(content)
-        render.say(f"{asked.out}: {kind.shows}, {render.size(len(content))}")
+        sys.stdout.write(_printed(made, suffix))
+        return
+    content = _written(made, suffix)
+    Path(asked.out).write_bytes(content)
+    render.say(f"{asked.out}: {kind.shows}, {render.size(len(content))}")
+
+
+def _printed(made: Made, suffix: str) -> str:
+    """What stands on stdout: as wide as a terminal, and with colours where it has them."""
+    from luckbase.jobs.terminal.text_pictures import text
+    from luckbase.solver.charts.model import Listing
+
+    if suffix == ".csv":
+        return _csv(made)
+    if isinstance(made, Listing):
+        return render.to_fit(_lines(made), sys.stdout)
+    wide = render.width(sys.stdout)
+    return text(made, wide, colour=render.has_colours(sys.stdout))
+
+
+def _written(made: Made, suffix: str) -> bytes:
+    """What stands in a file."""
+    from luckbase.jobs.terminal.pictures import draw
+    from luckbase.jobs.terminal.text_pictures import text
+    from luckbase.solver.charts.model import Listing
+
+    if suffix == ".csv":
+        return _csv(made).encode()
+    if isinstance(made, Listing):
+        return _lines(made).encode()
+    return text(made).encode() if suffix == ".txt" else draw(made, suffix)
+
+
+def _lines(made: Listing) -> str:
+    return "".join(f"{line}\n" for line in made.lines)
 
 
 def _has_charts(name: str, settings: list[str] | None) -> None:
@@ -100,16 +132,11 @@ def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
     suffix = Path(out).suffix.lower()
     if out == "-":
         suffix = ".csv" if as_csv else ".txt"
-    elif suffix not in (".txt", ".csv", *SUFFIXES):
-        raise OptionError(f"--out: {out}: end it in .txt, .csv, {', '.join(SUFFIXES)}")
+    elif suffix not in (".txt", ".csv", *PICTURES):
+        raise OptionError(f"--out: {out}: end it in .txt, .csv, {', '.join(PICTURES)}")
     if as_csv and suffix != ".csv":
         raise OptionError(f"--csv: {out} does not end in .csv")
-    if suffix == ".txt" and kind.picture:
-        raise OptionError(
-            f"--what: '{kind.name}' is a picture; write it with --out FILE.png (or "
-            f"{', '.join(SUFFIXES[1:])}), or its numbers with --csv"
-        )
-    if suffix in SUFFIXES and not kind.picture:
+    if suffix in PICTURES and not kind.picture:
         pictures = ", ".join(other.name for other in kinds if other.picture)
         raise OptionError(
             f"--out: {out}: the chart '{kind.name}' is a list, for .txt or .csv; pictures by "
@@ -118,7 +145,7 @@ def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
     return suffix
 
 
-def _csv(made: Listing | Heatmap) -> str:
+def _csv(made: Made) -> str:
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow(made.columns)

@@ -373,9 +373,15 @@ def test_chart_is_the_commands(results: Path, capsys: pytest.CaptureFixture[str]
             pig.chart("pie")
 
 
-def test_a_game_without_charts_says_so(table: luckbase.Table) -> None:
-    with pytest.raises(luckbase.errors.OptionError, match="press-your-luck has no charts"):
+def test_a_game_without_charts_says_so() -> None:
+    rounds = str(PIG).replace("tiny", "rounds")
+    refused = pytest.raises(luckbase.errors.OptionError, match="pig-rounds has no charts")
+    with luckbase.open(rounds, in_memory=True, rounds=1, cut=60) as table, refused:
         table.chart()
+
+
+def test_a_chart_of_the_lead_to_pass_takes_numbers_as_fields(table: luckbase.Table) -> None:
+    assert table.chart("lead", {"spins": 1, "rival": (500, 1000)}).rows[1][:4] == (2, 1, 3, 1000)
 
 
 def test_evaluate_and_matrix_are_the_commands(said: Said) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from luckbase.cluster import shown, words
 from luckbase.cluster.table.charts import check_charts, choose_chart
 from luckbase.cluster.table.lookup import MOST_SEARCHED, Lookup
-from luckbase.solver.charts.model import Heatmap, Listing, Wanted
+from luckbase.solver.charts.model import Chart, Wanted
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import Charts
 
@@ -125,7 +125,7 @@ class Table(Lookup):
 
     def chart(
         self, name: str | None = None, fields: Mapping[str, Any] = {}, *, reachable: bool = False
-    ) -> Listing | Heatmap:
+    ) -> Chart:
         """One of the game's charts, the usual one if not named: lines and rows, or a picture.
 
         fields: only what has these values. reachable: without what no play by the chart comes to.
@@ -138,13 +138,19 @@ class Table(Lookup):
         return charts.make(choose_chart(self.game, name).name, self.probe, wanted)
 
     def check_full(self) -> None:
-        """Raises OptionError where there is no full table in it or its game has no charts,
-        MissingTableError for one that is not complete."""
+        """Raises OptionError where there is no full table in it, nor all that its game's charts
+        need, or where that has no charts; MissingTableError for one that is not complete."""
         check_charts(self.game)
-        if self.full is None:
+        if self.full is None and self.game.need(Charts).of_start:
+            self.check_start()
+        elif self.full is None:
             raise OptionError(
                 f"{self.where}: holds what lies below some states, and a chart needs the full table"
             )
+
+    def check_start(self) -> None:
+        """Raises MissingTableError where the table does not hold the game's start."""
+        self.probe(self.game.needed_start().reshape(1, -1))
 
     def scene(self, state: Mapping[str, Any]) -> Scene:
         """A state as the game looks, which a notebook shows; as data (`solver.charts.scene`).

@@ -15,6 +15,8 @@
 * ``workers``: one table by threads and by Ray's workers on this machine, in turns.
 * ``diff``: two tables of 42.9 million states each, a slide's amount changed between them, and two
   eras: the scan, the prices, nanoseconds each.
+* ``coarsen``: tables of coarser boards: error against size and time, where the exact one is known.
+* ``far``: a coarse table of many spins against searches on the fine board.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
 * ``web``: what ``luckbase serve`` answers in a second, on one core.
 
@@ -35,6 +37,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from luckbase.jobs.bench.batch import batch_suite
+from luckbase.jobs.bench.coarsening import coarsen_suite, far_suite
 from luckbase.jobs.bench.compiling import compiling_suite
 from luckbase.jobs.bench.diff import diff_suite
 from luckbase.jobs.bench.ledger import ledger_suite
@@ -51,7 +54,7 @@ if TYPE_CHECKING:
 
 SUITES = (
     "kernel", "solve", "store", "probe", "batch", "diff", "search", "ledger", "compile",
-    "workers", "replay", "web",
+    "workers", "replay", "web", "coarsen", "far",
 )  # fmt: skip
 
 
@@ -85,6 +88,7 @@ def bench(
         "batch": batch_suite, "diff": diff_suite,
         "search": search_suite, "ledger": ledger_suite, "compile": compiling_suite,
         "workers": workers_suite, "replay": replay_suite, "web": web_suite,
+        "coarsen": coarsen_suite, "far": far_suite,
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         for suite in suites or SUITES:

@@ -2,6 +2,6 @@
 
 * `render`: numbers, progress, tables; `fitting`: text made to fit a width.
 * `solved_report`: what a solve did; `night_report`: what became of many boards. `pictures`: charts,
-  with matplotlib.
+  with matplotlib; `text_pictures`: the same as text.
 * `compiling`: says that numba compiles. `stopping`: signals end a command as Ctrl+C does.
 """

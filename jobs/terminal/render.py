@@ -53,6 +53,13 @@ def width(out: Any) -> int | None:
     return Console(file=out).width if out.isatty() else None
 
 
+def has_colours(out: Any) -> bool:
+    """Whether `out` is a terminal with colours of its own choice (NO_COLOR, TERM=dumb: not)."""
+    from rich.console import Console
+
+    return bool(out.isatty()) and Console(file=out).color_system in ("256", "truecolor")
+
+
 def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], out: Any) -> None:
     """A table for people; the first column to the left, the others to the right.
 

@@ -274,6 +274,42 @@ class HeatmapSaid(TypedDict):
 
 
 @Only
+class CurveDrawn(TypedDict):
+    """A curve; null where it has no number."""
+
+    label: str
+    name: str
+    values: list[float | None]
+
+
+@Only
+class BandDrawn(TypedDict):
+    """A stretch of the x axis that is marked, and why."""
+
+    first: float
+    last: float
+    text: str
+
+
+@Only
+class CurvesSaid(TypedDict):
+    """Curves over one axis: values[i] at xs[i]."""
+
+    name: str
+    kind: Literal["curves"]
+    title: str
+    about: str
+    x_name: str
+    x_label: str
+    y_label: str
+    xs: list[int]
+    limits: list[float] | None
+    curves: list[CurveDrawn]
+    bands: list[BandDrawn]
+    words: list[WordsDrawn]
+
+
+@Only
 class AxisSaid(TypedDict):
     """A column over which a grid goes, with its values."""
 
@@ -398,7 +434,8 @@ PATHS: tuple[tuple[str, str, str, Any, tuple[tuple[str, str, str], ...]], ...] =
     ("/api/tables/{id}/mainline", "The best action and the likeliest outcome, to the end.", _FIELDS,
      Line, (("most", "steps, 1 to 200", "20"), _STRICT, _SEED)),
     ("/api/tables/{id}/chart/{name}", "A chart of the game; fields choose its lines.", _FIELDS,
-     ListingSaid | HeatmapSaid, (("reachable", "1: without what no play comes to", "1"), _STRICT)),
+     ListingSaid | HeatmapSaid | CurvesSaid,
+     (("reachable", "1: without what no play comes to", "1"), _STRICT)),
     ("/api/tables/{id}/grid", "Payoffs, margins or best actions over two columns.",
      _FIELDS + " COLUMN_from, COLUMN_to, COLUMN_step bound an axis; at most 40,000 cells.",
      GridSaid, _GRID),

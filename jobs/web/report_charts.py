@@ -27,7 +27,7 @@ from luckbase.jobs.web.report_parts import (
     ticks,
     words_at,
 )
-from luckbase.solver.charts.model import Heatmap, Listing
+from luckbase.solver.charts.model import Chart, Curves, Heatmap, Listing
 
 WIDE, HIGH = 640.0, 560.0
 LEFT, TOP, SIDE = 62.0, 14.0, 490.0
@@ -37,11 +37,11 @@ SCALE, SCALE_WIDE = LEFT + SIDE + 16.0, 16.0
 TICKS = 6
 
 
-def figure(made: Any, shows: str, command: str, detail: Detail) -> str:
+def figure(made: Chart, shows: str, command: str, detail: Detail) -> str:
     """A chart as a part of a page; command: prints all of its numbers."""
     if isinstance(made, Heatmap):
         inner = _picture(made, command, detail)
-    elif hasattr(made, "curves"):
+    elif isinstance(made, Curves):
         inner = curves(made, command, detail)
     else:
         inner = _listing(made, command, detail)
@@ -52,11 +52,9 @@ def figure(made: Any, shows: str, command: str, detail: Detail) -> str:
 # --- lists -------------------------------------------------------------------------------------
 
 
-def _listing(made: Listing | Any, command: str, detail: Detail) -> str:
-    lines, rows = tuple(getattr(made, "lines", ())), tuple(made.rows)
-    lines = lines if all(isinstance(line, str) for line in lines) else ()
-    note = getattr(made, "note", "")
-    html = f"<p>{escape(note)}</p>" if note else ""
+def _listing(made: Listing, command: str, detail: Detail) -> str:
+    lines, rows = made.lines, made.rows
+    html = f"<p>{escape(made.note)}</p>" if made.note else ""
     if lines:
         shown = "\n".join(lines[: detail.lines])
         html += f'<div class="wide"><pre>{escape(shown)}</pre></div>'

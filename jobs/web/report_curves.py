@@ -1,7 +1,4 @@
-"""Curves of a report, numbers over one axis: as SVG, told apart without colours, with the numbers.
-
-A chart has curves where it says ``xs`` and ``curves``, each with a label and values over the xs.
-"""
+"""Curves of a report, numbers over one axis: as SVG, told apart without colours, with the numbers."""
 
 from __future__ import annotations
 
@@ -21,6 +18,7 @@ from luckbase.jobs.web.report_parts import (
     ticks,
     words_at,
 )
+from luckbase.solver.charts.model import Curves
 
 WIDE, HIGH = 640.0, 400.0
 LEFT, TOP, ACROSS, DOWN = 66.0, 14.0, 548.0, 330.0
@@ -31,7 +29,7 @@ ROWS = 41
 """Of the table below the picture."""
 
 
-def curves(made: Any, command: str, detail: Detail) -> str:
+def curves(made: Curves, command: str, detail: Detail) -> str:
     """Curves as a part of a page; command: prints all of their numbers."""
     title, about = escape(made.title), escape(made.about)
     spans = (_ends(made), _limits(made))

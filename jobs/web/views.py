@@ -19,7 +19,7 @@ from luckbase.jobs.web.asked import Asked
 from luckbase.jobs.web.pictures import drawing
 from luckbase.jobs.web.replies import as_json
 from luckbase.jobs.web.shelf import Shelf
-from luckbase.solver.charts.model import Heatmap, Listing
+from luckbase.solver.charts.model import Chart, Curves, Listing
 from luckbase.solver.errors import LuckbaseError, SearchLimitError, StaleTableError, TableError
 
 JSON = "application/json"
@@ -172,11 +172,22 @@ def chart_view(
     return JSON, ask(shelf, path["id"], asked, question)
 
 
-def _chart_said(name: str, made: Listing | Heatmap) -> dict[str, Any]:
+def _chart_said(name: str, made: Chart) -> dict[str, Any]:
     if isinstance(made, Listing):
         return {
             "name": name, "kind": "listing", "note": made.note, "lines": made.lines,
             "columns": made.columns, "rows": made.rows,
+        }  # fmt: skip
+    if isinstance(made, Curves):
+        return {
+            "name": name, "kind": "curves", "title": made.title, "about": made.about,
+            "x_name": made.x_name, "x_label": made.x_label, "y_label": made.y_label,
+            "xs": made.xs.tolist(), "limits": made.limits,
+            "curves": [{"label": one.label, "name": one.name, "values": numbers(one.values)}
+                       for one in made.curves],
+            "bands": [{"first": band.first, "last": band.last, "text": band.text}
+                      for band in made.bands],
+            "words": [{"text": each.text, "x": each.x, "y": each.y} for each in made.words],
         }  # fmt: skip
     return {
         "name": name, "kind": "heatmap", "title": made.title, "about": made.about,

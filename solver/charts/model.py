@@ -8,8 +8,8 @@ that it asks for::
     ('(0,87) .0661453 - 33 44 100',)
 
 A `Listing` is a chart to read: lines for people, the same as rows for machines. A `Heatmap` is a
-picture of numbers over two axes; its numbers are rows too. Nothing here knows how a picture is
-drawn.
+picture of numbers over two axes, `Curves` of numbers over one; their numbers are rows too. Nothing
+here knows how a picture is drawn.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ DECIMALS = 10
 
 @dataclass(frozen=True)
 class Kind:
-    """One of a game's charts. shows: what, for people; picture: a `Heatmap`, else a `Listing`."""
+    """One of a game's charts. shows: what, for people; picture: a `Heatmap` or `Curves`, else a
+    `Listing`."""
 
     name: str
     shows: str
@@ -74,7 +75,7 @@ class Listing:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A line on a picture, through (xs[i], ys[i]) in the units of the axes."""
+    """A line on a picture, through (xs[i], ys[i]) in the units of the axes; NaN is a gap."""
 
     label: str
     xs: NDArray[np.float64]
@@ -83,7 +84,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Words:
-    """Words on a blank part of a picture, centred on a point."""
+    """Words on a picture, centred on a point."""
 
     text: str
     x: float
@@ -125,7 +126,7 @@ class Heatmap:
     def rows(self) -> tuple[tuple[Cell, ...], ...]:
         """The numbers: x, y, value, x slowest, as far as there are any; to `DECIMALS`."""
         return tuple(
-            (int(x), int(y), int(value) if value == int(value) else round(float(value), DECIMALS))
+            (int(x), int(y), _cell(value))
             for x, row in zip(self.xs, self.values, strict=True)
             for y, value in zip(self.ys, row, strict=True)
             if not np.isnan(value)
@@ -134,3 +135,131 @@ class Heatmap:
     def _repr_png_(self) -> bytes | None:
         """The picture in a notebook; None where nothing can draw it (`solver.charts.shown`)."""
         return shown.png_of(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One of `Curves`. label: for people; name: as a column; values: float64 (n,), NaN where there
+    is none."""
+
+    label: str
+    name: str
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Band:
+    """A stretch of the x axis, from first to last in its units, that is marked; text: why, on the
+    picture."""
+
+    first: float
+    last: float
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """A picture: numbers over one axis.
+
+    x_name: of x, as a column. xs: int64 (n,), ascending. limits: the least and the greatest number
+    of the y axis, what is needed if not given. title, about, words: as of a `Heatmap`.
+    """
+
+    title: str
+    about: str
+    x_name: str
+    xs: NDArray[np.int64]
+    curves: tuple[Curve, ...]
+    x_label: str
+    y_label: str
+    bands: tuple[Band, ...] = ()
+    words: tuple[Words, ...] = ()
+    limits: tuple[float, float] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of x and of the curves."""
+        return (self.x_name, *(curve.name for curve in self.curves))
+
+    @property
+    def rows(self) -> tuple[tuple[Cell, ...], ...]:
+        """x and the number of each curve, "" where there is none; to `DECIMALS`."""
+        return tuple(
+            (int(x), *("" if np.isnan(value) else _cell(value) for value in values))
+            for x, *values in zip(self.xs, *(curve.values for curve in self.curves), strict=True)
+        )
+
+    @property
+    def x_range(self) -> tuple[float, float]:
+        """The ends of the x axis: all numbers and all bands."""
+        first, last = float(self.xs[0]), float(self.xs[-1])
+        ends = [end for band in self.bands for end in (band.first, band.last)]
+        return min([first, *ends]), max([last, *ends])
+
+    def _repr_png_(self) -> bytes | None:
+        """The picture in a notebook; None where nothing can draw it (`solver.charts.shown`)."""
+        return shown.png_of(self)
+
+
+Chart = Listing | Heatmap | Curves
+"""What a game makes of a table."""
+
+
+def _cell(value: float) -> int | float:
+    """A number as rows have it."""
+    return int(value) if value == int(value) else round(float(value), DECIMALS)
+
+
+def outline(
+    label: str,
+    inside: NDArray[np.bool_],
+    xs: NDArray[np.int64],
+    ys: NDArray[np.int64],
+    known: NDArray[np.bool_] | None = None,
+) -> Line | None:
+    """The line around the cells (len(xs), len(ys)) that are inside, where they touch one that is
+    not; along the edges of cells. None where there is no such. known: which cells there are, all
+    if not given."""
+    there = np.ones_like(inside) if known is None else known
+    half = [(axis[1] - axis[0]) / 2 if len(axis) > 1 else 0.5 for axis in (xs, ys)]
+    pieces: list[tuple[float, float]] = []
+    turned = (inside[1:] != inside[:-1]) & there[1:] & there[:-1]
+    for i, j in np.argwhere(turned):
+        x = float(xs[i] + half[0])
+        pieces += [(x, ys[j] - half[1]), (x, ys[j] + half[1]), (np.nan, np.nan)]
+    turned = (inside[:, 1:] != inside[:, :-1]) & there[:, 1:] & there[:, :-1]
+    for i, j in np.argwhere(turned):
+        y = float(ys[j] + half[1])
+        pieces += [(xs[i] - half[0], y), (xs[i] + half[0], y), (np.nan, np.nan)]
+    if not pieces:
+        return None
+    across, up = np.array(pieces).T
+    return Line(label, across, up)
+
+
+def middle_of(inside: NDArray[np.bool_]) -> tuple[int, int] | None:
+    """The cell of a region (n, m) that is farthest from its edge, for words; None where there is no
+    cell inside."""
+    left, found = np.pad(inside, 1), None
+    while left.any():
+        cells = np.argwhere(left)
+        found = cells[len(cells) // 2] - 1
+        core = left[1:-1, 1:-1] & left[:-2, 1:-1] & left[2:, 1:-1]
+        left = np.pad(core & left[1:-1, :-2] & left[1:-1, 2:], 1)
+    return None if found is None else (int(found[0]), int(found[1]))
+
+
+def words_in(
+    regions: dict[str, NDArray[np.bool_]],
+    xs: NDArray[np.int64],
+    ys: NDArray[np.int64],
+    least: float = 0.02,
+) -> tuple[Words, ...]:
+    """A word in the middle of each region (len(xs), len(ys)) that has at least this share of the
+    picture; what follows a space is not written."""
+    found = []
+    for name, inside in regions.items():
+        middle = middle_of(inside)
+        if middle is not None and inside.sum() >= least * inside.size:
+            found.append(Words(name.split()[0], float(xs[middle[0]]), float(ys[middle[1]])))
+    return tuple(found)

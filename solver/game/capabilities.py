@@ -15,6 +15,8 @@ gives None. Which there are is said in `Rules.capabilities`, by board, not by cl
 `Detail`       states with all that a person at the table sees, beside those of the table
 `Seats`        two who choose at once: each sees the state as his own
 `Groups`       what people group decisions by (`solver.game.groups`)
+`Odds`         what one spin of the board brings (in `solver.game.odds`)
+`Eras`         what the tables of several boards say side by side (in `solver.game.eras`)
 ============== ====================================================================================
 """
 
@@ -29,7 +31,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.charts.model import Heatmap, Kind, Listing, Look, Wanted
+from luckbase.solver.charts.model import Chart, Kind, Look, Wanted
 from luckbase.solver.charts.scene import Scene
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.coded import Coded
@@ -211,14 +213,17 @@ class Agents(Capability):
 
 
 class Charts(Capability, ABC):
-    """What a full table says at a glance. kinds: the charts, the usual one first."""
+    """What a full table says at a glance. kinds: the charts, the usual one first. of_start: whether
+    a table of what lies below the game's start will do."""
 
     missing: ClassVar[str] = "has no charts; luckbase query answers by state"
+    of_start: ClassVar[bool] = False
     kinds: Sequence[Kind]
 
     @abstractmethod
-    def make(self, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
-        """The chart of this name, one of `kinds`: a Heatmap where its kind is a picture.
+    def make(self, name: str, look: Look, wanted: Wanted) -> Chart:
+        """The chart of this name, one of `kinds`: a `Heatmap` or `Curves` where its kind is
+        a picture, else a `Listing`.
 
         `look` gives the payoffs (n, players) of canonical states (n, fields) that the full table
         holds. Raises OptionError for what is wanted and this chart does not do, StateError for

@@ -35,7 +35,14 @@ def values_of(field: Any) -> str:
     """The values that a field takes, as the page says them."""
     kind, bounds = field.annotation, list(field.metadata)
     if get_origin(kind) in (Union, types.UnionType):
-        (kind,) = (each for each in get_args(kind) if each is not type(None))
+        kinds = [each for each in get_args(kind) if each is not type(None)]
+        return ", ".join(values_of_kind(each, bounds) for each in kinds)
+    return values_of_kind(kind, bounds)
+
+
+def values_of_kind(kind: Any, bounds: list[Any]) -> str:
+    """The values of one type."""
+    bounds = list(bounds)
     while not isinstance(kind, type) and get_origin(kind) is not Literal:
         bounds += kind.__metadata__
         kind = kind.__origin__

@@ -66,6 +66,10 @@ def command(capsys: pytest.CaptureFixture[str], results: Path) -> Command:
     return Command(capsys, results)
 
 
+OTHERS = ("goofspiel/points", "jackpot/tiny")
+ROUNDS = (str(BOARDS / "pig/rounds.toml"), "--set", "rounds=1", "--set", "cut=60")
+
+
 # --- the list ------------------------------------------------------------------------------------
 
 
@@ -151,6 +155,17 @@ def test_pictures_are_written_the_same_to_the_byte(
     assert b"20" + str(np.datetime64("now"))[2:10].encode() not in one.read_bytes()
 
 
+def test_a_picture_is_printed_as_text_and_written_as_text(command: Command, tmp_path: Path) -> None:
+    code, out, _ = command("chart", TINY, "--what", "win")
+    assert code == 0 and out.isascii() and "\x1b" not in out
+    assert out.splitlines()[0] == "The dice in hand are worth a lead of about 10 points"
+    path = tmp_path / "win.txt"
+    assert command("chart", TINY, "--what", "win", "--out", str(path))[0] == 0
+    assert path.read_text() == out
+    rows = [line.partition("|")[2].rstrip() for line in out.splitlines() if "|" in line]
+    assert len(rows) == 20 and rows[-1].split()[0].isdigit() and "##" in out
+
+
 def test_a_pictures_numbers_are_csv(command: Command) -> None:
     _, out, _ = command("chart", TINY, "--what", "win", "--csv")
     rows = list(csv.reader(io.StringIO(out)))
@@ -192,7 +207,8 @@ def test_every_published_file_has_its_command() -> None:
     made = {Path(call.split()[-1]).name for call in COMMANDS} | {"README.md"}
     there = {path.name for path in PUBLISHED.iterdir()}
     bids = {name for name in there if BIDS.fullmatch(name)}
-    assert there == made | bids | {"goofspiel-upcard.png"}
+    eras = {"eras.md", "eras-lead.png", "eras-last-spin.png"}  # tests/jobs/test_eras.py makes them
+    assert there == made | bids | eras | {"goofspiel-upcard.png"}
     cards = {kind: [int(n) for k, n in map(_bids, bids) if k == kind] for kind in ("points", "win")}
     assert sorted(cards["points"]) == list(range(5, 15))
     assert sorted(cards["win"]) == list(range(5, max(cards["win"]) + 1))
@@ -248,11 +264,9 @@ def test_a_published_file_is_what_its_command_gives(
         (["mine=-1"], "mine: '-1' is not a score or several"),
         (["mine"], "'mine' is not FIELD=VALUE"),
         (["--what", "holds"], "'holds' is no chart of skunk; right would be: chart, for each"),
-        (["--what", "hold"], "'hold' is a picture; write it with --out FILE.png"),
-        (["--what", "hold", "--out", "x.txt"], "'hold' is a picture"),
         (["--what", "hold", "--out", "x.png", "--reachable"], "--reachable: the picture 'hold'"),
         (["--what", "hold", "--out", "x.png", "mine=1"], "FIELD=VALUE: the picture 'hold' shows"),
-        (["--out", "x.png"], "is a list, for .txt or .csv; pictures by --what: hold, win"),
+        (["--out", "x.png"], "is a list, for .txt or .csv; pictures by --what: hold, win, turn"),
         (["--out", "x.gif"], "x.gif: end it in .txt, .csv, .png, .svg, .pdf"),
         (["--csv", "--out", "x.txt"], "--csv: x.txt does not end in .csv"),
         (["--out", "no/such/place/x.txt"], "no/such/place/x.txt: No such file"),
@@ -273,9 +287,9 @@ def test_a_table_that_has_no_chart_gets_one_sentence(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     command = Command(capsys, tmp_path)
-    assert command("solve", LUCK, "--set", "frontier=1")[0] == 0
-    assert "press-your-luck has no charts" in command.refused("chart", LUCK)
-    with open_table(command.table(LUCK)) as table, pytest.raises(Exception, match="has no charts"):
+    assert command("solve", *ROUNDS)[0] == 0
+    assert "pig-rounds has no charts" in command.refused("chart", *ROUNDS)
+    with open_table(command.table(ROUNDS[0])) as table, pytest.raises(Exception, match="no charts"):
         table.game.need(Charts)
 
 
@@ -288,8 +302,23 @@ def test_a_search_table_has_no_chart_and_is_not_taken_for_the_boards(
     assert f"luckbase solve {TINY}" in command.refused("chart", TINY)
     assert command("solve", TINY)[1].strip() == below
     assert command("chart", TINY)[0] == command("chart", below)[0] == 0
-    assert command("solve", LUCK, "--set", "frontier=1")[0] == 0
-    assert "press-your-luck has no charts" in command.refused("chart", LUCK)
+    assert command("solve", *ROUNDS)[0] == 0
+    assert "pig-rounds has no charts" in command.refused("chart", *ROUNDS)
+
+
+def test_what_lies_below_the_start_is_all_that_the_charts_of_tiles_need(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command = Command(capsys, tmp_path)
+    tiles = str(BOARDS / "jackpot/tiny.toml")
+    code, _, err = command("chart", tiles)
+    assert code == 1 and f"luckbase solve {tiles}" in err
+    below = command("solve", tiles, "--from", "open=1,2")[1].strip()
+    code, out, err = command("chart", below)
+    assert (code, out) in ((1, ""), (2, "")) and "not below this table's roots" in err
+    assert command("solve", tiles)[0] == 0
+    code, out, _ = command("chart", tiles)
+    assert code == 0 and out.split()[:3] == ["roll", "chance", "flip"]
 
 
 def test_boards_of_one_name_and_two_games_have_their_own_tables(
@@ -347,7 +376,7 @@ def test_stored_payoffs_are_those_of_the_kernel_to_the_bit(command: Command) -> 
 # --- the contract --------------------------------------------------------------------------------
 
 
-CHARTED = [SEED, RACE, str(BOARDS / "goofspiel/points.toml")]
+CHARTED = [SEED, RACE, LUCK, *(str(BOARDS / f"{name}.toml") for name in OTHERS)]
 
 
 def test_the_boards_of_these_games_have_charts_and_no_others() -> None:

@@ -60,7 +60,7 @@ def test_parity_and_the_picture(
     ("words", "said"),
     [
         (["--what", "bid"], "'bid' is no chart of goofspiel"),
-        (["mine=1,2"], "charts of Goofspiel are of the first move"),
+        (["mine=1,2"], "theirs is missing; write mine=1,2"),
     ],
 )
 def test_what_can_not_be_charted(

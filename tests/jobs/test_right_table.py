@@ -230,12 +230,12 @@ def test_a_chart_says_what_it_is_from(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_a_board_without_charts_is_told_so_before_anybody_solves_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    board = str(ROOT / "boards/jackpot/seed.toml")
+    board = str(ROOT / "boards/pig/rounds.toml")
     for _ in range(2):
         code, _, err = ask(capsys, "chart", board, "--results", str(tmp_path))
         assert (
             code == 2
-            and "board seed: jackpot has no charts; luckbase query answers by state" in err
+            and "board rounds: pig-rounds has no charts; luckbase query answers by state" in err
         )
         assert run(["solve", board, "--results", str(tmp_path)]) == 0
 

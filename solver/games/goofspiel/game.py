@@ -95,10 +95,10 @@ def agents(game: Game) -> Agents:
 
 
 def charts(game: Game) -> Charts:
-    """The first move in numbers."""
-    from luckbase.solver.games.goofspiel.pictures import FirstMove
+    """The first move in numbers, or a later one, and what a lead is worth."""
+    from luckbase.solver.games.goofspiel.pictures import MoveCharts
 
-    return FirstMove(game)
+    return MoveCharts(game)
 
 
 def drawing(game: Game) -> Scenes:

@@ -114,8 +114,20 @@ def bids(question: Question, payoffs: Floats) -> Bids:
     return Bids(float(solved.values[0]), float(solved.gaps[0]), *sides)
 
 
-def first_bids(game: Game) -> list[Question]:
-    """The questions of the first move, a card of the deck each."""
+def first_bids(game: Game, words: Mapping[str, object] | None = None) -> list[Question]:
+    """The questions of the first move, or of the position in words, a card of the deck each.
+
+    Raises StateError for no position, for one with an upcard and for one without any card.
+    """
+    if words:
+        said = game.fields.read(words).tolist()
+        if said[rules.UPCARD]:
+            raise StateError("upcard: a chart is of every card of the deck; leave it out")
+        game.parse(words)  # or its sentence
+        deck = members(said[rules.DECK])
+        if not deck:
+            raise StateError("deck: no card is left to turn up")
+        return [question(game, dict(words) | {"upcard": card}) for card in deck]
     assert isinstance(game.board, GoofspielBoard)
     every = tuple(range(1, game.board.rules.cards + 1))
     whole = dict.fromkeys(("mine", "theirs", "deck"), every)

@@ -1,8 +1,9 @@
-"""The first move in numbers: the tables of the paper, and the parity that it found in them.
+"""A move in numbers: the tables of the paper, and the parity that it found in them.
 
-`first_bids` solves the games of the first move, an upcard each, from the payoffs of the states
-below, which `look` gives. `table_lines` writes them as the paper prints them, bids as rows and
-upcards as columns; `parity_lines` says for each upcard what it saw:
+`first_bids` solves the games of the first move, or of any other position before a card is turned
+up, an upcard each, from the payoffs of the states below, which `look` gives. `table_lines` writes
+them as the paper prints them, bids as rows and upcards as columns; `parity_lines` says for each
+upcard what it saw:
 
 * one should in general bid a card of the upcard's parity: `FirstBids.same_parity` is the chance of
   it;
@@ -17,7 +18,7 @@ Source: docs/sources.md#rhoads-and-bartholdi-2012, section 4.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,14 +39,18 @@ NEVER = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class FirstBids:
-    """The first move with N cards; arrays by upcard 1 .. N, or (bids, upcards), both ascending.
+    """The first move with N cards, or a later one with N cards left; arrays by upcard, or (bids,
+    upcards), both ascending.
 
-    chances: float64 (N, N), an optimal lottery over the bids (rows) on each upcard (columns).
-    least, most: float64 (N, N), how small and how large each of them can be in an optimal lottery.
-    values: float64 (N,), player one's payoff. gaps: float64 (N,), how far the bounds lie apart that
-    the two players' lotteries prove. unique: bool (N,), whether no other lottery is optimal.
+    hand, deck: the cards (N,) that can be bid and turned up. chances: float64 (N, N), an optimal
+    lottery over the bids (rows) on each upcard (columns). least, most: float64 (N, N), how small
+    and how large each of them can be in an optimal lottery. values: float64 (N,), player one's
+    payoff. gaps: float64 (N,), how far the bounds lie apart that the two players' lotteries prove.
+    unique: bool (N,), whether no other lottery is optimal.
     """
 
+    hand: tuple[int, ...]
+    deck: tuple[int, ...]
     chances: Floats
     least: Floats
     most: Floats
@@ -66,31 +71,38 @@ class FirstBids:
     @property
     def supports(self) -> tuple[tuple[int, ...], ...]:
         """By upcard: the cards that are bid with a chance above `SEEN`, ascending."""
-        return _cards(self.chances > SEEN)
+        return self._cards(self.chances > SEEN)
 
     @property
     def never(self) -> tuple[tuple[int, ...], ...]:
         """By upcard: the cards that no optimal lottery bids, ascending."""
-        return _cards(self.most <= NEVER)
+        return self._cards(self.most <= NEVER)
+
+    def _cards(self, chosen: NDArray[np.bool_]) -> tuple[tuple[int, ...], ...]:
+        """The cards of each column of (bids, upcards)."""
+        hand = np.array(self.hand)
+        return tuple(tuple(hand[column].tolist()) for column in chosen.T)
 
     @property
     def same_parity(self) -> Floats:
         """float64 (N,), by upcard: the chance to bid an odd card on an odd one, an even one on an
         even one."""
-        cards = np.arange(self.cards)
-        same = (cards[:, None] - cards[None, :]) % 2 == 0
+        same = np.subtract.outer(np.array(self.hand), np.array(self.deck)) % 2 == 0
         chances: Floats = np.where(same, self.chances, 0.0).sum(axis=0)
         return chances
 
 
-def first_bids(game: Game, look: Look) -> FirstBids:
-    """The first move of a game, from the payoffs of the states that it leads to."""
-    questions = strategies.first_bids(game)
+def first_bids(game: Game, look: Look, words: Mapping[str, object] | None = None) -> FirstBids:
+    """The first move of a game, or that of the position in words (``mine``, ``theirs``, ``deck``,
+    ``lead``), from the payoffs of the states that it leads to. Raises StateError."""
+    questions = strategies.first_bids(game, words)
     payoffs = look(np.concatenate([question.children for question in questions]))
     below = payoffs.reshape(len(questions), -1, game.players)
     answers = [strategies.bids(*pair) for pair in zip(questions, below, strict=True)]
     sides = [answer.mine for answer in answers]
     return FirstBids(
+        hand=questions[0].mine,
+        deck=questions[0].deck,
         chances=np.stack([side.chances for side in sides], axis=1),
         least=np.stack([side.least for side in sides], axis=1),
         most=np.stack([side.most for side in sides], axis=1),
@@ -103,11 +115,12 @@ def first_bids(game: Game, look: Look) -> FirstBids:
 def table_lines(found: FirstBids, decimals: int = 4) -> list[str]:
     """The table as the paper prints it: a line of upcards, then one a bid; 0 is a bid not made. A
     star behind an upcard says that another lottery is optimal too."""
-    heads = [f"{k + 1}" + ("" if unique else "*") for k, unique in enumerate(found.unique.tolist())]
+    unique = zip(found.deck, found.unique.tolist(), strict=True)
+    heads = [f"{upcard}" + ("" if one else "*") for upcard, one in unique]
     lines = [["", *heads]]
-    for bid, row in enumerate(found.chances.tolist()):
+    for bid, row in zip(found.hand, found.chances.tolist(), strict=True):
         cells = [f"{chance:.{decimals}f}" if chance > SEEN else "0" for chance in row]
-        lines.append([f"{bid + 1}", *cells])
+        lines.append([f"{bid}", *cells])
     return _aligned(lines)
 
 
@@ -115,15 +128,10 @@ def parity_lines(found: FirstBids) -> list[str]:
     """For each upcard the cards that are bid, the chance that the bid has the upcard's parity, and
     the cards that no optimal lottery bids."""
     lines = [["upcard", "same parity", "bids", "never"]]
-    seen = zip(found.same_parity.tolist(), found.supports, found.never, strict=True)
-    for k, (same, support, never) in enumerate(seen):
-        lines.append([f"{k + 1}", f"{same:.4f}", _words(support), _words(never)])
+    seen = zip(found.deck, found.same_parity.tolist(), found.supports, found.never, strict=True)
+    for upcard, same, support, never in seen:
+        lines.append([f"{upcard}", f"{same:.4f}", _words(support), _words(never)])
     return _aligned(lines, words=2)
-
-
-def _cards(chosen: NDArray[np.bool_]) -> tuple[tuple[int, ...], ...]:
-    """The cards of each column of (bids, upcards)."""
-    return tuple(tuple((np.flatnonzero(column) + 1).tolist()) for column in chosen.T)
 
 
 def _words(cards: tuple[int, ...]) -> str:

@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Agents, Drawing, ExactValues, Scenes, SearchHints
+from luckbase.solver.game.capabilities import (
+    Agents,
+    Charts,
+    Drawing,
+    ExactValues,
+    Scenes,
+    SearchHints,
+)
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.groups import Groups
@@ -61,6 +68,7 @@ def jackpot(board: JackpotBoard) -> Rules:
         payoff_name="minus the tiles left" if left else "chance to shut all",
         capabilities={
             Agents: agents,
+            Charts: charts,
             ExactValues: lambda game: ExactValues(partial(exact_value, game)),
             SearchHints: SearchHints(Level({"open": 1})),
             Groups: groups,
@@ -89,6 +97,13 @@ def groups(game: Game) -> Groups:
     from luckbase.solver.games.jackpot.groups import groups as made
 
     return made(game)
+
+
+def charts(game: Game) -> Charts:
+    """What to flip on every roll, and what a position is worth."""
+    from luckbase.solver.games.jackpot.pictures import TileCharts
+
+    return TileCharts(game)
 
 
 def exact_value(game: Game, agent: Agent | None) -> Fraction:

@@ -11,7 +11,8 @@ which is solved in the order of travel, as no square may lead back to itself; ev
 outcome with chance a[its square] / 3. All of it is in exact fractions. Instead of [squares] a board
 may give [outcomes]: slides with their chances as fractions.
 
-Amounts are then rounded, halves up, to units of `score_unit` dollars.
+Amounts are then rounded, halves up, to units of `score_unit` dollars; or, with `outcomes = K`, put
+on at most K outcomes of whole units that keep the mean (`coarser`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,8 +34,11 @@ from pydantic import (
 
 from luckbase.solver.board.model import Board, Location, Section, mistake
 from luckbase.solver.errors import BoardError, OptionError
+from luckbase.solver.games.press_your_luck.coarser import Chances as Amounts
+from luckbase.solver.games.press_your_luck.coarser import coarsened, fewest
 from luckbase.solver.games.press_your_luck.slides import (
     MAX_DOLLARS,
+    MAX_OUTCOMES,
     SLIDES,
     SQUARES,
     Chances,
@@ -93,7 +97,18 @@ class Solve(Section):
     score_unit: Dollars = 250  # dollars; every amount is rounded to a multiple
     score_cap: Dollars = 20_000  # dollars; scores saturate here
     frontier: Annotated[StrictInt, Field(ge=1, le=20)] = 2  # total spins that the table covers
-    outcomes: Literal["all", "three"] = "all"  # "three": whammy, mean money, mean money + spin
+    outcomes: Literal["all", "three"] | Annotated[StrictInt, Field(ge=2, le=MAX_OUTCOMES)] = "all"
+    """"three": whammy, mean money, mean money + spin; K: at most so many that keep the means."""
+
+    @field_validator("outcomes", mode="before")
+    @classmethod
+    def _outcomes_are_all_or_so_many(cls, written: object) -> object:
+        if written in ("all", "three"):
+            return written
+        if type(written) is int and 2 <= written <= MAX_OUTCOMES:
+            return written
+        right = f"write 'all', 'three' or how many at most, 2 to {MAX_OUTCOMES}"
+        raise mistake(f"{show(written)} is not one of its values; {right}", "solve", "outcomes")
 
     @model_validator(mode="after")
     def _units_fit_the_cap(self) -> Self:
@@ -191,6 +206,10 @@ class PressYourLuckBoard(Board):
         """Refuse money plus a spin of 0 units: the state would come back unchanged, for ever."""
         unit, for_ever = self.solve.score_unit, "a spin that changes nothing would never end"
         paying = [leaf for leaf in leaves if leaf.slide.spin and leaf.slide.kind != "double"]
+        if isinstance(self.solve.outcomes, int):
+            if not any(leaf.slide.kind in _NOT_SOLVED for leaf in leaves):
+                self._outcomes_are_enough(leaves, self.solve.outcomes)
+            return
         if self.solve.outcomes == "three":
             mean, _ = _mean(self, paying)
             if paying and not round_half_up(mean, unit):
@@ -201,6 +220,19 @@ class PressYourLuckBoard(Board):
             if not round_half_up(self.dollars(leaf.slide), unit):
                 said = f"'{leaf.slide}' is 0 units of score_unit {unit}; {for_ever}"
                 raise mistake(said, *leaf.at)
+
+    def _outcomes_are_enough(self, leaves: tuple[Leaf, ...], count: int) -> None:
+        """Refuse fewer outcomes than keep the mean of the money and of the money plus a spin."""
+        unit, either = self.solve.score_unit, _amounts(self, leaves)
+        least = fewest(*either)
+        if least is None:
+            mean, _ = _mean(self, [leaf for leaf in leaves if leaf.slide.spin])
+            said = f"the mean amount plus a spin is {float(mean):,.2f}, below score_unit {unit}"
+            raise mistake(f"{said}, and no whole units keep it", "solve", "outcomes")
+        least += any(leaf.slide.kind == "whammy" for leaf in leaves)
+        if count < least:
+            said = f"{count} are too few to keep the mean amounts on a grid of {unit} dollars"
+            raise mistake(f"{said}; the least is {least}", "solve", "outcomes")
 
 
 def round_half_up(dollars: int | Fraction, unit: int) -> int:
@@ -295,6 +327,19 @@ def _mean(board: PressYourLuckBoard, leaves: Iterable[Leaf]) -> tuple[Fraction, 
     return (total / chance if chance else total), chance
 
 
+def _amounts(board: PressYourLuckBoard, leaves: Iterable[Leaf]) -> tuple[Amounts, Amounts]:
+    """The amounts of the money and of the money plus a spin, in units, not rounded; the cap's where
+    they are beyond it, for from any score that does the same."""
+    found: dict[bool, dict[Fraction, Fraction]] = {False: {}, True: {}}
+    for leaf in leaves:
+        if leaf.slide.kind != "whammy":
+            units = Fraction(board.dollars(leaf.slide), board.solve.score_unit)
+            amount, kind = min(units, Fraction(board.cap_units)), found[leaf.slide.spin]
+            kind[amount] = kind.get(amount, Fraction(0)) + leaf.chance
+    money, spin = (tuple(sorted(kind.items())) for kind in found.values())
+    return money, spin
+
+
 @dataclass(frozen=True)
 class Outcomes:
     """What one spin can be, with exact chances that sum to 1.
@@ -338,10 +383,16 @@ def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
     """What one spin of the board can be, as the module's docstring derives it.
 
     With the option `outcomes = "three"`: a whammy, the mean money and the mean money plus a spin,
-    each mean exact and then rounded as any amount. Raises as `require_solvable` does.
+    each mean exact and then rounded as any amount. With `outcomes = K`: as `coarser` makes them, at
+    most K with the whammy. Raises as `require_solvable` does.
     """
     require_solvable(board)
     leaves = board.leaves()
+    whammy = sum((s.chance for s in leaves if s.slide.kind == "whammy"), Fraction(0))
+    if isinstance(board.solve.outcomes, int):
+        coarse = coarsened(*_amounts(board, leaves), board.solve.outcomes - (whammy > 0))
+        assert coarse is not None, "the model has checked it"
+        return Outcomes(whammy, coarse[0].kept, coarse[1].kept)
     unit = board.solve.score_unit
     merged: dict[bool, dict[int, Fraction]] = {False: {}, True: {}}
     for spin, units in merged.items():
@@ -353,6 +404,5 @@ def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
             # From any score an amount above the cap does what the cap does.
             key = min(round_half_up(dollars, unit), board.cap_units)
             units[key] = units.get(key, Fraction(0)) + chance
-    whammy = sum((s.chance for s in leaves if s.slide.kind == "whammy"), Fraction(0))
     money, spins = (tuple(sorted(units.items())) for units in merged.values())
     return Outcomes(whammy, money, spins)

@@ -140,8 +140,9 @@ class Planes(Layout[Tier]):
 
     def compile(self) -> None:
         # The smallest board there is: the compiled types do not depend on sizes.
-        smallest = self.board.solve.model_copy(update={"score_cap": self.unit, "frontier": 1})
-        layout = Planes(Game(self.board.model_copy(update={"solve": smallest}), self.game.rules))
+        small = {"score_cap": self.unit, "frontier": 1, "outcomes": "all"}
+        solve = self.board.solve.model_copy(update=small)
+        layout = Planes(Game(self.board.model_copy(update={"solve": solve}), self.game.rules))
         tier = layout.tiers()[-1]
         payoffs = np.empty(layout.shape(tier))
         layout.solve_tier(tier, payoffs, lambda child: np.empty(layout.shape(child)), lambda: False)

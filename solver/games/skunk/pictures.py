@@ -2,7 +2,8 @@
 
 ``chart`` is the list of toggles (`solver.games.skunk.chart`), ``hold`` the picture of the strategy
 (docs/sources.md#gottahack-1998): the hold point as colour over both scores, and the line
-beyond which holding is no use. ``win`` is the chance to win at the start of a turn.
+beyond which holding is no use. ``win`` is the chance to win at the start of a turn. ``card`` and
+``turn`` are in `solver.games.skunk.turns`.
 
 **The line.** At a score of mine, y is the least such that from y on every hold point is
 goal - mine: all or nothing. A step lies between y - 1 and y; steps are joined.
@@ -14,7 +15,7 @@ yours, is a half.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -25,12 +26,17 @@ from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.skunk.chart import Entry, chart, entry, hold_points
 from luckbase.solver.games.skunk.tiers import Race, race_of
+from luckbase.solver.games.skunk.turns import STEPS, card, turn_picture
 from luckbase.solver.sentences import nearest
 
 KINDS = (
     Kind("chart", "for each pair of scores the chance to win and where to roll and to hold"),
     Kind("hold", "hold points, and the line where they jump to all or nothing", picture=True),
     Kind("win", "the chance to win at the start of a turn", picture=True),
+    Kind("card", "hold points for scores in steps of a tenth, to take along"),
+    Kind(
+        "turn", "roll or hold over my score and the turn, at one score of the other", picture=True
+    ),
 )
 SCORES = ("mine", "yours")
 MINE, YOURS = "my score, at the start of my turn", "opponent's score"
@@ -50,32 +56,55 @@ class RaceCharts(Charts):
         self.game = game
 
     def make(self, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
-        if name != "chart" and (wanted.fields or wanted.reachable):
-            what = "FIELD=VALUE" if wanted.fields else "--reachable"
+        takes = {"chart": SCORES, "card": SCORES, "turn": ("yours",)}.get(name, ())
+        if (wanted.fields and not takes) or (wanted.reachable and name != "chart"):
+            what = "FIELD=VALUE" if wanted.fields and not takes else "--reachable"
             raise OptionError(
                 f"{what}: the picture '{name}' shows all scores as they are; leave it out"
             )
         race = race_of(self.game)
-        lines = _chosen(race, wanted.fields)
+        lines = _chosen(race, wanted.fields, takes or SCORES)
         # Two payoffs may each be off by the error; below that no choice is called.
         tolerance = max(race.tie_tolerance, 2 * wanted.error)
         first = np.arange(race.rows(0) // 2)  # player 1's rows say all
         payoffs = np.ascontiguousarray(look(race.states_at(0, first))[:, 0])
         if name == "chart":
             return _listing(race, payoffs, lines, wanted.reachable, tolerance)
+        if name == "card":
+            return card(race, payoffs, self._card(race, wanted.fields), tolerance)
+        if name == "turn":
+            yours = _scores(race, "yours", wanted.fields.get("yours", str(3 * race.goal // 10)))
+            if len(yours) > 1:
+                raise StateError(f"yours: the picture is of one score; write yours={yours[0]}")
+            return turn_picture(race, payoffs, yours[0], tolerance, self._about(race))
         points, values = hold_points(race, payoffs, tolerance=tolerance)
-        about = f"{self.game.board.game.capitalize()} to {race.goal}, both play optimally"
+        about = self._about(race)
         return _hold(race, points, about) if name == "hold" else _win(race, values, about)
+
+    def _about(self, race: Race) -> str:
+        return f"{self.game.board.game.capitalize()} to {race.goal}, both play optimally"
+
+    def _card(self, race: Race, fields: Mapping[str, str]) -> tuple[Sequence[int], Sequence[int]]:
+        """The scores of either: those that are chosen, or in steps."""
+        steps = range(0, race.goal, max(1, race.goal // STEPS))
+        mine, yours = (
+            _scores(race, name, fields[name]) if name in fields else steps for name in SCORES
+        )
+        return mine, yours
 
 
 # --- the list ------------------------------------------------------------------------------------
 
 
-def _chosen(race: Race, fields: Mapping[str, str]) -> list[tuple[int, int]] | None:
+def _chosen(
+    race: Race, fields: Mapping[str, str], takes: Sequence[str]
+) -> list[tuple[int, int]] | None:
     """The pairs of scores that fields ask for (``mine=0 yours=86,87``); None for all of them."""
     for name in fields:
         if name in race.game.columns and name not in SCORES:
             raise StateError(f"{name}: a line is for the start of a turn, by mine and yours only")
+        if name in SCORES and name not in takes:
+            raise StateError(f"{name}: this picture is over it; leave it out")
         if name not in SCORES:
             raise StateError(f"unknown field '{name}'; {nearest(name, SCORES)}")
     if not fields:
@@ -84,7 +113,7 @@ def _chosen(race: Race, fields: Mapping[str, str]) -> list[tuple[int, int]] | No
     return [(m, y) for m in mine for y in yours]
 
 
-def _scores(race: Race, name: str, text: str | None) -> Iterable[int]:
+def _scores(race: Race, name: str, text: str | None) -> Sequence[int]:
     if text is None:
         return range(race.goal)
     if not re.fullmatch(r"[0-9]{1,9}(,[0-9]{1,9})*", text):

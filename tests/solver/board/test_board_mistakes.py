@@ -252,7 +252,7 @@ def test_the_prize_value_and_options_not_in_the_file_can_be_set() -> None:
         ("score_unit", "9" * 5000, "score_unit: '99999"),
         ("third_place_spins", "yes", "third_place_spins: 'yes' is not true or false"),
         ("tied_pass", "5", "tied_pass: 5 is not one of its values; write 'passer' or 'next'"),
-        ("outcomes", "two", "outcomes: 'two' is not one of its values; write 'all' or 'three'"),
+        ("outcomes", "two", "outcomes: 'two' is not one of its values; write 'all', 'three' or"),
         ("prize_value", "-1", "prize_value: -1 is too small; the least is 1"),
         ("score_unit", "4000", "squares 6, slide 1: '700 + spin' is 0 units of score_unit 4000"),
     ],

@@ -1,0 +1,177 @@
+"""The charts of Jackpot and Shut the Box, as `solver.charts.model` has them.
+
+``flip`` says for every roll at a position what to flip, what that is worth and what the next best
+would cost: all tiles open, or ``open=1,2,3,9``. ``left`` is what positions are worth by how many
+tiles are open: of those that a play can come to, the best, the middle and the worst one.
+
+They need what lies below the game's start, and no more.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from luckbase.solver.charts.model import (
+    DECIMALS,
+    Chart,
+    Curve,
+    Curves,
+    Kind,
+    Listing,
+    Look,
+    Wanted,
+)
+from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import Charts
+from luckbase.solver.game.fields import members
+from luckbase.solver.game.game import Game
+from luckbase.solver.games.jackpot import rules
+from luckbase.solver.games.jackpot.board import JackpotBoard
+from luckbase.solver.graph.bellman import evaluate, expand
+from luckbase.solver.sentences import nearest
+
+KINDS = (
+    Kind("flip", "for every roll what to flip, what that is worth and what the next best costs"),
+    Kind("left", "what a position is worth by how many tiles are open", picture=True),
+)
+COLUMNS = ("open", "dice", "chance", "best", "value", "next_best", "cost")
+NOTE = (
+    "by roll: its chance, what to flip, what that is worth, the next best and what it would cost; "
+    "a dash: nothing to choose, or to flip"
+)
+
+
+class TileCharts(Charts):
+    """The charts of a board (module docstring)."""
+
+    kinds = KINDS
+    of_start: ClassVar[bool] = True
+
+    def __init__(self, game: Game) -> None:
+        assert isinstance(game.board, JackpotBoard)
+        self.game, self.options = game, game.board.rules
+        self.shuts = self.options.objective != "sum"
+
+    def make(self, name: str, look: Look, wanted: Wanted) -> Chart:
+        if wanted.reachable:
+            raise OptionError("--reachable: charts of tiles are of one position; leave it out")
+        return self._flip(look, wanted) if name == "flip" else self._left(look, wanted)
+
+    # --- what to flip ------------------------------------------------------------------------
+
+    def _flip(self, look: Look, wanted: Wanted) -> Listing:
+        for name in wanted.fields:
+            if name != "open":
+                why = "the list is of every roll" if name == "dice" else nearest(name, ["open"])
+                raise StateError(f"{name}: {why}; only open= can be chosen")
+        fields = wanted.fields
+        before = self.game.parse(fields) if fields else self.game.needed_start()
+        if not before[rules.OPEN]:
+            raise StateError("open: no tile is open and the game is over")
+        rolls = expand(self.game, before.reshape(1, -1))
+        edges = expand(self.game, rolls.children)
+        q = evaluate(edges, look(edges.children))
+        tolerance = self.game.tie_tolerance + 2 * wanted.error
+        rows = []
+        for x, state in enumerate(rolls.children):
+            here = slice(int(q.first[x]), int(q.first[x + 1]))
+            named = [] if edges.terminal[x] else [_tiles(a, "+") for a in q.actions[here]]
+            roll = (_tiles(state[rules.OPEN], " "), self._faces(state, int(rolls.actions[x])))
+            found = _row(named, q.values[here, 0], tolerance)
+            rows.append((*roll, float(rolls.weights[x]), *found))
+        table = _merged(rows)
+        return Listing(_aligned(table), COLUMNS, tuple(table), NOTE)
+
+    def _faces(self, state: Ints, action: int) -> str:
+        """The roll: its sum where only that counts, else the faces, ascending."""
+        faces = [int(face) for face in state[rules.FACES :] if face]
+        if self.options.allowed != "sum":
+            return ",".join(map(str, sorted(faces)))
+        fewer = action < self.options.dice * rules.ROLL
+        return f"{sum(faces)}{' with 1 die' * fewer}"
+
+    # --- by tiles left -----------------------------------------------------------------------
+
+    def _left(self, look: Look, wanted: Wanted) -> Curves:
+        if wanted.fields:
+            raise OptionError("FIELD=VALUE: the picture is of all positions; leave it out")
+        tiles = np.array(self._positions())
+        states = np.zeros((len(tiles), self.game.field_count), np.int64)
+        states[:, rules.OPEN] = tiles
+        values, count = look(states)[:, 0], np.array([len(members(int(x))) for x in tiles])
+        sizes = np.unique(count)
+        sorted_by = [np.sort(values[count == size]) for size in sizes]
+        best, middle, worst = (
+            np.array([each[round(share * (len(each) - 1))] for each in sorted_by])
+            for share in (1.0, 0.5, 0.0)
+        )
+        what = "chance to shut all" if self.shuts else "minus the tiles left in the end"
+        top, start = int(sizes[-1]), float(best[-1])
+        return Curves(
+            f"All {top} open: {start:.1%} are shut" if self.shuts
+            else f"All {top} open: {-start:.2f} left in the end",
+            f"{self.game.board.title or self.game.board.name}; best play",
+            "open", sizes, (
+                Curve("the best position", "best", best),
+                Curve("the middle one", "middle", middle),
+                Curve("the worst", "worst", worst),
+            ),
+            "tiles open, before the roll", what,
+        )  # fmt: skip
+
+    def _positions(self) -> list[int]:
+        """The sets of tiles, as bits, that some play comes to before a roll, whatever is flipped;
+        none of them empty."""
+        start = int(self.game.needed_start()[rules.OPEN])
+        found, left = {start}, [start]
+        while left:
+            states = np.zeros((len(left), self.game.field_count), np.int64)
+            states[:, rules.OPEN] = left
+            rolled = expand(self.game, states)
+            flipped = expand(self.game, np.unique(rolled.children, axis=0))
+            after = flipped.children[flipped.actions >= 0, rules.OPEN]
+            left = sorted(set(after.tolist()) - found - {0})
+            found |= set(left)
+        return sorted(found)
+
+
+def _tiles(bits: int, between: str) -> str:
+    return between.join(map(str, members(int(bits))))
+
+
+def _row(named: list[str], values: Floats, tolerance: float) -> tuple[str | float, ...]:
+    """What is best, first of those that are level, what it is worth, the next best and its cost."""
+    worth = round(float(values.max()), DECIMALS)
+    if len(named) < 2:
+        return (named[0] if named else "-"), worth, "-", ""
+    best = int(np.flatnonzero(values >= values.max() - tolerance)[0])
+    others = np.delete(np.arange(len(named)), best)
+    second = others[values[others].argmax()]
+    cost = max(float(values[best] - values[second]), 0.0)
+    return named[best], worth, named[second], round(cost, DECIMALS)
+
+
+def _merged(rows: list[tuple[str | float, ...]]) -> list[tuple[str | float, ...]]:
+    """Rolls that differ in the order of the dice alone are one, with both chances."""
+    found: dict[tuple[str | float, ...], float] = {}
+    for row in rows:
+        key = (*row[:2], *row[3:])
+        found[key] = found.get(key, 0.0) + float(row[2])
+    return [(*key[:2], round(chance, DECIMALS), *key[2:]) for key, chance in found.items()]
+
+
+def _aligned(rows: list[tuple[str | float, ...]]) -> tuple[str, ...]:
+    """Lines in columns, a head first, without the tiles that are open."""
+    cells = [["roll", "chance", "flip", "worth", "next best", "costs"]]
+    for row in rows:
+        _, dice, chance, best, value, other, cost = row
+        costs = f"{cost:.6f}" if isinstance(cost, float) else ""
+        cells.append([str(dice), f"{chance:.4f}", str(best), f"{value:.6f}", str(other), costs])
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return tuple(
+        "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    )

@@ -1,0 +1,167 @@
+"""Coarser spins: few amounts in place of many, with the whammy odds, the odds of plus a spin and
+the mean amount of either kind kept exactly.
+
+Money and money plus a spin are coarsened apart. Given amounts x[i] with chances p[i], and the whole
+numbers of units y[1] < … < y[k] that are kept, every chance moves to the next kept amount below or
+above it (below y[1] to y[1], above y[k] to y[k]). Of all the ways to do so that keep the mean,
+
+    sum of p[i] x[i]  =  sum of q[j] y[j],
+
+the one is taken that moves least: the least sum of chance times distance. That is Wasserstein's
+distance of the two spins, the area between their distribution functions; so, with one spin left, it
+is also the sum over all leads of how far the chance to pass that lead is off. The least is found
+without a search: with r[i] = (x[i] - below) / (above - below), amounts go up in the order of r, the
+greatest first, until the mean is reached, and one of them is shared. (A chance p that goes up and
+not down adds p (above - below) to the mean, and p (above - below) (1 - 2 r) to what is moved.)
+
+Money plus a spin is one unit at least, for with nothing won and the spin back a game would never
+end. Where amounts below a unit had to be raised to it, chance of the next ones comes down to it.
+
+Which amounts are kept: at first all whole units beside an amount; then one at a time is given up,
+each time the one without which least is moved, and then kept amounts go one place up or down as
+long as that moves less.
+
+What comes of it decides payoffs, and only `outcomes = K` stands in the rules identity: whoever
+makes it give another spin for the same board raises the rules' version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+
+Chances = tuple[tuple[Fraction, Fraction], ...]
+"""(amount in units, chance), ascending, each amount once."""
+Kept = tuple[tuple[int, Fraction], ...]
+"""(whole units, chance), ascending, each once."""
+
+
+@dataclass(frozen=True)
+class Coarse:
+    """Chances on a few whole amounts. moved: chance times units, in all."""
+
+    moved: Fraction
+    kept: Kept
+
+
+def with_mean_kept(amounts: Chances, units: Sequence[int]) -> Coarse | None:
+    """The chances of `amounts` on `units` (ascending), the mean kept and least moved.
+
+    None where the mean can not be kept so. Units that no chance came to are left out.
+    """
+    found = dict.fromkeys(units, Fraction(0))
+    missing = moved = Fraction(0)  # of the mean
+    between: list[tuple[Fraction, int, int, Fraction]] = []
+    place = 0
+    for amount, chance in amounts:
+        while place < len(units) and units[place] <= amount:
+            place += 1
+        low = units[max(place - 1, 0)]
+        found[low] += chance
+        missing += chance * (amount - low)
+        moved += chance * abs(amount - low)
+        if 0 < place < len(units) and low < amount:
+            high = units[place]
+            between.append(((amount - low) / (high - low), low, high, chance))
+    for ratio, low, high, chance in sorted(between, reverse=True):
+        if missing <= 0:
+            break
+        share = min(chance, missing / (high - low))
+        found[low] -= share
+        found[high] += share
+        missing -= share * (high - low)
+        moved += share * (high - low) * (1 - 2 * ratio)
+    for high in units[1:]:
+        if missing >= 0:
+            break
+        share = min(found[high], -missing / (high - units[0]))
+        found[high] -= share
+        found[units[0]] += share
+        missing += share * (high - units[0])
+        moved += share * (high - units[0])
+    if missing:
+        return None
+    return Coarse(moved, tuple((unit, chance) for unit, chance in found.items() if chance))
+
+
+@lru_cache(maxsize=64)
+def by_size(amounts: Chances, least: int) -> dict[int, Coarse]:
+    """For every number of amounts that is possible, the coarse chances, `least` units or more.
+
+    No amounts: 0 of them. One: where the mean is a whole unit. Empty where the mean is below
+    `least`.
+    """
+    total = sum((chance for _, chance in amounts), Fraction(0))
+    if not total:
+        return {0: Coarse(Fraction(0), ())}
+    mean = sum((amount * chance for amount, chance in amounts), Fraction(0)) / total
+    if mean < least:
+        return {}
+    sizes: dict[int, Coarse] = {}
+    every = sorted({max(unit, least) for amount, _ in amounts for unit in _beside(amount)})
+    best = with_mean_kept(amounts, every)
+    while best is not None:
+        best = _moved_along(amounts, every, best)
+        sizes[len(best.kept)] = best
+        units = [unit for unit, _ in best.kept]
+        best = _least(amounts, _without_one(units))
+    if mean.denominator == 1:
+        moved = sum((chance * abs(amount - mean) for amount, chance in amounts), Fraction(0))
+        sizes[1] = Coarse(moved, ((int(mean), total),))
+    return sizes
+
+
+def _beside(amount: Fraction) -> tuple[int, int]:
+    """The whole units next to an amount; twice itself if it is one."""
+    low = amount.numerator // amount.denominator
+    return low, low + (low != amount)
+
+
+def _without_one(units: Sequence[int]) -> Iterable[Sequence[int]]:
+    return ([*units[:i], *units[i + 1 :]] for i in range(len(units)) if len(units) > 2)
+
+
+def _moved_along(amounts: Chances, every: Sequence[int], best: Coarse) -> Coarse:
+    """The best that single steps come to, from one kept amount to the next of `every`."""
+    while True:
+        units = [unit for unit, _ in best.kept]
+        better = _least(amounts, _one_step(units, every))
+        if better is None or better.moved >= best.moved:
+            return best
+        best = better
+
+
+def _one_step(units: Sequence[int], every: Sequence[int]) -> Iterable[Sequence[int]]:
+    for i, step in product(range(len(units)), (-1, 1)):
+        to = every.index(units[i]) + step
+        if 0 <= to < len(every) and every[to] not in units:
+            yield sorted([*units[:i], every[to], *units[i + 1 :]])
+
+
+def _least(amounts: Chances, choices: Iterable[Sequence[int]]) -> Coarse | None:
+    found = (with_mean_kept(amounts, units) for units in choices)
+    return min((one for one in found if one is not None), key=lambda one: one.moved, default=None)
+
+
+def coarsened(money: Chances, spin: Chances, count: int) -> tuple[Coarse, Coarse] | None:
+    """Money and money plus a spin on at most `count` amounts in all, least moved, then fewest; None
+    where `count` is below `fewest`."""
+    either = (
+        (m.moved + s.moved, i + j, j)
+        for (i, m), (j, s) in product(by_size(money, 0).items(), by_size(spin, 1).items())
+        if i + j <= count
+    )
+    least = min(either, default=None)
+    if least is None:
+        return None
+    _, both, spins = least
+    return by_size(money, 0)[both - spins], by_size(spin, 1)[spins]
+
+
+def fewest(money: Chances, spin: Chances) -> int | None:
+    """The least number of amounts that keep both means; None where none does."""
+    sizes = by_size(money, 0), by_size(spin, 1)
+    return min(sizes[0]) + min(sizes[1]) if all(sizes) else None

@@ -1,0 +1,218 @@
+"""The charts of Press Your Luck, as `solver.charts.model` has them.
+
+``lead`` says at what lead to pass, by spins left; ``leads`` the same over the rival's score.
+``decide`` is play or pass over both scores, ``by-lead`` and ``by-spins`` are both chances over the
+lead and over the spins left. What is fixed in each may be chosen (`setting`).
+
+A score at the cap counts as no more than the cap, so near it a lead is worth less than on the show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luckbase.solver.charts.model import (
+    DECIMALS,
+    Band,
+    Chart,
+    Curve,
+    Curves,
+    Heatmap,
+    Kind,
+    Listing,
+    Look,
+    Wanted,
+    Words,
+    outline,
+    words_in,
+)
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import Charts
+from luckbase.solver.game.game import Game
+from luckbase.solver.games.press_your_luck import chart_words as say
+from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
+from luckbase.solver.games.press_your_luck.leads import Lead, leads_of
+from luckbase.solver.games.press_your_luck.setting import (
+    RIVAL_SHARE,
+    Asked,
+    choices,
+    settings,
+    share_of_cap,
+)
+
+KINDS = (
+    Kind("lead", "at what lead to pass, by spins left"),
+    Kind("leads", "at what lead to pass, over the rival's score", picture=True),
+    Kind("decide", "play or pass over both scores, and the chance to win", picture=True),
+    Kind("by-lead", "the chance to win by playing and by passing, over the lead", picture=True),
+    Kind("by-spins", "the same over the spins left", picture=True),
+)
+LEAD_COLUMNS = (
+    "up", "spins", "rival", "rival_score", "third_score", "whammies", "pass_from", "play_from",
+    "passes", "play_there", "pass_there", "unsure",
+)  # fmt: skip
+EXPERIMENT = 12
+"""Spins of ``by-spins``, as far as the table reaches."""
+WIDEST = 0.25
+"""Of the cap: the leads of ``by-lead``, 5000 of 20000 dollars either way."""
+PROBABILITY = "my chance to win (probability)"
+DECIDE_COLUMNS = ("own_score", "rival_score", "value")
+
+
+class LuckCharts(Charts):
+    """The charts of a board (module docstring)."""
+
+    kinds = KINDS
+
+    def __init__(self, game: Game) -> None:
+        assert isinstance(game.board, PressYourLuckBoard)
+        self.game, self.solve, self.board = game, game.board.solve, game.board.name
+
+    def make(self, name: str, look: Look, wanted: Wanted) -> Chart:
+        if wanted.reachable:
+            raise OptionError("--reachable: charts of this game are of all states; leave it out")
+        how: dict[str, Callable[[Look, Wanted], Chart]]
+        how = {"lead": self._lead, "leads": self._leads, "decide": self._decide,
+               "by-lead": self._by_lead, "by-spins": self._by_spins}  # fmt: skip
+        return how[name](look, wanted)
+
+    @property
+    def _every(self) -> tuple[int, ...]:
+        """All numbers of spins that the table covers."""
+        return tuple(range(1, self.solve.frontier + 1))
+
+    @property
+    def _cap(self) -> str:
+        return f"scores count up to {self.solve.score_cap:,}"
+
+    def _scores(self, stop: int) -> Ints:
+        return np.arange(0, stop, self.solve.score_unit, dtype=np.int64)
+
+    def _lead(self, look: Look, wanted: Wanted) -> Listing:
+        asked = settings(self.game, wanted.fields, Asked(frozenset({"own"}), self._every, "all"))
+        found = leads_of(self.game, look, asked, wanted.error)
+        unsure = sum(int(lead.choice.unsure.sum()) for lead in found)
+        note = "a lead is my score less the rival's, who gets the spins; play from one to the other"
+        if unsure:
+            note += f"; {unsure} leads are too close to call, and count as play"
+        return Listing(say.lead_lines(found), LEAD_COLUMNS, tuple(map(_lead_row, found)), note)
+
+    def _leads(self, look: Look, wanted: Wanted) -> Curves:
+        varies = frozenset({"own", "rival"})
+        asked = settings(self.game, wanted.fields, Asked(varies, self._every, "all"))
+        scores = self._scores(self.solve.score_cap)
+        by_score = [each.over_rival(scores) for each in asked]
+        found = leads_of(self.game, look, [x for line in by_score for x in line], wanted.error)
+        ends = np.array([np.nan if x.pass_from is None else x.pass_from for x in found])
+        curves = tuple(
+            Curve(say.told_apart(each, asked), say.told_apart(each, asked, column=True), line)
+            for each, line in zip(asked, ends.reshape(len(asked), -1), strict=True)
+        )
+        usual = int(np.flatnonzero(scores == share_of_cap(self.game, RIVAL_SHARE))[0])
+        return Curves(
+            say.pass_from([(each.spins, curve.values[usual])
+                           for each, curve in zip(asked, curves, strict=True)]),
+            f"{self.board}; {say.others(asked[0], rival=False)}; {self._cap}",
+            "rival_score", scores, curves, "score of the rival, who gets the spins (dollars)",
+            "pass from this lead on (dollars)", limits=_from_zero(ends),
+        )  # fmt: skip
+
+    def _decide(self, look: Look, wanted: Wanted) -> Heatmap:
+        (where,) = settings(self.game, wanted.fields, Asked(frozenset({"own", "rival"})))
+        xs, ys = self._scores(self.solve.score_cap), self._scores(self.solve.score_cap + 1)
+        lines = [one.with_scores(where.up, xs) for one in where.over_rival(ys)]
+        found = choices(self.game, look, np.concatenate(lines), wanted.error)
+        middle = ys[(ys >= 0.15 * ys[-1]) & (ys <= 0.6 * ys[-1])]
+        shape = (len(ys), len(xs))
+        passing = np.ascontiguousarray(found.passing.reshape(shape).T)
+        leads = [
+            x.pass_from for x in leads_of(self.game, look, where.over_rival(middle), wanted.error)
+        ]
+        line = outline("play or pass", passing, xs, ys)
+        return Heatmap(
+            say.decision(where, leads),
+            f"{self.board}; {say.others(where, rival=False)}", DECIDE_COLUMNS,
+            xs, ys, np.ascontiguousarray(found.best.reshape(shape).T),
+            f"my score: player {where.up + 1} (dollars)",
+            f"score of player {where.last + 1} (dollars)", PROBABILITY, None, (0.0, 1.0),
+            lines=() if line is None else (line,), words=region_words(passing, xs, ys),
+        )  # fmt: skip
+
+    def _by_lead(self, look: Look, wanted: Wanted) -> Curves:
+        (where,) = settings(self.game, wanted.fields, Asked(frozenset({"own"})))
+        (lead,) = leads_of(self.game, look, [where], wanted.error)
+        most = share_of_cap(self.game, WIDEST)
+        near = np.abs(lead.leads) <= most
+        unit = self.solve.score_unit
+        bands = [Band(a - unit / 2, b + unit / 2, "pass") for a, b in lead.passes]
+        ends = (float(lead.leads[near][0]), float(lead.leads[near][-1]))
+        return Curves(
+            f"{say.spins(where.spins).capitalize()}: {say.play(lead)}",
+            f"{self.board}; {say.others(where)}",
+            "lead", lead.leads[near], both(lead.choice.play[near], lead.choice.passed[near]),
+            f"my lead over player {where.rival + 1} (dollars)", PROBABILITY,
+            tuple(
+                Band(max(b.first, ends[0]), min(b.last, ends[1]), b.text)
+                for b in bands
+                if b.first < ends[1] and b.last > ends[0]
+            ),
+        )  # fmt: skip
+
+    def _by_spins(self, look: Look, wanted: Wanted) -> Curves:
+        there = self.solve.frontier
+        fields = dict(wanted.fields)
+        asked = Asked(frozenset(), self._every[:EXPERIMENT], "spins", 0.4, 0.15)
+        found = settings(self.game, fields, asked)
+        values = [each.with_scores(each.up, np.array([each.score(each.up)])) for each in found]
+        choice = choices(self.game, look, np.concatenate(values), wanted.error)
+        spins = np.array([each.spins for each in found])
+        about = ""
+        bands: tuple[Band, ...] = ()
+        if there < EXPERIMENT:
+            about = f"; {there + 1} to {EXPERIMENT} spins: beyond this table"
+            text = f"beyond this\ntable: set\nfrontier={there + 1}"
+            bands = (Band(there + 0.5, there + 1.5, text),)
+        where = found[0]
+        return Curves(
+            say.by_spins(spins, choice.passing),
+            f"{self.board}; {say.others(where)}, I have {where.score(where.up):,}{about}", "spins",
+            spins, both(choice.play, choice.passed), "spins left, all of them mine",
+            PROBABILITY, bands,
+        )  # fmt: skip
+
+
+def _from_zero(numbers: Floats) -> tuple[float, float] | None:
+    """Limits of an axis with 0 on it and room above; None where there is no number."""
+    known = numbers[~np.isnan(numbers)]
+    return (min(0.0, known.min()), 1.05 * known.max()) if len(known) and known.max() > 0 else None
+
+
+def both(play: Floats, passed: Floats) -> tuple[Curve, ...]:
+    """The curves of playing and passing."""
+    return Curve("play", "play", play), Curve("pass", "pass", passed)
+
+
+def region_words(passing: NDArray[np.bool_], xs: Ints, ys: Ints) -> tuple[Words, ...]:
+    """ "play" and "pass" in the middle of where it is best: passing (n, m) above and below."""
+    ahead = xs[:, None] > ys[None, :]
+    regions = {"play": ~passing, "pass ahead": passing & ahead, "pass behind": passing & ~ahead}
+    return words_in(regions, xs, ys)
+
+
+def _lead_row(lead: Lead) -> tuple[int | float | str, ...]:
+    where, there = lead.setting, lead.at(lead.pass_from)
+    chances = ("", "") if there is None else tuple(round(x, DECIMALS) for x in there)
+    return (
+        where.up + 1, where.spins, where.rival + 1, where.score(where.rival),
+        where.score(where.third), ",".join(map(str, where.whammies)), _cell(lead.pass_from),
+        _cell(lead.play_from), " ".join(f"{a}..{b}" for a, b in lead.passes), *chances,
+        int(lead.choice.unsure.sum()),
+    )  # fmt: skip
+
+
+def _cell(number: int | None) -> int | str:
+    return "" if number is None else number

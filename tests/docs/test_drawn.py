@@ -1,0 +1,42 @@
+"""The drawn charts in the documentation are what the commands beside them draw."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from luckbase.jobs.app import run
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/how-to/charts.md"
+COMMANDS = re.findall(
+    r"^luckbase (chart boards/press-your-luck.*) --out (press-your-luck-.*\.png)$",
+    PAGE.read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
+
+
+def test_every_drawn_chart_of_the_page_has_its_command() -> None:
+    shown = set(re.findall(r"pictures/(press-your-luck-.*?\.png)", PAGE.read_text("utf-8")))
+    assert shown == {name for _, name in COMMANDS} and len(shown) == 3
+    assert all((ROOT / "docs/pictures" / name).stat().st_size < 100_000 for name in shown)
+
+
+@pytest.mark.slow
+def test_drawn_charts_are_those_of_the_whole_table(tmp_path: Path) -> None:
+    """42.9 million states; pixels, because bytes change with matplotlib's version."""
+    from matplotlib.image import imread
+
+    results = ["--results", str(tmp_path / "results")]
+    board = str(ROOT / "boards/press-your-luck/1985-02.toml")
+    options = ["--set", "score_unit=500", "--set", "frontier=2"]
+    assert run(["solve", board, *options, *results]) == 0
+    for words, name in COMMANDS:
+        chart, _, *rest = shlex.split(words)
+        assert run([chart, board, *rest, "--out", str(tmp_path / name), *results]) == 0
+        one, two = imread(tmp_path / name), imread(ROOT / "docs/pictures" / name)
+        assert one.shape == two.shape and np.abs(one - two).mean() < 0.02

@@ -1,0 +1,143 @@
+"""``luckbase coarsen``: what it prints, the file that it writes, and its refusals; the suite that
+measures."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from luckbase.jobs.app import run
+from luckbase.jobs.bench import coarsening
+from luckbase.solver import load_board
+from luckbase.solver.games.press_your_luck.board import outcome_distribution
+from tests.places import BOARDS
+
+FEBRUARY = str(BOARDS / "press-your-luck/1985-02.toml")
+SMALL_BOARD = """
+game = "press-your-luck"
+[outcomes]
+"whammy" = "1/6"
+"500" = "1/6"
+"1000" = "1/6"
+"2000" = "1/6"
+"500 + spin" = "1/6"
+"1500 + spin" = "1/6"
+[rules]
+max_whammies = 1
+[solve]
+score_cap = 2000
+"""
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    assert run(["coarsen", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_it_says_what_is_kept_and_the_chances(capsys: pytest.CaptureFixture[str]) -> None:
+    found = said(capsys, FEBRUARY, "--outcomes", "5", "--set", "score_unit=1000")
+    facts = {fact["name"]: fact for fact in found["facts"]}
+    assert [name for name, fact in facts.items() if not fact["kept"]] == ["its standard deviation"]
+    assert facts["whammy"]["board"] == pytest.approx(1 / 6)
+    assert facts["money plus a spin"]["coarse"] == pytest.approx(71 / 243)
+    chances = {name: Fraction(chance) for name, chance in found["outcomes"].items()}
+    assert sum(chances.values()) == 1 and len(chances) == 5
+    money = {int(n): p for n, p in chances.items() if n.isdigit()}
+    mean = sum(n * p for n, p in money.items()) / sum(money.values())
+    assert float(mean) == pytest.approx(facts["mean money without a spin"]["board"])
+
+
+def test_people_read_a_table_and_the_file_is_the_same_spin(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "coarse.toml"
+    assert run(["coarsen", FEBRUARY, "--outcomes", "8", "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "1985-02 on 8 outcomes" in printed and printed.count("kept") == 7
+    assert "amounts move by $101.59 a spin" in printed
+    wanted = outcome_distribution(load_board(FEBRUARY, outcomes=8))  # type: ignore[arg-type]
+    assert outcome_distribution(load_board(out)) == wanted  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([FEBRUARY, "--outcomes", "4"], "4 are too few"),
+        ([FEBRUARY, "--outcomes", "0"], "0 is not one of its values"),
+        ([FEBRUARY, "--outcomes", "many"], "Invalid value for '--outcomes'"),
+        ([FEBRUARY, "--outcomes", "6", "--set", "outcomes=7"], "given by --outcomes"),
+        ([FEBRUARY, "--outcomes", "6", "--out", "x.csv"], "a board file ends in .toml"),
+        ([str(BOARDS / "pig/tiny.toml"), "--outcomes", "6"], "pig has no outcomes of a spin"),
+    ],
+)
+def test_what_can_not_be_is_one_sentence(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["coarsen", *words]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error and len(error.splitlines()) == 1
+
+
+def test_a_file_takes_chances_of_nine_digits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    board = tmp_path / "fine.toml"
+    board.write_text(
+        'game = "press-your-luck"\n[outcomes]\n"whammy" = "1/999999937"\n"500" = "1/999999929"\n'
+        f'"750" = "1/3"\n"999" = "{1 - 1 / Fraction(999999937) - Fraction(1, 3)}"\n'
+    )
+    assert run(["coarsen", str(board), "--outcomes", "3", "--out", str(tmp_path / "x.toml")]) == 2
+    assert not (tmp_path / "x.toml").exists()
+
+
+def test_the_suite_measures_and_labels_what_it_extrapolates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small board in place of the real one: the same table, twin of the one in the docs."""
+    board = tmp_path / "small.toml"
+    board.write_text(SMALL_BOARD)
+    case = coarsening.Case(500, 3, ((500, "5"), (500, "all"), (1000, "6")))
+    monkeypatch.setattr(coarsening, "CASES", (case,))
+    monkeypatch.setattr(coarsening, "SEARCHED", "scores=0,1000,2000 earned=0,2,0")
+    monkeypatch.setattr(coarsening, "SEARCHES", ((500, "all"), (500, "5"), (1000, "6")))
+    monkeypatch.setattr(coarsening, "SAMPLE", 500)
+    monkeypatch.setattr(coarsening, "LEVELS_TO_GO_ON_FROM", 3)
+    assert run(["bench", str(board), "coarsen", "--results", str(tmp_path / "r")]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    searches = [line for line in lines if len(line) > 2 and line[2].isdecimal()][:3]
+    assert [line[0] for line in searches] == ["$500,", "$500,", "$1000,"]
+    assert "(+0.0000)" in searches[0] and int(searches[1][3]) < int(searches[0][3])
+    exact = [line for line in lines if line[:2] == ["$500,", "all"] and line[2] in "123"]
+    assert len(exact) == 3
+    assert all(float(line[3]) == float(line[5]) == float(line[7]) == 0 for line in exact)
+    coarse = [line for line in lines if line[:2] == ["$500,", "5"] and line[2] in "123"]
+    assert len(coarse) == 3 and all(float(line[3]) > 0 for line in coarse)
+    assert sum("extrapolated" in line for line in lines) == 3
+    assert [p.name for p in (tmp_path / "r").iterdir()] == ["press-your-luck"]
+
+
+def test_the_far_suite_compares_the_roots_and_all_below_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a small board, three spins in place of eight; a table that is not coarse is not off."""
+    board = tmp_path / "small.toml"
+    board.write_text(SMALL_BOARD)
+    monkeypatch.setattr(coarsening, "FAR", 3)
+    monkeypatch.setattr(coarsening, "FINE_UNIT", 500)
+    roots = ("scores=0,2000,1000 earned=0,3,0", "scores=0,0,1000 earned=0,1,2")
+    monkeypatch.setattr(coarsening, "ROOTS", roots)
+    for unit, outcomes, same in ((500, "all", True), (1000, "6", False)):
+        monkeypatch.setattr(coarsening, "FAR_UNIT", unit)
+        monkeypatch.setattr(coarsening, "FAR_OUTCOMES", outcomes)
+        assert run(["bench", str(board), "far", "--results", str(tmp_path / "r")]) == 0
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        root = [line for line in lines if line[:2] in (["1", "2"], ["2", "2"])]
+        assert len(root) == 2
+        assert all((abs(float(line[4])) < 2e-4) == same for line in root)
+        levels = [line for line in lines if line[:1] in (["1"], ["2"], ["3"]) and line[1] != "2"]
+        errors = [float(line[2]) for line in levels if line[0] in "123" and len(line) == 8]
+        assert len(errors) == 3 and all((error < 1e-5) == same for error in errors)

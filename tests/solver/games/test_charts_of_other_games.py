@@ -1,0 +1,238 @@
+"""Cards of hold points, the turn, bids midway, leads, tiles: held to answers and to references."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luckbase
+from luckbase.cluster.table.table import Table
+from luckbase.solver.charts.model import Curves, Heatmap, Listing
+from luckbase.solver.errors import LuckbaseError
+from tests.reference import goofspiel
+from tests.reference.jackpot import Reference as Tiles
+from tests.reference.skunk import Reference as Race
+
+BOARDS = Path(__file__).parents[3] / "boards"
+
+
+@pytest.fixture(scope="module")
+def pig() -> Iterator[Table]:
+    """Two sides: there is much to hold for."""
+    with luckbase.open(BOARDS / "pig/tiny.toml", in_memory=True, goal=12, sides=2) as table:
+        yield table
+
+
+@pytest.fixture(scope="module")
+def win() -> Iterator[Table]:
+    with luckbase.open(BOARDS / "goofspiel/win.toml", in_memory=True, cards=4) as table:
+        yield table
+
+
+@pytest.fixture(scope="module")
+def points() -> Iterator[Table]:
+    with luckbase.open(BOARDS / "goofspiel/points.toml", in_memory=True, cards=4) as table:
+        yield table
+
+
+def refused(table: Table, name: str, fields: str) -> str:
+    with pytest.raises(LuckbaseError) as error:
+        table.chart(name, dict(field.split("=") for field in fields.split()))
+    return str(error.value)
+
+
+# --- Pig and Skunk -------------------------------------------------------------------------------
+
+
+def test_the_card_has_the_hold_points_of_the_whole_list(pig: Table) -> None:
+    card, whole = pig.chart("card"), pig.chart("chart")
+    assert isinstance(card, Listing) and isinstance(whole, Listing)
+    first = {(row[0], row[1]): int(str(row[3]).split()[0]) for row in whole.rows}
+    assert len(card.rows) == 144
+    assert all(first[row[0], row[1]] == row[2] for row in card.rows)
+    assert len(card.lines) == 13 and card.lines[0].split()[:3] == ["mine", "0", "1"]
+    chosen = pig.chart("card", {"mine": "3", "yours": "4,9"})
+    assert [row[:2] for row in chosen.rows] == [(3, 4), (3, 9)]
+
+
+def test_the_turn_is_rolled_and_held_where_the_answers_and_the_reference_say(pig: Table) -> None:
+    exact = Race(12, dice=1, sides=2, all_ones="turn")
+    made = pig.chart("turn", {"yours": "7"})
+    assert isinstance(made, Heatmap)
+    rolling = np.zeros((12, 12), bool)
+    for mine in range(12):
+        assert np.isnan(made.values[mine, 12 - mine :]).all()
+        for turn in range(12 - mine):
+            found = exact.roll((mine, 7, turn))
+            rolling[mine, turn] = turn == 0 or found > exact.hold((mine, 7, turn))
+            best = found if turn == 0 else max(found, exact.hold((mine, 7, turn)))
+            assert made.values[mine, turn] == pytest.approx(float(best), abs=1e-9)
+            if turn:
+                answer = pig.ask({"mine": mine, "yours": 7, "turn": turn})
+                assert (answer.best == "roll") == rolling[mine, turn]
+    (line,) = made.lines
+    known = ~np.isnan(made.values)
+    turned = np.argwhere((rolling[1:] != rolling[:-1]) & known[1:] & known[:-1]) + [0.5, 0]
+    pieces = np.column_stack([line.xs, line.ys]).reshape(-1, 3, 2)[:, :2].mean(axis=1)
+    assert set(map(tuple, turned.tolist())) <= set(map(tuple, pieces.tolist()))
+
+
+def test_the_card_and_the_turn_refuse_what_they_do_not_show(pig: Table) -> None:
+    assert "yours: the picture is of one score; write yours=3" in refused(pig, "turn", "yours=3,4")
+    assert "mine: this picture is over it; leave it out" in refused(pig, "turn", "mine=3")
+    assert "turn: a line is for the start of a turn" in refused(pig, "card", "turn=3")
+    assert "12 is not a score of the chart" in refused(pig, "turn", "yours=12")
+
+
+# --- Goofspiel -----------------------------------------------------------------------------------
+
+MIDWAY = {"mine": "1,2,4", "theirs": "2,3,4", "deck": "1,3,4"}
+
+
+def cards(text: str) -> frozenset[int]:
+    return frozenset(map(int, text.split(",")))
+
+
+@pytest.mark.parametrize("lead", [None, 0, -2])
+def test_bids_midway_are_optimal_in_the_references_games(
+    win: Table, points: Table, lead: int | None
+) -> None:
+    """Every upcard's lottery earns the game's value against each bid of the other."""
+    table, more = (points, {}) if lead is None else (win, {"lead": str(lead)})
+    made = table.chart("bids", MIDWAY | more)
+    hands = [cards(MIDWAY[name]) for name in ("mine", "theirs", "deck")]
+    for upcard in sorted(hands[2]):
+        chances = np.array([row[2] for row in made.rows if row[0] == upcard], float)
+        bids = [row[1] for row in made.rows if row[0] == upcard]
+        assert bids == [1, 2, 4] and chances.sum() == pytest.approx(1, abs=1e-8)
+        game = goofspiel.game(*hands, upcard, lead is not None, lead or 0)
+        value = float(goofspiel.matrix_game.solve(game)[0])
+        earned = chances @ np.array(game, dtype=float)
+        assert earned.min() == pytest.approx(value, abs=1e-7)
+
+
+def test_a_picture_midway_has_numbers_where_there_are_cards_and_nowhere_else(points: Table) -> None:
+    made = points.chart("upcard", MIDWAY)
+    assert isinstance(made, Heatmap)
+    there = ~np.isnan(made.values)
+    assert [tuple(x + 1) for x in np.argwhere(there)] == [
+        (upcard, bid) for upcard in (1, 3, 4) for bid in (1, 2, 4)
+    ]
+    assert "first" not in made.title and "deck=1,3,4" in made.about
+
+
+def test_what_a_lead_is_worth_is_what_the_reference_says(win: Table) -> None:
+    made = win.chart("lead", MIDWAY)
+    assert isinstance(made, Curves)
+    hands = [cards(MIDWAY[name]) for name in ("mine", "theirs", "deck")]
+    assert [row[0] for row in made.rows] == [-2, -1, 0, 1, 2]
+    for lead, chance in made.rows:
+        exact = goofspiel.value(*hands, True, int(lead))
+        assert chance == pytest.approx(float(exact), abs=1e-9)
+        assert win.ask(MIDWAY | {"lead": lead}).value[0] == pytest.approx(chance, abs=1e-9)
+
+
+def test_leads_of_three_stages_are_even_at_none(win: Table) -> None:
+    made = win.chart("lead")
+    assert isinstance(made, Curves) and made.columns == (
+        "lead",
+        "cards_2",
+    )
+    (even,) = [row for row in made.rows if row[0] == 0]
+    assert even[1:] == (0.5,)
+
+
+def test_goofspiel_refuses_what_is_no_position(win: Table, points: Table) -> None:
+    assert "theirs" in refused(points, "bids", "mine=1,2")
+    assert "upcard: a chart is of every card" in refused(
+        points, "bids", "mine=1 theirs=2 deck=3 upcard=3"
+    )
+    assert "lead: the picture is before" in refused(win, "lead", "lead=2")
+    assert "'lead' is no chart of goofspiel" in refused(points, "lead", "")
+
+
+# --- Jackpot and Shut the Box --------------------------------------------------------------------
+
+RULES = [
+    {"tiles": 6, "sides": 4},
+    {"tiles": 6, "sides": 4, "allowed": "sum", "one_die": "may"},
+    {"tiles": 6, "sides": 4, "allowed": "sum", "objective": "sum"},
+]
+
+
+@pytest.fixture(scope="module", params=RULES, ids=["jackpot", "may", "sum"])
+def tiles(request: pytest.FixtureRequest) -> Iterator[tuple[Table, Tiles]]:
+    given = request.param
+    name = "shut-the-box" if given.get("allowed") else "seed"
+    with luckbase.open(BOARDS / f"jackpot/{name}.toml", in_memory=True, **given) as table:
+        yield table, Tiles(**given)
+
+
+def test_what_to_flip_is_what_the_answers_and_the_reference_say(
+    tiles: tuple[Table, Tiles],
+) -> None:
+    table, reference = tiles
+    value = reference.value
+    for opened in ("", "1,2,3,5"):
+        made = table.chart("flip", {"open": opened} if opened else {})
+        assert isinstance(made, Listing)
+        open_tiles = cards(opened) if opened else frozenset(range(1, reference.tiles + 1))
+        total = 0.0
+        for row in made.rows:
+            said, dice, chance, best, worth, other, cost = row
+            assert cards(str(said).replace(" ", ",")) == open_tiles
+            total += float(chance)
+            faces = a_roll(str(dice), reference)
+            assert worth == pytest.approx(
+                float(reference.after(value, open_tiles, faces)), abs=1e-9
+            )
+            choices = set(reference.choices(open_tiles, faces))
+            assert (best == "-") == (not choices) and (other == "-") == (len(choices) < 2)
+            if choices:
+                flipped = cards(str(best).replace("+", ","))
+                assert value[open_tiles - flipped] == max(value[open_tiles - x] for x in choices)
+                answer = table.ask({"open": tuple(open_tiles), "dice": faces})
+                assert answer.value[0] == pytest.approx(worth, abs=1e-9)
+            if other != "-":
+                level = sorted((value[open_tiles - x] for x in choices), reverse=True)
+                assert cost == pytest.approx(float(level[0] - level[1]), abs=1e-9)
+        assert total == pytest.approx(len(reference.dice_rolled(open_tiles)), abs=1e-8)
+
+
+def a_roll(said: str, reference: Tiles) -> tuple[int, ...]:
+    """Faces that a line of the list stands for."""
+    if "," in said:
+        return tuple(map(int, said.split(",")))
+    total, dice = int(said.split()[0]), 1 if "1 die" in said else reference.dice
+    return next(roll for roll in reference.rolls(dice) if sum(roll) == total)
+
+
+def test_positions_by_tiles_open_are_those_that_plays_come_to(tiles: tuple[Table, Tiles]) -> None:
+    table, reference = tiles
+    made = table.chart("left")
+    start = frozenset(range(1, reference.tiles + 1))
+    found, left = {start}, [start]
+    while left:
+        here = left.pop()
+        for dice in reference.dice_rolled(here):
+            for roll in reference.rolls(dice):
+                for flipped in reference.choices(here, roll):
+                    if here - flipped not in found:
+                        found.add(here - flipped)
+                        left.append(here - flipped)
+    for size, best, middle, worst in made.rows:
+        held: list[Fraction] = sorted(reference.value[x] for x in found if len(x) == size)
+        assert (best, worst) == pytest.approx((float(held[-1]), float(held[0])), abs=1e-9)
+        assert any(middle == pytest.approx(float(x), abs=1e-9) for x in held)
+    assert [row[0] for row in made.rows] == sorted({len(x) for x in found if x})
+
+
+def test_tiles_refuse_what_is_not_asked(tiles: tuple[Table, Tiles]) -> None:
+    table, _ = tiles
+    assert "dice: the list is of every roll; only open=" in refused(table, "flip", "dice=1,2")
+    assert "of all positions" in refused(table, "left", "open=1")
+    assert "open: no tile is open" in refused(table, "flip", "open=")

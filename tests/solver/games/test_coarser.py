@@ -1,0 +1,328 @@
+"""Coarser boards: what is kept is kept exactly, least is moved, the payoffs are the reference's.
+
+All in fractions, on boards drawn at random.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from luckbase.solver import load_game
+from luckbase.solver.board.file import board_from_canonical
+from luckbase.solver.errors import LuckbaseError, OptionError
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.odds import Odds
+from luckbase.solver.games.press_your_luck.board import (
+    Outcomes,
+    PressYourLuckBoard,
+    outcome_distribution,
+)
+from luckbase.solver.games.press_your_luck.coarser import (
+    by_size,
+    coarsened,
+    fewest,
+    with_mean_kept,
+)
+from tests.reference.press_your_luck import Reference, Rules
+from tests.solver.board.board_files import (
+    FEBRUARY,
+    JUNE,
+    SMALL,
+    assert_one_sentence,
+    press_your_luck,
+    read,
+)
+
+Form = dict[str, Any]
+Amounts = tuple[tuple[Fraction, Fraction], ...]
+
+
+def board(form: Form, **solve: object) -> PressYourLuckBoard:
+    found = board_from_canonical("drawn", {**form, "solve": {**form["solve"], **solve}})
+    assert isinstance(found, PressYourLuckBoard)
+    return found
+
+
+def odds(of: PressYourLuckBoard) -> Odds:
+    return load_game(of).need(Odds)
+
+
+@st.composite
+def forms(draw: st.DrawFn, on_grid: bool = False) -> Form:
+    """Up to nine outcomes with whole weights, on any grid, some amounts beyond the cap."""
+    unit = draw(st.sampled_from([1, 3, 50, 250, 1000]))
+    least = 1 if on_grid else -(-unit // 10)
+    amount = st.integers(least, 12).map(lambda n: n * unit) if on_grid else st.integers(
+        least, 12 * unit)  # fmt: skip
+    money = draw(st.sets(amount, min_size=1, max_size=5))
+    spin = draw(st.sets(amount, max_size=4))
+    names = [*map(str, sorted(money)), *(f"{n} + spin" for n in sorted(spin))]
+    names += ["whammy"] * draw(st.booleans())
+    weights = draw(st.lists(st.integers(1, 9), min_size=len(names), max_size=len(names)))
+    chances = {n: str(Fraction(w, sum(weights))) for n, w in zip(names, weights, strict=True)}
+    solve = {"score_unit": unit, "score_cap": unit * draw(st.integers(12 if on_grid else 6, 12))}
+    return {"game": "press-your-luck", "outcomes": chances, "solve": {**solve, "frontier": 1}}
+
+
+def coarse(form: Form, count: int) -> Outcomes | None:
+    """The spin of the board on at most `count` outcomes; None where it is refused."""
+    try:
+        return outcome_distribution(board(form, outcomes=count))
+    except LuckbaseError as error:
+        assert_one_sentence(error)
+        assert "too few to keep the mean" in str(error) or "below score_unit" in str(error)
+        return None
+
+
+def dollars(form: Form, spin: bool) -> list[tuple[Fraction, Fraction]]:
+    """(dollars, chance) of a kind, read from the file by itself; at most the cap."""
+    cap = form["solve"]["score_cap"]
+    return [
+        (Fraction(min(int(name.split()[0]), cap)), Fraction(chance))
+        for name, chance in form["outcomes"].items()
+        if name != "whammy" and name.endswith("+ spin") == spin
+    ]
+
+
+@given(forms(), st.integers(2, 12))
+def test_odds_weight_and_means_are_kept_exactly_and_amounts_are_whole_units(
+    form: Form, count: int
+) -> None:
+    spin = coarse(form, count)
+    assume(spin is not None)
+    assert spin is not None
+    assert spin.distinct <= count
+    assert spin.whammy == Fraction(form["outcomes"].get("whammy", 0))
+    assert spin.whammy + spin.spin_again + sum(chance for _, chance in spin.money) == 1
+    unit = form["solve"]["score_unit"]
+    for kept, again in ((spin.money, False), (spin.spin, True)):
+        written = dollars(form, again)
+        assert sum(chance for _, chance in kept) == sum(chance for _, chance in written)
+        assert sum(n * unit * chance for n, chance in kept) == sum(d * p for d, p in written)
+        units = [n for n, _ in kept]
+        assert units == sorted(set(units)) and all(chance > 0 for _, chance in kept)
+        assert all(n >= int(again) for n in units)
+        if written:
+            assert min(units) >= min(d for d, _ in written) // unit
+            assert max(units) <= max(1, -(-max(d for d, _ in written) // unit))
+
+
+@given(forms(on_grid=True), st.integers(0, 5))
+def test_as_many_outcomes_as_the_board_has_change_nothing(form: Form, more: int) -> None:
+    every = outcome_distribution(board(form))
+    assert coarse(form, max(2, every.distinct + more)) == every
+
+
+@given(forms())
+def test_fewer_outcomes_never_move_less_and_the_least_number_is_the_one_that_is_said(
+    form: Form,
+) -> None:
+    found = [(k, coarse(form, k)) for k in range(2, 14)]
+    some = [k for k, spin in found if spin is not None]
+    assert some == list(range(some[0], 14)) if some else True
+    moved = [odds(board(form, outcomes=k)).moved.value for k in some]
+    assert moved == sorted(moved, reverse=True)
+    if some and some[0] > 2:
+        with pytest.raises(LuckbaseError, match=f"the least is {some[0]}$"):
+            board(form, outcomes=some[0] - 1)
+
+
+@given(forms(), st.integers(2, 12))
+def test_what_moved_is_the_area_between_the_distributions(form: Form, count: int) -> None:
+    """Two ways to one number: the moves added up, and the distribution functions side by side."""
+    if coarse(form, count) is None or any(
+        d > form["solve"]["score_cap"]
+        for d in (int(n.split()[0]) for n in form["outcomes"] if n != "whammy")
+    ):
+        return
+    unit = form["solve"]["score_unit"]
+    kinds = [tuple(sorted((d / unit, p) for d, p in dollars(form, again)))
+             for again in (False, True)]  # fmt: skip
+    whammy = "whammy" in form["outcomes"]
+    two = coarsened(kinds[0], kinds[1], count - whammy)
+    assert two is not None
+    assert (two[0].moved + two[1].moved) * unit == odds(board(form, outcomes=count)).moved.value
+
+
+@st.composite
+def amounts(draw: st.DrawFn) -> Amounts:
+    """One to five amounts up to 8 units, in quarters of a unit."""
+    found = draw(st.sets(st.integers(0, 32), min_size=1, max_size=5))
+    weights = draw(st.lists(st.integers(1, 6), min_size=len(found), max_size=len(found)))
+    pairs = zip(sorted(found), weights, strict=True)
+    return tuple((Fraction(n, 4), Fraction(w, sum(weights))) for n, w in pairs)
+
+
+def least_by_linear_programming(given: Amounts, units: tuple[int, ...]) -> float | None:
+    """The least chance times distance of any plan at all that keeps the mean; None where none
+    does."""
+    n, k = len(given), len(units)
+    cost = [abs(float(x) - y) for x, _ in given for y in units]
+    rows = [[1.0 if i == j // k else 0.0 for j in range(n * k)] for i in range(n)]
+    rows.append([float(y) for _ in given for y in units])
+    right = [float(p) for _, p in given] + [float(sum(x * p for x, p in given))]
+    found = linprog(cost, A_eq=rows, b_eq=right)
+    return float(found.fun) if found.success else None
+
+
+@settings(max_examples=60)
+@given(amounts(), st.sets(st.integers(0, 9), min_size=2, max_size=4))
+@example(((Fraction(1, 2), Fraction(1, 2)), (Fraction(3), Fraction(1, 2))), {1, 2, 3})
+def test_no_way_to_keep_the_mean_on_given_amounts_moves_less(
+    given: Amounts, units: set[int]
+) -> None:
+    """Against scipy. Where ours keeps the mean, nothing is moved less; it may pass, in favour of
+    other amounts, on some that only longer moves could serve."""
+    chosen = tuple(sorted(units))
+    ours, least = with_mean_kept(given, chosen), least_by_linear_programming(given, chosen)
+    if ours is not None:
+        assert least is not None
+        assert float(ours.moved) == pytest.approx(least, abs=1e-9)
+    lowest, highest = given[0][0], given[-1][0]
+    if chosen[0] <= lowest and highest <= chosen[-1]:
+        assert ours is not None
+
+
+@pytest.mark.parametrize("path", [FEBRUARY, JUNE], ids=lambda path: path.stem)
+@pytest.mark.parametrize("unit", [250, 500])
+def test_the_amounts_kept_are_nearly_the_best_there_are(path: Any, unit: int) -> None:
+    """Against every choice of amounts: at most a quarter more is moved, and most often as little;
+    no kept amount moved one place is better (that is how they were found)."""
+    of = press_your_luck(path, score_unit=str(unit))
+    same = total = 0
+    for again in (False, True):
+        kind: dict[Fraction, Fraction] = {}
+        for leaf in of.leaves():
+            if leaf.slide.kind != "whammy" and leaf.slide.spin == again:
+                amount = Fraction(of.dollars(leaf.slide), unit)
+                kind[amount] = kind.get(amount, Fraction(0)) + leaf.chance
+        each: Amounts = tuple(sorted(kind.items()))
+        every = sorted({n for x, _ in each for n in (x.__floor__(), x.__ceil__())})
+        for size, found in by_size(each, int(again)).items():
+            tried = (with_mean_kept(each, units) for units in combinations(every, size))
+            best = min(one.moved for one in tried if one is not None)
+            assert best <= found.moved <= best * Fraction(5, 4)
+            same, total = same + (found.moved == best), total + 1
+    assert same >= total - 1
+
+
+@settings(max_examples=20)
+@given(forms(), st.integers(3, 6), st.integers(0, 2**32 - 1))
+def test_a_coarse_board_is_solved_as_the_reference_solves_its_file(
+    form: Form, count: int, seed: int
+) -> None:
+    """The kernel, on the option; an independent solver, on the chances in the file that `coarsen`
+    writes, read by tomllib alone."""
+    form["solve"]["score_cap"] = 6 * form["solve"]["score_unit"]
+    if coarse(form, count) is None:
+        return
+    game = load_game(board(form, outcomes=count))
+    said = tomllib.loads(game.need(Odds).file())
+    unit, reference = said["solve"]["score_unit"], reference_of_file(said)
+    planes, table = solved(game)
+    rng = np.random.default_rng(seed)
+    for tier in planes.tiers():
+        states = planes.states_at(tier, rng.integers(0, planes.rows(tier), 2))
+        for state, value in zip(states, table.look_up(states), strict=True):
+            words = game.describe(state)
+            scores = tuple(score // unit for score in words["scores"])
+            wanted = reference.value(scores, *(tuple(words[n]) for n in REST))
+            assert value == pytest.approx(wanted, abs=1e-9), words
+
+
+REST = ("earned", "passed", "whammies")
+
+
+def reference_of_file(said: Form) -> Reference:
+    unit = said["solve"]["score_unit"]
+    assert said["solve"]["outcomes"] == "all"
+    kinds: dict[bool, list[tuple[int, float]]] = {False: [], True: []}
+    for name, chance in said["outcomes"].items():
+        if name != "whammy":
+            number, _, spin = name.partition(" + ")
+            assert int(number) % unit == 0
+            kinds[spin == "spin"].append((int(number) // unit, float(Fraction(chance))))
+    whammy = float(Fraction(said["outcomes"].get("whammy", 0)))
+    cap = said["solve"]["score_cap"] // unit
+    return Reference(Rules(whammy, tuple(kinds[False]), tuple(kinds[True]), cap))
+
+
+def solved(game: Game) -> Any:
+    from luckbase.solver.game.capabilities import Layout
+    from luckbase.solver.games.press_your_luck.layout import Planes
+    from tests.solver.games.press_your_luck import InMemory
+
+    planes = game.need(Layout)
+    assert isinstance(planes, Planes)
+    return planes, InMemory(planes)
+
+
+@given(forms(), st.integers(2, 9))
+def test_the_file_of_a_coarse_board_is_the_same_spin(form: Form, count: int) -> None:
+    spin = coarse(form, count)
+    if spin is not None:
+        text = odds(board(form, outcomes=count)).file()
+        assert outcome_distribution(read(text)) == spin
+
+
+def test_the_tiny_board_of_small_by_hand() -> None:
+    """500 and 1000, a quarter each, plus 500 and 2000 with a spin, a sixth each, on $1,000: money
+    of mean 750 is 1000 with 3/8 and 0 with 1/8; plus a spin of mean 1250, where 0 can not be: the
+    500 go up to 1000, which lifts the mean by 500/2, so half of the 2000 would be 1000."""
+    spin = outcome_distribution(read(SMALL, outcomes="5", score_unit="1000"))
+    assert spin.whammy == Fraction(1, 6)
+    assert spin.money == ((0, Fraction(1, 8)), (1, Fraction(3, 8)))
+    assert spin.spin == ((1, Fraction(1, 4)), (2, Fraction(1, 12)))
+
+
+def test_the_chances_stay_what_they_are() -> None:
+    """Tables with `outcomes = 8` hold the payoffs of these; another spin is another version of the
+    rules. February 1985 at $1,000."""
+    spin = outcome_distribution(press_your_luck(FEBRUARY, outcomes="8", score_unit="1000"))
+    said = [[f"{n}: {chance}" for n, chance in kind] for kind in (spin.money, spin.spin)]
+    assert said == [
+        ["1: 209/972", "2: 1099/4860", "3: 1/10"],
+        ["1: 8291/38880", "3: 223/12960", "4: 5/162", "5: 5/162"],
+    ]
+
+
+def test_one_amount_is_kept_where_the_mean_is_on_the_grid() -> None:
+    """(500 + 1000) / 2 = 750 and (500 + 2000) / 2 = 1250 dollars."""
+    spin = outcome_distribution(read(SMALL, outcomes="3", score_unit="250"))
+    assert (spin.money, spin.spin) == (((3, Fraction(1, 2)),), ((5, Fraction(1, 3)),))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0", "0 is not one of its values"), ("1", "1 is not one"), ("-3", "-3 is not one"),
+        ("201", "201 is not one"), ("some", "'some' is not one"), ("true", "true is not one"),
+        ("4", "4 are too few to keep the mean amounts on a grid of 250 dollars; the least is 5"),
+    ],
+)  # fmt: skip
+def test_a_number_that_is_none_is_one_sentence(text: str, said: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        press_your_luck(FEBRUARY, outcomes=text)
+    assert_one_sentence(caught.value)
+    assert f"outcomes: {said}" in str(caught.value)
+
+
+def test_amounts_plus_a_spin_that_are_less_than_a_unit_on_average_are_refused() -> None:
+    with pytest.raises(OptionError, match=r"plus a spin is 1,250\.00, below score_unit 2000"):
+        read(SMALL, outcomes="9", score_unit="2000")
+    amounts = ((Fraction(1, 2), Fraction(1)),)
+    assert fewest((), amounts) is None and coarsened((), amounts, 9) is None
+
+
+def test_a_board_with_slides_that_are_not_solved_is_refused_for_them() -> None:
+    with pytest.raises(LuckbaseError, match="the solver does not take 'double"):
+        outcome_distribution(press_your_luck(FEBRUARY.with_stem("1985-02-double"), outcomes="6"))
