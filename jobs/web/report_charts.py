@@ -30,7 +30,7 @@ from luckbase.jobs.web.report_parts import (
 from luckbase.solver.charts.model import Chart, Curves, Heatmap, Listing
 
 WIDE, HIGH = 640.0, 560.0
-LEFT, TOP, SIDE = 62.0, 14.0, 490.0
+LEFT, TOP, SIDE = 74.0, 14.0, 478.0
 """The sheet, and the square of the picture in it, in units."""
 SCALE, SCALE_WIDE = LEFT + SIDE + 16.0, 16.0
 """Where the scale of colours is, and how wide."""
@@ -167,7 +167,7 @@ def _axes(made: Heatmap) -> Iterator[str]:
         yield text_at(f"{y:,.0f}", LEFT - 8, at, "end", 12)
     yield text_at(made.x_label, LEFT + SIDE / 2, bottom + 38, "middle", 14)
     yield (
-        f'<text transform="translate(14 {TOP + SIDE / 2:g}) rotate(-90)" text-anchor="middle" '
+        f'<text transform="translate(11 {TOP + SIDE / 2:g}) rotate(-90)" text-anchor="middle" '
         f'font-size="14">{escape(made.y_label)}</text>'
     )
 

@@ -21,7 +21,7 @@ from luckbase.jobs.web.report_parts import (
 from luckbase.solver.charts.model import Curves
 
 WIDE, HIGH = 640.0, 400.0
-LEFT, TOP, ACROSS, DOWN = 66.0, 14.0, 548.0, 330.0
+LEFT, TOP, ACROSS, DOWN = 76.0, 14.0, 538.0, 330.0
 """The sheet, and the picture in it, in units."""
 STROKES = ("", "9 4", "2 3", "12 3 2 3", "5 5", "1 5", "16 4", "7 2 2 2 2 2")
 """Dashes of the curves, so that they are told apart in grey."""
@@ -104,7 +104,7 @@ def _parts(made: Any, xs: tuple[float, float], ys: tuple[float, float]) -> Itera
         yield words_at(said.text, x_at(said.x), y_at(said.y))
     yield text_at(made.x_label, LEFT + ACROSS / 2, HIGH - 14, "middle", 14)
     yield (
-        f'<text transform="translate(14 {TOP + DOWN / 2:g}) rotate(-90)" text-anchor="middle" '
+        f'<text transform="translate(11 {TOP + DOWN / 2:g}) rotate(-90)" text-anchor="middle" '
         f'font-size="14">{escape(made.y_label)}</text><path class="here"/>'
     )
 
