@@ -195,6 +195,8 @@ def _name_axes(axes: Axes, picture: Heatmap | Curves, ends: tuple[float, float])
 
 def _head(picture: Heatmap | Curves) -> tuple[list[str], list[str]]:
     """The lines of the title, and of what stands below it."""
+    from luckbase.solver.charts.model import Curves
+
     wide = ABOUT if isinstance(picture, Curves) else ABOUT_HEATMAP
     return wrap(picture.title, TITLE) or [""], wrap(picture.about, wide) or [""]
 

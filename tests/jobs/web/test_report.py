@@ -127,7 +127,7 @@ def test_the_colours_of_a_picture_are_brighter_the_more(made: luckbase.Report) -
     text = re.findall(r'class="numbers">(.*?)</script>', made.html)[1]
     values = np.array(json.loads(text)["values"], float)
     images = re.findall(r'href="data:image/png;base64,([^"]+)"', made.html)
-    win = matplotlib.image.imread(io.BytesIO(base64.b64decode(images[2])))
+    win = matplotlib.image.imread(io.BytesIO(base64.b64decode(images[1])))
     assert win.shape == (*values.shape[::-1], 4)
     grey = win[:, :, :3] @ [0.299, 0.587, 0.114]
     order = np.argsort(values.T[::-1], axis=None)
