@@ -103,7 +103,8 @@ def shell(command: str, folder: Path) -> tuple[int, str]:
     scripts.mkdir(exist_ok=True)
     (scripts / "luckbase").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m luckbase "$@"\n')
     (scripts / "luckbase").chmod(0o755)
-    here = {"PATH": f"{scripts}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    python = Path(sys.executable).parent  # as in an environment that is activated
+    here = {"PATH": f"{scripts}:{python}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command], cwd=folder, env={**os.environ, **here},
         stdin=subprocess.DEVNULL, capture_output=True, text=True,

@@ -27,6 +27,7 @@ def begun(results: Path, *more: str, ignore: int | None = None) -> tuple[subproc
     words += more
 
     def before() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
         if ignore is not None:
             signal.signal(ignore, signal.SIG_IGN)
 
