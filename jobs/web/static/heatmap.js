@@ -126,7 +126,10 @@ export class HeatMap {
     pen.clip();
     for (const { xs, ys } of this.data.lines ?? []) {
       pen.beginPath();
-      xs.forEach((x, k) => pen[k ? "lineTo" : "moveTo"](...this.#place(at(this.data.x, x), at(this.data.y, ys[k]))));
+      xs.forEach((x, k) => {
+        if (x === null || ys[k] === null) return; // a gap
+        pen[k && xs[k - 1] !== null && ys[k - 1] !== null ? "lineTo" : "moveTo"](...this.#place(at(this.data.x, x), at(this.data.y, ys[k])));
+      });
       twice(pen);
     }
     pen.restore();
