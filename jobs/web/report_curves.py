@@ -1,4 +1,4 @@
-"""Curves of a report, numbers over one axis: as SVG, told apart without colours, with the numbers."""
+"""Curves of a report: as SVG, told apart without colours, with the numbers."""
 
 from __future__ import annotations
 

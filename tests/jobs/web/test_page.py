@@ -465,11 +465,16 @@ def test_curves_are_told_apart_without_colours(
     assert reasons.split() == " ".join(band["text"] for band in said["bands"]).split()
 
 
+def plain(value: float | None) -> str:
+    """A number of a chart as the page writes it."""
+    return "none" if value is None else f"{float(f'{value:.6g}'):,.6f}".rstrip("0").rstrip(".")
+
+
 def read_of(said: dict[str, Any], i: int) -> list[str]:
     """What the readout says of the curves at a place of the axis."""
     numbers = [curve["values"][i] for curve in said["curves"]]
     return [
-        f"{curve['label']} {'none' if value is None else f'{value:,.6g}'}"
+        f"{curve['label']} {plain(value)}"
         for curve, value in zip(said["curves"], numbers, strict=True)
     ]
 
@@ -503,7 +508,7 @@ def test_curves_say_their_numbers(visitor: Visitor, address: Callable[..., str])
     expect(found).to_have_count(len(xs))
     rows = found.all()
     for row, *numbers in zip(rows, *(curve["values"] for curve in said["curves"]), strict=True):
-        assert row.locator("td").all_text_contents() == [f"{number:.6g}" for number in numbers]
+        assert row.locator("td").all_text_contents() == [plain(number) for number in numbers]
 
 
 def test_a_chart_to_read_and_the_same_as_a_table(
