@@ -200,7 +200,7 @@ class Comparison:
         if self.quiet.states:
             where = words.fields(self.quiet.state or {})
             apart.append(
-                f"payoffs of {self.quiet.states:,} states changed and moved no decision, by "
+                f"payoffs of {self.quiet.states:,} states changed and no best action there, by "
                 f"{self.quiet.largest:.2g} at most ({where})"
             )
         return apart

@@ -126,7 +126,7 @@ def _sentence(
     one, two = (NEVER if span is None else span[1] for span in (first, second))
     if one == two and often[2]:  # in the middle nothing moved
         one, two = often[:2]
-        said = f"{_turned(turning, one, two)} in {often[2]:,} cases"
+        said = f"{_turned(turning, one, two)} in {_cases(often[2])}"
         middle = "" if second is None else f"; in the middle {turning.say(second[1])} as before"
     else:
         said, middle = _turned(turning, one, two), ""
@@ -142,8 +142,11 @@ def _sentence(
         )
         rest = f"{now}, as before" if now == was else f"{now}, was {was}"
         middle += f", with the rest of the state {rest}"
-    cases = "1 case" if lines == 1 else f"{lines:,} cases"
-    return f"{said}{middle}; sooner in {sooner:,} and later in {later:,} of {cases}"
+    return f"{said}{middle}; sooner in {sooner:,} and later in {later:,} of {_cases(lines)}"
+
+
+def _cases(count: int) -> str:
+    return "1 case" if count == 1 else f"{count:,} cases"
 
 
 def _turned(turning: Turning, one: int, two: int) -> str:

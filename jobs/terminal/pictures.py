@@ -11,15 +11,13 @@ import io
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from luckbase.solver.charts.model import Curves, Heatmap
-
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from luckbase.solver.charts.model import Words
+    from luckbase.solver.charts.model import Curves, Heatmap, Words
 
 SUFFIXES = (".png", ".svg", ".pdf")
 WIDE, HIGH, LOW, DPI = 7.5, 7.1, 5.3, 125
@@ -65,6 +63,8 @@ def draw(picture: Heatmap | Curves, suffix: str) -> bytes:
     """The picture as the bytes of a file that ends in `suffix`, one of `SUFFIXES`."""
     import matplotlib
     from matplotlib.figure import Figure
+
+    from luckbase.solver.charts.model import Heatmap
 
     written = io.BytesIO()
     with matplotlib.rc_context():
@@ -195,6 +195,8 @@ def _name_axes(axes: Axes, picture: Heatmap | Curves, ends: tuple[float, float])
 
 def _head(picture: Heatmap | Curves) -> tuple[list[str], list[str]]:
     """The lines of the title, and of what stands below it."""
+    from luckbase.solver.charts.model import Curves
+
     wide = ABOUT if isinstance(picture, Curves) else ABOUT_HEATMAP
     return wrap(picture.title, TITLE) or [""], wrap(picture.about, wide) or [""]
 

@@ -41,8 +41,8 @@ CELLS = (
     "again from the rules:",
     "table.verify(sample=1000)",
     "What if the player in third place may pass too? The same board with one rule changed:",
-    'free = luckbase.open(f"{BOARDS}/press-your-luck/tiny.toml", in_memory=True, frontier=2,\n'
-    "                     third_place_spins=False)\ntable.diff(free, worst=3)",
+    'free = luckbase.open(\n    f"{BOARDS}/press-your-luck/tiny.toml", in_memory=True, frontier=2, '
+    "third_place_spins=False\n)\ntable.diff(free, worst=3)",
     "To send all of it to somebody who has nothing installed:",
     'bytes_written = luckbase.report(table, sample=1000).save("report.html")\n'
     "bytes_written < 2_000_000",

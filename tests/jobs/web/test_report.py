@@ -11,7 +11,6 @@ import re
 import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 
 import matplotlib.image
 import numpy as np
@@ -26,7 +25,7 @@ from luckbase.jobs.web.report_charts import figure, segments_at
 from luckbase.jobs.web.report_parts import Detail, path_of, png, ticks
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.identity import rules_identity
-from luckbase.solver.charts.model import Heatmap, Line, Listing, Words
+from luckbase.solver.charts.model import Band, Curve, Curves, Heatmap, Line, Listing, Words
 from tests.places import BOARDS, ROOT
 from tests.stopped import solve_until
 
@@ -114,8 +113,8 @@ def test_the_numbers_under_the_mouse_are_those_of_the_chart(
 ) -> None:
     told = re.findall(r'class="numbers">(.*?)</script>', made.html)
     with luckbase.open(SKUNK, results=results) as table:
-        pictures = [table.chart(name) for name in ("hold", "win")]
-    assert made.charts == ("hold", "win", "chart") and len(told) == 2
+        pictures = [table.chart(name) for name in ("hold", "win", "turn")]
+    assert made.charts == ("hold", "win", "turn", "chart", "card") and len(told) == 3
     for text, picture in zip(told, pictures, strict=True):
         said = json.loads(text)
         assert isinstance(picture, Heatmap)
@@ -125,10 +124,10 @@ def test_the_numbers_under_the_mouse_are_those_of_the_chart(
 
 
 def test_the_colours_of_a_picture_are_brighter_the_more(made: luckbase.Report) -> None:
-    (text,) = re.findall(r'class="numbers">(.*?)</script>', made.html)[1:]
+    text = re.findall(r'class="numbers">(.*?)</script>', made.html)[1]
     values = np.array(json.loads(text)["values"], float)
     images = re.findall(r'href="data:image/png;base64,([^"]+)"', made.html)
-    win = matplotlib.image.imread(io.BytesIO(base64.b64decode(images[-2])))
+    win = matplotlib.image.imread(io.BytesIO(base64.b64decode(images[1])))
     assert win.shape == (*values.shape[::-1], 4)
     grey = win[:, :, :3] @ [0.299, 0.587, 0.114]
     order = np.argsort(values.T[::-1], axis=None)
@@ -234,7 +233,7 @@ def test_the_command_writes_it_says_so_and_finds_faults(
     assert run([*words, "--sample", "200"]) == 0
     said = capsys.readouterr()
     assert said.out == f"{tmp_path / 'r.html'}\n"
-    assert "3 charts, 200 rows agree with the rules" in said.err
+    assert "5 charts, 200 rows agree with the rules" in said.err
     (file,) = own.glob("skunk/tiny/*/tiers/*.parquet")
     content = bytearray(file.read_bytes())
     content[-9] ^= 1  # of the footer's length: no picture of it can be drawn
@@ -379,10 +378,8 @@ def test_a_png_is_read_back_as_it_was(rows: int, columns: int, seed: int) -> Non
 def test_curves_are_drawn_with_gaps_keys_and_numbers() -> None:
     xs = np.array([0, 500, 1000])
     numbers = {"play": np.array([0.1, 0.2, 0.3]), "pass": np.array([np.nan, 0.4, 0.2])}
-    two = [SimpleNamespace(label=name, name=name, values=each) for name, each in numbers.items()]
-    made = SimpleNamespace(title="t", about="a", xs=xs, curves=two, x_label="lead", y_label="win",
-                           limits=None, bands=(SimpleNamespace(first=500, last=2000, text="b"),),
-                           words=(), columns=(), rows=())  # fmt: skip
+    two = tuple(Curve(name, name, each) for name, each in numbers.items())
+    made = Curves("t", "a", "lead", xs, two, "lead", "win", (Band(500, 2000, "b"),))
     html = figure(made, "s", "luckbase chart x", Detail())
     said = json.loads(re.findall(r'numbers">(.*?)</script>', html)[0])
     assert said["curves"] == [[0.1, 0.2, 0.3], [None, 0.4, 0.2]] and said["xs"] == [0, 500, 1000]
