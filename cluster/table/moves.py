@@ -26,6 +26,7 @@ from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.part import worth
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import outcome_names
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.graph.bellman import Expanded, expand
@@ -153,7 +154,7 @@ def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves
         answer = answer_step(table, asked[0], edges, payoffs, said, source)
     if over:
         return Moves(asked[0], answer, True, True)
-    below = Below(game, answer, edges, payoffs, known)
+    below = Below(game, asked[0], answer, edges, payoffs, known)
     if both:
         return Moves(asked[0], answer, False, held, tuple(_bids(answer)), below.pairs())
     if edges.actors[0] < 0:
@@ -168,18 +169,19 @@ def _bids(answer: Answer) -> Iterator[Move]:
 
 
 class Below:
-    """The children of one state, as people see them. payoffs: float64 (m, players); known: bool
-    (m,), which of them are."""
+    """The children of one state, as people see them. numbers: the state, int64 (fields,); payoffs:
+    float64 (m, players); known: bool (m,), which of them are."""
 
     def __init__(
         self,
         game: Game,
+        numbers: Ints,
         answer: Answer,
         edges: Expanded,
         payoffs: Floats,
         known: NDArray[np.bool_],
     ) -> None:
-        self.game, self.answer, self.edges = game, answer, edges
+        self.game, self.numbers, self.answer, self.edges = game, numbers, answer, edges
         self.payoffs = payoffs.tolist()
         self.known: list[bool] = known.tolist()
         self.states = game.fields.describe_all(edges.children)
@@ -197,7 +199,13 @@ class Below:
             merged[same] = first, sum_ + weight
         order = sorted(merged.values(), key=lambda each: (-each[1], each[0]))
         cases = equal_cases(tuple(weights))
-        return tuple(self._outcome(k, chance, cases) for k, chance in order)
+        action = int(self.edges.actions[here.start])
+        children = self.edges.children[[k for k, _ in order]]
+        names = outcome_names(self.game, self.numbers, action, children)
+        return tuple(
+            self._outcome(k, chance, cases, name or "")
+            for (k, chance), name in zip(order, names, strict=True)
+        )
 
     def _outcome(
         self, k: int, chance: float, cases: int | None, name: str = "",
@@ -250,7 +258,8 @@ class Below:
 
 
 def happened(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """What leads from one state to another, in words: ``player 2: scores 1500 -> 2000``,
+    """What leads from one state to another, where the game has no name for it
+    (`solver.game.capabilities.OutcomeNames`), in words: ``player 2: scores 1500 -> 2000``,
     ``turn 0 -> 4``, ``turn 4 -> 0; player 2 is up``."""
     turns = before.get("player") != after.get("player")
     if turns and "mine" in before:  # as the one who moved sees it

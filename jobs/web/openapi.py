@@ -87,7 +87,7 @@ class Example(TypedDict):
 
 @Only
 class ChartKind(TypedDict):
-    """A chart of the game; picture: a heat map, else a list."""
+    """A chart of the game; picture: a heat map or curves, else a list."""
 
     name: str
     shows: str
@@ -235,16 +235,16 @@ class ListingSaid(TypedDict):
 
 @Only
 class LineDrawn(TypedDict):
-    """A line on a heat map."""
+    """A line on a heat map, in the units of its axes; null is a gap."""
 
     label: str
-    xs: list[float]
-    ys: list[float]
+    xs: list[float | None]
+    ys: list[float | None]
 
 
 @Only
 class WordsDrawn(TypedDict):
-    """Words on a heat map."""
+    """Words on a picture, centred on a point in the units of its axes."""
 
     text: str
     x: float

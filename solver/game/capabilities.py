@@ -16,6 +16,7 @@ gives None. Which there are is said in `Rules.capabilities`, by board, not by cl
 `Seats`        two who choose at once: each sees the state as his own
 `Groups`       what people group decisions by (`solver.game.groups`)
 `Odds`         what one spin of the board brings (in `solver.game.odds`)
+`OutcomeNames` what people call what chance brings
 `Eras`         what the tables of several boards say side by side (in `solver.game.eras`)
 ============== ====================================================================================
 """
@@ -328,6 +329,19 @@ class Seats(Capability):
     choice_names: Callable[[Mapping[str, object], int, int], list[str]]
 
 
+@dataclass(frozen=True)
+class OutcomeNames(Capability):
+    """What people call what chance brings.
+
+    of: the names ("whammy", "a 1: the turn is lost") of the states (n, fields) that an action of a
+    state (fields,) leads to, all of them; None where the two states do not tell what happened.
+    """
+
+    missing: ClassVar[str] = "has no names for what chance brings; what changes is said"
+
+    of: Callable[[Ints, int, Ints], list[str | None]]
+
+
 def layout_of(game: Game) -> Layout[Any]:
     """The game's tiers and kernel. Raises OptionError where it has none on its board."""
     found: Layout[Any] = game.need(Layout)
@@ -369,6 +383,13 @@ def simplify(game: Game, states: Ints) -> Ints:
 def hints(game: Game) -> SearchHints:
     """What the game says of its searches; nothing is the usual case."""
     return game.get(SearchHints) or SearchHints()
+
+
+def outcome_names(game: Game, state: Ints, action: int, children: Ints) -> list[str | None]:
+    """What people call what leads from a state (fields,) to each of the states (n, fields) that an
+    action of it leads to; None where there is no name."""
+    found = game.get(OutcomeNames)
+    return [None] * len(children) if found is None else found.of(state, action, children)
 
 
 def as_seen_by(game: Game, player: int, state: Ints) -> Ints:

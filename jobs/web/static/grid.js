@@ -1,10 +1,13 @@
-// Two fields as axes, sliders for the others, colour for what one wants to know.
+// Two fields as axes, sliders for the others, colour for what one wants to know; or one of the
+// game's own charts.
 import * as address from "./address.js";
 import * as api from "./api.js";
 import { apart, css, named, viridis } from "./colours.js";
+import { CurveChart } from "./curves.js";
 import { fill, h, newId, sorry } from "./dom.js";
 import { Payoffs, player } from "./format.js";
 import { HeatMap } from "./heatmap.js";
+import { listing } from "./listing.js";
 
 const LONGEST_SLIDER = 400;
 const OWN = new Set(["x", "y", "colour", "chart", "with"]);
@@ -72,7 +75,7 @@ function choice(table, query) {
   const given = Object.fromEntries([...query].filter(([name]) => !OWN.has(name)));
   const first = table.examples?.[0]?.state;
   const base = { ...address.fields(table.start ?? first), ...given };
-  const charts = (table.charts ?? []).filter((chart) => chart.picture);
+  const charts = table.charts ?? [];
   const chart = query.get("chart") ?? (query.has("x") || axes.length > 1 || !charts.length ? null : charts[0].name);
   const x = query.get("x") ?? axes[0];
   const y = query.get("y") ?? axes.find((axis) => axis !== x);
@@ -287,11 +290,22 @@ function cellState(here, chosen, got, i, j) {
   return address.plain(base);
 }
 
+const plain = (value) => (value === null ? "none" : Number(value.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 }));
+
+/** One of the game's charts: curves, lines to read, or a heat map. */
 async function chartMap(here, chosen) {
+  const got = await api.chart(here.table.id, chosen.chart, asking.signal);
+  if (got.kind === "curves") return { heat: new CurveChart(got, plain), title: got.title, about: got.about, legend: null };
+  if (got.kind === "listing") {
+    const shows = chosen.charts.find((chart) => chart.name === got.name)?.shows ?? got.name;
+    return { heat: listing(got, shows), title: capital(shows), about: got.note, legend: null };
+  }
+  return pictured(here, got);
+}
+
+function pictured(here, got) {
   const { table } = here;
-  const got = await api.chart(table.id, chosen.chart, asking.signal);
-  const [nx, ny, what] = got.names ?? got.columns;
-  const plain = (value) => (value === null ? "none" : Number(value.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 }));
+  const [nx, ny] = got.names;
   const limits = got.limits ?? span(got.values);
   const data = {
     x: { label: got.x_label, values: got.xs }, y: { label: got.y_label, values: got.ys }, cells: got.values,
@@ -304,7 +318,7 @@ async function chartMap(here, chosen) {
     tell: (i, j) => `${got.x_label} = ${got.xs[i]}, ${got.y_label} = ${got.ys[j]}: ${got.colour_label} ${plain(got.values[i][j])}`,
     href: [nx, ny].every((name) => columnOf(table, name)) ? (i, j) => address.of(table.id, "state", cellState(here, { base: {} }, { x: { name: nx, values: got.xs }, y: { name: ny, values: got.ys } }, i, j)) : null,
   });
-  return { heat, title: got.title, about: got.about, legend: scale.legend, what };
+  return { heat, title: got.title, about: got.about, legend: scale.legend };
 }
 
 // --- scales ---------------------------------------------------------------------------------------

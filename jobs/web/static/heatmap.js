@@ -126,16 +126,23 @@ export class HeatMap {
     pen.clip();
     for (const { xs, ys } of this.data.lines ?? []) {
       pen.beginPath();
-      xs.forEach((x, k) => pen[k ? "lineTo" : "moveTo"](...this.#place(at(this.data.x, x), at(this.data.y, ys[k]))));
+      for (const piece of pieces(xs, ys)) {
+        piece.forEach(([x, y], k) => pen[k ? "lineTo" : "moveTo"](...this.#place(at(this.data.x, x), at(this.data.y, y))));
+      }
       twice(pen);
     }
     pen.restore();
     pen.font = `600 14px ${style("--font")}`;
-    pen.fillStyle = style("--ink");
+    pen.fillStyle = "#fff";
+    pen.strokeStyle = "#101316";
+    pen.lineWidth = 4;
     pen.textAlign = "center";
     for (const { text, x, y } of this.data.words ?? []) {
       const [px, py] = this.#place(at(this.data.x, x), at(this.data.y, y));
-      text.split("\n").forEach((line, k) => pen.fillText(line, px, py + 18 * k));
+      text.split("\n").forEach((line, k) => { // white with a dark rim, to be read on any colour
+        pen.strokeText(line, px, py + 18 * k);
+        pen.fillText(line, px, py + 18 * k);
+      });
     }
   }
 
@@ -274,6 +281,16 @@ export class HeatMap {
     const to = this.href?.(i, j);
     return to && text ? h("a", { href: to }, text) : text;
   }
+}
+
+/** The pieces of a line between its gaps, which are null: [[x, y], …] each. */
+export function pieces(xs, ys) {
+  const found = [[]];
+  xs.forEach((x, k) => {
+    if (x === null || ys[k] === null) found.push([]);
+    else found.at(-1).push([x, ys[k]]);
+  });
+  return found.filter((piece) => piece.length);
 }
 
 /** A hatched ground: here is no state. */

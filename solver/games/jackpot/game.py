@@ -22,6 +22,7 @@ from luckbase.solver.game.capabilities import (
     Charts,
     Drawing,
     ExactValues,
+    OutcomeNames,
     Scenes,
     SearchHints,
 )
@@ -74,6 +75,7 @@ def jackpot(board: JackpotBoard) -> Rules:
             Groups: groups,
             Drawing: lambda game: Drawing(partial(positions, game), options.rolls),
             Scenes: drawing,
+            OutcomeNames: lambda game: OutcomeNames(partial(outcome_names, options)),
         },
     )
 
@@ -112,6 +114,22 @@ def exact_value(game: Game, agent: Agent | None) -> Fraction:
 
     exact = Exact(game)
     return (exact.best if agent is None else exact.play(agent)).value
+
+
+def outcome_names(options: Options, state: Ints, action: int, after: Ints) -> list[str | None]:
+    """What people call the rolls after a state: ``6 and 1``; ``a total of 7`` where only that
+    counts. What is flipped has no other name than the action."""
+    if state[rules.FACES :].any():
+        return [None] * len(after)
+    alone = options.dice == 1 or action == rules.ROLL  # one die
+    named: list[str | None] = []
+    for faces in after[:, rules.FACES :].tolist():
+        rolled = [str(face) for face in faces if face]
+        if options.allowed == "sum" and not alone:
+            named.append(f"a total of {sum(faces)}")
+        else:
+            named.append(" and ".join(rolled) if len(rolled) > 1 else f"a {rolled[0]}")
+    return named
 
 
 def options_of(game: Game) -> Options:

@@ -22,6 +22,7 @@ from luckbase.solver.game.capabilities import (
     ClosedForms,
     Detail,
     Layout,
+    OutcomeNames,
     Scenes,
     SearchHints,
     plain,
@@ -71,6 +72,7 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
             Detail: two_forms,
             Scenes: drawing,
             Groups: partial(groups, cut),
+            OutcomeNames: outcome_names,
         },
     )
 
@@ -80,6 +82,14 @@ def drawing(game: Game) -> Scenes:
     from luckbase.solver.games.pig.scene import scenes
 
     return scenes(game)
+
+
+def outcome_names(game: Game) -> OutcomeNames:
+    """What a roll brings."""
+    from luckbase.solver.games.pig.rounds_dice import RoundsNames
+
+    assert isinstance(game.board, PigRoundsBoard)
+    return OutcomeNames(RoundsNames(game.board).names)
 
 
 def groups(cut: int, game: Game) -> Groups:

@@ -72,8 +72,12 @@ def play(lead: Lead) -> str:
 def by_spins(counts: Ints, passing: NDArray[np.bool_]) -> str:
     """With how many spins to pass and to play."""
     if passing.all() or not passing.any():
-        return f"{'Pass' if passing.any() else 'Play'}, with {runs(counts)} spins"
-    return f"Pass {runs(counts[passing])}, play {runs(counts[~passing])} spins"
+        return f"{'Pass' if passing.any() else 'Play'}, with {runs(counts)} {_spins(counts)}"
+    return f"Pass {runs(counts[passing])}, play {runs(counts[~passing])} {_spins(counts[~passing])}"
+
+
+def _spins(counts: Ints) -> str:
+    return "spin" if counts.tolist() == [1] else "spins"
 
 
 def runs(numbers: Ints) -> str:

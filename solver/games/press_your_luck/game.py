@@ -7,7 +7,14 @@ from functools import partial
 from typing import Any
 
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Agents, Charts, Layout, Scenes, SearchHints
+from luckbase.solver.game.capabilities import (
+    Agents,
+    Charts,
+    Layout,
+    OutcomeNames,
+    Scenes,
+    SearchHints,
+)
 from luckbase.solver.game.eras import Eras
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
@@ -59,6 +66,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             SearchHints: SearchHints(level=LEVEL),
             Scenes: drawing,
             Groups: groups,
+            OutcomeNames: outcome_names,
         },
     )
 
@@ -89,6 +97,13 @@ def groups(game: Game) -> Groups:
     from luckbase.solver.games.press_your_luck.groups import groups as made
 
     return made(game)
+
+
+def outcome_names(game: Game) -> OutcomeNames:
+    """What a spin brings."""
+    from luckbase.solver.games.press_your_luck.spins import Spins
+
+    return OutcomeNames(Spins(game).names)
 
 
 def charts(game: Game) -> Charts:

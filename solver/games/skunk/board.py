@@ -19,6 +19,7 @@ turn's points. What a roll does stands in the rule options:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 from typing import Annotated, Literal, Self
 
@@ -71,19 +72,27 @@ class Rolls:
 def count_rolls(rules: Rules, first: bool) -> Rolls:
     """Count the ordered rolls of a board by what they do."""
     found = Rolls(rules.dice * rules.sides)
-    for faces in product(range(1, rules.sides + 1), repeat=rules.dice):
-        ones = faces.count(1)
-        penalty = "points"
-        if ones and not (first and rules.first_roll_safe):
-            penalty = rules.all_ones if ones == rules.dice else rules.some_ones
+    for _, penalty, points in every_roll(rules, first):
         found.total += 1
         if penalty == "turn":
             found.turn += 1
         elif penalty == "score":
             found.score += 1
         else:
-            found.points[sum(faces) if rules.count == "faces" else 1] += 1
+            found.points[points] += 1
     return found
+
+
+def every_roll(rules: Rules, first: bool) -> Iterator[tuple[tuple[int, ...], Penalty, int]]:
+    """(faces, what the roll does, its points) of every ordered roll, of a turn's first or a later
+    one."""
+    for faces in product(range(1, rules.sides + 1), repeat=rules.dice):
+        ones = faces.count(1)
+        penalty: Penalty = "points"
+        if ones and not (first and rules.first_roll_safe):
+            penalty = rules.all_ones if ones == rules.dice else rules.some_ones
+        points = sum(faces) if rules.count == "faces" else 1
+        yield faces, penalty, points if penalty == "points" else 0
 
 
 class SkunkBoard(Board):

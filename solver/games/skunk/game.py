@@ -25,6 +25,7 @@ from luckbase.solver.game.capabilities import (
     ClosedForms,
     Detail,
     Layout,
+    OutcomeNames,
     Scenes,
     plain,
 )
@@ -81,6 +82,7 @@ def race(board: Board, options: Rules, questions: Sequence[Question]) -> GameRul
             Detail: two_forms,
             Scenes: partial(drawing, options=options),
             Groups: partial(groups, goal),
+            OutcomeNames: partial(outcome_names, options),
         },
     )
 
@@ -90,6 +92,13 @@ def drawing(game: Game, options: Rules) -> Scenes:
     from luckbase.solver.games.skunk.scene import scenes
 
     return scenes(game, options)
+
+
+def outcome_names(options: Rules, game: Game) -> OutcomeNames:
+    """What a roll brings."""
+    from luckbase.solver.games.skunk.dice import RollNames
+
+    return OutcomeNames(RollNames(options).in_race)
 
 
 NO_ROLLS = Unavailable(

@@ -22,7 +22,8 @@
   };
   const contrast = (one) => {
     const under = ground(one);
-    const ink = over(parts(getComputedStyle(one).color), under);
+    const { color, fill } = getComputedStyle(one);
+    const ink = over(parts(one.ownerSVGElement ? fill : color), under);
     const [a, b] = [light(ink), light(under)].sort((x, y) => y - x);
     return (a + 0.05) / (b + 0.05);
   };

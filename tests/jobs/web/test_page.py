@@ -432,6 +432,111 @@ def test_colours_of_actions_and_a_chart_of_the_game(
     expect(page.get_by_label("across")).to_be_visible()
 
 
+def chart_of(page: Any, name: str) -> dict[str, Any]:
+    """Open a chart of the game, by choosing it; what the server said of it."""
+    with page.expect_response(re.compile(f"/chart/{name}$")) as reply:
+        page.get_by_label("what it shows").select_option(name)
+    said: dict[str, Any] = reply.value.json()
+    expect(page.locator(".mapped h2")).to_be_visible()
+    return said
+
+
+@pytest.mark.parametrize("name", ["leads", "by-lead", "by-spins"])
+def test_curves_are_told_apart_without_colours(
+    name: str, visitor: Visitor, address: Callable[..., str]
+) -> None:
+    page = visitor.go(address("press-your-luck", "grid"))
+    said = chart_of(page, name)
+    assert said["kind"] == "curves"
+    expect(page.locator(".mapped h2")).to_have_text(said["title"])
+    lines = page.locator(".heat > svg.curves > path.line")
+    expect(lines).to_have_count(len(said["curves"]))
+    dashes = [line.get_attribute("stroke-dasharray") for line in lines.all()]
+    assert len(set(dashes)) == len(dashes) >= 2
+    shown = [
+        curve["label"] for curve in said["curves"] if any(v is not None for v in curve["values"])
+    ]
+    labels = page.locator(".heat > svg.curves > .label").all()
+    assert sorted(label.text_content() for label in labels) == sorted(shown)
+    places = sorted(float(label.get_attribute("y")) for label in labels)
+    assert all(low - high > 15 for high, low in pairwise(places))
+    assert page.locator(".heat > svg.curves > .band").count() == len(said["bands"])
+    reasons = " ".join(page.locator(".heat > svg.curves > .why").all_text_contents())
+    assert reasons.split() == " ".join(band["text"] for band in said["bands"]).split()
+
+
+def plain(value: float | None) -> str:
+    """A number of a chart as the page writes it."""
+    return "none" if value is None else f"{float(f'{value:.6g}'):,.6f}".rstrip("0").rstrip(".")
+
+
+def read_of(said: dict[str, Any], i: int) -> list[str]:
+    """What the readout says of the curves at a place of the axis."""
+    numbers = [curve["values"][i] for curve in said["curves"]]
+    return [
+        f"{curve['label']} {plain(value)}"
+        for curve, value in zip(said["curves"], numbers, strict=True)
+    ]
+
+
+def test_curves_say_their_numbers(visitor: Visitor, address: Callable[..., str]) -> None:
+    page = visitor.go(address("press-your-luck", "grid"))
+    said = chart_of(page, "by-lead")
+    xs, picture, readout = said["xs"], page.locator(".heat > svg.curves"), page.locator(".readout")
+    i = int(len(xs) * 0.7)
+    box = picture.bounding_box()
+    ends = [float(picture.locator(".axis").get_attribute(name)) for name in ("x1", "x2")]
+    across = ends[0] + (ends[1] - ends[0]) * (xs[i] - xs[0]) / (xs[-1] - xs[0])
+    page.mouse.move(box["x"] + across, box["y"] + box["height"] / 2)
+    at = f"{said['x_label']} = {xs[i]:,}:".replace("-", "−")
+    assert readout.locator("> *").all_text_contents()[:3] == [at, *read_of(said, i)]
+    dots = [float(dot.get_attribute("cy")) for dot in picture.locator(".cursor circle").all()]
+    one, two = (curve["values"][i] for curve in said["curves"])
+    assert (dots[0] < dots[1]) == (one > two)
+    page.mouse.move(0, 0)
+    picture.focus()
+    for key in ("Home", "ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown"):
+        page.keyboard.press(key)
+    expect(readout.locator("strong")).to_have_text(read_of(said, 2)[1])
+    assert picture.locator(".cursor circle").count() == 1
+    page.keyboard.press("End")
+    expect(readout).to_contain_text(f"= {xs[-1]:,}")
+    band = [band["text"] for band in said["bands"] if band["first"] <= xs[-1] <= band["last"]]
+    expect(readout).to_contain_text(f"({band[0]})")
+    page.get_by_text("The numbers as a table").click()
+    found = page.locator("table.numbers tbody tr")
+    expect(found).to_have_count(len(xs))
+    rows = found.all()
+    for row, *numbers in zip(rows, *(curve["values"] for curve in said["curves"]), strict=True):
+        assert row.locator("td").all_text_contents() == [plain(number) for number in numbers]
+
+
+def test_a_chart_to_read_and_the_same_as_a_table(
+    visitor: Visitor, address: Callable[..., str]
+) -> None:
+    page = visitor.go(address("jackpot", "grid", ""))
+    said = chart_of(page, "flip")
+    expect(page.locator("pre.listing")).to_have_text("\n".join(said["lines"]))
+    expect(page.locator(".mapped .about")).to_have_text(said["note"])
+    page.get_by_text("The same as a table").click()
+    found = page.locator("table.numbers tbody tr")
+    expect(found).to_have_count(len(said["rows"]))
+    rows = found.all()
+    shown = [row.locator("td").all_text_contents() for row in rows]
+    assert shown == [[f"{cell}" for cell in row] for row in said["rows"]]
+
+
+def test_the_gaps_of_a_line_stay_open(visitor: Visitor, address: Callable[..., str]) -> None:
+    page = visitor.go(address("press-your-luck", "grid", "x=scores_1&y=scores_2"))
+    (line,) = chart_of(page, "decide")["lines"]
+    found = page.evaluate(
+        "async ([xs, ys]) => (await import('/static/heatmap.js')).pieces(xs, ys)",
+        [line["xs"], line["ys"]],
+    )
+    assert len(found) == line["xs"].count(None) > 2
+    assert all(len(piece) == 2 and None not in [*piece[0], *piece[1]] for piece in found)
+
+
 def test_the_scale_reads_in_grey(visitor: Visitor) -> None:
     page = visitor.go("")
     grey = page.evaluate(
@@ -526,6 +631,8 @@ def every_view(address: Callable[..., str], tables: dict[str, Path]) -> list[str
         "", *(address(game) for game in GAMES),
         address("press-your-luck", "grid", GRIDS["press-your-luck"]),
         address("skunk", "grid", "x=mine&y=turn&colour=best&yours=8"),
+        *(address("press-your-luck", "grid", f"chart={name}") for name in ("leads", "by-spins")),
+        address("goofspiel", "grid", "chart=bids"),
         address("pig", "play", ""),
         address("pig", "play", "seed=3&seat=1&against=optimal&move=roll"),
         f"#/compare?first={first}&second={second}&scores=500,1000,1500&earned=1,1,0",

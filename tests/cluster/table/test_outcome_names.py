@@ -1,0 +1,154 @@
+"""What chance brings, in the words of each game: every name says what its state says."""
+
+from __future__ import annotations
+
+import re
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luckbase
+from luckbase.cluster.table.moves import Moves
+from luckbase.solver.game.capabilities import outcome_names
+from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.graph.bellman import expand
+from tests.places import BOARDS
+
+
+def game_of(board: str, **settings: Any) -> Game:
+    return load_game(luckbase.load_board(BOARDS / f"{board}.toml", **settings))
+
+
+def named(game: Game, **state: Any) -> dict[str, dict[str, Any]]:
+    """The states that chance leads to by name, after any action that has names."""
+    asked = game.parse({name: str(value) for name, value in state.items()})
+    edges = expand(game, asked.reshape(1, -1))
+    found = {}
+    for action in dict.fromkeys(edges.actions.tolist()):
+        children = edges.children[edges.actions == action]
+        names = outcome_names(game, asked, action, children)
+        assert all(name is None for name in names) or all(names)
+        found |= {
+            name: game.describe(child) for name, child in zip(names, children, strict=True) if name
+        }
+    return found
+
+
+@pytest.mark.parametrize(
+    ("state", "after"),
+    [
+        ({"scores": "500,1000,500", "earned": "0,2,0"},
+         {"whammy": ([500, 0, 500], [0, 1, 0]), "$500": ([500, 1500, 500], [0, 1, 0]),
+          "$500 and a spin": ([500, 1500, 500], [0, 2, 0])}),
+        ({"scores": "0,0,500", "passed": "2,0,0", "whammies": "2,0,0"},
+         {"whammy": ([0, 0, 500], [1, 0, 0]), "$500": ([500, 0, 500], [0, 0, 0]),
+          "$500 and a spin": ([500, 0, 500], [1, 0, 0])}),
+        ({"scores": "1000,0,500", "earned": "1,0,0", "whammies": "3,0,0"},
+         {"whammy, and out": ([0, 0, 500], [0, 0, 0]), "$500": ([1500, 0, 500], [0, 0, 0]),
+          "$500 and a spin": ([1500, 0, 500], [1, 0, 0])}),
+    ],
+)  # fmt: skip
+def test_a_spin_in_the_words_of_the_show(
+    state: dict[str, str], after: dict[str, tuple[list[int], list[int]]]
+) -> None:
+    found = named(game_of("press-your-luck/tiny"), **state)
+    assert {name: (s["scores"], s["earned"]) for name, s in found.items()} == after
+
+
+def test_every_spin_of_a_real_board_is_told_by_its_dollars() -> None:
+    game = game_of("press-your-luck/1985-02", score_unit=500)
+    found = named(game, scores="5000,7000,0", earned="0,1,0")
+    assert len(found) == 12
+    for name, state in found.items():
+        money = re.fullmatch(r"\$([\d,]+)( and a spin)?", name)
+        gain = int(money[1].replace(",", "")) if money else -7000
+        assert (state["scores"][1], name == "whammy") == (7000 + gain, money is None)
+        assert state["earned"][1] == bool(money and money[2])
+    capped = named(game, scores="0,18500,0", passed="0,1,0")
+    assert capped["$1,500 or more"]["scores"][1] == 20_000
+    assert capped["$1,500 or more and a spin"]["earned"][1] == 1
+    assert len(capped) == 7
+
+
+def of_dice(name: str) -> tuple[int, list[tuple[int, ...]]]:
+    """(points, the rolls) that a name says."""
+    points, _, rolls = name.partition(":")
+    listed = [tuple(map(int, each.split(" and "))) for each in rolls.split(", or ") if rolls]
+    return int(re.sub(r"\D", "", points)), listed
+
+
+@pytest.mark.parametrize("board", ["skunk/tiny", "pig/two-dice", "pig/tiny"])
+def test_a_roll_is_told_by_its_dice(board: str) -> None:
+    """The dice that a name lists add up to its points, and are so many of all rolls."""
+    with luckbase.open(BOARDS / f"{board}.toml", in_memory=True) as table:
+        there = table.moves({"mine": 3, "yours": 9, "turn": 4})
+    roll = next(move for move in there.moves if move.action.name == "roll")
+    lost = [each for each in roll.outcomes if "lost" in each.name]
+    for each in [each for each in roll.outcomes if each not in lost]:
+        points, rolls = of_dice(each.name)
+        assert each.state["turn"] == 4 + points
+        if board == "pig/tiny":
+            assert (each.name, each.weight) == (f"a {points}", 1)
+        else:
+            assert {sum(faces) for faces in rolls} == {points}
+            assert each.weight == len({way for faces in rolls for way in permutations(faces)})
+    for each in lost:
+        mine = each.state["yours"]  # the other is up
+        assert each.name == ("two 1s: the score is lost" if mine == 0 else lost[0].name)
+    assert lost[0].name == "a 1: the turn is lost"
+    assert [each.weight for each in lost] == {"pig/tiny": [1], "skunk/tiny": [10, 1]}.get(
+        board, [each.weight for each in lost]
+    )
+
+
+def rolled(there: Moves) -> dict[str, float]:
+    """The weights of what a roll brings, by name."""
+    (roll,) = [move for move in there.moves if move.action.name == "roll"]
+    return {each.name: each.weight for each in roll.outcomes}
+
+
+def test_rolls_that_win_and_rolls_that_lose_the_same_are_one() -> None:
+    with luckbase.open(BOARDS / "skunk/tiny.toml", in_memory=True) as table:
+        won = rolled(table.moves({"mine": 3, "yours": 10, "turn": 12}))
+        assert won["5 points or more: the game is won"] == 24
+        won = rolled(table.moves({"mine": 3, "yours": 10, "turn": 5}))
+        assert won["12 points: the game is won"] == 1
+        lost = rolled(table.moves({"mine": 0, "yours": 10, "turn": 3}))
+        assert lost["a 1: the turn is lost"] == 11
+
+
+def test_a_safe_first_roll_counts_its_ones() -> None:
+    game = game_of("pig/rounds")
+    assert "a 1" in named(game, mine=0, yours=3, round=10)
+    found = named(game, mine=0, yours=3, turn=4, round=10, player=2)
+    assert list(found) == ["a 1: the turn is lost", *(f"a {face}" for face in range(2, 7))]
+    assert found["a 6"]["turn"] == 10
+
+
+def test_the_dice_of_tiles() -> None:
+    found = named(game_of("jackpot/seed"), open="1,2,3,7")
+    assert len(found) == 36
+    assert found["6 and 1"]["dice"] == [6, 1]
+    assert named(game_of("jackpot/seed"), open="1,2,3,7", dice="1,6") == {}
+    totals = named(game_of("jackpot/shut-the-box"), open="1,2,3,9")
+    assert list(totals) == [f"a total of {total}" for total in range(2, 13)]
+    assert all(f"a total of {sum(each['dice'])}" == name for name, each in totals.items())
+    one = named(game_of("jackpot/shut-the-box", one_die="must"), open="1,2,3")
+    assert {name: each["dice"] for name, each in one.items()} == {
+        f"a {face}": [face] for face in range(1, 7)
+    }
+
+
+@pytest.mark.parametrize(
+    "board", ["press-your-luck/tiny", "pig/tiny", "skunk/tiny", "jackpot/tiny"]
+)
+def test_names_are_told_apart(board: str) -> None:
+    """Two states that one action leads to are never called the same."""
+    settings = {"frontier": 1} if board.startswith("press") else {}
+    with luckbase.open(BOARDS / f"{board}.toml", in_memory=True, **settings) as table:
+        for state in np.concatenate(list(table.draw(60, 4))):
+            there = table.moves(table.game.describe(state))
+            for outcomes in [*(move.outcomes for move in there.moves), there.outcomes]:
+                assert len({each.name for each in outcomes}) == len(outcomes)
