@@ -4,7 +4,8 @@ A board file asks for the table of its rules as they stand. A table is found to 
 files that it was solved from, as its ledger says, by the board files beside those, and by those
 that are named. What was solved with ``--set``, from some states or from no file, nobody's file asks
 for; it goes where its folder is named, and not else. Nor goes what somebody solves, or whose board
-file can not be read.
+file can not be read, or lay in a folder that is not there now: it may have been moved, or its disk
+taken out.
 """
 
 from __future__ import annotations
@@ -125,10 +126,11 @@ class _Scope:
         folders = {
             os.path.dirname(file) for path in tables_in(self.results) for file in self._files(path)
         }  # fmt: skip
-        beside = [
-            str(file) for folder in sorted(folders - {""}) if os.path.isdir(folder)
-            for file in sorted(Path(folder).glob("*.toml"))
-        ]  # fmt: skip
+        there = dict.fromkeys(
+            one for folder in sorted(folders - {""})
+            for one in ([folder] if os.path.isdir(folder) else _moved(folder, self.results))
+        )  # fmt: skip
+        beside = [str(file) for folder in there for file in sorted(Path(folder).glob("*.toml"))]
         found: dict[str, str] = {}
         for one in [*self.boards, *asked_for(beside)]:
             if one.board is not None and not one.settings:
@@ -137,6 +139,23 @@ class _Scope:
                 except LuckbaseError:
                     continue
         return found
+
+
+def _moved(folder: str, results: Path) -> list[str]:
+    """Where a folder that is not there now may be, if a project was moved with its results: the end
+    of its path beside the results, or beside a folder that they are in."""
+    parts = Path(folder).parts[1:]
+    above = Path(os.path.realpath(results)).parents
+    found = [os.path.join(one, *parts[i:]) for one in above for i in range(len(parts))]
+    return [str(above[0]), *filter(os.path.isdir, found)]
+
+
+def _is_gone(file: str) -> bool:
+    """Whether a file is not there, though its folder is and can be read."""
+    try:
+        return os.path.basename(file) not in os.listdir(os.path.dirname(file))
+    except OSError:
+        return False
 
 
 def _below(file: str, name: str) -> bool:
@@ -181,8 +200,9 @@ def _spare(path: Path, scope: _Scope) -> Spare | None:
 
 @dataclass(frozen=True)
 class _Seen:
-    """A goal, and what its board file says now. now: same, changed, gone, unread, unknown. why: in
-    sentences. plain: whether the board file alone asks for it. protects: why it does not go."""
+    """A goal, and what its board file says now. now: same, changed, gone, away (nor is its folder
+    there), unread, unknown. why: in sentences. plain: whether the board file alone asks for it.
+    protects: why it does not go."""
 
     file: str
     now: str
@@ -201,8 +221,12 @@ def _of_goal(goal: Goal, ledger: Ledger) -> _Seen:
         protects = f"it was solved with {words}"
     if not protects and goal.roots is not None and not _is_start(goal, ledger):
         protects = "it was solved from some states"
-    if not os.path.exists(file):
+    if _is_gone(file):
         return _Seen(file, "gone", (f"{file} is gone",), False, protects)
+    if not os.path.exists(file):
+        said = f"{file} can not be looked for: its folder is not there, or can not be read"
+        protects = protects or "its board file may have been moved, or its disk taken out"
+        return _Seen(file, "away", (said,), False, protects)
     try:
         game = load_game(read_board(Path(file), goal.settings))
     except LuckbaseError as error:

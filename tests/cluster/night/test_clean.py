@@ -97,8 +97,48 @@ def test_a_deleted_board_asks_for_nothing_and_a_moved_one_does(folder: Path) -> 
     assert set(clean(folder)["unasked"]) == {now, old}
     assert set(clean(folder, folder / "boards")["unasked"]) == {now, old}
     assert set(clean(folder, folder / "boards/a.toml")["unasked"]) == {now, old}
-    shutil.rmtree(folder / "boards")
     assert set(clean(folder, folder / "boards", yes=True)["removed"]) == {now, old}
+
+
+def test_a_project_that_was_moved_keeps_what_its_boards_ask_for(tmp_path: Path) -> None:
+    """Also where the results are deeper than the boards."""
+    for results in ("results", "out/of/it"):
+        old = put(tmp_path / "old/boards/a.toml", pig(9))
+        table = luckbase.solve(old, results=tmp_path / "old" / results).table
+        assert luckbase.clean(results=tmp_path / "old" / results) == []
+        (tmp_path / "old").rename(tmp_path / "new")
+        assert luckbase.clean(results=tmp_path / "new" / results, yes=True) == []
+        assert (tmp_path / "new" / table.relative_to(tmp_path / "old")).is_dir()
+        shutil.rmtree(tmp_path / "new")
+
+
+def test_a_board_whose_folder_is_not_there_may_be_elsewhere(folder: Path) -> None:
+    """A folder that was moved away, a disk that was taken out."""
+    before = everything(folder / "results")
+    (folder / "boards").rename(folder / "elsewhere")
+    found = luckbase.clean(results=folder / "results", yes=True)
+    assert {one.state for one in found} == {"protected"} and len(found) == 3
+    assert all("its folder is not there" in one.why[0] for one in found)
+    assert everything(folder / "results") == before
+    assert len(clean(folder, folder / "boards", yes=True)["protected"]) == 3
+    assert len(clean(folder, folder / "elsewhere", yes=True)["protected"]) == 2
+    (folder / "elsewhere").rename(folder / "boards")
+    assert len(clean(folder)["unasked"]) == 1
+
+
+def test_a_board_in_a_folder_that_can_not_be_read_may_be_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, old, named = table_of(folder), table_of(folder, goal=9), table_of(folder, goal=11)
+    (folder / "boards/a.toml").unlink()
+
+    def closed(path: object = ".") -> list[str]:
+        raise PermissionError(13, "Permission denied", path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "listdir", closed)
+        assert set(clean(folder, yes=True)["protected"]) == {now, old, named}
+    assert clean(folder, yes=True)["removed"] == sorted([now, old])
 
 
 def test_a_board_elsewhere_keeps_its_table_where_it_is_named(folder: Path) -> None:
