@@ -1,15 +1,26 @@
-"""How many boards stand: the status of their tables, and which have none."""
+"""How many boards stand: the status of their tables, and which have none.
+
+A table of which a board file asks for more than was ever solved is partial: a dry run says so too.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from luckbase.cluster import words
-from luckbase.cluster.night.asked import Asked, asked_for, board_files
+from luckbase.cluster.given import has_full_table
+from luckbase.cluster.night.asked import Asked, asked_for, board_files, read_asked
+from luckbase.cluster.night.due import due
 from luckbase.cluster.night.job import is_job
+from luckbase.cluster.run.options import Options
 from luckbase.cluster.table.find import command, is_table, table_of, tables_in, tables_of
+from luckbase.cluster.table.ledger import read_ledger, table_directory
 from luckbase.cluster.table.status import Status, status_of, statuses_of
+from luckbase.cluster.table.storage import Folder
+from luckbase.solver import load_game
 from luckbase.solver.errors import LuckbaseError
 
 
@@ -28,17 +39,20 @@ def statuses(names: Sequence[str], results: Path, settings: Mapping[str, str] = 
 
 def _of(names: Sequence[str], results: Path, settings: dict[str, str]) -> Iterator[Status]:
     if not names:
-        yield from map(status_of, tables_in(results))
+        yield from map(_by_its_file, map(status_of, tables_in(results)))
     for name in names:
         path = Path(name)
         tables = tables_in(path) if path.is_dir() and not is_table(path) else []
         if tables:
-            yield from map(status_of, tables)
+            yield from map(_by_its_file, map(status_of, tables))
         elif is_job(path) or (path.is_dir() and not is_table(path) and board_files(path)):
             for one in asked_for([path], settings):
                 yield from _of_board(one, results)
         else:
-            yield from statuses_of([name], results, settings)
+            one = read_asked(path, settings)
+            reach = one.board is not None and type(one.board).reach.intersection(settings)
+            for said in statuses_of([name], results, settings):
+                yield _asked(said, one, results) if reach else _by_its_file(said)
 
 
 def _of_board(one: Asked, results: Path) -> Iterator[Status]:
@@ -54,7 +68,38 @@ def _of_board(one: Asked, results: Path) -> Iterator[Status]:
         return
     others = [] if one.settings else tables_of(one.board, where)
     paths = [*others, *([own] if own is not None and own not in others else [])]
-    yield from map(status_of, paths)
+    for path in paths:
+        yield _asked(status_of(path), one, where, full=True)
     if not paths:
         makes = command(f"{words.program()} solve", one.file, one.settings, one.board.game)
         yield Status(one.file, "missing", dict(one.settings), why=(f"solved by: {makes}",))
+
+
+def _by_its_file(said: Status) -> Status:
+    """A table's status; partial where a board file that it was solved from asks for more now."""
+    if said.state != "complete":
+        return said
+    path = Path(os.path.abspath(said.table))
+    goals = reversed(read_ledger(Folder(path), path).goals)
+    read = {(goal.board_file, *sorted(goal.settings.items())): goal for goal in goals}
+    for goal in read.values() if len(path.parts) > 3 else ():
+        if goal.board_file:
+            one = read_asked(Path(goal.board_file), goal.settings)
+            said = _asked(said, one, path.parents[2])
+    return said
+
+
+def _asked(said: Status, one: Asked, results: Path, *, full: bool = False) -> Status:
+    """A table's status; partial where the board asks for more than is there. full: its full table
+    is asked for even if none of it was ever solved."""
+    if said.state != "complete" or one.board is None or not (said.tiers or full):
+        return said
+    game = load_game(one.board)
+    own = table_directory(results, game)
+    if not has_full_table(game) or not own.is_dir() or not own.samefile(said.table):
+        return said
+    (planned,) = due([replace(one, how={})], None, Options(results=results))
+    if planned.state == "complete":
+        return said
+    why = planned.why if planned.error is None else (str(planned.error),)
+    return replace(said, state="partial", why=why)
