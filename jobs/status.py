@@ -11,6 +11,7 @@ import typer
 
 import luckbase
 from luckbase.jobs import options
+from luckbase.jobs.folder import read_results
 from luckbase.jobs.terminal import render
 
 
@@ -23,7 +24,14 @@ def status(
         ),
     ] = None,
     settings: options.Settings = None,
-    results: options.Results = Path("results"),
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            parser=read_results,
+            help="Where tables are kept: results, if no job file says where.",
+        ),
+    ] = None,
     as_json: options.Json = False,
 ) -> int:
     """Say of each table whether it is complete, partial, stale or damaged, and why (exit code 1 if
@@ -50,7 +58,7 @@ def status(
         for reason in [*_running(one.running or {}), *one.why]:
             print(f"          {reason}")
     if not found and not as_json:
-        print(f"no tables under {results}")
+        print(f"no tables under {results or 'results'}")
     return 0 if all(one.state == "complete" for one in found) else 1
 
 

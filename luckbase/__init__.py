@@ -230,14 +230,15 @@ def open(
 
 
 def status(
-    *names: str, results: str | os.PathLike[str] = "results", settings: Mapping[str, str] = {}
+    *names: str, results: str | os.PathLike[str] | None = None, settings: Mapping[str, str] = {}
 ) -> list[Status]:
     """What is complete, partial, stale, damaged or missing, and why: of tables by directory, board
     file, folder of board files or job file, of all under `results` if none is named. settings:
-    options of the board files, as text."""
+    options of the board files, as text. results: if not given, where a job file says, or
+    "results"."""
     from luckbase.cluster.night.standing import statuses
 
-    return statuses(names, Path(results), settings)
+    return statuses(names, None if results is None else Path(results), settings)
 
 
 def evaluate(

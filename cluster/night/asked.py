@@ -114,7 +114,7 @@ def _of_job(path: Path, settings: dict[str, str]) -> Iterator[Asked]:
                 there = place_of(path, name)
                 several = _in_folder(there, words) if there.is_dir() else [read_asked(there, words)]
                 for one in several:
-                    yield replace(one, file=_short(one.file), how=how, order=job.order)
+                    yield replace(one, file=short(one.file), how=how, order=job.order)
 
 
 def read_asked(path: Path, settings: dict[str, str]) -> Asked:
@@ -164,7 +164,7 @@ def files_of(names: Sequence[Named]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _short(file: str) -> str:
+def short(file: str) -> str:
     """A path as short as it can be typed here."""
     try:
         return str(Path(file).relative_to(Path.cwd()))

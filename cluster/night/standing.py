@@ -5,18 +5,25 @@ A table of which a board file asks for more than was ever solved is partial: a d
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from luckbase.cluster import words
 from luckbase.cluster.given import has_full_table
-from luckbase.cluster.night.asked import Asked, asked_for, board_files, read_asked
+from luckbase.cluster.night.asked import Asked, asked_for, board_files, read_asked, short
 from luckbase.cluster.night.due import due
 from luckbase.cluster.night.job import is_job
 from luckbase.cluster.run.options import Options
-from luckbase.cluster.table.find import command, is_table, table_of, tables_in, tables_of
+from luckbase.cluster.table.find import (
+    RESULTS,
+    command,
+    is_table,
+    results_of,
+    table_of,
+    tables_in,
+    tables_of,
+)
 from luckbase.cluster.table.ledger import read_ledger, table_directory
 from luckbase.cluster.table.status import Status, status_of, statuses_of
 from luckbase.cluster.table.storage import Folder
@@ -24,10 +31,13 @@ from luckbase.solver import load_game
 from luckbase.solver.errors import LuckbaseError
 
 
-def statuses(names: Sequence[str], results: Path, settings: Mapping[str, str] = {}) -> list[Status]:
+def statuses(
+    names: Sequence[str], results: Path | None, settings: Mapping[str, str] = {}
+) -> list[Status]:
     """The status of what is named: tables by directory or board file; the boards of a folder or a
     job file, "missing" where there is no table, "refused" where the board can not be read; the
-    tables of another folder of results. Of all tables if nothing is named, each once.
+    tables of another folder of results. Of all tables if nothing is named, each once. results: if
+    nothing is said, where a job file says, or ``results``.
 
     Raises OptionError, MissingTableError for what is not there.
     """
@@ -37,7 +47,8 @@ def statuses(names: Sequence[str], results: Path, settings: Mapping[str, str] = 
     return list(found.values())
 
 
-def _of(names: Sequence[str], results: Path, settings: dict[str, str]) -> Iterator[Status]:
+def _of(names: Sequence[str], said: Path | None, settings: dict[str, str]) -> Iterator[Status]:
+    results = Path(RESULTS) if said is None else said
     if not names:
         yield from map(_by_its_file, map(status_of, tables_in(results)))
     for name in names:
@@ -47,17 +58,16 @@ def _of(names: Sequence[str], results: Path, settings: dict[str, str]) -> Iterat
             yield from map(_by_its_file, map(status_of, tables))
         elif is_job(path) or (path.is_dir() and not is_table(path) and board_files(path)):
             for one in asked_for([path], settings):
-                yield from _of_board(one, results)
+                yield from _of_board(one, said or Path(one.how.get("results", results)))
         else:
             one = read_asked(path, settings)
             reach = one.board is not None and type(one.board).reach.intersection(settings)
-            for said in statuses_of([name], results, settings):
-                yield _asked(said, one, results) if reach else _by_its_file(said)
+            for found in statuses_of([name], results, settings):
+                yield _asked(found, one, results) if reach else _by_its_file(found)
 
 
-def _of_board(one: Asked, results: Path) -> Iterator[Status]:
+def _of_board(one: Asked, where: Path) -> Iterator[Status]:
     """The tables of a board; with options, the one that these mean."""
-    where = Path(one.how.get("results", results))
     if one.board is None:
         yield Status(one.file, "refused", dict(one.settings), why=(str(one.error),))
         return
@@ -71,7 +81,13 @@ def _of_board(one: Asked, results: Path) -> Iterator[Status]:
     for path in paths:
         yield _asked(status_of(path), one, where, full=True)
     if not paths:
-        makes = command(f"{words.program()} solve", one.file, one.settings, one.board.game)
+        makes = command(
+            f"{words.program()} solve",
+            one.file,
+            one.settings,
+            one.board.game,
+            Path(short(str(where))),
+        )
         yield Status(one.file, "missing", dict(one.settings), why=(f"solved by: {makes}",))
 
 
@@ -79,13 +95,13 @@ def _by_its_file(said: Status) -> Status:
     """A table's status; partial where a board file that it was solved from asks for more now."""
     if said.state != "complete":
         return said
-    path = Path(os.path.abspath(said.table))
-    goals = reversed(read_ledger(Folder(path), path).goals)
+    path = Path(said.table)
+    results, goals = results_of(path), reversed(read_ledger(Folder(path), path).goals)
     read = {(goal.board_file, *sorted(goal.settings.items())): goal for goal in goals}
-    for goal in read.values() if len(path.parts) > 3 else ():
-        if goal.board_file:
+    for goal in read.values():
+        if results is not None and goal.board_file:
             one = read_asked(Path(goal.board_file), goal.settings)
-            said = _asked(said, one, path.parents[2])
+            said = _asked(said, one, results)
     return said
 
 

@@ -34,6 +34,9 @@ from luckbase.solver.errors import (
 )
 from luckbase.solver.game import registry
 
+RESULTS = "results"
+"""Where tables are kept if nothing is said."""
+
 
 @dataclass(frozen=True)
 class Found:
@@ -47,6 +50,15 @@ def tables_in(results: Path) -> list[Path]:
     """Every table's folder under `results`, those of older formats too."""
     found = {p.parent for name in (HEAD, OLD_HEAD) for p in results.glob(f"*/*/*/{name}")}
     return sorted(found)
+
+
+def results_of(path: Path) -> Path | None:
+    """The folder of results that a table is in, as short as the table was named; None where it is
+    in none."""
+    for one in (path, Path(os.path.abspath(path))):
+        if len(one.parts) > 3:
+            return one.parents[2]
+    return None
 
 
 def is_table(path: Path) -> bool:
@@ -96,9 +108,14 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> Found:
     return Found(found, by_board=True)
 
 
-def command(program: str, board_file: str, settings: dict[str, str], game: str) -> str:
-    """A command line about a board of a game, with its options."""
+def command(
+    program: str, board_file: str, settings: dict[str, str], game: str, results: Path | None = None
+) -> str:
+    """A command line about a board of a game, with its options, and its results where they are not
+    those that are meant when nothing is said."""
     words = [word for k, v in settings.items() for word in ("--set", f"{k}={v}")]
+    if results is not None and os.path.realpath(results) != os.path.realpath(RESULTS):
+        words += ["--results", str(results)]
     file = registry.find(game).file
     if file is not None:
         words += ["--game", os.path.relpath(file.path)]
@@ -122,7 +139,8 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
             differ.append(f"rules version {head.rules_version}, now {version}")
         others.append(f"{path} ({_as_there(differ)})")
     there = f"; there is {'; '.join(others[:5])}" if others else f" under {results}"
-    return f"{said}{there}; right would be: {command('luckbase solve', name, settings, board.game)}"
+    makes = command("luckbase solve", name, settings, board.game, results)
+    return f"{said}{there}; right would be: {makes}"
 
 
 def _as_there(differ: list[str]) -> str:

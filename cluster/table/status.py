@@ -13,6 +13,7 @@ from luckbase.cluster import shown, words
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.find import (
     find_table,
+    results_of,
     tables_of,
     why_stale,
 )
@@ -24,7 +25,7 @@ from luckbase.cluster.table.summary import solve_command
 from luckbase.solver import load_game
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import changed_options
-from luckbase.solver.errors import MissingTableError, OptionError, TableError
+from luckbase.solver.errors import OptionError, TableError
 
 SILENT_SECONDS = 60.0
 """A solve that has said nothing for so long was ended without a word."""
@@ -95,9 +96,7 @@ def _chosen(names: Sequence[str], results: Path, settings: dict[str, str]) -> li
             chosen.append(find_table(name, results, settings).path)
             continue
         of_board = tables_of(read_board(Path(name)), results)
-        if not of_board:
-            raise MissingTableError(f"{name}: no table of this board under {results}")
-        chosen += of_board
+        chosen += of_board or [find_table(name, results, {}).path]
     return chosen
 
 
@@ -111,7 +110,7 @@ def status_of(path: Path) -> Status:
         shown = changed_options(ledger.board({} if goal is None else goal.reach))
     except TableError as error:
         return Status(str(path), "damaged", {}, why=(str(error),), running=running(path))
-    state, why = _state(ledger, stale, bad)
+    state, why = _state(ledger, stale, bad, results_of(path))
     asked = [goal for goal in ledger.goals if goal.roots is not None]
     return Status(
         str(path), state, shown | ({"margin": True} if ledger.margin else {}),
@@ -131,11 +130,13 @@ def running(path: Path) -> dict[str, Any] | None:
     return said if abs(age.total_seconds()) < SILENT_SECONDS else None
 
 
-def _state(ledger: Ledger, stale: list[str], bad: dict[str, str]) -> tuple[str, list[str]]:
+def _state(
+    ledger: Ledger, stale: list[str], bad: dict[str, str], results: Path | None
+) -> tuple[str, list[str]]:
     """(the state in a word, why)."""
     if bad:
         parts = {ledger.files[name].part for name in bad}
-        again = [_again(goal, ledger) for goal in ledger.goals if goal.part in parts]
+        again = [_again(goal, ledger, results) for goal in ledger.goals if goal.part in parts]
         why = [*list(bad.values())[:5], *[f"and {len(bad) - 5} more"] * (len(bad) > 5),
                *(f"made again by: {each}" for each in dict.fromkeys(again))]  # fmt: skip
         return "damaged", why
@@ -144,10 +145,10 @@ def _state(ledger: Ledger, stale: list[str], bad: dict[str, str]) -> tuple[str, 
     if ledger.complete:
         return "complete", []
     left = [goal for goal in ledger.goals if not ledger.is_done(goal)]
-    return "partial", [f"goes on with: {_again(each, ledger)}" for each in left]
+    return "partial", [f"goes on with: {_again(each, ledger, results)}" for each in left]
 
 
-def _again(goal: Goal, ledger: Ledger) -> str:
+def _again(goal: Goal, ledger: Ledger, results: Path | None) -> str:
     """The command that solves what a goal asked for."""
     game = load_game(ledger.board(goal.reach))
-    return solve_command(goal, game, words.program(), goal.board_file or "BOARD")
+    return solve_command(goal, game, words.program(), goal.board_file or "BOARD", results)

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from luckbase.cluster.table.answer import Origin, origin_of
-from luckbase.cluster.table.find import command, why_stale
+from luckbase.cluster.table.find import command, results_of, why_stale
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import Ledger, furthest, read_ledger
 from luckbase.cluster.table.lines import TIERS
@@ -56,7 +56,8 @@ class StoredTable(Table):
         goal = furthest(self.ledger)
         latest = goal or self.ledger.latest
         said = ("BOARD", {}) if latest is None else (latest.board_file or "BOARD", latest.settings)
-        again = command(f"{program()} solve", *said, self.game.board.game)
+        results = results_of(self.path)
+        again = command(f"{program()} solve", *said, self.game.board.game, results)
         charts = self.game.get(Charts)
         if goal is None and charts is not None and not charts.of_start:
             raise OptionError(

@@ -166,11 +166,13 @@ def _file(goal: Goal) -> Path:
     return file
 
 
-def solve_command(goal: Goal, game: Game, program: str = "luckbase", file: str = "") -> str:
+def solve_command(
+    goal: Goal, game: Game, program: str = "luckbase", file: str = "", results: Path | None = None
+) -> str:
     """The command that solves what a goal asked for; file: of the board, if not by its place under
-    a folder ``boards``."""
+    a folder ``boards``; results: where its table is."""
     board = game.board.game
-    said = command(f"{program} solve", file or str(_file(goal)), goal.settings, board)
+    said = command(f"{program} solve", file or str(_file(goal)), goal.settings, board, results)
     if goal.roots is None:
         return said
     start = goal.roots.start

@@ -133,6 +133,49 @@ def test_status_of_a_folder_says_which_boards_have_no_table(command: Command) ->
     assert command("status", "results")[1] == command("status")[1]
 
 
+def test_status_of_a_job_looks_where_the_command_says_and_its_advice_leads_there(
+    command: Command,
+) -> None:
+    put(Path("x/a.toml"), pig())
+    put(Path("night.toml"), 'results = "mine"\n[[board]]\nfile = "x"\n')
+    assert command("solve", "night.toml")[0] == 0
+    assert command("status", "night.toml")[0] == 0
+    code, out, _ = command("status", "night.toml", "--results", "other")
+    assert code == 1 and out.startswith("missing")
+    advice = out.split("solved by: luckbase ")[1].split()
+    assert advice == ["solve", "x/a.toml", "--results", "other"]
+    assert command(*advice)[0] == 0
+    assert command("status", "night.toml", "--results", "other")[0] == 0
+    code, out, _ = command("status", "night.toml", "--results", "results")
+    assert code == 1 and out.splitlines()[-1].endswith("solved by: luckbase solve x/a.toml")
+    put(Path("x/a.toml"), pig(9))
+    code, out, _ = command("status", "night.toml")
+    assert code == 1 and "stale" in out
+
+
+@pytest.mark.parametrize("name", ["query", "status"])
+def test_what_would_be_right_is_solved_where_it_is_looked_for(command: Command, name: str) -> None:
+    put(Path("a.toml"), pig())
+    asked = [name, "a.toml", *(["mine=0", "yours=0"] if name == "query" else [])]
+    code, _, err = command(*asked, "--results", "my r")
+    assert code == 1 and err.rstrip().endswith("luckbase solve a.toml --results 'my r'")
+    assert command("solve", "a.toml", "--results", "my r")[0] == 0
+    assert command(*asked, "--results", "my r")[0] == 0
+    code, _, err = command(*asked)
+    assert code == 1 and err.rstrip().endswith("right would be: luckbase solve a.toml")
+
+
+def test_what_lost_a_file_is_made_again_where_it_is(command: Command) -> None:
+    put(Path("a.toml"), pig())
+    table = command("solve", "a.toml", "--results", "mine")[1].strip()
+    next(Path(table).glob("tiers/*")).unlink()
+    code, out, _ = command("status", table)
+    assert code == 1 and "made again by: luckbase solve " in out
+    again = out.split("made again by: luckbase ")[1].split("\n")[0].split()
+    assert again[-2:] == ["--results", "mine"] and command(*again)[0] == 0
+    assert command("status", table)[0] == 0
+
+
 def test_an_interrupt_says_how_far_it_came_and_how_to_go_on(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
