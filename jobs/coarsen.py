@@ -12,6 +12,7 @@ import typer
 
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
+from luckbase.jobs.written import check_out, write
 
 if TYPE_CHECKING:
     from luckbase.solver.game.odds import Odds
@@ -41,10 +42,14 @@ def coarsen(asked: Coarsen) -> None:
     """
     from luckbase.solver import load_game
     from luckbase.solver.errors import OptionError
-    from luckbase.solver.game.odds import Odds
+    from luckbase.solver.game.odds import SIGNED, Odds
 
     if "outcomes" in options.read_settings(asked.settings):
         raise OptionError("--set: outcomes is given by --outcomes")
+    if asked.out is not None:
+        if asked.out.suffix != ".toml":
+            raise OptionError(f"--out: {asked.out}: a board file ends in .toml")
+        check_out(asked.out, [asked.board], SIGNED, "luckbase coarsen")
     load_game(options.board_of(asked.board, asked.settings)).need(Odds)
     settings = [*(asked.settings or []), f"outcomes={asked.outcomes}"]
     odds = load_game(options.board_of(asked.board, settings)).need(Odds)
@@ -53,9 +58,7 @@ def coarsen(asked: Coarsen) -> None:
     else:
         _print(asked.board, odds)
     if asked.out is not None:
-        if asked.out.suffix != ".toml":
-            raise OptionError(f"--out: {asked.out}: a board file ends in .toml")
-        asked.out.write_text(odds.file(), encoding="utf-8")
+        write(asked.out, odds.file().encode())
         render.say(f"{asked.out}: {len(odds.outcomes)} outcomes")
 
 

@@ -16,10 +16,14 @@ import typer
 import luckbase
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
+from luckbase.jobs.written import check_out, write
 
 if TYPE_CHECKING:
     from luckbase.solver.board.model import Board
     from luckbase.solver.game.eras import Era, Part
+
+SIGNED = "Written by the command below from the board files and their tables; no number was typed."
+"""By this line a page is known as one that may be written again."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +52,10 @@ def eras(asked: EraPage) -> None:
 
     boards = [options.board_of(name, asked.settings) for name in asked.boards]
     check(boards)
-    if asked.out is not None and asked.out.suffix != ".md":
-        raise OptionError(f"--out: {asked.out}: the page is Markdown; end it in .md")
+    if asked.out is not None:
+        if asked.out.suffix != ".md":
+            raise OptionError(f"--out: {asked.out}: the page is Markdown; end it in .md")
+        check_out(asked.out, asked.boards, SIGNED, "luckbase eras")
     lines: list[str] = []
     with ExitStack() as stack:
         found = [_solved(board, asked, stack) for board in boards]
@@ -64,7 +70,7 @@ def eras(asked: EraPage) -> None:
     if asked.out is None:
         sys.stdout.write(text)
     else:
-        asked.out.write_text(text, encoding="utf-8")
+        write(asked.out, text.encode())
         render.say(f"{asked.out}: {len(boards)} boards compared")
 
 
@@ -132,8 +138,7 @@ def page(boards: Sequence[Board], asked: EraPage) -> list[str]:
     said = ", ".join(f"{name} {_word(value)}" for name, value in option_values(boards[0]).items())
     return [
         f"# {' and '.join(board.name for board in boards)} under one rule set", "",
-        "Written by the command below from the board files and their tables; no number was typed.",
-        "", "```sh",
+        SIGNED, "", "```sh",
         shlex.join(words), "```", "",
         *table(("board", "what it is"), [(board.name, board.title) for board in boards]), "",
         *_wrapped(f"One rule set for all: {said}."), "", *_odds(boards), *_changes(boards),
@@ -193,6 +198,6 @@ def _picture(part: Part, out: Path) -> str:
 
     assert part.picture is not None
     path = out.with_name(f"{out.stem}-{part.name}.png")
-    path.write_bytes(draw(part.picture, ".png"))
+    write(path, draw(part.picture, ".png"))
     render.say(f"{path}: {part.heading}")
     return path.name

@@ -13,6 +13,9 @@ from typing import ClassVar
 
 from luckbase.solver.game.rules import Capability
 
+SIGNED = "by luckbase coarsen."
+"""The first line of a board file that is made of outcomes ends so: it may be written again."""
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -35,8 +38,8 @@ class Odds(Capability):
     written: facts of the board as its file has it. solved: the same facts, in the same order, of
     the spin that is solved, its amounts rounded or coarsened. outcomes: of the latter, (what, as a
     board file has it, its chance). moved: the mean distance that amounts moved from one to the
-    other, at the least. file: the text of a board file that lists these outcomes; raises
-    OptionError where a file can not hold them.
+    other, at the least. file: the text of a board file that lists these outcomes, its
+    first line a comment that ends in `SIGNED`; raises OptionError where a file can not hold them.
     """
 
     missing: ClassVar[str] = "has no outcomes of a spin to make fewer, or to show"

@@ -63,6 +63,47 @@ def test_people_read_a_table_and_the_file_is_the_same_spin(
     assert outcome_distribution(load_board(out)) == wanted  # type: ignore[arg-type]
 
 
+def test_no_file_is_written_over_but_one_that_it_wrote(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    board, other, out = (tmp_path / f"{name}.toml" for name in ("board", "other", "out"))
+    board.write_text(SMALL_BOARD)
+    other.write_text(SMALL_BOARD + "# my own, from which I ran it by luckbase coarsen.\n")
+    (tmp_path / "link.toml").symlink_to(board)
+    before = {path: path.read_bytes() for path in (board, other)}
+    words = ["coarsen", str(board), "--set", "score_unit=500", "--outcomes"]
+    assert run([*words, "4", "--out", str(out)]) == 0
+    first = out.read_text()
+    assert run([*words, "5", "--out", str(out)]) == 0 and out.read_text() != first
+    for name, said in (
+        ("board", "is a board that is read"), ("link", "is a board that is read"),
+        ("other", "luckbase coarsen did not write it"), ("no/where", "there is no folder"),
+    ):  # fmt: skip
+        capsys.readouterr()
+        assert run([*words, "5", "--out", str(tmp_path / f"{name}.toml")]) == 2
+        assert said in capsys.readouterr().err
+    again = ["coarsen", str(out), "--outcomes", "4", "--out", str(out)]
+    assert run(again) == 2 and "is a board that is read" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in (board, other)} == before
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_write_that_fails_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from luckbase.jobs import written
+
+    written.write(tmp_path / "x", b"old")
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(written.os, "fsync", full)
+    with pytest.raises(OSError):
+        written.write(tmp_path / "x", b"new")
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("x", b"old")]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -150,6 +150,20 @@ def test_pictures_stand_beside_the_page(twin: Path) -> None:
             assert page.with_name(name).read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_page_that_it_did_not_write_stays(
+    twin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes = tmp_path / "notes.md"
+    notes.write_text("# What I saw on the tapes\n")
+    words = ["eras", *map(str, ERAS), *COARSE, "--results", str(twin.parent / "r"), "--out"]
+    assert run([*words, str(notes)]) == 2
+    assert "notes.md is there already, and luckbase eras did not" in capsys.readouterr().err
+    assert notes.read_text() == "# What I saw on the tapes\n" and len([*tmp_path.iterdir()]) == 1
+    text = twin.read_text()
+    twin.write_text(text + "\n")
+    assert run([*words, str(twin)]) == 0 and twin.read_text() == text
+
+
 @pytest.mark.slow
 def test_the_published_leads_of_one_spin_are_those_of_the_tables(
     table_of: Callable[..., Path],

@@ -9,7 +9,7 @@ from itertools import pairwise
 from luckbase.solver.board.model import canonical
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.odds import Fact, Odds
+from luckbase.solver.game.odds import SIGNED, Fact, Odds
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 
 MOST_DIGITS = 9
@@ -101,7 +101,7 @@ def board_file(board: PressYourLuckBoard, outcomes: Iterable[tuple[str, Fraction
         )
     form = canonical(board)
     form["solve"]["outcomes"] = "all"
-    lines = [f"# {board.name} with {len(listed)} outcomes, by luckbase coarsen.", ""]
+    lines = [f"# {board.name} with {len(listed)} outcomes, {SIGNED}", ""]
     lines += [f'game = "{board.game}"', f"title = {_toml(board.title)}", "", "[outcomes]"]
     lines += [f'"{name}" = "{chance}"' for name, chance in listed]
     for section in ("rules", "solve"):
