@@ -92,14 +92,23 @@ def check(boards: Sequence[Board]) -> None:
             raise OptionError(
                 f"eras: {first.name} is of {first.game}, {board.name} of {board.game}"
             )
-        for name, value in option_values(first).items():
-            other = option_values(board)[name]
-            if other != value:
+    for name, values in _by_option(boards).items():
+        said = [(where, value) for where, value in values.items() if value is not None]
+        for where, value in said:
+            if value != said[0][1]:
                 raise OptionError(
-                    f"{name}: {value} on {first.name}, {other} on {board.name}; make them one rule "
-                    f"set with --set {name}={value}"
+                    f"{name}: {said[0][1]} on {said[0][0]}, {value} on {where}; make them one rule "
+                    f"set with --set {name}={said[0][1]}"
                 )
     load_game(first).need(Eras)
+
+
+def _by_option(boards: Sequence[Board]) -> dict[str, dict[str, Any]]:
+    """Every option that some board has, its value on each by the board's name, None on one that has
+    no such option."""
+    each = {board.name: option_values(board) for board in boards}
+    names = dict.fromkeys(name for values in each.values() for name in values)
+    return {name: {board: values.get(name) for board, values in each.items()} for name in names}
 
 
 def option_values(board: Board) -> dict[str, Any]:
@@ -135,14 +144,26 @@ def page(boards: Sequence[Board], asked: EraPage) -> list[str]:
     words = ["luckbase", "eras", *map(str, asked.boards)]
     words += [word for one in asked.settings or [] for word in ("--set", one)]
     words += ["--out", str(asked.out)] if asked.out is not None else []
-    said = ", ".join(f"{name} {_word(value)}" for name, value in option_values(boards[0]).items())
     return [
         f"# {' and '.join(board.name for board in boards)} under one rule set", "",
         SIGNED, "", "```sh",
         shlex.join(words), "```", "",
         *table(("board", "what it is"), [(board.name, board.title) for board in boards]), "",
-        *_wrapped(f"One rule set for all: {said}."), "", *_odds(boards), *_changes(boards),
+        *_wrapped(_rule_set(boards)), "", *_odds(boards), *_changes(boards),
     ]  # fmt: skip
+
+
+def _rule_set(boards: Sequence[Board]) -> str:
+    """The options of all, and those that only some boards can have."""
+    every, some = [], []
+    for name, values in _by_option(boards).items():
+        having = [board for board, value in values.items() if value is not None]
+        said = f"{name} {_word(values[having[0]])}"
+        if len(having) == len(boards):
+            every.append(said)
+        else:
+            some.append(f" Only {' and '.join(having)} can have {said}.")
+    return f"One rule set for all: {', '.join(every)}." + "".join(some)
 
 
 def _odds(boards: Sequence[Board]) -> list[str]:

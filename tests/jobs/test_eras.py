@@ -150,6 +150,28 @@ def test_pictures_stand_beside_the_page(twin: Path) -> None:
             assert page.with_name(name).read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_coarse_board_stands_beside_its_original(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A board of squares has options that one of outcomes has not."""
+    coarse = str(tmp_path / "coarse.toml")
+    options = ("--set", "score_unit=1000", "--set", "score_cap=5000", "--set", "frontier=1")
+    assert run(["coarsen", str(ERAS[1]), "--outcomes", "8", *options[:4], "--out", coarse]) == 0
+    for boards in ([str(ERAS[1]), coarse], [coarse, str(ERAS[1])]):
+        capsys.readouterr()
+        assert run(["eras", *boards, *options, "--results", str(tmp_path / "r")]) == 0
+        page = capsys.readouterr().out
+        assert " Only 1985-02 can have prize_value 2500." in page.replace("\n", " ")
+        one = page.split("One rule set for all: ")[1].split(".")[0]
+        assert "score_unit 1000" in one and "prize_value" not in one
+        assert "| whammy | 1/6 | 1/6 |" in page
+    other = tmp_path / "other.toml"
+    other.write_text(ERAS[1].read_text().replace("prize_value = 2500", "prize_value = 3000"))
+    assert run(["eras", coarse, str(ERAS[1]), str(other), *options]) == 2
+    said = capsys.readouterr().err
+    assert "prize_value: 2500 on 1985-02, 3000 on other; make them one rule set" in said
+
+
 def test_a_page_that_it_did_not_write_stays(
     twin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
