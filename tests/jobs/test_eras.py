@@ -172,6 +172,15 @@ def test_a_coarse_board_stands_beside_its_original(
     assert "prize_value: 2500 on 1985-02, 3000 on other; make them one rule set" in said
 
 
+def test_a_cap_of_one_unit_has_no_leads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["eras", *map(str, ERAS), "--set", "score_unit=500", "--set", "frontier=1",
+             "--results", str(tmp_path / "r"), "--set"]  # fmt: skip
+    assert run([*words, "score_cap=500"]) == 2
+    error = capsys.readouterr().err
+    assert "score_cap: 500 at a score_unit of 500" in error and "right would be 1000" in error
+    assert run([*words, "score_cap=1000"]) == 0
+
+
 def test_a_page_that_it_did_not_write_stays(
     twin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

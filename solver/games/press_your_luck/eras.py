@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.charts.model import Cell, Curve, Curves
+from luckbase.solver.errors import OptionError
 from luckbase.solver.game.eras import Era, Eras, Part
 from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
@@ -35,6 +36,12 @@ class Luck(Eras):
     board: PressYourLuckBoard
 
     def compare(self, eras: Sequence[Era]) -> list[Part]:
+        unit, cap = self.board.solve.score_unit, self.board.solve.score_cap
+        if cap < 2 * unit:
+            raise OptionError(
+                f"score_cap: {cap} at a score_unit of {unit} leaves no score between nothing and "
+                f"the cap, and no lead to compare; right would be {2 * unit} or more"
+            )
         return [self._leads(eras), self._one_spin(eras)]
 
     def _rivals(self) -> list[int]:
