@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import luckbase
@@ -44,12 +45,14 @@ def dry_run(asked: Night) -> int:
             night_report.print_json(one.as_json())
     else:
         night_report.print_due(found)
-    return _exit_code([0 if one.error is None else one.error.exit_code for one in found])
+    codes = [0 if one.error is None else one.error.exit_code for one in found]
+    return _exit_code(asked.names, [one.asked for one in found], codes)
 
 
 def solve(asked: Night) -> int:
     """Solve all boards; returns the exit code."""
-    return _exit_code([one.exit_code for one in _solve(asked.names, asked.settings, asked)])
+    found = _solve(asked.names, asked.settings, asked)
+    return _exit_code(asked.names, [one.asked for one in found], [one.exit_code for one in found])
 
 
 def watch(asked: Night) -> None:
@@ -66,9 +69,11 @@ def watch(asked: Night) -> None:
         todo = saved.look()
 
 
-def _exit_code(codes: Sequence[int]) -> int:
-    """1 where a board failed; of one alone its own."""
-    return codes[0] if len(codes) == 1 else int(any(codes))
+def _exit_code(names: Sequence[str], found: Sequence[Asked], codes: Sequence[int]) -> int:
+    """1 where a board failed, were it the only one of a folder or a job; of what was named alone,
+    and is itself what failed, its own."""
+    alone = len(names) == len(found) == 1 and Path(names[0]) == Path(found[0].file)
+    return codes[0] if alone else int(any(codes))
 
 
 def _solve(names: Sequence[Named], settings: Mapping[str, str], asked: Night) -> list[Outcome]:

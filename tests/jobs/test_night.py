@@ -80,6 +80,20 @@ def test_one_board_alone_is_as_it_was(command: Command) -> None:
         assert command("solve", "gone.toml", *more)[0] == 2
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",), ("--json",)])
+def test_the_only_board_of_a_folder_or_a_job_is_one_of_many(
+    command: Command, more: tuple[str, ...]
+) -> None:
+    """2 is for what was named alone, and is itself wrong."""
+    put(Path("b/1.toml"), "game")
+    put(Path("night.toml"), '[[board]]\nfile = "b"\n')
+    for names in (["b"], ["night.toml"], ["b/1.toml", "b"]):
+        assert command("solve", *names, *more)[0] == 1
+    assert command("solve", "./b/1.toml", *more)[0] == 2
+    put(Path("night.toml"), "[[board]]\n")
+    assert command("solve", "night.toml", *more)[0] == 2
+
+
 def test_a_dry_run_prints_what_why_how_long_and_how_much(command: Command) -> None:
     put(Path("b/1.toml"), press())
     put(Path("b/2.toml"), pig())
