@@ -28,18 +28,19 @@ class Saved:
         on_note: Callable[[str], None] = lambda text: None,
     ) -> None:  # fmt: skip
         self.names, self.settings, self.on_note = names, settings, on_note
-        self._read: dict[tuple[Any, ...], str] = {}
+        self._read: dict[tuple[Any, ...], str] = {}  # of those that are gone too: they may return
+        self._there: list[Asked] = []
         self._handled = self._seen = self._times()
 
     @property
     def boards(self) -> int:
         """How many boards are watched that can be read."""
-        return len(self._read)
+        return sum(one.board is not None for one in self._there)
 
     def first(self) -> list[Asked]:
         """All boards, as they are now."""
         self._handled = self._seen = self._times()  # before they are read: what is saved later, is
-        found = asked_for(self.names, self.settings)
+        found = self._there = asked_for(self.names, self.settings)
         self._read = {one.key: _content(one) for one in found}
         return found
 
@@ -56,7 +57,7 @@ class Saved:
             self.on_note(f"{file}: is gone; its tables stay, luckbase clean lists them")
             del self._handled[file]
         self._handled |= now
-        found = asked_for(self.names, self.settings)
+        found = self._there = asked_for(self.names, self.settings)
         for file in saved:
             self._say(file, [one for one in found if os.path.realpath(one.file) == file])
         changed = [one for one in found if one.board is not None and self._is_new(one)]

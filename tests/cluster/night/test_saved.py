@@ -87,6 +87,20 @@ def test_a_new_board_comes_and_one_that_is_gone_is_said(folder: Path) -> None:
     assert [saved.look() for _ in range(3)] == [[]] * 3  # its rules are as they were
 
 
+def test_as_many_boards_are_watched_as_there_are(folder: Path) -> None:
+    saved = Saved([folder])
+    assert len(saved.first()) == saved.boards == 2
+    (folder / "b.toml").rename(folder / "c.toml")
+    saved.look()
+    assert names(saved.look()) == ["c.toml"] and saved.boards == 2
+    (folder / "c.toml").unlink()
+    saved.look()
+    assert saved.look() == [] and saved.boards == 1
+    save(folder / "a.toml", press()[:-200] + "[solve")
+    saved.look()
+    assert saved.look() == [] and saved.boards == 0
+
+
 def test_a_board_that_could_not_be_read_at_first_comes_when_it_can(folder: Path) -> None:
     save(folder / "c.toml", "game = ")
     saved = Saved([folder])
