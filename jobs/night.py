@@ -79,12 +79,14 @@ def _exit_code(names: Sequence[str], found: Sequence[Asked], codes: Sequence[int
 def _solve(names: Sequence[Named], settings: Mapping[str, str], asked: Night) -> list[Outcome]:
     """Solve all boards, saying of each what became of it, and of all at the end."""
     found: list[Outcome] = []
+    begun: list[Asked] = []
     total = [0]
 
     def shown(
         one: Asked, number: int, of: int
     ) -> AbstractContextManager[Callable[[Progress], None]]:
         total[0] = of
+        begun.append(one)
         label = one.board.name if one.board is not None else one.file
         return render.progress_events() if asked.as_json else render.progress(label)
 
@@ -103,6 +105,7 @@ def _solve(names: Sequence[Named], settings: Mapping[str, str], asked: Night) ->
             on_outcome=on_outcome, **asked.how,
         )  # fmt: skip
     finally:
-        if found and not asked.as_json:
-            night_report.say_outcomes(found, total[0])
+        if begun and not asked.as_json:
+            stopped = begun[-1].name if len(begun) > len(found) else ""
+            night_report.say_outcomes(found, total[0], stopped)
     return found

@@ -69,8 +69,9 @@ def _did(one: Outcome) -> str:
     return f"{new}, kept {render.count(solved.kept)}" if solved.kept else new
 
 
-def say_outcomes(found: Sequence[Outcome], total: int) -> None:
-    """The table of what happened, and its sum, of more than one. total: boards asked for."""
+def say_outcomes(found: Sequence[Outcome], total: int, stopped: str = "") -> None:
+    """The table of what happened, and its sum, of more than one. total: boards asked for. stopped:
+    the name of the one that was being solved when the night was ended."""
     if total == 1:
         return
     rows = []
@@ -84,6 +85,8 @@ def say_outcomes(found: Sequence[Outcome], total: int) -> None:
             )  # fmt: skip
         time = render.duration(one.seconds) if one.state == "solved" else ""
         rows.append((one.asked.name, one.state, *numbers, time))
+    if stopped:
+        rows.append((stopped, "stopped", "", "", "", ""))
     render.say()
     heads = ("board", "", "new states", "kept", "on disk", "time")
     render.print_table("", heads, rows, sys.stderr)
@@ -93,9 +96,13 @@ def say_outcomes(found: Sequence[Outcome], total: int) -> None:
     words = [(sum(one.state == word for one in found), word) for word in
              ("solved", "complete", "failed")]  # fmt: skip
     said = ", ".join(f"{count} {word}" for count, word in words if count)
-    left = f"; {total - len(found)} not begun" if total > len(found) else ""
     seconds = sum(one.seconds for one in found)
-    render.say(f"{render.many(len(found), 'board')}: {said} in {render.duration(seconds)}{left}")
+    done = f"{said} in {render.duration(seconds)}" if found else "none done"
+    left = total - len(found) - bool(stopped)
+    more = [f"{stopped} was stopped"] * bool(stopped) + [f"{left} not begun"] * bool(left)
+    render.say(
+        "; ".join([f"{render.many(total, 'board')}: {done}", *[", ".join(more)] * bool(more)])
+    )
 
 
 def as_json(one: Outcome) -> dict[str, Any]:

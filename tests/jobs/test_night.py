@@ -197,18 +197,26 @@ def test_an_interrupt_says_how_far_it_came_and_how_to_go_on(
 
     put(Path("b/1.toml"), press())
     put(Path("b/2.toml"), pig())
-    true = outcome.solved
+    put(Path("b/3.toml"), pig())
+    true, stopped = outcome.solved, "2"
 
     def stops(board: object, *given: object) -> object:
-        if board.name == "2":  # type: ignore[attr-defined]
+        if board.name == stopped:  # type: ignore[attr-defined]
             raise KeyboardInterrupt
         return true(board, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(outcome, "solved", stops)
     code, out, err = command("solve", "b")
     assert code == 130 and len(out.splitlines()) == 1
-    assert "1 board: 1 solved in" in err and "; 1 not begun" in err
+    assert "3 boards: 1 solved in" in err and "; b/2.toml was stopped, 1 not begun" in err
     assert err.splitlines()[-1].endswith("nothing solved is lost: luckbase solve b")
+    stopped = "1"
+    code, out, err = command("solve", "b")
+    assert (code, out) == (130, "")
+    assert "3 boards: none done; b/1.toml was stopped, 2 not begun" in err
+    stopped = "3"
+    err = command("solve", "b")[2]
+    assert "1 solved, 1 complete in" in err and err.count("b/3.toml was stopped\n") == 1
 
 
 def test_clean_lists_and_with_yes_removes(command: Command) -> None:
