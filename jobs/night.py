@@ -37,6 +37,8 @@ class Night:
 
 def dry_run(asked: Night) -> int:
     """Say what would be solved; nothing is written. Returns the exit code."""
+    from luckbase.cluster.night.due import too_much
+
     found = luckbase.plan_all(
         *asked.names, start=options.read_start(asked.start), settings=asked.settings, **asked.how
     )
@@ -45,6 +47,11 @@ def dry_run(asked: Night) -> int:
             night_report.print_json(one.as_json())
     else:
         night_report.print_due(found)
+    for said in too_much(found):
+        if asked.as_json:
+            render.say(said)  # a line of stdout is a board
+        else:
+            print(said)
     codes = [0 if one.error is None else one.error.exit_code for one in found]
     return _exit_code(asked.names, [one.asked for one in found], codes)
 

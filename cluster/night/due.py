@@ -16,7 +16,7 @@ from luckbase.cluster.given import has_full_table, roots_of
 from luckbase.cluster.night.asked import Asked
 from luckbase.cluster.run.driver import ENDLESS
 from luckbase.cluster.run.machine import cores, free_memory
-from luckbase.cluster.run.opening import check_room, complete_ledger
+from luckbase.cluster.run.opening import check_room, complete_ledger, free_disk
 from luckbase.cluster.run.options import Options
 from luckbase.cluster.run.plan import make_plan
 from luckbase.cluster.run.planned import MEMORY_SHARE
@@ -79,6 +79,25 @@ def due(boards: Sequence[Asked], start: Any, asked: Options) -> list[Due]:
     has it."""
     room = _Room(cores(), int(free_memory() * MEMORY_SHARE))
     return in_order([_due(one, start, options_of(one, asked), room) for one in boards])
+
+
+def too_much(found: Sequence[Due]) -> list[str]:
+    """A sentence for each disk that has room for every board alone, and not for all of them."""
+    needed: dict[int, int] = {}
+    free: dict[int, tuple[Path, int]] = {}
+    for one in found:
+        if one.table is not None and one.error is None:
+            probe, room = free_disk(one.table)
+            disk = probe.stat().st_dev
+            needed[disk] = needed.get(disk, 0) + one.bytes
+            free.setdefault(disk, (probe, room))
+    return [
+        f"disk: all of them need about {needed[disk] / 1e9:.1f} GB under {probe} and "
+        f"{max(room, 0) / 1e9:.1f} GB are free; each would fit alone, and what fits no more "
+        "by then will not be solved"
+        for disk, (probe, room) in free.items()
+        if needed[disk] > max(room, 0)
+    ]
 
 
 def in_order(found: Sequence[Due]) -> list[Due]:

@@ -184,15 +184,20 @@ def check_disk(what: str, needed: int, table: Path, smaller: str) -> None:
     what: the solve, the search. needed: bytes. smaller: what would take less. Raises
     DiskLimitError.
     """
-    probe = table
-    while not probe.exists():
-        probe = probe.parent
-    free = shutil.disk_usage(probe).free - DISK_RESERVE
+    probe, free = free_disk(table)
     if needed > free:
         raise DiskLimitError(
             f"disk: the {what} needs about {needed / 1e9:.1f} GB under {probe} and "
             f"{max(free, 0) / 1e9:.1f} GB are free; {smaller} would take less"
         )
+
+
+def free_disk(table: Path) -> tuple[Path, int]:
+    """(the folder above a table that is there already, bytes that may be written to it)."""
+    probe = table
+    while not probe.exists():
+        probe = probe.parent
+    return probe, shutil.disk_usage(probe).free - DISK_RESERVE
 
 
 def spill_folder(table: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import luckbase
 from luckbase.jobs.app import run
 from tests.cluster.night.boards import BOARDS, JACKPOT, pig, press, put
 
@@ -78,6 +80,26 @@ def test_one_board_alone_is_as_it_was(command: Command) -> None:
     for more in ((), ("--dry-run",)):
         assert command("solve", "bad.toml", *more)[0] == 2
         assert command("solve", "gone.toml", *more)[0] == 2
+
+
+def test_a_dry_run_warns_where_all_boards_together_do_not_fit_on_the_disk(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from luckbase.cluster.run import opening
+
+    for number in (3, 4):
+        put(Path(f"b/{number}.toml"), press(whammies=number))
+    sizes = [one.bytes for one in luckbase.plan_all("b")]
+    usage = type(shutil.disk_usage("."))
+    for free, fits in ((sum(sizes), True), (sum(sizes) - 1, False)):
+        left = usage(0, 0, opening.DISK_RESERVE + free)
+        monkeypatch.setattr(opening.shutil, "disk_usage", lambda path, left=left: left)
+        code, out, err = command("solve", "b", "--dry-run")
+        assert code == 0 and "2 of 2 boards to solve" in out and err == ""
+        assert ("disk: all of them need about" in out) is not fits
+        code, out, err = command("solve", "b", "--dry-run", "--json")
+        assert len(out.splitlines()) == 2 and (err == "") is fits
+    assert command("solve", "b")[0] == 0  # board by board, as long as there is room
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",), ("--json",)])
