@@ -33,12 +33,14 @@ Question = Callable[[StoredTable, Asked], Any]
 
 @dataclass(frozen=True)
 class View:
-    """An address: its path, what answers it, and how large a body it takes (0: none)."""
+    """An address: its path, what answers it, how large a body it takes (0: none), and whether an
+    answer may take long."""
 
     path: str
     answer: Callable[[Shelf, Mapping[str, str], Asked, str, bytes], Reply]
     method: str = "GET"
     most_bytes: int = 0
+    long: bool = False
 
 
 def listing(shelf: Shelf) -> dict[str, Any]:
@@ -315,19 +317,30 @@ def _less(one: list[float], other: list[float]) -> list[float] | None:
     return [a - b for a, b in zip(one, other, strict=True)]
 
 
-def warm_up(shelf: Shelf) -> None:
-    """Ask the smallest table of each game something, so that what is compiled of it is loaded
-    before anybody waits for that; what is opened for it is closed again."""
-    smallest: dict[str, tuple[int, str]] = {}
+def ids_in(path: Mapping[str, str], asked: Asked) -> list[str]:
+    """The ids of the tables that are asked: in the path, or the two that are compared."""
+    if "id" in path:
+        return [path["id"]]
+    return [id for id in (asked.left.get("first"), asked.left.get("second")) if id]
+
+
+def smallest(shelf: Shelf) -> list[str]:
+    """The ids of the smallest table of each game."""
+    found: dict[str, tuple[int, str]] = {}
     for each in shelf.listed():
         status = shelf.status(each)
         if status.states:
-            found = status.states, each.id
-            smallest[each.names[0]] = min(found, smallest.get(each.names[0], found))
-    for _, id in smallest.values():
-        with suppress(LuckbaseError):
-            ask(shelf, id, Asked([]), lambda table: as_json(state_view(table, Asked([]))))
-        shelf.forget(id)
+            this = status.states, each.id
+            found[each.names[0]] = min(this, found.get(each.names[0], this))
+    return [id for _, id in found.values()]
+
+
+def warm_up(shelf: Shelf, id: str) -> None:
+    """Ask a table something, so that what is compiled of its game is loaded; what is opened for it
+    is closed again."""
+    with suppress(LuckbaseError):
+        ask(shelf, id, Asked([]), lambda table: as_json(state_view(table, Asked([]))))
+    shelf.forget(id)
 
 
 AT = "/api/tables/{id}"
@@ -337,7 +350,7 @@ VIEWS = (
     View(f"{AT}/mainline", of_table(main_line)),
     View(f"{AT}/chart/{{name}}", chart_view),
     View(f"{AT}/grid", of_table(grid_view)),
-    View(f"{AT}/batch", batch_view, "POST", rows.MOST_BYTES),
+    View(f"{AT}/batch", batch_view, "POST", rows.MOST_BYTES, long=True),
     View(f"{AT}/play", play_view, "POST", playing.MOST_BYTES),
     View("/api/compare", compare_view),
 )
