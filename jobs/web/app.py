@@ -26,6 +26,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from luckbase.jobs.web import replies, shelf
 from luckbase.jobs.web.asked import Asked
+from luckbase.jobs.web.bodies import Bodies
 from luckbase.jobs.web.pages import page_of, static_files
 from luckbase.jobs.web.shelf import Shelf
 from luckbase.jobs.web.views import VIEWS, View, ids_in, listing, smallest, warm_up
@@ -33,6 +34,8 @@ from luckbase.solver.errors import LuckbaseError
 
 THREADS, BATCHES = 4, 2
 """Questions that are answered at once, and batches beside them."""
+MOST_AT_ONCE = 200
+"""Requests that are being answered, or wait for that."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
 BUG = "this is a mistake of luckbase's, not yours; what the server printed says more"
 log = logging.getLogger("luckbase.web")
@@ -47,6 +50,7 @@ class Explorer:
         self.shelf = held
         self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="luckbase-web")
         self.batches = ThreadPoolExecutor(BATCHES, thread_name_prefix="luckbase-batch")
+        self.bodies = Bodies()
         self._doors: dict[str, asyncio.Semaphore] = {}
         self._batch_doors: dict[str, asyncio.Semaphore] = {}
 
@@ -102,31 +106,19 @@ class Explorer:
             ids = ids_in(path, asked)
             for id in ids:
                 await self.in_thread(self.shelf.find, id)
-            body = await body_of(request, view.most_bytes) if view.most_bytes else b""
             type_ = request.headers.get("content-type", "")
+            async with self.bodies.read(request, view) as body:
 
-            def work() -> Response:
-                kind, content = view.answer(self.shelf, path, asked, type_, body)
-                return replies.reply(request, content, kind)
+                def work() -> Response:
+                    kind, content = view.answer(self.shelf, path, asked, type_, body)
+                    return replies.reply(request, content, kind)
 
-            async with self.doors(ids, view.long):
-                pool = self.batches if view.long else self.threads
-                reply: Response = await self.in_thread(work, pool=pool)
-            return reply
+                async with self.doors(ids, view.long):
+                    pool = self.batches if view.long else self.threads
+                    reply: Response = await self.in_thread(work, pool=pool)
+                return reply
 
         return answer
-
-
-async def body_of(request: Request, most: int) -> bytes:
-    """The body of a request. Raises OptionError for one of more bytes than that."""
-    from luckbase.solver.errors import OptionError
-
-    found = bytearray()
-    async for piece in request.stream():
-        found += piece
-        if len(found) > most:
-            raise OptionError(f"body: has more than {most:,} bytes; send it in several requests")
-    return bytes(found)
 
 
 def make_app(held: Shelf, hosts: tuple[str, ...] | None = LOCAL, warm: bool = False) -> Starlette:
@@ -188,6 +180,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, hosts: tuple[str, ...] | None) -> None:
         self.app, self.hosts = app, hosts
+        self.at_once = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -200,11 +193,17 @@ class Guard:
         if request.method not in ("GET", "HEAD") and from_elsewhere(request.headers):
             said = f"origin: {request.method} is for this server's own page and for programs"
             return await replies.refusal(request, 403, said)(scope, receive, send)
+        if self.at_once >= MOST_AT_ONCE:
+            said = f"{MOST_AT_ONCE} requests are being answered already; ask again in a moment"
+            return await replies.refusal(request, 503, said)(scope, receive, send)
+        self.at_once += 1
         try:
             await self.app(scope, receive, send)
         except Exception as error:
             log.error("%s %s", request.method, request.url.path, exc_info=error)
             await replies.refusal(request, 500, BUG)(scope, receive, send)
+        finally:
+            self.at_once -= 1
 
 
 def host_of(header: str) -> str:

@@ -484,7 +484,12 @@ _WRONG = {
     "400": "The request is wrong; the sentence says what would be right.",
     "404": "There is no such table, or it does not reach the state.",
     "409": "The table is damaged, or stale and strict=1.",
+    "503": "Too much is asked at once; ask again in a moment.",
     "500": "A mistake of luckbase's.",
+}
+_WRONG_SENT = {
+    "403": "A page of another site sends it.",
+    "408": "Its body has not come in time.",
 }
 
 
@@ -526,4 +531,6 @@ def _operation(
     if schema is not None:
         answers["200"]["content"] = _json(schema)
     answers |= {code: {"description": said, "content": wrong} for code, said in _WRONG.items()}
+    if path in (AT_BATCH, AT_PLAY):
+        answers |= {c: {"description": said, "content": wrong} for c, said in _WRONG_SENT.items()}
     return {"summary": summary, "description": more, "parameters": named, "responses": answers}

@@ -18,7 +18,7 @@ from pathlib import Path
 import uvicorn
 
 from luckbase.cluster.table.find import find_table, tables_of
-from luckbase.jobs.web.app import LOCAL, make_app
+from luckbase.jobs.web.app import LOCAL, MOST_AT_ONCE, make_app
 from luckbase.jobs.web.shelf import Finder, Shelf, under
 from luckbase.solver.board.file import read_board
 from luckbase.solver.errors import MissingTableError, OptionError
@@ -105,6 +105,8 @@ class _Server(uvicorn.Server):
                 signal.signal(each, before)
 
 
+MOST_CONNECTIONS = 2 * MOST_AT_ONCE
+"""Those that wait for nothing too; beyond that uvicorn refuses, in words of its own."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -114,7 +116,7 @@ def run(shelf: Shelf, listener: socket.socket, host: str, page: str | None) -> N
     config = uvicorn.Config(
         make_app(shelf, hosts, warm=True), log_level="warning", access_log=False,
         server_header=False, date_header=False, timeout_graceful_shutdown=3, ws="none",
-        limit_concurrency=200,
+        limit_concurrency=MOST_CONNECTIONS,
     )  # fmt: skip
     if page is not None and _has_browser():
         threading.Timer(0.3, webbrowser.open, [page]).start()

@@ -33,13 +33,14 @@ Question = Callable[[StoredTable, Asked], Any]
 
 @dataclass(frozen=True)
 class View:
-    """An address: its path, what answers it, how large a body it takes (0: none), and whether an
-    answer may take long."""
+    """An address: its path, what answers it, how large a body it takes (0: none), what is wrong
+    with a body by its type and its first bytes, and whether an answer may take long."""
 
     path: str
     answer: Callable[[Shelf, Mapping[str, str], Asked, str, bytes], Reply]
     method: str = "GET"
     most_bytes: int = 0
+    check_body: Callable[[str, bytes], object] = lambda kind, first: None
     long: bool = False
 
 
@@ -350,7 +351,7 @@ VIEWS = (
     View(f"{AT}/mainline", of_table(main_line)),
     View(f"{AT}/chart/{{name}}", chart_view),
     View(f"{AT}/grid", of_table(grid_view)),
-    View(f"{AT}/batch", batch_view, "POST", rows.MOST_BYTES, long=True),
+    View(f"{AT}/batch", batch_view, "POST", rows.MOST_BYTES, rows.kind_of, long=True),
     View(f"{AT}/play", play_view, "POST", playing.MOST_BYTES),
     View("/api/compare", compare_view),
 )

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import gzip
+import json
+import re
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
 from starlette.testclient import TestClient
 
+from luckbase.jobs.web import bodies
 from tests.jobs.web.serving import asking, id_of, listening
 
 LINE = b'{"mine": 0, "yours": 0}\n'
@@ -98,3 +104,82 @@ def test_work_that_another_page_sends_is_refused(
         reply = client.post(f"{at}/{view}", content=body, headers=sent)
         assert reply.status_code == (200 if good else 403), reply.text
         assert good or reply.json()["error"].startswith("origin: POST is for this server's own")
+
+
+@contextmanager
+def sending(address: str, path: str, *pieces: bytes, length: int, type_: str = "") -> Iterator[Any]:
+    """A request of which these pieces of the body have been sent; gives its connection."""
+    host, port = address.removeprefix("http://").split(":")
+    head = f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: {length}\r\n"
+    head += f"Content-Type: {type_}\r\n" if type_ else ""
+    with socket.create_connection((host, int(port)), timeout=10) as line:
+        line.sendall(f"{head}\r\n".encode())
+        for piece in pieces:
+            line.sendall(piece)
+        yield line
+
+
+def reply_of(line: socket.socket) -> tuple[int, str]:
+    """The status and the content of what comes back, the connection being closed after it."""
+    found = b""
+    while more := line.recv(65536):
+        found += more
+        head, blank, content = found.partition(b"\r\n\r\n")
+        if blank and len(content) >= int(re.search(rb"length: ([0-9]+)", head)[1]):  # type: ignore[index]
+            break
+    return int(found.split(b" ", 2)[1]), content.decode()
+
+
+def test_what_can_not_be_answered_is_refused_before_its_body_is_read(web_results: Path) -> None:
+    with asking(web_results) as client:
+        pig = id_of(client, "pig")
+    with listening(web_results) as address:
+        for id, type_, length, sent, status, said in (
+            ("nothing", "text/csv", 10**7, b"", 404, "'nothing' is no table here"),
+            (pig, "image/png", 10**7, b"junk" * 10, 400, "content-type: 'image/png' is none of"),
+            (pig, "text/csv", 10**8, b"", 400, "body: has more than 64,000,000 bytes"),
+        ):
+            path = f"/api/tables/{id}/batch"
+            with sending(address, path, sent, length=length, type_=type_) as line:
+                code, content = reply_of(line)
+            assert code == status and said in json.loads(content)["error"], content
+
+
+def test_all_bodies_together_are_bounded(
+    web_results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "MOST_BYTES", 10 * len(LINE))
+    with asking(web_results) as client:
+        at = f"/api/tables/{id_of(client, 'pig')}/batch"
+    with listening(web_results) as address:
+        with sending(address, at, LINE * 7, length=8 * len(LINE)) as first:
+            deadline = time.monotonic() + 10
+            while True:  # until the server has read so much of the first
+                with sending(address, at, LINE * 4, length=4 * len(LINE)) as second:
+                    code, content = reply_of(second)
+                if code == 503 or time.monotonic() > deadline:
+                    break
+            assert code == 503 and "reads too many others" in json.loads(content)["error"]
+            first.sendall(LINE)
+            assert reply_of(first)[0] == 200
+        with sending(address, at, LINE * 10, length=10 * len(LINE)) as again:
+            assert reply_of(again)[0] == 200
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(
+    web_results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "READ_SECONDS", 0.2)
+    with asking(web_results) as client:
+        at = f"/api/tables/{id_of(client, 'pig')}/batch"
+    with listening(web_results) as address, sending(address, at, LINE, length=99) as line:
+        code, content = reply_of(line)
+    assert code == 408 and "body: has not come within 0.2 s" in json.loads(content)["error"]
+
+
+def test_more_requests_at_once_than_may_be_are_told_to_come_again(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luckbase.jobs.web.app.MOST_AT_ONCE", 0)
+    reply = client.get("/api/tables")
+    assert reply.status_code == 503 and "ask again in a moment" in reply.json()["error"]
