@@ -59,8 +59,8 @@ _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=
 
 
 def as_json(content: Any) -> bytes:
-    """JSON in UTF-8."""
-    return _encode(content).encode()
+    """JSON in UTF-8; what is no letter, as in names of files that are not in it, as ``\\udcff``."""
+    return _encode(content).encode(errors="backslashreplace")
 
 
 def reply(

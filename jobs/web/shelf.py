@@ -107,6 +107,7 @@ class Shelf:
         listed: dict[str, Shelved] = {}
         for path in paths:
             name = "~".join(Shelved("", path).names)
+            name = name.encode(errors="replace").decode()  # an address is in UTF-8
             id, again = known.get(path, name), 1
             while id in listed:
                 again += 1

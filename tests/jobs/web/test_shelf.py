@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
@@ -243,3 +245,15 @@ def test_two_folders_with_one_table_each_have_ids_of_their_own(
         assert len(ids) == len(set(ids)) == 2 + len(GAMES)
         for id in ids:
             state_of(client, id)
+
+
+def test_a_folder_whose_name_is_no_text_is_listed_and_answers(
+    results: Path, web_results: Path, client: TestClient
+) -> None:
+    strange = os.fsdecode(os.fsencode(results) + b"/pig\xff/tiny")
+    os.makedirs(strange)
+    (table,) = web_results.glob("pig/*/*/")
+    shutil.copytree(table, os.path.join(strange, table.name))
+    (listed,) = client.get("/api/tables").json()["tables"]
+    assert listed["id"] == f"pig?~tiny~{table.name}"
+    assert state_of(client, quote(listed["id"]))["to_act"] == 1
