@@ -235,11 +235,11 @@ class ListingSaid(TypedDict):
 
 @Only
 class LineDrawn(TypedDict):
-    """A line on a heat map."""
+    """A line on a heat map; null where it has no point."""
 
     label: str
-    xs: list[float]
-    ys: list[float]
+    xs: list[float | None]
+    ys: list[float | None]
 
 
 @Only
