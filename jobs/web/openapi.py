@@ -201,7 +201,8 @@ class StateSaid(TypedDict):
 
 @Only
 class Step(TypedDict):
-    """A step of a main line: the best action and the likeliest outcome."""
+    """A step of a main line: the best action and the likeliest outcome. upper: where a search was
+    cut, value being the lower bound."""
 
     query: str
     text: str
@@ -210,12 +211,14 @@ class Step(TypedDict):
     outcome: str | None
     chance: float | None
     value: list[float]
+    upper: NotRequired[list[float]]
     over: bool
 
 
 @Only
 class Line(TypedDict):
-    """A main line; stopped: why the table knows no more of it, if so."""
+    """A main line; stopped: why it does not go on: the table knows no more, or it comes back to
+    where it was."""
 
     line: list[Step]
     stopped: str | None
@@ -431,7 +434,8 @@ PATHS: tuple[tuple[str, str, str, Any, tuple[tuple[str, str, str], ...]], ...] =
     ("/api/tables/{id}", "One table, its game and its fields.", "", TableSaid, (_STRICT,)),
     ("/api/tables/{id}/state", "A state: payoffs, actions, outcomes.", _FIELDS, StateSaid,
      (_STRICT, _DRAWN, _SEED)),
-    ("/api/tables/{id}/mainline", "The best action and the likeliest outcome, to the end.", _FIELDS,
+    ("/api/tables/{id}/mainline", "The best action and the likeliest outcome, to the end.",
+     _FIELDS + " Of equally likely outcomes the middle one for who acts.",
      Line, (("most", "steps, 1 to 200", "20"), _STRICT, _SEED)),
     ("/api/tables/{id}/chart/{name}", "A chart of the game; fields choose its lines.", _FIELDS,
      ListingSaid | HeatmapSaid | CurvesSaid,

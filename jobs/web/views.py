@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +25,8 @@ from luckbase.solver.errors import LuckbaseError, SearchLimitError, StaleTableEr
 JSON = "application/json"
 MOST_STEPS = 200
 """Steps of a main line."""
+ROUNDING = 1e-12
+"""Chances that differ by less are equal."""
 
 Reply = tuple[str, bytes]
 """The type of what is sent, and its bytes."""
@@ -123,10 +125,11 @@ def _moves(table: StoredTable, said: Mapping[str, str]) -> Moves:
 
 def main_line(table: StoredTable, asked: Asked) -> dict[str, Any]:
     """``GET /api/tables/{id}/mainline``: the best action and the likeliest outcome, again and
-    again."""
+    again; nowhere twice."""
     most, seed = asked.whole("most", 20, 1, MOST_STEPS), seed_in(asked)
     state = about.need_state(table, asked.state(), seed)
     line: list[dict[str, Any]] = []
+    met: set[str] = set()
     why = None
     while len(line) < most:
         try:
@@ -136,27 +139,47 @@ def main_line(table: StoredTable, asked: Asked) -> dict[str, Any]:
                 raise
             why = str(error)
             break
-        step, outcome = _next(there)
+        met.add(address(there.answer.state))
+        step, outcome = _next(there, met)
         line.append(step)
         if outcome is None:
+            break
+        if address(outcome.state) in met:
+            why = f"comes back to {words.fields(outcome.state)}"
             break
         state = words.typed(outcome.state)
     return {"line": line, "stopped": why}
 
 
-def _next(there: Moves) -> tuple[dict[str, Any], Outcome | None]:
+def _next(there: Moves, met: Set[str]) -> tuple[dict[str, Any], Outcome | None]:
     """A step of a main line, and where it leads; None at the end."""
     said, answer = there.answer.state, there.answer
     best = next((move for move in there.moves if move.best), None)
     outcomes = there.outcomes or (best.outcomes if best is not None else ())
-    likeliest = max(outcomes, key=lambda each: each.chance, default=None)
-    return {
+    likeliest = _middle(outcomes, (answer.to_act or 1) - 1, met)
+    step = {
         "query": address(said), "text": words.fields(said), "to_act": answer.to_act,
         "action": None if best is None or there.outcomes else best.action.name,
         "outcome": None if likeliest is None else likeliest.name,
         "chance": None if likeliest is None else likeliest.chance,
         "value": answer.value, "over": there.over,
-    }, likeliest  # fmt: skip
+    }  # fmt: skip
+    return step if answer.upper is None else step | {"upper": answer.upper}, likeliest
+
+
+def _middle(outcomes: Sequence[Outcome], player: int, met: Set[str]) -> Outcome | None:
+    """The likeliest outcome. Of equally likely ones, where there is one that was not met, the
+    middle one of those by what they are worth to a player (from 0), so that a main line shows
+    neither luck nor bad luck."""
+    top = max((each.chance for each in outcomes), default=0.0)
+    likely = [each for each in outcomes if each.chance > top - ROUNDING]
+    fresh = [each for each in likely if address(each.state) not in met] or likely
+
+    def worth(each: Outcome) -> float:
+        return 0.0 if each.value is None else each.value[player] + each.reward[player]
+
+    ordered = sorted(fresh, key=worth)
+    return ordered[(len(ordered) - 1) // 2] if ordered else None
 
 
 # --- pictures ----------------------------------------------------------------------------------

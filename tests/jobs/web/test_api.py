@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -139,16 +140,55 @@ def test_a_search_that_is_too_large_says_how_to_get_it(client: TestClient) -> No
 # --- other views --------------------------------------------------------------------------------
 
 
-def test_a_main_line_takes_the_best_and_the_likeliest(client: TestClient) -> None:
-    id = id_of(client, "jackpot")
-    line = client.get(f"/api/tables/{id}/mainline?most=9").json()["line"]
-    assert line[-1]["over"] or len(line) == 9
-    for step, after in pairwise(line):
-        said = client.get(f"/api/tables/{id}/state?{step['query']}").json()
-        (best,) = [each for each in said["actions"] if each["best"]]
-        assert step["action"] == best["action"]
-        outcomes = [best["next"]] if "next" in best else best["outcomes"]
-        assert (outcomes[0]["name"], outcomes[0]["query"]) == (step["outcome"], after["query"])
+@pytest.mark.parametrize("game", GAMES)
+def test_a_main_line_takes_the_best_and_the_likeliest(game: str, client: TestClient) -> None:
+    """Of equally likely outcomes the middle one, and none twice."""
+    id = id_of(client, game)
+    said = client.get(f"/api/tables/{id}/mainline?most=50").json()
+    line = said["line"]
+    assert line[-1]["over"] or len(line) == 50 or said["stopped"]
+    queries = [step["query"] for step in line]
+    assert len(set(queries)) == len(queries) > 1
+    for k, (step, after) in enumerate(pairwise(line)):
+        there = client.get(f"/api/tables/{id}/state?{step['query']}").json()
+        assert "upper" not in step
+        outcomes = there["outcomes"]
+        if not outcomes:
+            (best,) = [each for each in there["actions"] if each["best"]]
+            assert step["action"] == best["action"]
+            outcomes = [best["next"]] if "next" in best else best["outcomes"]
+        (taken,) = [each for each in outcomes if each["query"] == after["query"]
+                    and each["name"] == step["outcome"]]  # fmt: skip
+        assert taken["chance"] == pytest.approx(max(each["chance"] for each in outcomes))
+        me = (there["to_act"] or 1) - 1
+        worth = [each["value"][me] + each["reward"][me] for each in outcomes
+                 if each["chance"] == pytest.approx(taken["chance"])
+                 and each["query"] not in queries[: k + 1]]  # fmt: skip
+        assert taken["value"][me] + taken["reward"][me] == sorted(worth)[(len(worth) - 1) // 2]
+
+
+def test_a_main_line_of_pig_comes_to_the_end(client: TestClient) -> None:
+    said = client.get(f"/api/tables/{id_of(client, 'pig')}/mainline?most=200").json()
+    assert said["line"][-1]["over"] and said["stopped"] is None
+
+
+def test_a_main_line_that_comes_back_says_so_and_stops(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where only one outcome is the likeliest, and it leads back."""
+    from luckbase.cluster.table import moves as of_moves
+    from luckbase.jobs.web import views
+
+    def round_and_round(table: Any, state: Any, most: int) -> Any:
+        there = of_moves.moves(table, state, most)
+        back = replace(there.moves[0].outcomes[0], state=there.answer.state, chance=0.9)
+        move = replace(there.moves[0], outcomes=(back, *there.moves[0].outcomes[1:]), best=True)
+        return replace(there, moves=(move,))
+
+    monkeypatch.setattr(views, "moves", round_and_round)
+    said = client.get(f"/api/tables/{id_of(client, 'pig')}/mainline").json()
+    assert len(said["line"]) == 1
+    assert said["stopped"] == f"comes back to {said['line'][0]['text']}"
 
 
 @pytest.mark.parametrize("colour", ["value_2", "margin", "best"])

@@ -151,6 +151,9 @@ def test_a_search_that_was_cut_says_both_bounds(results: Path, client: TestClien
     assert all(low <= high for low, high in zip(said["value"], said["upper"], strict=True))
     (action,) = said["actions"]
     assert action["cost"] is None and {each["value"] for each in action["outcomes"]} == {None}
+    line = client.get(f"/api/tables/{id}/mainline").json()
+    check(openapi.Line, line)
+    assert line["line"][0]["upper"] == said["upper"]
     for seed in range(20):
         check(openapi.StateSaid, state_of(client, id, random=str(seed)))
 
