@@ -89,6 +89,16 @@ def address_of(listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
+def hosts_of(host: str, listener: socket.socket) -> tuple[str, ...] | None:
+    """The names by which the server may be called: the one that was asked for first, and this
+    machine's own; None, any, where it listens at all addresses of the machine."""
+    address = str(listener.getsockname()[0])
+    if ip_address(address.partition("%")[0]).is_unspecified:
+        return None
+    names = {host.lower(): None, address.lower(): None, **dict.fromkeys(LOCAL)}
+    return tuple(names)
+
+
 class _Server(uvicorn.Server):
     """uvicorn's server, which ends on a signal as on its own, without raising it again."""
 
@@ -112,7 +122,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 def run(shelf: Shelf, listener: socket.socket, host: str, page: str | None) -> None:
     """Answer until Ctrl+C. page: an address to open in the browser."""
-    hosts = LOCAL if is_local(host) else None
+    hosts = hosts_of(host, listener)
     config = uvicorn.Config(
         make_app(shelf, hosts, warm=True), log_level="warning", access_log=False,
         server_header=False, date_header=False, timeout_graceful_shutdown=3, ws="none",
