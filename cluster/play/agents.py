@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from luckbase.solver.board.identity import rules_identity
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.capabilities import plain
+from luckbase.solver.game.capabilities import agents_of, check_agent, plain
 from luckbase.solver.policy.evaluate import (
     BEST_RESPONSE,
     OPTIMAL,
@@ -94,7 +94,7 @@ def opponents(
     game: Game, against: str | Sequence[Given] | None, opener: Opener = no_tables
 ) -> list[tuple[str, Decider | None]]:
     """The opponents of one player, one for all or one for each: their names, and what decides for
-    them, None for `optimal`."""
+    them, None for `optimal`. Raises OptionError for one that there is not, or not on this board."""
     option, others = "--against", game.players - 1
     if not others and against is not None:
         raise OptionError(f"{option}: {game.board.game} has one player; leave it out")
@@ -113,6 +113,8 @@ def opponents(
                 f"{option}: {one} has to know beforehand how you will play; {OPTIMAL} does not"
             )
         agent = _found(game, one, opener, option)
+        if isinstance(one, str) and one in agents_of(game):
+            check_agent(game, one)
         if isinstance(agent, Policy):
             found.append((name_of(one), agent.decide))
         elif isinstance(agent, str):

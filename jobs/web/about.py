@@ -17,13 +17,22 @@ from luckbase.cluster.words import typed
 from luckbase.jobs.web.shelf import Shelf, Shelved
 from luckbase.solver.board.model import canonical
 from luckbase.solver.errors import LuckbaseError, MissingTableError
-from luckbase.solver.game.capabilities import Charts, Layout, agents_of
+from luckbase.solver.game.capabilities import (
+    Charts,
+    Layout,
+    agent_seconds,
+    agents_of,
+    check_agent,
+    detailed,
+)
 from luckbase.solver.game.fields import MOST, Field
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.evaluate import OPTIMAL, RANDOM
 
 MOST_SEARCHED = 200_000
 """States that a search above a table may meet for a page: half a second."""
+MOST_SECONDS = 2.0
+"""That an opponent may work before his first move."""
 TRIES = 20
 """Rows that are drawn for one of them: some of a search that was cut are not solved."""
 MOST_CHOICES = 20
@@ -65,11 +74,26 @@ def described(table: StoredTable) -> dict[str, Any]:
             {"name": name, "label": label(name), "min": low, "max": high, "step": step}
             for name, (low, high, step) in spans.items() if high > low
         ],
-        "agents": [OPTIMAL, RANDOM, *agents_of(game)],
+        "agents": [OPTIMAL, RANDOM, *opponents(game)],
         "full": any(part.name == TIERS for part in table.parts),
         "board_file": {"name": game.board.name, **canonical(game.board)},
         "error_bound": table.error,
     }  # fmt: skip
+
+
+def opponents(game: Game) -> list[str]:
+    """The game's own agents that its board can have, and that a request can wait for."""
+    return [name for name in agents_of(detailed(game)) if plays(game, name)]
+
+
+def plays(game: Game, name: str) -> bool:
+    """Whether one of them is such an agent."""
+    whole = detailed(game)
+    try:
+        check_agent(whole, name)
+    except LuckbaseError:
+        return False
+    return agent_seconds(whole, name) <= MOST_SECONDS
 
 
 def label(name: str) -> str:

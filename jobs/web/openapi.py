@@ -174,7 +174,8 @@ class BidSaid(TypedDict):
 class StateSaid(TypedDict):
     """The answer to a state, as luckbase query --json says it, and what can happen there. to_act:
     from 1; null: nobody, or both. actions: best first. outcomes: where chance moves, or both choose
-    at once. drawing: SVG. held: the table has a row of it."""
+    at once. drawing: SVG. held: the table has a row of it. playable: a game can begin there;
+    why_not_playable: a sentence if not."""
 
     board: str
     options: dict[str, Any]
@@ -195,6 +196,8 @@ class StateSaid(TypedDict):
     text: str
     over: bool
     held: bool
+    playable: bool
+    why_not_playable: str | None
     outcomes: list[OutcomeSaid]
     drawing: str | None
 

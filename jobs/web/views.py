@@ -108,7 +108,11 @@ def seed_in(asked: Asked) -> int | None:
 def state_said(table: StoredTable, said: Mapping[str, str], drawn: bool) -> dict[str, Any]:
     """The answer to a state with what can happen there, and its drawing."""
     there = _moves(table, said)
-    return there.as_json() | {"drawing": drawing(table.game, said) if drawn else None}
+    why = playing.why_not(there)
+    return there.as_json() | {
+        "playable": why is None, "why_not_playable": why,
+        "drawing": drawing(table.game, said) if drawn else None,
+    }  # fmt: skip
 
 
 def _moves(table: StoredTable, said: Mapping[str, str]) -> Moves:

@@ -291,6 +291,69 @@ def test_a_game_costs_what_the_same_game_in_python_costs(
     assert said["cost"] == pytest.approx(sum(one.cost for one in play.decisions))
 
 
+@pytest.mark.parametrize("game", [game for game in GAMES if game != "jackpot"])
+def test_every_opponent_that_is_offered_can_be_played(game: str, client: TestClient) -> None:
+    id = id_of(client, game)
+    at = f"/api/tables/{id}"
+    for agent in client.get(at).json()["agents"]:
+        moves: list[str] = []
+        for _ in range(4):
+            body = {"seed": 5, "against": agent, "moves": moves}
+            reply = client.post(f"{at}/play", json=body)
+            assert reply.status_code == 200, (agent, reply.text)
+            if (ask := reply.json()["ask"]) is None:
+                break
+            moves.append(ask["actions"][-1])
+
+
+def test_an_opponent_that_this_board_can_not_have_is_not_offered(client: TestClient) -> None:
+    id = id_of(client, "goofspiel")
+    agents = client.get(f"/api/tables/{id}").json()["agents"]
+    assert "win-optimal" not in agents and {"match", "points-optimal"} <= set(agents)
+    reply = client.post(f"/api/tables/{id}/play", json={"against": "win-optimal"})
+    assert reply.status_code == 400 and "--" not in reply.json()["error"]
+    assert "against: 'win-optimal' can not play on this board here" in reply.json()["error"]
+
+
+def test_an_opponent_who_works_long_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    from luckbase.jobs.web import about
+    from luckbase.solver.game.game import load_game
+    from luckbase.solver.games.goofspiel import in_memory
+
+    def solved(*given: object) -> None:
+        raise AssertionError("is solved only to be listed")
+
+    monkeypatch.setattr(in_memory, "_solved", solved)
+    offered = {
+        cards: about.opponents(load_game(luckbase.load_board(
+            Path(__file__).parents[3] / "boards/goofspiel/tiny.toml", cards=cards)))
+        for cards in (5, 13)
+    }  # fmt: skip
+    assert set(offered[5]) - set(offered[13]) == {"points-optimal", "one-then-points"}
+
+
+def test_what_can_not_be_played_from_says_so(client: TestClient) -> None:
+    at = f"/api/tables/{id_of(client, 'press-your-luck')}"
+    above, below = "scores=0,1000,500&earned=1,1,1", "scores=0,1000,500&earned=0,1,1"
+    said = client.get(f"{at}/state?{above}").json()
+    assert not said["playable"] and "can not be played from" in said["why_not_playable"]
+    reply = client.post(f"{at}/play", json={"state": above})
+    assert reply.status_code == 404 and "can not be played from" in reply.json()["error"]
+    assert "--" not in reply.json()["error"]
+    said = client.get(f"{at}/state?{below}").json()
+    assert (said["playable"], said["why_not_playable"]) == (True, None)
+    assert client.post(f"{at}/play", json={"state": below}).status_code == 200
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_game_begins_where_a_state_says_that_it_can(game: str, client: TestClient) -> None:
+    at = f"/api/tables/{id_of(client, game)}"
+    for seed in SEEDS:
+        said = client.get(f"{at}/state?random={seed}&drawing=0").json()
+        reply = client.post(f"{at}/play", json={"state": said["query"]})
+        assert (reply.status_code == 200) == said["playable"], (said["query"], reply.text)
+
+
 # --- the description ----------------------------------------------------------------------------
 
 
