@@ -22,6 +22,7 @@ from luckbase.solver.policy.evaluate import (
     named_agent,
     random_player,
 )
+from luckbase.solver.sentences import shorten
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.answer import Origin
@@ -61,7 +62,9 @@ def split(agents: str | Sequence[Given], option: str = "--agents") -> list[Given
         return list(agents) if isinstance(agents, Sequence) else [agents]
     names = [name.strip() for name in agents.split(",")]
     if not all(names):
-        raise OptionError(f"{option}: '{agents}' has an empty name; write A, or one a player: A,B")
+        raise OptionError(
+            f"{option}: '{shorten(agents, 80)}' has an empty name; write A, or one a player: A,B"
+        )
     return names
 
 

@@ -43,12 +43,13 @@ def summary(shelf: Shelf, shelved: Shelved) -> dict[str, Any]:
     """A table in the list."""
     status, (game, board, identity) = shelf.status(shelved), shelved.names
     kinds = ["full"] * bool(status.tiers_in_all) + ["search"] * bool(status.roots)
-    stale = list(status.why) if status.state == "stale" else []
+    why = [shelf.said(each, shelved) for each in status.why]
+    stale = why if status.state == "stale" else []
     return {
         "id": shelved.id, "game": game, "board": board, "options": status.options,
         "solve_id": identity, "kind": " and ".join(kinds) or "empty", "state": status.state,
         "states": status.states, "bytes": status.bytes, "complete": status.state == "complete",
-        "stale": stale, "why": list(status.why), "running": status.running,
+        "stale": stale, "why": why, "running": status.running,
         "error_bound": status.error, "path_name": "/".join(shelved.names),
     }  # fmt: skip
 

@@ -122,7 +122,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 def run(shelf: Shelf, listener: socket.socket, host: str, page: str | None) -> None:
     """Answer until Ctrl+C. page: an address to open in the browser."""
-    hosts = hosts_of(host, listener)
+    hosts, shelf.says_paths = hosts_of(host, listener), is_local(host)
     config = uvicorn.Config(
         make_app(shelf, hosts, warm=True), log_level="warning", access_log=False,
         server_header=False, date_header=False, timeout_graceful_shutdown=3, ws="none",

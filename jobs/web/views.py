@@ -54,15 +54,20 @@ def listing(shelf: Shelf) -> dict[str, Any]:
 def ask(shelf: Shelf, id: str, asked: Asked, question: Callable[[StoredTable], Any]) -> Any:
     """What a question of an open table gives; ``strict=1`` refuses a stale one."""
     strict = asked.truth("strict")
-    with shelf.open(id) as table:
-        try:
-            if strict and table.origin.stale:
-                why = "; ".join(table.origin.stale[:3])
-                raise StaleTableError(f"{id}: this table is stale: {why}")
-            return question(table)
-        except LuckbaseError as error:
-            error.fields = table.game.fields.names  # type: ignore[attr-defined]
-            raise
+    shelved = shelf.find(id)
+    try:
+        with shelf.open(id) as table:
+            try:
+                if strict and table.origin.stale:
+                    why = "; ".join(table.origin.stale[:3])
+                    raise StaleTableError(f"{id}: this table is stale: {why}")
+                return question(table)
+            except LuckbaseError as error:
+                error.fields = table.game.fields.names  # type: ignore[attr-defined]
+                raise
+    except LuckbaseError as error:
+        error.args = (shelf.said(str(error), shelved),)
+        raise
 
 
 def of_table(question: Callable[[StoredTable, Asked], Any]) -> Callable[..., Reply]:

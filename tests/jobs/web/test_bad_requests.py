@@ -186,6 +186,12 @@ def test_the_field_that_a_sentence_is_of_is_named(client: TestClient) -> None:
         assert client.get(f"/api/tables/{id}/state?{query}").json().get("field") == field
 
 
+def test_a_long_word_does_not_come_back_whole(client: TestClient) -> None:
+    for against in ("x" * 190_000, "x" * 190_000 + ",", ["y" * 190_000, ""], "x," * 90_000):
+        at = f"/api/tables/{id_of(client, 'pig')}/play"
+        refused(client.post(at, json={"against": against}))
+
+
 def test_a_body_that_is_too_large_is_refused(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -260,3 +260,34 @@ def test_a_folder_whose_name_is_no_text_is_listed_and_answers(
     (listed,) = client.get("/api/tables").json()["tables"]
     assert listed["id"] == f"pig?~tiny~{table.name}"
     assert state_of(client, quote(listed["id"]))["to_act"] == 1
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_where_tables_lie_is_said_on_this_machine_alone(
+    local: bool, results: Path, tmp_path: Path, web_results: Path
+) -> None:
+    """A state too far above, a stale table, a damaged file, a damaged head."""
+    shutil.copytree(web_results / "press-your-luck", results / "press-your-luck")
+    board = tmp_path / "mine.toml"
+    board.write_text('game = "pig"\n[rules]\ngoal = 10\n')
+    luckbase.solve(board, results=results)
+    board.write_text('game = "pig"\n[rules]\ngoal = 12\n')
+    with asking(results) as client:
+        client.held.says_paths = local  # type: ignore[attr-defined]
+        id, press = id_of(client, "pig"), id_of(client, "press-your-luck")
+        far = f"/api/tables/{press}/state?scores=0,0,0&earned=7,7,6"
+        sent = [client.get(far), client.get(f"/api/tables/{id}/state?strict=1")]
+        assert [reply.status_code for reply in sent] == [404, 409]
+        assert ("luckbase query " + str(results) in sent[0].text) == local
+        assert f"luckbase query {press} scores=0,0,0" in sent[0].text or local
+        sent += [client.get("/api/tables"), client.get(f"/api/tables/{id}/state")]
+        (file,) = results.glob("pig/*/*/tiers/*.parquet")
+        file.write_bytes(b"x" * file.stat().st_size)
+        client.held.forget(id)  # type: ignore[attr-defined]
+        sent += [client.get(f"/api/tables/{id}/state?mine=1&yours=1")]
+        assert sent[-1].status_code == 409
+        (ledger,) = results.glob("pig/*/*/table.json")
+        ledger.write_text("{}")
+        sent += [client.get(f"/api/tables/{id}"), client.get("/api/tables")]
+    said = [str(tmp_path) in reply.text for reply in sent]
+    assert any(said) if local else not any(said), said
