@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from luckbase.solver.board.identity import rules_identity
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.capabilities import plain
+from luckbase.solver.game.capabilities import agents_of, check_agent, plain
 from luckbase.solver.policy.evaluate import (
     BEST_RESPONSE,
     OPTIMAL,
@@ -22,6 +22,7 @@ from luckbase.solver.policy.evaluate import (
     named_agent,
     random_player,
 )
+from luckbase.solver.sentences import shorten
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.answer import Origin
@@ -61,7 +62,9 @@ def split(agents: str | Sequence[Given], option: str = "--agents") -> list[Given
         return list(agents) if isinstance(agents, Sequence) else [agents]
     names = [name.strip() for name in agents.split(",")]
     if not all(names):
-        raise OptionError(f"{option}: '{agents}' has an empty name; write A, or one a player: A,B")
+        raise OptionError(
+            f"{option}: '{shorten(agents, 80)}' has an empty name; write A, or one a player: A,B"
+        )
     return names
 
 
@@ -94,7 +97,7 @@ def opponents(
     game: Game, against: str | Sequence[Given] | None, opener: Opener = no_tables
 ) -> list[tuple[str, Decider | None]]:
     """The opponents of one player, one for all or one for each: their names, and what decides for
-    them, None for `optimal`."""
+    them, None for `optimal`. Raises OptionError for one that there is not, or not on this board."""
     option, others = "--against", game.players - 1
     if not others and against is not None:
         raise OptionError(f"{option}: {game.board.game} has one player; leave it out")
@@ -113,6 +116,8 @@ def opponents(
                 f"{option}: {one} has to know beforehand how you will play; {OPTIMAL} does not"
             )
         agent = _found(game, one, opener, option)
+        if isinstance(one, str) and one in agents_of(game):
+            check_agent(game, one)
         if isinstance(agent, Policy):
             found.append((name_of(one), agent.decide))
         elif isinstance(agent, str):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.table.answer import Lookahead, look_ahead
 from luckbase.cluster.table.every_action import EveryAction, from_rules
-from luckbase.cluster.table.part import PIECE, Batch, Part, labelled, once, worth
+from luckbase.cluster.table.part import PIECE, Batch, Part, drawn_rows, labelled, once, worth
 from luckbase.cluster.table.write import KEY_SHIFT
 from luckbase.solver.errors import CorruptTableError, MissingTableError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -133,8 +133,7 @@ class DensePart(Part):
 
     def draw(self, count: int, seed: int) -> Iterator[Ints]:
         ends = np.cumsum([rows for _, _, rows in self.spans])
-        rng = np.random.default_rng(seed)
-        drawn = np.sort(rng.integers(0, int(ends[-1]), count)) if len(ends) else np.empty(0, int)
+        drawn = drawn_rows(int(ends[-1]) if len(ends) else 0, count, seed)
         # One pass over the table for a sample of any usual size: children lie all over it.
         for share in np.array_split(drawn, max(1, -(-len(drawn) // (4 * PIECE)))):
             owner = np.searchsorted(ends, share, side="right")

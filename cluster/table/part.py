@@ -180,11 +180,25 @@ class Part(ABC):
 
     @abstractmethod
     def draw(self, count: int, seed: int) -> Iterator[Ints]:
-        """About `count` states that were solved, drawn evenly, in key order, in pieces."""
+        """About `count` different states that were solved, drawn evenly, in key order, in pieces;
+        all where there are no more."""
 
     @abstractmethod
     def all_states(self) -> Iterator[Ints]:
         """Every state whose payoff the part has from its children, in key order, in pieces."""
+
+
+def drawn_rows(total: int, count: int, seed: int) -> Ints:
+    """`count` different rows of so many, drawn evenly, ascending; all where there are no more."""
+    if count >= total:
+        return np.arange(total)
+    rng = np.random.default_rng(seed)
+    if 2 * count > total:
+        return np.sort(rng.choice(total, count, replace=False))
+    found = np.unique(rng.integers(0, total, count))
+    while len(found) < count:  # those that came twice are drawn again
+        found = np.union1d(found, rng.integers(0, total, count - len(found)))
+    return found
 
 
 class FilePart(Part):

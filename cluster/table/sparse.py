@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.every_action import EveryAction, joined, numbered, of_some
-from luckbase.cluster.table.part import Batch, Part, Rows, once
+from luckbase.cluster.table.part import Batch, Part, Rows, drawn_rows, once
 from luckbase.cluster.table.write import STATUS
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -181,7 +181,7 @@ class SparsePart(Part):
         ends = np.cumsum(sizes)
         if not len(ends) or not ends[-1]:
             return
-        drawn = np.sort(np.random.default_rng(seed).integers(0, int(ends[-1]), count))
+        drawn = drawn_rows(int(ends[-1]), count, seed)
         owner = np.searchsorted(ends, drawn, side="right")
         for which in np.unique(owner).tolist():
             rows = drawn[owner == which] - (ends[which] - sizes[which])

@@ -184,7 +184,8 @@ def check_residuals(
     seed: int = 0,
     on_rows: Callable[[int, int], None] = lambda done, total: None,
 ) -> Residuals:
-    """Bellman residuals of `sample` rows drawn evenly from the whole table, or of all (None).
+    """Bellman residuals of `sample` different rows drawn evenly from the whole table, or of all
+    (None, or where there are no more).
 
     Raises CorruptTableError where a file can not be read, MissingTableError where a child of a row
     is not there.
@@ -210,6 +211,7 @@ def _pieces(table: Lookup, sample: int | None, seed: int) -> Iterator[tuple[Part
     for part in table.parts:
         if not part.rows:
             continue
-        share = None if sample is None else round(sample * part.rows / table.rows)
+        every = sample is None or sample >= table.rows
+        share = None if sample is None or every else round(sample * part.rows / table.rows)
         pieces = part.all_states() if share is None else part.draw(share, seed)
         yield from ((part, states) for states in pieces)

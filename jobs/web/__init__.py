@@ -4,8 +4,8 @@
 it. `shelf`: the tables that are served, listed beforehand and opened as they are asked for.
 `views`: what each address of a table gives; `about`: what is said of one; `playing`: a person's
 game; `rows`: many states at once; `pictures`: a state drawn. `asked`: what a request says, read and
-checked; `replies`: how an answer is sent. `openapi`: the description of all of it. `pages`: the
-page's own files, those of `static/`.
+checked; `bodies`: what is sent with it; `replies`: how an answer is sent. `openapi`: the
+description of all of it. `pages`: the page's own files, those of `static/`.
 
 `scene_svg`: a state drawn. `report`: a table in one file, which needs no server; `report_charts`,
 `report_curves`, `report_parts`: what stands in it.

@@ -17,13 +17,22 @@ from luckbase.cluster.words import typed
 from luckbase.jobs.web.shelf import Shelf, Shelved
 from luckbase.solver.board.model import canonical
 from luckbase.solver.errors import LuckbaseError, MissingTableError
-from luckbase.solver.game.capabilities import Charts, Layout, agents_of
+from luckbase.solver.game.capabilities import (
+    Charts,
+    Layout,
+    agent_seconds,
+    agents_of,
+    check_agent,
+    detailed,
+)
 from luckbase.solver.game.fields import MOST, Field
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.evaluate import OPTIMAL, RANDOM
 
 MOST_SEARCHED = 200_000
 """States that a search above a table may meet for a page: half a second."""
+MOST_SECONDS = 2.0
+"""That an opponent may work before his first move."""
 TRIES = 20
 """Rows that are drawn for one of them: some of a search that was cut are not solved."""
 MOST_CHOICES = 20
@@ -34,12 +43,13 @@ def summary(shelf: Shelf, shelved: Shelved) -> dict[str, Any]:
     """A table in the list."""
     status, (game, board, identity) = shelf.status(shelved), shelved.names
     kinds = ["full"] * bool(status.tiers_in_all) + ["search"] * bool(status.roots)
-    stale = list(status.why) if status.state == "stale" else []
+    why = [shelf.said(each, shelved) for each in status.why]
+    stale = why if status.state == "stale" else []
     return {
         "id": shelved.id, "game": game, "board": board, "options": status.options,
         "solve_id": identity, "kind": " and ".join(kinds) or "empty", "state": status.state,
         "states": status.states, "bytes": status.bytes, "complete": status.state == "complete",
-        "stale": stale, "why": list(status.why), "running": status.running,
+        "stale": stale, "why": why, "running": status.running,
         "error_bound": status.error, "path_name": "/".join(shelved.names),
     }  # fmt: skip
 
@@ -65,11 +75,26 @@ def described(table: StoredTable) -> dict[str, Any]:
             {"name": name, "label": label(name), "min": low, "max": high, "step": step}
             for name, (low, high, step) in spans.items() if high > low
         ],
-        "agents": [OPTIMAL, RANDOM, *agents_of(game)],
+        "agents": [OPTIMAL, RANDOM, *opponents(game)],
         "full": any(part.name == TIERS for part in table.parts),
         "board_file": {"name": game.board.name, **canonical(game.board)},
         "error_bound": table.error,
     }  # fmt: skip
+
+
+def opponents(game: Game) -> list[str]:
+    """The game's own agents that its board can have, and that a request can wait for."""
+    return [name for name in agents_of(detailed(game)) if plays(game, name)]
+
+
+def plays(game: Game, name: str) -> bool:
+    """Whether one of them is such an agent."""
+    whole = detailed(game)
+    try:
+        check_agent(whole, name)
+    except LuckbaseError:
+        return False
+    return agent_seconds(whole, name) <= MOST_SECONDS
 
 
 def label(name: str) -> str:

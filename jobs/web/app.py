@@ -1,18 +1,21 @@
 """What is answered at which address. Nothing is written; every answer comes from an open table.
 
-A question of a table is answered in one of a few threads, each with an opened table to itself, so
-that a long one does not hold up the others. Every error of ours is a sentence with its status
-(`replies.STATUS`); whatever else goes wrong is a bug: a plain sentence, and the rest in the log.
+A question is answered, and its answer compressed, in one of a few threads, with an opened table to
+itself. It waits for one of the table's doors before it gets a thread, and batches have threads of
+their own, one batch a table: so neither many questions of one table nor long batches hold up the
+others. Every error of ours is a sentence with its status (`replies.STATUS`); whatever else goes
+wrong is a bug: a plain sentence, and the rest in the log.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -21,15 +24,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from luckbase.jobs.web import replies
+from luckbase.jobs.web import replies, shelf
 from luckbase.jobs.web.asked import Asked
+from luckbase.jobs.web.bodies import Bodies
 from luckbase.jobs.web.pages import page_of, static_files
 from luckbase.jobs.web.shelf import Shelf
-from luckbase.jobs.web.views import VIEWS, View, listing, warm_up
+from luckbase.jobs.web.views import VIEWS, View, ids_in, listing, smallest, warm_up
 from luckbase.solver.errors import LuckbaseError
 
-THREADS = 4
-"""Questions that are answered at once."""
+THREADS, BATCHES = 4, 2
+"""Questions that are answered at once, and batches beside them."""
+MOST_AT_ONCE = 200
+"""Requests that are being answered, or wait for that."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
 BUG = "this is a mistake of luckbase's, not yours; what the server printed says more"
 log = logging.getLogger("luckbase.web")
@@ -40,17 +46,44 @@ Answerer = Callable[[], bytes]
 class Explorer:
     """The answers of one server: the shelf, and the threads that ask its tables."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self.shelf = shelf
+    def __init__(self, held: Shelf) -> None:
+        self.shelf = held
         self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="luckbase-web")
+        self.batches = ThreadPoolExecutor(BATCHES, thread_name_prefix="luckbase-batch")
+        self.bodies = Bodies()
+        self._doors: dict[str, asyncio.Semaphore] = {}
+        self._batch_doors: dict[str, asyncio.Semaphore] = {}
 
-    async def in_thread(self, work: Callable[..., Any], *given: Any) -> Any:
-        """What a function gives, in one of the threads."""
-        return await asyncio.get_running_loop().run_in_executor(self.threads, work, *given)
+    async def in_thread(
+        self, work: Callable[..., Any], *given: Any, pool: Executor | None = None
+    ) -> Any:
+        """What a function gives, in one of the threads; pool: of others."""
+        return await asyncio.get_running_loop().run_in_executor(pool or self.threads, work, *given)
+
+    @asynccontextmanager
+    async def doors(self, ids: Iterable[str], batch: bool = False) -> AsyncIterator[None]:
+        """Wait until each of these tables, which are there, has a door for one more question. The
+        order is the same for all, so nobody waits for ever."""
+        async with AsyncExitStack() as stack:
+            for id in sorted(set(ids)):
+                if batch:
+                    least = max(shelf.DOORS - 1, 1)
+                    at_once = self._batch_doors.setdefault(id, asyncio.Semaphore(least))
+                    await stack.enter_async_context(at_once)
+                door = self._doors.setdefault(id, asyncio.Semaphore(shelf.DOORS))
+                await stack.enter_async_context(door)
+            yield
+
+    async def warm_up(self) -> None:
+        """Load what is compiled of each game before anybody waits for that."""
+        for id in await self.in_thread(smallest, self.shelf):
+            async with self.doors([id]):
+                await self.in_thread(warm_up, self.shelf, id, pool=self.batches)
 
     def close(self) -> None:
         """Wait for the threads, and close the tables."""
         self.threads.shutdown(cancel_futures=True)
+        self.batches.shutdown(cancel_futures=True)
         self.shelf.close()
 
     # --- addresses -----------------------------------------------------------------------------
@@ -58,40 +91,41 @@ class Explorer:
     async def tables(self, request: Request) -> Response:
         """Every table that there is."""
         Asked(request.query_params.multi_items()).nothing_else(())
-        said = await self.in_thread(listing, self.shelf)
-        return replies.reply(request, replies.as_json(said))
+
+        def answer() -> Response:
+            return replies.reply(request, replies.as_json(listing(self.shelf)))
+
+        reply: Response = await self.in_thread(answer)
+        return reply
 
     def of_table(self, view: View) -> Callable[[Request], Awaitable[Response]]:
-        """The address of one view of one table."""
+        """The address of one view of one table, or of two."""
 
         async def answer(request: Request) -> Response:
-            asked = Asked(request.query_params.multi_items())
-            body = await body_of(request, view.most_bytes) if view.most_bytes else b""
-            path = request.path_params
-            given = (self.shelf, path, asked, request.headers.get("content-type", ""), body)
-            kind, content = await self.in_thread(view.answer, *given)
-            return replies.reply(request, content, kind)
+            asked, path = Asked(request.query_params.multi_items()), request.path_params
+            ids = ids_in(path, asked)
+            for id in ids:
+                await self.in_thread(self.shelf.find, id)
+            type_ = request.headers.get("content-type", "")
+            async with self.bodies.read(request, view) as body:
+
+                def work() -> Response:
+                    kind, content = view.answer(self.shelf, path, asked, type_, body)
+                    return replies.reply(request, content, kind)
+
+                async with self.doors(ids, view.long):
+                    pool = self.batches if view.long else self.threads
+                    reply: Response = await self.in_thread(work, pool=pool)
+                return reply
 
         return answer
 
 
-async def body_of(request: Request, most: int) -> bytes:
-    """The body of a request. Raises OptionError for one of more bytes than that."""
-    from luckbase.solver.errors import OptionError
-
-    found = bytearray()
-    async for piece in request.stream():
-        found += piece
-        if len(found) > most:
-            raise OptionError(f"body: has more than {most:,} bytes; send it in several requests")
-    return bytes(found)
-
-
-def make_app(shelf: Shelf, hosts: tuple[str, ...] | None = LOCAL, warm: bool = False) -> Starlette:
+def make_app(held: Shelf, hosts: tuple[str, ...] | None = LOCAL, warm: bool = False) -> Starlette:
     """The application. hosts: the names by which the server may be called, None for any: a page
     elsewhere that has its own name lead to this machine is refused. warm: load at the start what is
     compiled of each game."""
-    explorer = Explorer(shelf)
+    explorer = Explorer(held)
     routes = [Route("/api/tables", explorer.tables, methods=["GET"])]
     for view in VIEWS:
         routes.append(Route(view.path, explorer.of_table(view), methods=[view.method]))
@@ -103,9 +137,12 @@ def make_app(shelf: Shelf, hosts: tuple[str, ...] | None = LOCAL, warm: bool = F
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        if warm:
-            explorer.threads.submit(warm_up, shelf)
+        warming = asyncio.create_task(explorer.warm_up()) if warm else None
         yield
+        if warming is not None:
+            warming.cancel()
+            with suppress(asyncio.CancelledError):
+                await warming
         explorer.close()
 
     handlers: Mapping[Any, Any] = {LuckbaseError: _refused, HTTPException: _no_such}
@@ -138,10 +175,12 @@ async def _no_such(request: Request, error: Exception) -> Response:
 
 class Guard:
     """Stands before the application: refuses requests that call the server by a name that is not
-    one of `hosts` (None: any), and makes a sentence of what goes wrong unforeseen."""
+    one of `hosts` (None: any), and work that another page sends; makes a sentence of what goes
+    wrong unforeseen."""
 
     def __init__(self, app: ASGIApp, hosts: tuple[str, ...] | None) -> None:
         self.app, self.hosts = app, hosts
+        self.at_once = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -151,11 +190,20 @@ class Guard:
         if self.hosts is not None and host_of(name) not in self.hosts:
             said = f"host: '{name[:60]}' is not a name of this server; it is {self.hosts[0]}"
             return await replies.refusal(request, 400, said)(scope, receive, send)
+        if request.method not in ("GET", "HEAD") and from_elsewhere(request.headers):
+            said = f"origin: {request.method} is for this server's own page and for programs"
+            return await replies.refusal(request, 403, said)(scope, receive, send)
+        if self.at_once >= MOST_AT_ONCE:
+            said = f"{MOST_AT_ONCE} requests are being answered already; ask again in a moment"
+            return await replies.refusal(request, 503, said)(scope, receive, send)
+        self.at_once += 1
         try:
             await self.app(scope, receive, send)
         except Exception as error:
             log.error("%s %s", request.method, request.url.path, exc_info=error)
             await replies.refusal(request, 500, BUG)(scope, receive, send)
+        finally:
+            self.at_once -= 1
 
 
 def host_of(header: str) -> str:
@@ -163,3 +211,12 @@ def host_of(header: str) -> str:
     if header.startswith("["):
         return header[1:].partition("]")[0].lower()
     return header.partition(":")[0].lower()
+
+
+def from_elsewhere(headers: Mapping[str, str]) -> bool:
+    """Whether a browser says that a page of another server sends a request. A program says nothing
+    of that."""
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    return origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()

@@ -174,7 +174,8 @@ class BidSaid(TypedDict):
 class StateSaid(TypedDict):
     """The answer to a state, as luckbase query --json says it, and what can happen there. to_act:
     from 1; null: nobody, or both. actions: best first. outcomes: where chance moves, or both choose
-    at once. drawing: SVG. held: the table has a row of it."""
+    at once. drawing: SVG. held: the table has a row of it. playable: a game can begin there;
+    why_not_playable: a sentence if not."""
 
     board: str
     options: dict[str, Any]
@@ -195,13 +196,16 @@ class StateSaid(TypedDict):
     text: str
     over: bool
     held: bool
+    playable: bool
+    why_not_playable: str | None
     outcomes: list[OutcomeSaid]
     drawing: str | None
 
 
 @Only
 class Step(TypedDict):
-    """A step of a main line: the best action and the likeliest outcome."""
+    """A step of a main line: the best action and the likeliest outcome. upper: where a search was
+    cut, value being the lower bound."""
 
     query: str
     text: str
@@ -210,12 +214,14 @@ class Step(TypedDict):
     outcome: str | None
     chance: float | None
     value: list[float]
+    upper: NotRequired[list[float]]
     over: bool
 
 
 @Only
 class Line(TypedDict):
-    """A main line; stopped: why the table knows no more of it, if so."""
+    """A main line; stopped: why it does not go on: the table knows no more, or it comes back to
+    where it was."""
 
     line: list[Step]
     stopped: str | None
@@ -431,7 +437,8 @@ PATHS: tuple[tuple[str, str, str, Any, tuple[tuple[str, str, str], ...]], ...] =
     ("/api/tables/{id}", "One table, its game and its fields.", "", TableSaid, (_STRICT,)),
     ("/api/tables/{id}/state", "A state: payoffs, actions, outcomes.", _FIELDS, StateSaid,
      (_STRICT, _DRAWN, _SEED)),
-    ("/api/tables/{id}/mainline", "The best action and the likeliest outcome, to the end.", _FIELDS,
+    ("/api/tables/{id}/mainline", "The best action and the likeliest outcome, to the end.",
+     _FIELDS + " Of equally likely outcomes the middle one for who acts.",
      Line, (("most", "steps, 1 to 200", "20"), _STRICT, _SEED)),
     ("/api/tables/{id}/chart/{name}", "A chart of the game; fields choose its lines.", _FIELDS,
      ListingSaid | HeatmapSaid | CurvesSaid,
@@ -484,7 +491,12 @@ _WRONG = {
     "400": "The request is wrong; the sentence says what would be right.",
     "404": "There is no such table, or it does not reach the state.",
     "409": "The table is damaged, or stale and strict=1.",
+    "503": "Too much is asked at once; ask again in a moment.",
     "500": "A mistake of luckbase's.",
+}
+_WRONG_SENT = {
+    "403": "A page of another site sends it.",
+    "408": "Its body has not come in time.",
 }
 
 
@@ -526,4 +538,6 @@ def _operation(
     if schema is not None:
         answers["200"]["content"] = _json(schema)
     answers |= {code: {"description": said, "content": wrong} for code, said in _WRONG.items()}
+    if path in (AT_BATCH, AT_PLAY):
+        answers |= {c: {"description": said, "content": wrong} for c, said in _WRONG_SENT.items()}
     return {"summary": summary, "description": more, "parameters": named, "responses": answers}

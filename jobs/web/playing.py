@@ -11,16 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from luckbase.cluster import words
 from luckbase.cluster.play.talk import Offer, Play, Question, new_seed, read_action, read_end
-from luckbase.cluster.table.moves import address
+from luckbase.cluster.table.moves import Moves, address
 from luckbase.cluster.table.part import worth
 from luckbase.cluster.table.stored import StoredTable
 from luckbase.jobs.web import about
 from luckbase.jobs.web.asked import state_in, whole
 from luckbase.jobs.web.pictures import drawing
-from luckbase.solver.errors import OptionError
-from luckbase.solver.game.capabilities import as_seen_by, simplify
+from luckbase.solver.errors import MissingTableError, OptionError
+from luckbase.solver.game.capabilities import agents_of, as_seen_by, simplify
+from luckbase.solver.policy.evaluate import OPTIMAL, RANDOM
 from luckbase.solver.sentences import nearest, shorten
 
 MOST_MOVES = 2_000
@@ -78,8 +81,10 @@ def played(table: StoredTable, game: Game) -> dict[str, Any]:
     cost. Raises OptionError for a move that there is not."""
     how: dict[str, Any] = {"seat": game.seat, "seed": game.seed}
     if game.against is not None:
+        _check_opponents(table, game.against)
         how["against"] = game.against
     play = table.play(game.state or _beginning(table), **how)
+    _check_priced(table, play)
     said, asks = _replay(play, game.moves)
     ask = None if not asks else {
         "actions": play.names,
@@ -103,6 +108,37 @@ def played(table: StoredTable, game: Game) -> dict[str, Any]:
         ],
         "cost": sum(each.cost for each in play.decisions),
     }  # fmt: skip
+
+
+def _check_opponents(table: StoredTable, against: str) -> None:
+    """Raises OptionError for an agent of the game's that is not offered on this board."""
+    for name in map(str.strip, against.split(",")):
+        if name in agents_of(table.game) and not about.plays(table.game, name):
+            right = nearest(name, [OPTIMAL, RANDOM, *about.opponents(table.game)])
+            raise OptionError(f"against: '{name}' can not play on this board here; {right}")
+
+
+def _check_priced(table: StoredTable, play: Play) -> None:
+    """Raises MissingTableError where a game begins at a state whose moves the table can not
+    price."""
+    states = np.concatenate([play.state.reshape(1, -1), play.edges.children])
+    known = worth(table.game, table.look, simplify(table.game, states), table.tolerance)[1]
+    if not known[1:].all():
+        raise MissingTableError(f"state: {words.fields(play.shown)} {UNPRICED}")
+
+
+UNPRICED = "can not be played from: the table does not have the payoffs of what can happen there"
+
+
+def why_not(there: Moves) -> str | None:
+    """Why a state can not be played from; None if it can."""
+    if there.over:
+        return "the game is over there"
+    outcomes = [*there.outcomes, *(each for move in there.moves for each in move.outcomes)]
+    found = there.answer.source == "table" and there.answer.upper is None
+    if found and all(each.value is not None for each in outcomes):
+        return None
+    return f"{words.fields(there.answer.state)} {UNPRICED}"
 
 
 def _beginning(table: StoredTable) -> Mapping[str, str] | None:

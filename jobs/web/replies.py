@@ -43,14 +43,24 @@ STATUS: tuple[tuple[type[LuckbaseError], int], ...] = (
     (StaleTableError, 409),
     (RequestError, 400),
 )
+
+
+class Unanswered(LuckbaseError):
+    """The request may be right and is not answered now; status: of HTTP."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
 OPTIONS = {"--what": "chart", "--as": "seat", "--against": "against", "--from": "state"}
 """What an option of the command line is called in an address."""
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode
 
 
 def as_json(content: Any) -> bytes:
-    """JSON in UTF-8."""
-    return _encode(content).encode()
+    """JSON in UTF-8; what is no letter, as in names of files that are not in it, as ``\\udcff``."""
+    return _encode(content).encode(errors="backslashreplace")
 
 
 def reply(
@@ -75,11 +85,15 @@ def zips(request: Request) -> bool:
 def refusal(request: Request, status: int, sentence: str, field: str | None = None) -> Response:
     """An answer that says what is wrong, in a sentence; field: of a state, if it is one's."""
     said = {"error": sentence} if field is None else {"error": sentence, "field": field}
-    return reply(request, as_json(said), status=status)
+    # What was not read of a body is not waited for.
+    more = {"connection": "close"} if request.method == "POST" and status != 500 else {}
+    return reply(request, as_json(said), status=status, more=more)
 
 
 def refused(request: Request, error: LuckbaseError, fields: tuple[str, ...] = ()) -> Response:
     """The answer that one of our errors makes; fields: of the table's states, by name."""
+    if isinstance(error, Unanswered):
+        return refusal(request, error.status, str(error))
     status = next((code for kind, code in STATUS if isinstance(error, kind)), 409)
     sentence = str(error)
     word, colon, rest = sentence.partition(":")

@@ -219,21 +219,31 @@ def _head(facts: _Facts) -> str:
 
 def _questions(facts: _Facts) -> Iterator[str]:
     """The start's value, and the opening questions as a solve prints them."""
-    of, asked = facts.table, facts.asked
-    yield "<h2>A few questions</h2>"
+    said = [*_start(facts.table), *_asked(facts)]
+    if said:
+        yield "<h2>A few questions</h2>"
+        yield from said
+
+
+def _start(of: Table) -> Iterator[str]:
+    """The start's value, where the table says it."""
     start = of.game.start()
-    if start is not None:
-        said = of.game.describe(start)
-        with suppress(LuckbaseError):
-            value = of.ask(said).value
-            heads = ["", *(f"player {i + 1}" for i in range(len(value)))]
-            yield f"<p>At the start, the {escape(of.game.payoff_name)}:</p>"
-            yield table(heads, [["the start", *(f"{x + 0.0:.7f}" for x in value)]])
+    if start is None:
+        return
+    with suppress(LuckbaseError):
+        value = of.ask(of.game.describe(start)).value
+        heads = ["", *(f"player {i + 1}" for i in range(len(value)))]
+        yield f"<p>At the start, the {escape(of.game.payoff_name)}:</p>"
+        yield table(heads, [["the start", *(f"{x + 0.0:.7f}" for x in value)]])
+
+
+def _asked(facts: _Facts) -> Iterator[str]:
+    asked = facts.asked
     if not asked:
         return
     names = action_names(asked)
     if names:
-        yield f"<p>The {escape(of.game.payoff_name)} of who acts:</p>"
+        yield f"<p>The {escape(facts.table.game.payoff_name)} of who acts:</p>"
     heads = ["the player up is" if names else "", "state", *names, "best"]
     yield table(
         heads,
@@ -292,7 +302,8 @@ def _verdict(facts: _Facts) -> Iterator[str]:
         )
     checked = verdict.residuals
     if checked is not None and checked.rows:
-        which = "all" if facts.sample is None else "drawn evenly from all"
+        every = facts.sample is None or facts.sample >= facts.table.rows
+        which = "all" if every else "drawn evenly from all"
         yield (
             f"<p>{checked.rows:,} rows, {which}, computed again from the rules and the payoffs of "
             f"what they lead to, without the program that made the table: worst difference "

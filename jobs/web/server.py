@@ -18,7 +18,7 @@ from pathlib import Path
 import uvicorn
 
 from luckbase.cluster.table.find import find_table, tables_of
-from luckbase.jobs.web.app import LOCAL, make_app
+from luckbase.jobs.web.app import LOCAL, MOST_AT_ONCE, make_app
 from luckbase.jobs.web.shelf import Finder, Shelf, under
 from luckbase.solver.board.file import read_board
 from luckbase.solver.errors import MissingTableError, OptionError
@@ -89,6 +89,16 @@ def address_of(listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
+def hosts_of(host: str, listener: socket.socket) -> tuple[str, ...] | None:
+    """The names by which the server may be called: the one that was asked for first, and this
+    machine's own; None, any, where it listens at all addresses of the machine."""
+    address = str(listener.getsockname()[0])
+    if ip_address(address.partition("%")[0]).is_unspecified:
+        return None
+    names = {host.lower(): None, address.lower(): None, **dict.fromkeys(LOCAL)}
+    return tuple(names)
+
+
 class _Server(uvicorn.Server):
     """uvicorn's server, which ends on a signal as on its own, without raising it again."""
 
@@ -105,16 +115,18 @@ class _Server(uvicorn.Server):
                 signal.signal(each, before)
 
 
+MOST_CONNECTIONS = 2 * MOST_AT_ONCE
+"""Those that wait for nothing too; beyond that uvicorn refuses, in words of its own."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run(shelf: Shelf, listener: socket.socket, host: str, page: str | None) -> None:
     """Answer until Ctrl+C. page: an address to open in the browser."""
-    hosts = LOCAL if is_local(host) else None
+    hosts, shelf.says_paths = hosts_of(host, listener), is_local(host)
     config = uvicorn.Config(
         make_app(shelf, hosts, warm=True), log_level="warning", access_log=False,
         server_header=False, date_header=False, timeout_graceful_shutdown=3, ws="none",
-        limit_concurrency=200,
+        limit_concurrency=MOST_CONNECTIONS,
     )  # fmt: skip
     if page is not None and _has_browser():
         threading.Timer(0.3, webbrowser.open, [page]).start()

@@ -11,12 +11,13 @@ the disk since it was opened is opened again.
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from luckbase.cluster.run.machine import memory_limit
@@ -36,6 +37,9 @@ FIRST_BYTES, OTHER_BYTES = 640 << 20, 64 << 20
 tables 2.8 GB at most, and no more than half of the machine's memory."""
 LIST_SECONDS, LOOK_SECONDS = 2.0, 1.0
 """How old the list may get, and what is known of a table's ledger."""
+
+_PATH = re.compile(r"(?<![\w.~/-])/(?!api/)(?:[^\s/:;,'\"]+/)+[^\s/:;,'\"]*")
+"""A path from the root, of two names or more."""
 
 Finder = Callable[[], Sequence[Path]]
 """Gives the folders of tables as they are now."""
@@ -69,7 +73,9 @@ class Shelf:
     """The tables that are served; safe to use from any thread."""
 
     def __init__(self, finders: Sequence[Finder], most_open: int = MOST_OPEN) -> None:
+        """`says_paths`: sentences may name folders of this machine; for its own people only."""
         self.finders, self.most_open = list(finders), most_open
+        self.says_paths = True
         share = memory_limit() // (2 * most_open) - OTHER_BYTES
         self.first_bytes = max(OTHER_BYTES, min(FIRST_BYTES, share))
         self._lock = threading.RLock()
@@ -107,6 +113,7 @@ class Shelf:
         listed: dict[str, Shelved] = {}
         for path in paths:
             name = "~".join(Shelved("", path).names)
+            name = name.encode(errors="replace").decode()  # an address is in UTF-8
             id, again = known.get(path, name), 1
             while id in listed:
                 again += 1
@@ -122,6 +129,15 @@ class Shelf:
             known = (stamp, now, status_of(shelved.path))
             self._status[shelved.id] = known
         return known[2]
+
+    def said(self, sentence: str, shelved: Shelved) -> str:
+        """A sentence about a table as those who ask may read it: where they are of other machines,
+        its id in place of its folder, and files by their last names."""
+        if self.says_paths:
+            return sentence
+        for path in {str(shelved.path), str(shelved.path.absolute())}:
+            sentence = sentence.replace(path, shelved.id)
+        return _PATH.sub(lambda found: Path(found[0]).name, sentence)
 
     # --- open tables ---------------------------------------------------------------------------
 
@@ -166,6 +182,9 @@ class Shelf:
         try:
             table = open_table(shelved.path)
             _remember(table, self.first_bytes if first else OTHER_BYTES)
+            if not self.says_paths:
+                why = tuple(self.said(each, shelved) for each in table.origin.stale)
+                table.__dict__["origin"] = replace(table.origin, stale=why)
             return table, doors
         except BaseException:
             with self._freed:

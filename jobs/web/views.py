@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +25,8 @@ from luckbase.solver.errors import LuckbaseError, SearchLimitError, StaleTableEr
 JSON = "application/json"
 MOST_STEPS = 200
 """Steps of a main line."""
+ROUNDING = 1e-12
+"""Chances that differ by less are equal."""
 
 Reply = tuple[str, bytes]
 """The type of what is sent, and its bytes."""
@@ -33,12 +35,15 @@ Question = Callable[[StoredTable, Asked], Any]
 
 @dataclass(frozen=True)
 class View:
-    """An address: its path, what answers it, and how large a body it takes (0: none)."""
+    """An address: its path, what answers it, how large a body it takes (0: none), what is wrong
+    with a body by its type and its first bytes, and whether an answer may take long."""
 
     path: str
     answer: Callable[[Shelf, Mapping[str, str], Asked, str, bytes], Reply]
     method: str = "GET"
     most_bytes: int = 0
+    check_body: Callable[[str, bytes], object] = lambda kind, first: None
+    long: bool = False
 
 
 def listing(shelf: Shelf) -> dict[str, Any]:
@@ -49,15 +54,20 @@ def listing(shelf: Shelf) -> dict[str, Any]:
 def ask(shelf: Shelf, id: str, asked: Asked, question: Callable[[StoredTable], Any]) -> Any:
     """What a question of an open table gives; ``strict=1`` refuses a stale one."""
     strict = asked.truth("strict")
-    with shelf.open(id) as table:
-        try:
-            if strict and table.origin.stale:
-                why = "; ".join(table.origin.stale[:3])
-                raise StaleTableError(f"{id}: this table is stale: {why}")
-            return question(table)
-        except LuckbaseError as error:
-            error.fields = table.game.fields.names  # type: ignore[attr-defined]
-            raise
+    shelved = shelf.find(id)
+    try:
+        with shelf.open(id) as table:
+            try:
+                if strict and table.origin.stale:
+                    why = "; ".join(table.origin.stale[:3])
+                    raise StaleTableError(f"{id}: this table is stale: {why}")
+                return question(table)
+            except LuckbaseError as error:
+                error.fields = table.game.fields.names  # type: ignore[attr-defined]
+                raise
+    except LuckbaseError as error:
+        error.args = (shelf.said(str(error), shelved),)
+        raise
 
 
 def of_table(question: Callable[[StoredTable, Asked], Any]) -> Callable[..., Reply]:
@@ -103,7 +113,11 @@ def seed_in(asked: Asked) -> int | None:
 def state_said(table: StoredTable, said: Mapping[str, str], drawn: bool) -> dict[str, Any]:
     """The answer to a state with what can happen there, and its drawing."""
     there = _moves(table, said)
-    return there.as_json() | {"drawing": drawing(table.game, said) if drawn else None}
+    why = playing.why_not(there)
+    return there.as_json() | {
+        "playable": why is None, "why_not_playable": why,
+        "drawing": drawing(table.game, said) if drawn else None,
+    }  # fmt: skip
 
 
 def _moves(table: StoredTable, said: Mapping[str, str]) -> Moves:
@@ -120,10 +134,11 @@ def _moves(table: StoredTable, said: Mapping[str, str]) -> Moves:
 
 def main_line(table: StoredTable, asked: Asked) -> dict[str, Any]:
     """``GET /api/tables/{id}/mainline``: the best action and the likeliest outcome, again and
-    again."""
+    again; nowhere twice."""
     most, seed = asked.whole("most", 20, 1, MOST_STEPS), seed_in(asked)
     state = about.need_state(table, asked.state(), seed)
     line: list[dict[str, Any]] = []
+    met: set[str] = set()
     why = None
     while len(line) < most:
         try:
@@ -133,27 +148,47 @@ def main_line(table: StoredTable, asked: Asked) -> dict[str, Any]:
                 raise
             why = str(error)
             break
-        step, outcome = _next(there)
+        met.add(address(there.answer.state))
+        step, outcome = _next(there, met)
         line.append(step)
         if outcome is None:
+            break
+        if address(outcome.state) in met:
+            why = f"comes back to {words.fields(outcome.state)}"
             break
         state = words.typed(outcome.state)
     return {"line": line, "stopped": why}
 
 
-def _next(there: Moves) -> tuple[dict[str, Any], Outcome | None]:
+def _next(there: Moves, met: Set[str]) -> tuple[dict[str, Any], Outcome | None]:
     """A step of a main line, and where it leads; None at the end."""
     said, answer = there.answer.state, there.answer
     best = next((move for move in there.moves if move.best), None)
     outcomes = there.outcomes or (best.outcomes if best is not None else ())
-    likeliest = max(outcomes, key=lambda each: each.chance, default=None)
-    return {
+    likeliest = _middle(outcomes, (answer.to_act or 1) - 1, met)
+    step = {
         "query": address(said), "text": words.fields(said), "to_act": answer.to_act,
         "action": None if best is None or there.outcomes else best.action.name,
         "outcome": None if likeliest is None else likeliest.name,
         "chance": None if likeliest is None else likeliest.chance,
         "value": answer.value, "over": there.over,
-    }, likeliest  # fmt: skip
+    }  # fmt: skip
+    return step if answer.upper is None else step | {"upper": answer.upper}, likeliest
+
+
+def _middle(outcomes: Sequence[Outcome], player: int, met: Set[str]) -> Outcome | None:
+    """The likeliest outcome. Of equally likely ones, where there is one that was not met, the
+    middle one of those by what they are worth to a player (from 0), so that a main line shows
+    neither luck nor bad luck."""
+    top = max((each.chance for each in outcomes), default=0.0)
+    likely = [each for each in outcomes if each.chance > top - ROUNDING]
+    fresh = [each for each in likely if address(each.state) not in met] or likely
+
+    def worth(each: Outcome) -> float:
+        return 0.0 if each.value is None else each.value[player] + each.reward[player]
+
+    ordered = sorted(fresh, key=worth)
+    return ordered[(len(ordered) - 1) // 2] if ordered else None
 
 
 # --- pictures ----------------------------------------------------------------------------------
@@ -315,19 +350,30 @@ def _less(one: list[float], other: list[float]) -> list[float] | None:
     return [a - b for a, b in zip(one, other, strict=True)]
 
 
-def warm_up(shelf: Shelf) -> None:
-    """Ask the smallest table of each game something, so that what is compiled of it is loaded
-    before anybody waits for that; what is opened for it is closed again."""
-    smallest: dict[str, tuple[int, str]] = {}
+def ids_in(path: Mapping[str, str], asked: Asked) -> list[str]:
+    """The ids of the tables that are asked: in the path, or the two that are compared."""
+    if "id" in path:
+        return [path["id"]]
+    return [id for id in (asked.left.get("first"), asked.left.get("second")) if id]
+
+
+def smallest(shelf: Shelf) -> list[str]:
+    """The ids of the smallest table of each game."""
+    found: dict[str, tuple[int, str]] = {}
     for each in shelf.listed():
         status = shelf.status(each)
         if status.states:
-            found = status.states, each.id
-            smallest[each.names[0]] = min(found, smallest.get(each.names[0], found))
-    for _, id in smallest.values():
-        with suppress(LuckbaseError):
-            ask(shelf, id, Asked([]), lambda table: as_json(state_view(table, Asked([]))))
-        shelf.forget(id)
+            this = status.states, each.id
+            found[each.names[0]] = min(this, found.get(each.names[0], this))
+    return [id for _, id in found.values()]
+
+
+def warm_up(shelf: Shelf, id: str) -> None:
+    """Ask a table something, so that what is compiled of its game is loaded; what is opened for it
+    is closed again."""
+    with suppress(LuckbaseError):
+        ask(shelf, id, Asked([]), lambda table: as_json(state_view(table, Asked([]))))
+    shelf.forget(id)
 
 
 AT = "/api/tables/{id}"
@@ -337,7 +383,7 @@ VIEWS = (
     View(f"{AT}/mainline", of_table(main_line)),
     View(f"{AT}/chart/{{name}}", chart_view),
     View(f"{AT}/grid", of_table(grid_view)),
-    View(f"{AT}/batch", batch_view, "POST", rows.MOST_BYTES),
+    View(f"{AT}/batch", batch_view, "POST", rows.MOST_BYTES, rows.kind_of, long=True),
     View(f"{AT}/play", play_view, "POST", playing.MOST_BYTES),
     View("/api/compare", compare_view),
 )

@@ -204,13 +204,17 @@ class Agents(Capability):
     states at once. (`optimal`, `best-response`, `random` need none.)
 
     choices: what an agent is asked to choose from, given the state (fields,) and its actions, where
-    players see one thing twice (two equal dice).
+    players see one thing twice (two equal dice). check: raises OptionError where the board of a
+    game can not have the agent of a name, solving nothing. seconds: about how long he works before
+    his first move.
     """
 
     missing: ClassVar[str] = "has no agents of its own"
 
     by_name: Mapping[str, Any]
     choices: Callable[[Ints, list[int]], list[int]] | None = None
+    check: Callable[[Game, str], None] | None = None
+    seconds: Callable[[Game, str], float] | None = None
 
 
 class Charts(Capability, ABC):
@@ -352,6 +356,19 @@ def agents_of(game: Game) -> Mapping[str, Any]:
     """The game's own agents by name; none if it has none."""
     found = game.get(Agents)
     return {} if found is None else found.by_name
+
+
+def check_agent(game: Game, name: str) -> None:
+    """Raises OptionError where the game's board can not have its agent of this name."""
+    found = game.get(Agents)
+    if found is not None and found.check is not None:
+        found.check(game, name)
+
+
+def agent_seconds(game: Game, name: str) -> float:
+    """About how long the game's agent of this name works before his first move."""
+    found = game.get(Agents)
+    return 0.0 if found is None or found.seconds is None else found.seconds(game, name)
 
 
 def choices(game: Game, state: Ints, actions: list[int]) -> list[int]:

@@ -32,7 +32,7 @@ from luckbase.solver.graph.codes import MIXED
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import pack_all
 from luckbase.solver.policy.chain import MOST_STATES, PIECE, Chain, Decider, explore_profile
-from luckbase.solver.sentences import nearest
+from luckbase.solver.sentences import nearest, shorten
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def named_agent(game: Game, name: str, option: str = "--agents") -> Agent | Poli
     known = agents_of(game)
     if name not in known:
         names = [OPTIMAL, BEST_RESPONSE, RANDOM, *known]
-        raise OptionError(f"{option}: no agent '{name}'; {nearest(name, names)}")
+        raise OptionError(f"{option}: no agent '{shorten(name, 80)}'; {nearest(name, names)}")
     found: Agent | Policy = known[name]
     return found
 

@@ -17,6 +17,7 @@ from urllib.request import urlopen
 import pytest
 
 from luckbase.jobs.app import run
+from luckbase.jobs.web.app import LOCAL
 from tests.places import BOARDS, ROOT
 
 
@@ -60,6 +61,49 @@ def test_another_address_is_warned_of_and_answers_by_any_name(pig: Path) -> None
         with socket.create_connection(("127.0.0.1", int(found[1])), timeout=30) as line:
             line.sendall(b"GET /api/tables HTTP/1.1\r\nHost: any.example\r\n\r\n")
             assert line.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def status_of(port: int, called: str, at: str = "127.0.0.1") -> int:
+    """The status of an answer to a request that calls the server by a name."""
+    with socket.create_connection((at, port), timeout=30) as line:
+        line.sendall(f"GET /api/tables HTTP/1.1\r\nHost: {called}\r\n\r\n".encode())
+        return int(line.recv(100).split(b" ")[1])
+
+
+def test_another_loopback_address_answers_at_the_address_that_it_says(pig: Path) -> None:
+    with served(str(pig), "--port", "0", "--host", "127.0.0.2") as (_, said):
+        found = re.search(r"http://127\.0\.0\.2:([0-9]+)/", said)
+        assert found, said
+        with urlopen(f"{found[0]}api/tables", timeout=30) as reply:
+            assert reply.status == 200
+        port = int(found[1])
+        assert status_of(port, f"localhost:{port}", "127.0.0.2") == 200
+        assert status_of(port, "evil.example", "127.0.0.2") == 400
+
+
+@pytest.mark.parametrize(
+    "host, address, hosts",
+    [
+        ("127.0.0.1", "127.0.0.1", ("127.0.0.1", "localhost", "::1")),
+        ("MyBox.example", "192.0.2.7", ("mybox.example", "192.0.2.7", *LOCAL)),
+        ("192.0.2.7", "192.0.2.7", ("192.0.2.7", *LOCAL)),
+        ("fe80::1%eth0", "fe80::1%eth0", ("fe80::1%eth0", *LOCAL)),
+        ("0.0.0.0", "0.0.0.0", None),
+        ("::", "::", None),
+        ("0", "0.0.0.0", None),
+    ],
+)
+def test_only_all_addresses_at_once_may_be_called_by_any_name(
+    host: str, address: str, hosts: tuple[str, ...] | None
+) -> None:
+    from luckbase.jobs.web.server import hosts_of
+
+    class Listener(socket.socket):
+        def getsockname(self) -> tuple[str, int]:
+            return address, 80
+
+    with Listener() as listener:
+        assert hosts_of(host, listener) == hosts
 
 
 def test_a_port_that_is_taken_is_one_sentence(

@@ -30,9 +30,9 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.in_memory import InMemory
-from luckbase.solver.games.goofspiel import rules
+from luckbase.solver.games.goofspiel import in_memory, rules
 from luckbase.solver.games.goofspiel.board import GoofspielBoard, Rules
-from luckbase.solver.games.goofspiel.in_memory import solved
+from luckbase.solver.games.goofspiel.in_memory import check_size, solved
 from luckbase.solver.graph.bellman import evaluate, expand, strategies_of
 from luckbase.solver.policy.evaluate import Policy
 
@@ -44,10 +44,7 @@ def _options(game: Game) -> Rules:
 
 def match(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """The upcard's equal, else the lowest card above it, else the lowest card."""
-    if not _options(game).keep_cards:
-        raise OptionError(
-            "agent 'match' looks at the cards of his hand; play it with --set keep_cards=true"
-        )
+    check(game, "match")
     enough = [k for k, action in enumerate(actions) if action + 1 >= state[rules.UPCARD]]
     return enough[0] if enough else 0
 
@@ -74,11 +71,7 @@ def _decide(
 ) -> list[Floats]:
     """`Policy.decide` of the player who is optimal for `objective`."""
     options = _options(game)
-    if objective == "win" and options.objective != "win":
-        raise OptionError(
-            "agent 'win-optimal' looks at the lead, and a board for points keeps none; play it "
-            "with --set objective=win"
-        )
+    _check_lead(options, objective)
     table = solved(options.cards, objective)
     mine = rules.as_seen_by(options, player, states)
     seen = np.ascontiguousarray(mine[:, : table.game.field_count])  # points: no lead
@@ -100,6 +93,32 @@ def _one_then(
     return found
 
 
+def _check_lead(options: Rules, objective: str) -> None:
+    if objective == "win" and options.objective != "win":
+        raise OptionError(
+            "agent 'win-optimal' looks at the lead, and a board for points keeps none; play it "
+            "with --set objective=win"
+        )
+
+
+def check(game: Game, name: str) -> None:
+    """Raises OptionError where a board can not have an agent: for what he looks at, or for the size
+    of what he solves in memory."""
+    options = _options(game)
+    if name == "match" and not options.keep_cards:
+        raise OptionError(
+            "agent 'match' looks at the cards of his hand; play it with --set keep_cards=true"
+        )
+    if name in SOLVES:
+        _check_lead(options, SOLVES[name])
+        check_size(options.cards, SOLVES[name])
+
+
+def seconds(game: Game, name: str) -> float:
+    """About how long an agent that `check` lets pass works before his first bid."""
+    return in_memory.seconds(_options(game).cards, SOLVES[name]) if name in SOLVES else 0.0
+
+
 AGENTS: dict[str, Agent | Policy] = {
     "match": match,
     "high": high,
@@ -110,3 +129,8 @@ AGENTS: dict[str, Agent | Policy] = {
     "one-then-win": Policy(partial(_one_then, "win")),
 }
 """The agents by name."""
+SOLVES = {
+    "points-optimal": "points", "win-optimal": "win",
+    "one-then-points": "points", "one-then-win": "win",
+}  # fmt: skip
+"""For which objective some of them solve the game in memory."""

@@ -89,9 +89,9 @@ def layout(game: Game) -> Layout[Any]:
 
 def agents(game: Game) -> Agents:
     """Those who follow a rule, and those who play optimally for one objective."""
-    from luckbase.solver.games.goofspiel.agents import AGENTS
+    from luckbase.solver.games.goofspiel.agents import AGENTS, check, seconds
 
-    return Agents(AGENTS)
+    return Agents(AGENTS, check=check, seconds=seconds)
 
 
 def charts(game: Game) -> Charts:

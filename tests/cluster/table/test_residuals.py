@@ -4,7 +4,7 @@ the worst."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from luckbase import cluster
 from luckbase.cluster.run.driver import file_entry
 from luckbase.cluster.search.merge import solved_rows
 from luckbase.cluster.table.ledger import compact
+from luckbase.cluster.table.part import drawn_rows
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import TOLERANCE, check_residuals
 from luckbase.cluster.table.write import write_states
@@ -23,6 +24,7 @@ from luckbase.jobs.app import run
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.graph.game_graph import Graph
 from tests.cluster.table.test_tie_slack import Held
+from tests.places import BOARDS
 from tests.solver.graph.written_out import board_of, decides, over
 
 GAME = (
@@ -100,3 +102,34 @@ def test_a_payoff_moved_by_more_than_the_tolerance_fails_the_verification(
     said = json.loads(capsys.readouterr().out)
     assert said["ok"] == (code == 0) and said["worst_state"] == {"at": 2}
     assert said["worst_residual"] == pytest.approx(abs(by), rel=1e-6)
+
+
+@given(st.integers(0, 60), st.integers(0, 90), st.integers(0, 5))
+def test_a_sample_draws_no_row_twice(total: int, count: int, seed: int) -> None:
+    rows = drawn_rows(total, count, seed)
+    assert len(rows) == len(set(rows.tolist())) == min(total, count)
+    assert list(rows) == sorted(rows) and all(0 <= row < total for row in rows)
+
+
+def test_a_sample_is_drawn_evenly() -> None:
+    """Of few and of most rows; 4 standard deviations."""
+    for count in (3, 9):
+        often = np.zeros(12)
+        for seed in range(4000):
+            often[drawn_rows(12, count, seed)] += 1
+        share = count / 12
+        assert np.abs(often - 4000 * share).max() < 4 * (4000 * share * (1 - share)) ** 0.5
+
+
+@pytest.mark.parametrize("board", ["pig", "skunk"])
+def test_a_sample_as_large_as_the_table_checks_every_row_once(
+    board: str, table_of: Callable[[Path], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = table_of(BOARDS / board / "tiny.toml")
+    with cluster.open_table(path) as table:
+        every, rows = check_residuals(table, None), table.rows
+        for sample in (rows, 10 * rows):
+            assert check_residuals(table, sample) == every
+        assert check_residuals(table, rows - 1).rows == rows - 1
+    assert run(["verify", str(path), "--sample", "1000000"]) == 0
+    assert f"{rows:,} rows agree with the rules" in capsys.readouterr().out

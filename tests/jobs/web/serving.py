@@ -37,9 +37,10 @@ def solved(folder: Path) -> Path:
 
 @contextmanager
 def asking(*folders: Path, most_open: int = 4) -> Iterator[TestClient]:
-    """A client of a server of the tables under these folders."""
+    """A client of a server of the tables under these folders; `held`: its shelf."""
     shelf = Shelf([under(folder) for folder in folders], most_open)
     with TestClient(make_app(shelf), base_url="http://127.0.0.1") as client:
+        client.held = shelf  # type: ignore[attr-defined]
         yield client
 
 

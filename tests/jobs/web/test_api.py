@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -139,16 +140,55 @@ def test_a_search_that_is_too_large_says_how_to_get_it(client: TestClient) -> No
 # --- other views --------------------------------------------------------------------------------
 
 
-def test_a_main_line_takes_the_best_and_the_likeliest(client: TestClient) -> None:
-    id = id_of(client, "jackpot")
-    line = client.get(f"/api/tables/{id}/mainline?most=9").json()["line"]
-    assert line[-1]["over"] or len(line) == 9
-    for step, after in pairwise(line):
-        said = client.get(f"/api/tables/{id}/state?{step['query']}").json()
-        (best,) = [each for each in said["actions"] if each["best"]]
-        assert step["action"] == best["action"]
-        outcomes = [best["next"]] if "next" in best else best["outcomes"]
-        assert (outcomes[0]["name"], outcomes[0]["query"]) == (step["outcome"], after["query"])
+@pytest.mark.parametrize("game", GAMES)
+def test_a_main_line_takes_the_best_and_the_likeliest(game: str, client: TestClient) -> None:
+    """Of equally likely outcomes the middle one, and none twice."""
+    id = id_of(client, game)
+    said = client.get(f"/api/tables/{id}/mainline?most=50").json()
+    line = said["line"]
+    assert line[-1]["over"] or len(line) == 50 or said["stopped"]
+    queries = [step["query"] for step in line]
+    assert len(set(queries)) == len(queries) > 1
+    for k, (step, after) in enumerate(pairwise(line)):
+        there = client.get(f"/api/tables/{id}/state?{step['query']}").json()
+        assert "upper" not in step
+        outcomes = there["outcomes"]
+        if not outcomes:
+            (best,) = [each for each in there["actions"] if each["best"]]
+            assert step["action"] == best["action"]
+            outcomes = [best["next"]] if "next" in best else best["outcomes"]
+        (taken,) = [each for each in outcomes if each["query"] == after["query"]
+                    and each["name"] == step["outcome"]]  # fmt: skip
+        assert taken["chance"] == pytest.approx(max(each["chance"] for each in outcomes))
+        me = (there["to_act"] or 1) - 1
+        worth = [each["value"][me] + each["reward"][me] for each in outcomes
+                 if each["chance"] == pytest.approx(taken["chance"])
+                 and each["query"] not in queries[: k + 1]]  # fmt: skip
+        assert taken["value"][me] + taken["reward"][me] == sorted(worth)[(len(worth) - 1) // 2]
+
+
+def test_a_main_line_of_pig_comes_to_the_end(client: TestClient) -> None:
+    said = client.get(f"/api/tables/{id_of(client, 'pig')}/mainline?most=200").json()
+    assert said["line"][-1]["over"] and said["stopped"] is None
+
+
+def test_a_main_line_that_comes_back_says_so_and_stops(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where only one outcome is the likeliest, and it leads back."""
+    from luckbase.cluster.table import moves as of_moves
+    from luckbase.jobs.web import views
+
+    def round_and_round(table: Any, state: Any, most: int) -> Any:
+        there = of_moves.moves(table, state, most)
+        back = replace(there.moves[0].outcomes[0], state=there.answer.state, chance=0.9)
+        move = replace(there.moves[0], outcomes=(back, *there.moves[0].outcomes[1:]), best=True)
+        return replace(there, moves=(move,))
+
+    monkeypatch.setattr(views, "moves", round_and_round)
+    said = client.get(f"/api/tables/{id_of(client, 'pig')}/mainline").json()
+    assert len(said["line"]) == 1
+    assert said["stopped"] == f"comes back to {said['line'][0]['text']}"
 
 
 @pytest.mark.parametrize("colour", ["value_2", "margin", "best"])
@@ -249,6 +289,69 @@ def test_a_game_costs_what_the_same_game_in_python_costs(
     assert [line for line in lines if not line.endswith("? ")] == said["said"]
     assert [one.cost for one in play.decisions] == [one["cost"] for one in said["decisions"]]
     assert said["cost"] == pytest.approx(sum(one.cost for one in play.decisions))
+
+
+@pytest.mark.parametrize("game", [game for game in GAMES if game != "jackpot"])
+def test_every_opponent_that_is_offered_can_be_played(game: str, client: TestClient) -> None:
+    id = id_of(client, game)
+    at = f"/api/tables/{id}"
+    for agent in client.get(at).json()["agents"]:
+        moves: list[str] = []
+        for _ in range(4):
+            body = {"seed": 5, "against": agent, "moves": moves}
+            reply = client.post(f"{at}/play", json=body)
+            assert reply.status_code == 200, (agent, reply.text)
+            if (ask := reply.json()["ask"]) is None:
+                break
+            moves.append(ask["actions"][-1])
+
+
+def test_an_opponent_that_this_board_can_not_have_is_not_offered(client: TestClient) -> None:
+    id = id_of(client, "goofspiel")
+    agents = client.get(f"/api/tables/{id}").json()["agents"]
+    assert "win-optimal" not in agents and {"match", "points-optimal"} <= set(agents)
+    reply = client.post(f"/api/tables/{id}/play", json={"against": "win-optimal"})
+    assert reply.status_code == 400 and "--" not in reply.json()["error"]
+    assert "against: 'win-optimal' can not play on this board here" in reply.json()["error"]
+
+
+def test_an_opponent_who_works_long_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    from luckbase.jobs.web import about
+    from luckbase.solver.game.game import load_game
+    from luckbase.solver.games.goofspiel import in_memory
+
+    def solved(*given: object) -> None:
+        raise AssertionError("is solved only to be listed")
+
+    monkeypatch.setattr(in_memory, "_solved", solved)
+    offered = {
+        cards: about.opponents(load_game(luckbase.load_board(
+            Path(__file__).parents[3] / "boards/goofspiel/tiny.toml", cards=cards)))
+        for cards in (5, 13)
+    }  # fmt: skip
+    assert set(offered[5]) - set(offered[13]) == {"points-optimal", "one-then-points"}
+
+
+def test_what_can_not_be_played_from_says_so(client: TestClient) -> None:
+    at = f"/api/tables/{id_of(client, 'press-your-luck')}"
+    above, below = "scores=0,1000,500&earned=1,1,1", "scores=0,1000,500&earned=0,1,1"
+    said = client.get(f"{at}/state?{above}").json()
+    assert not said["playable"] and "can not be played from" in said["why_not_playable"]
+    reply = client.post(f"{at}/play", json={"state": above})
+    assert reply.status_code == 404 and "can not be played from" in reply.json()["error"]
+    assert "--" not in reply.json()["error"]
+    said = client.get(f"{at}/state?{below}").json()
+    assert (said["playable"], said["why_not_playable"]) == (True, None)
+    assert client.post(f"{at}/play", json={"state": below}).status_code == 200
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_game_begins_where_a_state_says_that_it_can(game: str, client: TestClient) -> None:
+    at = f"/api/tables/{id_of(client, game)}"
+    for seed in SEEDS:
+        said = client.get(f"{at}/state?random={seed}&drawing=0").json()
+        reply = client.post(f"{at}/play", json={"state": said["query"]})
+        assert (reply.status_code == 200) == said["playable"], (said["query"], reply.text)
 
 
 # --- the description ----------------------------------------------------------------------------

@@ -52,6 +52,8 @@ def refused(reply: Any) -> str:
     return str(sentence)
 
 
+letters = st.characters(codec=None, exclude_categories=())
+"""Lone surrogates too, which are no letters."""
 rude = st.text(max_size=30) | st.sampled_from(
     ["..", "../../etc/passwd", "/etc/passwd", "%2e%2e%2f", "\0", "pig~tiny~..", "1" * 400, "-1",
      "1e9", "nan", "inf", "0,0,0,0,0", ",,,", "${HOME}", "<script>", "٣", "true", "9" * 9]
@@ -102,9 +104,10 @@ def test_any_parameters_of_a_table_that_is_there(
     assert [file for file in strange if not file.endswith((".py", ".pyc"))] == []
 
 
+broken = rude | st.text(letters, max_size=30) | st.sampled_from(["\ud800", "\udcff", "a\udfffb"])
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | rude,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(rude, inner, max_size=3),
+    st.none() | st.booleans() | st.integers() | st.floats() | broken,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(broken, inner, max_size=3),
     max_leaves=6,
 )
 
@@ -113,7 +116,7 @@ json_values = st.recursive(
 @given(
     game=st.sampled_from(GAMES),
     body=st.dictionaries(
-        st.sampled_from(["seed", "seat", "against", "state", "moves", "hints"]) | rude,
+        st.sampled_from(["seed", "seat", "against", "state", "moves", "hints"]) | broken,
         json_values, max_size=4,
     ) | json_values,
 )  # fmt: skip
@@ -122,6 +125,18 @@ def test_any_game_that_is_asked_for(client: TestClient, game: str, body: Any) ->
     reply = client.post(f"/api/tables/{id_of(client, game)}/play", content=content)
     if reply.status_code != 200:
         refused(reply)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"against": "\ud800"}, {"\ud800": 1}, {"state": "\udcff=1"}, {"moves": ["\ud800"]},
+     {"state": {"mine": "\ud800"}}, {"seed": "\ud800"}, {"against": ["\ud800\udcff"]}],
+)  # fmt: skip
+def test_half_a_letter_is_refused_in_a_sentence(client: TestClient, body: Any) -> None:
+    content = json.dumps(body).encode()
+    refused(client.post(f"/api/tables/{id_of(client, 'pig')}/play", content=content))
+    lines = json.dumps({"mine": "\ud800", "yours": 0}).encode() + b"\n"
+    refused(client.post(f"/api/tables/{id_of(client, 'pig')}/batch", content=lines))
 
 
 @few
@@ -169,6 +184,12 @@ def test_the_field_that_a_sentence_is_of_is_named(client: TestClient) -> None:
     id = id_of(client, "pig")
     for query, field in (("mine=1&yours=99", "yours"), ("mine=x&yours=0", "mine"), ("a=1", None)):
         assert client.get(f"/api/tables/{id}/state?{query}").json().get("field") == field
+
+
+def test_a_long_word_does_not_come_back_whole(client: TestClient) -> None:
+    for against in ("x" * 190_000, "x" * 190_000 + ",", ["y" * 190_000, ""], "x," * 90_000):
+        at = f"/api/tables/{id_of(client, 'pig')}/play"
+        refused(client.post(at, json={"against": against}))
 
 
 def test_a_body_that_is_too_large_is_refused(

@@ -144,7 +144,22 @@ def test_the_page_says_what_the_table_says(made: luckbase.Report, results: Path)
     assert "Skunk, two dice, first to 20" in text and "No fault was found" in text
     for words in ("luckbase solve boards/skunk/tiny.toml", "luckbase verify", "numba"):
         assert words in text
-    assert "10,000 rows, drawn evenly from all" in text
+        assert table.rows < 10_000 and f"{table.rows:,} rows, all, computed again" in text
+
+
+def test_a_sample_is_of_different_rows(results: Path) -> None:
+    with luckbase.open(SKUNK, results=results) as table:
+        made = luckbase.report(table, table.rows - 1)
+        assert f"{table.rows - 1:,} rows, drawn evenly from all, computed again" in made.html
+
+
+def test_a_search_that_was_cut_has_no_empty_heading(tmp_path: Path) -> None:
+    press = BOARDS / "press-your-luck/tiny.toml"
+    root = {"scores": (0, 1000, 500), "earned": (2, 1, 1)}
+    path = luckbase.solve(press, root, max_depth=3, results=tmp_path).table
+    with luckbase.open(path) as table:
+        text = Page(luckbase.report(table).html).text
+    assert "The board" in text and "A few questions" not in text
 
 
 def test_the_opening_questions_are_those_that_solve_prints(

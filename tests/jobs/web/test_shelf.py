@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
@@ -149,6 +151,9 @@ def test_a_search_that_was_cut_says_both_bounds(results: Path, client: TestClien
     assert all(low <= high for low, high in zip(said["value"], said["upper"], strict=True))
     (action,) = said["actions"]
     assert action["cost"] is None and {each["value"] for each in action["outcomes"]} == {None}
+    line = client.get(f"/api/tables/{id}/mainline").json()
+    check(openapi.Line, line)
+    assert line["line"][0]["upper"] == said["upper"]
     for seed in range(20):
         check(openapi.StateSaid, state_of(client, id, random=str(seed)))
 
@@ -243,3 +248,46 @@ def test_two_folders_with_one_table_each_have_ids_of_their_own(
         assert len(ids) == len(set(ids)) == 2 + len(GAMES)
         for id in ids:
             state_of(client, id)
+
+
+def test_a_folder_whose_name_is_no_text_is_listed_and_answers(
+    results: Path, web_results: Path, client: TestClient
+) -> None:
+    strange = os.fsdecode(os.fsencode(results) + b"/pig\xff/tiny")
+    os.makedirs(strange)
+    (table,) = web_results.glob("pig/*/*/")
+    shutil.copytree(table, os.path.join(strange, table.name))
+    (listed,) = client.get("/api/tables").json()["tables"]
+    assert listed["id"] == f"pig?~tiny~{table.name}"
+    assert state_of(client, quote(listed["id"]))["to_act"] == 1
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_where_tables_lie_is_said_on_this_machine_alone(
+    local: bool, results: Path, tmp_path: Path, web_results: Path
+) -> None:
+    """A state too far above, a stale table, a damaged file, a damaged head."""
+    shutil.copytree(web_results / "press-your-luck", results / "press-your-luck")
+    board = tmp_path / "mine.toml"
+    board.write_text('game = "pig"\n[rules]\ngoal = 10\n')
+    luckbase.solve(board, results=results)
+    board.write_text('game = "pig"\n[rules]\ngoal = 12\n')
+    with asking(results) as client:
+        client.held.says_paths = local  # type: ignore[attr-defined]
+        id, press = id_of(client, "pig"), id_of(client, "press-your-luck")
+        far = f"/api/tables/{press}/state?scores=0,0,0&earned=7,7,6"
+        sent = [client.get(far), client.get(f"/api/tables/{id}/state?strict=1")]
+        assert [reply.status_code for reply in sent] == [404, 409]
+        assert ("luckbase query " + str(results) in sent[0].text) == local
+        assert f"luckbase query {press} scores=0,0,0" in sent[0].text or local
+        sent += [client.get("/api/tables"), client.get(f"/api/tables/{id}/state")]
+        (file,) = results.glob("pig/*/*/tiers/*.parquet")
+        file.write_bytes(b"x" * file.stat().st_size)
+        client.held.forget(id)  # type: ignore[attr-defined]
+        sent += [client.get(f"/api/tables/{id}/state?mine=1&yours=1")]
+        assert sent[-1].status_code == 409
+        (ledger,) = results.glob("pig/*/*/table.json")
+        ledger.write_text("{}")
+        sent += [client.get(f"/api/tables/{id}"), client.get("/api/tables")]
+    said = [str(tmp_path) in reply.text for reply in sent]
+    assert any(said) if local else not any(said), said

@@ -1,0 +1,185 @@
+"""Much at once: nobody's long question holds up the others, and memory stays bounded."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+from starlette.testclient import TestClient
+
+from luckbase.jobs.web import bodies
+from tests.jobs.web.serving import asking, id_of, listening
+
+LINE = b'{"mine": 0, "yours": 0}\n'
+
+
+@contextmanager
+def long_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Batches take until the end of this."""
+    from luckbase.jobs.web import rows
+
+    end, real = threading.Event(), rows.answered
+
+    def slow(*given: object) -> bytes:
+        assert end.wait(30)
+        return real(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(rows, "answered", slow)
+    try:
+        yield
+    finally:
+        end.set()
+
+
+def test_long_batches_hold_up_neither_their_table_nor_the_others(
+    web_results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of them than there are threads, to one table."""
+    with asking(web_results) as client:
+        pig, skunk = id_of(client, "pig"), id_of(client, "skunk")
+    with listening(web_results) as address, ThreadPoolExecutor(8) as pool:
+
+        def get(path: str, body: bytes | None = None) -> int:
+            with urlopen(Request(f"{address}{path}", body), timeout=20) as reply:
+                reply.read()
+                return int(reply.status)
+
+        with long_batches(monkeypatch):
+            batches = [pool.submit(get, f"/api/tables/{pig}/batch", LINE) for _ in range(6)]
+            for _ in range(5):
+                for path in (f"/api/tables/{skunk}/state", f"/api/tables/{pig}/state", "/"):
+                    assert get(path) == 200
+            assert not any(batch.done() for batch in batches)
+        assert [batch.result() for batch in batches] == [200] * 6
+
+
+def test_answers_are_compressed_in_the_threads(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where, real = [], gzip.compress
+
+    def compress(*given: object, **more: object) -> bytes:
+        where.append(threading.current_thread().name)
+        return real(*given, **more)  # type: ignore[arg-type]
+
+    pig = id_of(client, "pig")
+    monkeypatch.setattr(gzip, "compress", compress)
+    client.get(f"/api/tables/{pig}/state")
+    client.post(f"/api/tables/{pig}/batch", content=LINE * 100)
+    assert [name.split("_")[0] for name in where] == ["luckbase-web", "luckbase-batch"]
+
+
+@pytest.mark.parametrize(
+    "headers, good",
+    [
+        ({}, True),
+        ({"origin": "http://127.0.0.1"}, True),
+        ({"origin": "http://127.0.0.1", "sec-fetch-site": "same-origin"}, True),
+        ({"sec-fetch-site": "none"}, True),
+        ({"origin": "http://evil.example"}, False),
+        ({"origin": "http://127.0.0.1:9999"}, False),
+        ({"origin": "null"}, False),
+        ({"sec-fetch-site": "cross-site"}, False),
+        ({"sec-fetch-site": "same-site", "origin": "http://127.0.0.1"}, False),
+    ],
+)
+def test_work_that_another_page_sends_is_refused(
+    headers: dict[str, str], good: bool, client: TestClient
+) -> None:
+    """As text/plain, which a browser sends without asking first."""
+    at = f"/api/tables/{id_of(client, 'pig')}"
+    for view, body in (("batch", LINE), ("play", b'{"seed": 1}')):
+        sent = {"content-type": "text/plain", **headers}
+        reply = client.post(f"{at}/{view}", content=body, headers=sent)
+        assert reply.status_code == (200 if good else 403), reply.text
+        assert good or reply.json()["error"].startswith("origin: POST is for this server's own")
+
+
+@contextmanager
+def sending(address: str, path: str, *pieces: bytes, length: int, type_: str = "") -> Iterator[Any]:
+    """A request of which these pieces of the body have been sent; gives its connection."""
+    host, port = address.removeprefix("http://").split(":")
+    head = f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: {length}\r\n"
+    head += f"Content-Type: {type_}\r\n" if type_ else ""
+    with socket.create_connection((host, int(port)), timeout=10) as line:
+        line.sendall(f"{head}\r\n".encode())
+        for piece in pieces:
+            line.sendall(piece)
+        yield line
+
+
+def reply_of(line: socket.socket) -> tuple[int, str]:
+    """The status and the content of what comes back, the connection being closed after it."""
+    found = b""
+    while more := line.recv(65536):
+        found += more
+        head, blank, content = found.partition(b"\r\n\r\n")
+        if blank and len(content) >= int(re.search(rb"length: ([0-9]+)", head)[1]):  # type: ignore[index]
+            break
+    return int(found.split(b" ", 2)[1]), content.decode()
+
+
+def test_what_can_not_be_answered_is_refused_before_its_body_is_read(web_results: Path) -> None:
+    with asking(web_results) as client:
+        pig = id_of(client, "pig")
+    with listening(web_results) as address:
+        for id, type_, length, sent, status, said in (
+            ("nothing", "text/csv", 10**7, b"", 404, "'nothing' is no table here"),
+            (pig, "image/png", 10**7, b"junk" * 10, 400, "content-type: 'image/png' is none of"),
+            (pig, "text/csv", 10**8, b"", 400, "body: has more than 64,000,000 bytes"),
+        ):
+            path = f"/api/tables/{id}/batch"
+            with sending(address, path, sent, length=length, type_=type_) as line:
+                code, content = reply_of(line)
+            assert code == status and said in json.loads(content)["error"], content
+
+
+def test_all_bodies_together_are_bounded(
+    web_results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "MOST_BYTES", 10 * len(LINE))
+    with asking(web_results) as client:
+        at = f"/api/tables/{id_of(client, 'pig')}/batch"
+    with listening(web_results) as address:
+        with sending(address, at, LINE * 7, length=8 * len(LINE)) as first:
+            deadline = time.monotonic() + 10
+            while True:  # until the server has read so much of the first
+                with sending(address, at, LINE * 4, length=4 * len(LINE)) as second:
+                    code, content = reply_of(second)
+                if code == 503 or time.monotonic() > deadline:
+                    break
+            assert code == 503 and "reads too many others" in json.loads(content)["error"]
+            first.sendall(LINE)
+            assert reply_of(first)[0] == 200
+        with sending(address, at, LINE * 10, length=10 * len(LINE)) as again:
+            assert reply_of(again)[0] == 200
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(
+    web_results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "READ_SECONDS", 0.2)
+    with asking(web_results) as client:
+        at = f"/api/tables/{id_of(client, 'pig')}/batch"
+    with listening(web_results) as address, sending(address, at, LINE, length=99) as line:
+        code, content = reply_of(line)
+    assert code == 408 and "body: has not come within 0.2 s" in json.loads(content)["error"]
+
+
+def test_more_requests_at_once_than_may_be_are_told_to_come_again(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luckbase.jobs.web.app.MOST_AT_ONCE", 0)
+    reply = client.get("/api/tables")
+    assert reply.status_code == 503 and "ask again in a moment" in reply.json()["error"]
