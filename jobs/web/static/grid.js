@@ -5,7 +5,7 @@ import * as api from "./api.js";
 import { apart, css, named, viridis } from "./colours.js";
 import { CurveChart } from "./curves.js";
 import { fill, h, newId, sorry } from "./dom.js";
-import { Payoffs, player } from "./format.js";
+import { options, Payoffs, player } from "./format.js";
 import { HeatMap } from "./heatmap.js";
 import { listing } from "./listing.js";
 
@@ -238,19 +238,18 @@ async function gridMap(here, chosen) {
   const { table } = here;
   if (chosen.axes.length < 2) throw new api.Refused("This table has no grid: its states have no two numbers to make axes of.", 400);
   const wanted = address.plain({ x: chosen.x, y: chosen.y, colour: chosen.colour, ...chosen.base });
-  const [got, other, rival] = await Promise.all([
-    api.grid(table.id, wanted, asking.signal), chosen.with ? api.grid(chosen.with, wanted, asking.signal) : null,
-    chosen.with ? api.table(chosen.with) : null]);
+  const [got, rival] = await Promise.all([api.grid(table.id, wanted, asking.signal), chosen.with ? api.table(chosen.with) : null]);
+  const other = rival ? await api.grid(rival.id, `${wanted}&${sameAxes(got)}`, asking.signal) : null;
   const payoffs = new Payoffs(table);
   const names = got.actions ?? [];
   const best = chosen.colour === "best";
-  const cells = other && !best ? minus(other.cells, got.cells) : best ? got.best : got.cells;
+  const cells = other && !best ? minus(other, got) : best ? got.best : got.cells;
   const plain = colours(table).find(([name]) => name === chosen.colour)?.[1] ?? chosen.colour;
-  const what = other && !best ? `${plain}: ${rival.board} less ${table.board}` : plain;
+  const what = other && !best ? `${plain}: ${apartFrom(rival, table)} less ${apartFrom(table, rival)}` : plain;
   const number = best ? (k) => names[k] : other ? (value) => payoffs.change(value) : (value) => payoffs.text(value);
   const own = (i, j) => `${data.x.label} = ${got.x.values[i]}, ${data.y.label} = ${got.y.values[j]}`;
   const tell = (i, j) => {
-    if (cells[i][j] === null) return `${own(i, j)}: ${got.best?.[i]?.[j] === null ? "no such state in this table" : "nothing to choose"}`;
+    if (cells[i][j] === null) return `${own(i, j)}: ${got.best?.[i]?.[j] === null ? "no such state in this table" : other && !best && got.cells[i][j] !== null ? `no such state on ${apartFrom(rival, table)}` : "nothing to choose"}`;
     const said = best ? "" : `${what} ${number(cells[i][j])}`;
     const action = got.best?.[i]?.[j] ?? null;
     return `${own(i, j)}: ${[said, action === null ? "" : `best: ${names[action]}`].filter(Boolean).join(", ")}`;
@@ -270,11 +269,34 @@ function axis(table, given) {
   return { label: columnOf(table, given.name)?.label ?? given.label ?? given.name, values: given.values };
 }
 
+/** The axes of one grid, as another table is asked for them: its own may have other steps. */
+function sameAxes(got) {
+  const spans = [got.x, got.y].map(({ name, values }) => [
+    [`${name}_from`, values[0]], [`${name}_to`, values.at(-1)], [`${name}_step`, values.length > 1 ? values[1] - values[0] : 1]]);
+  return address.plain(Object.fromEntries(spans.flat()));
+}
+
+/** The first grid less the second, on the second's axes: cells are found by their values there. */
 function minus(first, second) {
-  return first.map((column, i) => column.map((value, j) => {
-    const other = second[i]?.[j] ?? null;
-    return value === null || other === null ? null : value - other;
+  const places = (axis) => new Map(axis.values.map((value, k) => [value, k]));
+  const [across, up] = [places(first.x), places(first.y)];
+  return second.x.values.map((x, i) => second.y.values.map((y, j) => {
+    const [own, other] = [second.cells[i][j], first.cells[across.get(x)]?.[up.get(y)] ?? null];
+    return own === null || other === null ? null : other - own;
   }));
+}
+
+/** A table by its board, and by the options that another one has not. */
+function apartFrom(table, other) {
+  const [own, its] = [settings(table), settings(other)];
+  const names = Object.keys({ ...table.options, ...other.options }).filter((name) => own[name] !== its[name]).sort();
+  return names.length ? `${table.board} with ${options(Object.fromEntries(names.map((name) => [name, own[name]])))}` : table.board;
+}
+
+/** The options of a table's board, those at the game's defaults too. */
+function settings(table) {
+  const parts = Object.values(table.board_file ?? {}).filter((part) => part && typeof part === "object");
+  return { ...Object.assign({}, ...parts), ...table.options };
 }
 
 /** The state of a cell: what is chosen, with the two numbers in their places. */

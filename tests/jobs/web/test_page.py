@@ -70,13 +70,15 @@ PHONE = {"width": 360, "height": 740}
 def tables(
     table_of: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
-    """The table of each game's tiny board, and "other": one with another rule."""
+    """The table of each game's tiny board, and "other": one with another rule,
+    "finer": one with other scores."""
     found = {
         game: table_of(ROOT / f"boards/{game}/tiny.toml", **settings)
         for game, settings in BOARDS.items()
     }
     board = ROOT / "boards/press-your-luck/tiny.toml"
     found["other"] = table_of(board, frontier=2, third_place_spins=False)
+    found["finer"] = table_of(board, frontier=1, score_unit=250, score_cap=1500)
     board = luckbase.load_board(ROOT / "boards/jackpot/tiny.toml")  # which is solved by search
     found["jackpot"] = luckbase.solve(board, results=tmp_path_factory.mktemp("jackpot")).table
     return {game: Path(table) for game, table in found.items()}
@@ -345,8 +347,9 @@ def test_an_address_that_is_wrong_says_so(visitor: Visitor, address: Callable[..
     expect(page.locator(".answer .sorry")).to_contain_text("unknown field 'turns'")
     page.goto(visitor.site + "#/t/no~such~table/state")
     expect(page.locator("main .sorry")).to_contain_text("no table here")
-    page.goto(visitor.site + "#/nowhere")
-    expect(page.locator("main .sorry")).to_contain_text("no such page")
+    for nowhere in ("#/nowhere", f"#/t/%E0{address('pig')[3:]}", "#/t/%E0/state", "#/%"):
+        visitor.go(nowhere)
+        expect(page.locator("main .sorry")).to_contain_text("no such page")
     only_refusals(visitor)
 
 
@@ -619,6 +622,42 @@ def test_two_tables_side_by_side(
     expect(page.locator(".legend")).to_contain_text("%")
     point_at(page, 0.2, 0.5)
     expect(page.locator(".readout")).to_contain_text(re.compile("[+−±0]"))
+
+
+@pytest.mark.parametrize("ways", [("press-your-luck", "finer"), ("finer", "press-your-luck")])
+def test_differences_of_tables_with_other_steps_are_those_of_their_answers(
+    ways: tuple[str, str], visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
+) -> None:
+    state = "scores=500,1000,1500&earned=0,1,0"
+    second = id_of(tables[ways[1]])
+    visitor.go(
+        address(ways[0], "grid", f"with={second}&x=scores_2&y=scores_3&colour=value_2&{state}")
+    )
+    page = visitor.page
+    named = {
+        "press-your-luck": "score_cap=3000, score_unit=500",
+        "finer": "score_cap=1500, score_unit=250",
+    }
+    expect(page.locator(".mapped h2")).to_have_text(
+        f"Chance to win, player 2: tiny with {named[ways[1]]} less tiny with {named[ways[0]]}"
+    )
+    page.locator("canvas.map").focus()
+    units = 2 if ways[0] == "finer" else 1
+    for _ in range(2 * units):
+        page.keyboard.press("ArrowRight")
+    for _ in range(3 * units):
+        page.keyboard.press("ArrowUp")
+    expect(page.locator(".readout")).to_contain_text("player 2 = 1000, scores, player 3 = 1500")
+    asked = dict(parse_qsl(state))
+    one, two = (queried(tables[name], asked)["value"][1] for name in ways)
+    assert one != two
+    shown = re.search(r"([+−±])([\d.]+)(e-\d+)?%", page.locator(".readout span").inner_text())
+    assert shown is not None
+    change = float(shown[2] + (shown[3] or "")) * (-1 if shown[1] == "−" else 1)
+    assert change == pytest.approx(100 * (two - one), abs=0.0051)
+    if ways[0] == "finer":  # 1250 dollars are no score of the other
+        page.keyboard.press("ArrowDown")
+        expect(page.locator(".readout")).to_contain_text("no such state on tiny")
 
 
 # --- for everybody --------------------------------------------------------------------------------
