@@ -60,7 +60,6 @@ EXPERIMENT = 12
 WIDEST = 0.25
 """Of the cap: the leads of ``by-lead``, 5000 of 20000 dollars either way."""
 PROBABILITY = "my chance to win (probability)"
-DECIDE_COLUMNS = ("own_score", "rival_score", "value")
 
 
 class LuckCharts(Charts):
@@ -133,13 +132,15 @@ class LuckCharts(Charts):
             x.pass_from for x in leads_of(self.game, look, where.over_rival(middle), wanted.error)
         ]
         line = outline("play or pass", passing, xs, ys)
+        names = (f"scores_{where.up + 1}", f"scores_{where.last + 1}", "value")
         return Heatmap(
             say.decision(where, leads),
-            f"{self.board}; {say.others(where, rival=False)}", DECIDE_COLUMNS,
+            f"{self.board}; {say.others(where, rival=False)}", names,
             xs, ys, np.ascontiguousarray(found.best.reshape(shape).T),
             f"my score: player {where.up + 1} (dollars)",
             f"score of player {where.last + 1} (dollars)", PROBABILITY, None, (0.0, 1.0),
             lines=() if line is None else (line,), words=region_words(passing, xs, ys),
+            rest=where.in_words(self.game),
         )  # fmt: skip
 
     def _by_lead(self, look: Look, wanted: Wanted) -> Curves:

@@ -95,6 +95,14 @@ class Setting:
         values[:, rules.SCORE + player] = dollars
         return values
 
+    def in_words(self, game: Game) -> dict[str, str]:
+        """The state as fields, as text."""
+        found = {}
+        for each in game.fields:
+            numbers = [self.values[game.columns.index(name)] for name in each.columns]
+            found[each.name] = ",".join(map(str, numbers))
+        return found
+
     def over_rival(self, dollars: Ints) -> list[Setting]:
         """This setting with each of n scores of the last opponent."""
         every = self.with_scores(self.last, dollars).tolist()

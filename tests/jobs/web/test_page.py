@@ -435,6 +435,75 @@ def test_colours_of_actions_and_a_chart_of_the_game(
     expect(page.get_by_label("across")).to_be_visible()
 
 
+@pytest.mark.parametrize(
+    ("game", "chart", "keys"),
+    [
+        ("pig", "chart=turn", ["ArrowRight", "ArrowUp", "ArrowUp"]),
+        ("skunk", "chart=turn&settings=yours=8", ["ArrowRight", "ArrowUp"]),
+        ("press-your-luck", "chart=decide", ["ArrowRight", "ArrowUp"]),
+        ("press-your-luck", "chart=decide&settings=up=1+spins=2+third=500", ["ArrowUp", "ArrowUp"]),
+    ],
+)
+def test_a_cell_of_a_chart_is_a_state(
+    game: str,
+    chart: str,
+    keys: list[str],
+    visitor: Visitor,
+    tables: dict[str, Path],
+    address: Callable[..., str],
+) -> None:
+    page = visitor.go(address(game, "grid", chart))
+    page.locator("canvas.map").focus()
+    for key in keys:
+        page.keyboard.press(key)
+    said = page.locator(".readout span").inner_text()
+    page.keyboard.press("Enter")
+    expect(page.locator(".split")).to_be_visible()
+    answer = queried(tables[game], visitor.fields())
+    shown = float(said.rpartition(" ")[2])
+    assert shown == pytest.approx(answer["value"][answer["to_act"] - 1], abs=1e-6)
+    if game == "pig":
+        assert visitor.fields() == {"mine": "1", "yours": "6", "turn": "2"}
+    if "settings=up=1" in chart:
+        assert visitor.fields() | {"scores": "0,500,1000", "earned": "2,0,0"} == visitor.fields()
+
+
+def test_what_is_no_state_opens_nothing(visitor: Visitor, address: Callable[..., str]) -> None:
+    page = visitor.go(address("pig", "grid", "chart=turn"))
+    page.locator("canvas.map").focus()
+    page.keyboard.press("End")
+    page.keyboard.press("PageUp")
+    expect(page.locator(".readout")).to_contain_text("none")
+    assert page.locator(".readout a").count() == 0
+    page = visitor.go(address("goofspiel", "grid", "chart=upcard"))  # a bid is in no state
+    page.locator("canvas.map").focus()
+    expect(page.locator(".readout")).to_contain_text("chance of the bid")
+    assert page.locator(".readout a").count() == 0
+
+
+def test_a_chart_has_settings_in_the_address(visitor: Visitor, address: Callable[..., str]) -> None:
+    page = visitor.go(address("pig", "grid", "chart=turn"))
+    head = page.locator(".mapped h2")
+    expect(head).to_contain_text("Against 6 points")
+    settings = page.get_by_label("settings")
+    settings.fill("yours=9")
+    page.get_by_role("button", name="Use").click()
+    expect(head).to_contain_text("Against 9 points")
+    assert visitor.fields() == {"chart": "turn", "settings": "yours=9"}
+    settings.fill("mine=3")
+    settings.press("Enter")
+    expect(page.locator(".settings .wrong")).to_contain_text("mine: this picture is over it")
+    expect(settings).to_have_attribute("aria-invalid", "true")
+    page.go_back()
+    expect(head).to_contain_text("Against 9 points")
+    expect(page.locator(".settings .wrong")).to_be_hidden()
+    expect(settings).to_have_value("yours=9")
+    visitor.go(address("press-your-luck", "grid", "chart=by-lead&settings=spins=2+rival=500"))
+    expect(head).to_contain_text("Two spins")
+    expect(settings).to_have_value("spins=2 rival=500")
+    only_refusals(visitor)
+
+
 def chart_of(page: Any, name: str) -> dict[str, Any]:
     """Open a chart of the game, by choosing it; what the server said of it."""
     with page.expect_response(re.compile(f"/chart/{name}$")) as reply:
@@ -670,6 +739,7 @@ def every_view(address: Callable[..., str], tables: dict[str, Path]) -> list[str
         "", *(address(game) for game in GAMES),
         address("press-your-luck", "grid", GRIDS["press-your-luck"]),
         address("skunk", "grid", "x=mine&y=turn&colour=best&yours=8"),
+        address("pig", "grid", "chart=turn&settings=yours=9"),
         *(address("press-your-luck", "grid", f"chart={name}") for name in ("leads", "by-spins")),
         address("goofspiel", "grid", "chart=bids"),
         address("pig", "play", ""),
