@@ -68,6 +68,12 @@ class Setting:
         return rules.PLAYERS - self.up - self.rival
 
     @property
+    def outdone(self) -> bool:
+        """Whether the opponent beside `last` is in and has more, so that he gets the spins."""
+        other = rules.PLAYERS - self.up - self.last
+        return self.is_in(other) and self.score(other) > self.score(self.last)
+
+    @property
     def others(self) -> tuple[int, int]:
         """The opponents, from 0, the next in turn order first."""
         return (self.up + 1) % rules.PLAYERS, (self.up + 2) % rules.PLAYERS
@@ -119,6 +125,11 @@ class Choice:
     passed: Floats
     passing: NDArray[np.bool_]
     unsure: NDArray[np.bool_]
+
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """(n,) whether there is a choice."""
+        return ~np.isnan(self.play) & ~np.isnan(self.passed)
 
     @property
     def best(self) -> Floats:
@@ -259,7 +270,8 @@ def _refuse_varied(up: int, rival: int, columns: Mapping[str, int], asked: Asked
         f"passed_{up + 1}": f"player {up + 1} is up, and who must spin has no choice",
     }
     if "own" in asked.varies:
-        why[f"scores_{up + 1}"] = f"player {up + 1} is up, and this chart is over his score"
+        over = f"player {up + 1} is up, and this chart is over his score"
+        why |= {"own": over, f"scores_{up + 1}": over}
     if "rival" in asked.varies:
         why |= dict.fromkeys(
             ("rival", f"scores_{rival + 1}"), "this chart is over the rival's score"
