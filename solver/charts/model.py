@@ -31,14 +31,19 @@ DECIMALS = 10
 """Of a payoff in rows: a chart is for reading, and the last one is good. All are in the table."""
 
 
+FULL, START, STATES = "full", "start", "states"
+
+
 @dataclass(frozen=True)
 class Kind:
     """One of a game's charts. shows: what, for people; picture: a `Heatmap` or `Curves`, else a
-    `Listing`."""
+    `Listing`. needs: `FULL`, a full table; `START`, or what lies below the game's start; `STATES`,
+    any table that holds states it looks at: what is not held is a gap, which it names."""
 
     name: str
     shows: str
     picture: bool = False
+    needs: str = FULL
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.charts.model import (
     DECIMALS,
+    STATES,
     Band,
     Chart,
     Curve,
@@ -29,7 +30,7 @@ from luckbase.solver.charts.model import (
     outline,
     words_in,
 )
-from luckbase.solver.errors import OptionError
+from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
@@ -39,6 +40,7 @@ from luckbase.solver.games.press_your_luck.leads import Lead, leads_of
 from luckbase.solver.games.press_your_luck.setting import (
     RIVAL_SHARE,
     Asked,
+    Choice,
     Setting,
     choices,
     settings,
@@ -50,14 +52,14 @@ KINDS = (
     Kind("leads", "at what lead to pass, over the rival's score", picture=True),
     Kind("decide", "play or pass over both scores, and the chance to win", picture=True),
     Kind("by-lead", "the chance to win by playing and by passing, over the lead", picture=True),
-    Kind("by-spins", "the same over the spins left", picture=True),
+    Kind("by-spins", "the same over the spins left", picture=True, needs=STATES),
 )
 LEAD_COLUMNS = (
     "up", "spins", "rival", "rival_score", "third_score", "whammies", "pass_from", "play_from",
     "passes", "play_there", "pass_there", "unsure",
 )  # fmt: skip
 EXPERIMENT = 12
-"""Spins of ``by-spins``, as far as the table reaches."""
+"""Spins of ``by-spins``, as far as the table holds them."""
 WIDEST = 0.25
 """Of the cap: the leads of ``by-lead``, 5000 of 20000 dollars either way."""
 PROBABILITY = "my chance to win (probability)"
@@ -203,27 +205,52 @@ class LuckCharts(Charts):
         )  # fmt: skip
 
     def _by_spins(self, look: Look, wanted: Wanted) -> Curves:
-        there = self.solve.frontier
-        fields = dict(wanted.fields)
-        asked = Asked(frozenset(), self._every[:EXPERIMENT], "spins", 0.4, 0.15)
-        found = settings(self.game, fields, asked)
-        values = [each.with_scores(each.up, np.array([each.score(each.up)])) for each in found]
-        choice = choices(self.game, look, np.concatenate(values), wanted.error)
+        every = tuple(range(1, EXPERIMENT + 1))
+        found = settings(
+            self.game, wanted.fields, Asked(frozenset(), every, "spins", 0.4, 0.15, beyond=True)
+        )
+        choice, held = self._held(look, found, wanted.error)
         spins = np.array([each.spins for each in found])
-        about = ""
-        bands: tuple[Band, ...] = ()
-        if there < EXPERIMENT:
-            about = f"; {there + 1} to {EXPERIMENT} spins: beyond this table"
-            text = f"beyond this\ntable: set\nfrontier={there + 1}"
-            bands = (Band(there + 0.5, there + 1.5, text),)
-        where = found[0]
+        last = int(np.flatnonzero(held)[-1]) + 1
+        known, where = spins[held], found[0]
+        gaps = "" if held.all() else f"; {say.runs(spins[~held])} spins: not in this table"
+        title = say.by_spins if choice.free.any() else say.no_choice
         return Curves(
-            say.by_spins(spins, choice.passing) if choice.free.any()
-            else say.no_choice(spins, choice.passing),
-            f"{self.board}; {say.others(where)}, I have {where.score(where.up):,}{about}", "spins",
-            spins, both(choice.play, choice.passed), "spins left, all of them mine",
-            PROBABILITY, bands,
+            title(known, choice.passing[held]),
+            f"{self.board}; {say.others(where)}, I have {where.score(where.up):,}{gaps}", "spins",
+            spins[:last], both(choice.play[:last], choice.passed[:last]),
+            "spins left, all of them mine", PROBABILITY, self._beyond(known, spins[last:]),
         )  # fmt: skip
+
+    def _held(
+        self, look: Look, every: list[Setting], error: float
+    ) -> tuple[Choice, NDArray[np.bool_]]:
+        """The choice in each setting, and of which the table holds what it takes: the others are
+        NaN. Raises MissingTableError where it holds none."""
+        found: list[Choice] = []
+        missing: list[MissingTableError] = []
+        held = np.ones(len(every), bool)
+        nothing, no = np.full(1, np.nan), np.zeros(1, bool)
+        for i, each in enumerate(every):
+            own = each.with_scores(each.up, np.array([each.score(each.up)]))
+            try:
+                found.append(choices(self.game, look, own, error))
+            except MissingTableError as why:
+                missing.append(why)
+                held[i] = False
+                found.append(Choice(nothing, nothing, no, no))
+        if not held.any():
+            raise missing[0]
+        parts = ("play", "passed", "passing", "unsure")
+        return Choice(*(np.concatenate([getattr(x, name) for x in found]) for name in parts)), held
+
+    def _beyond(self, known: Ints, left: Ints) -> tuple[Band, ...]:
+        """The first number of spins that a full table does not reach, and how it would."""
+        there = self.solve.frontier
+        if there + 1 not in left or known[-1] != there:
+            return ()
+        text = f"beyond this\ntable: set\nfrontier={there + 1}"
+        return (Band(there + 0.5, there + 1.5, text),)
 
 
 def _from_zero(numbers: Floats) -> tuple[float, float] | None:

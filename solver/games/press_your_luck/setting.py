@@ -167,7 +167,8 @@ class Asked:
     varies: what is not a person's to choose: ``own``, ``rival``, the scores. spins: unless
     chosen. several: of which column the chart takes several values, as in ``spins=1,2``; ``all``,
     or of none. own, rival: shares of the cap that they have,
-    unless chosen; the third has nothing.
+    unless chosen; the third has nothing. beyond: whether there may be more spins than a full table
+    covers.
     """
 
     varies: frozenset[str] = frozenset()
@@ -175,6 +176,7 @@ class Asked:
     several: str = ""
     own: float = 0.0
     rival: float = RIVAL_SHARE
+    beyond: bool = False
 
 
 def settings(game: Game, fields: Mapping[str, str], asked: Asked) -> list[Setting]:
@@ -253,6 +255,8 @@ def _setting(game: Game, up: int, spins: int, columns: Mapping[str, int], asked:
         )
     values[rules.EARNED + up] = spins - held
     _check(game, values, up, most)
+    if not asked.beyond:
+        _check_frontier(values, game.board.solve.frontier)
     return Setting(tuple(values), up, rival, most)
 
 
@@ -318,7 +322,11 @@ def _check(game: Game, values: Sequence[int], up: int, most: int) -> None:
     first = int(rules.player_up(state))
     if first != up:
         raise StateError(f"up: player {first + 1} holds a spin and is up before player {up + 1}")
-    spins, frontier = sum(values[rules.EARNED : rules.WHAMMIES]), game.board.solve.frontier
+
+
+def _check_frontier(values: Sequence[int], frontier: int) -> None:
+    """Raises StateError for more spins than a full table covers."""
+    spins = sum(values[rules.EARNED : rules.WHAMMIES])
     if spins > frontier:
         raise StateError(
             f"spins: {spins} in all, and the table covers {frontier}; solve with --set "

@@ -166,7 +166,7 @@ def test_chances_by_spins_are_the_answers_as_far_as_the_table_reaches(
             assert row[name.split()[0]] == pytest.approx(triple[1], abs=2e-7)
     made = table.chart("by-spins")
     assert isinstance(made, Curves)
-    assert "4 to 12 spins: beyond this table" in made.about
+    assert "4 to 12 spins: not in this table" in made.about
     assert made.bands[0].first == 3.5 and "frontier=4" in made.bands[0].text
 
 
