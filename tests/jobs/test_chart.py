@@ -344,7 +344,7 @@ def test_a_chart_of_few_states_is_made_of_a_search_and_names_its_gaps(
     out = command("chart", below, "--what", "by-spins")[1]
     assert "3 to 4 and 6 to 12 spins: not in this table" in out.replace("\n", " ")
     assert "holds what lies below some states" in command.refused("chart", below)
-    code, out, err = command("chart", below, "--what", "by-spins", "own=0", "rival=0")
+    code, out, err = command("chart", below, "--what", "by-spins", "own=500", "third=2500")
     assert (code, out) == (1, "") and "not below this table's roots" in err
 
 
