@@ -69,8 +69,8 @@ def chart(asked: Chart) -> None:
 
     _has_charts(asked.table, asked.settings)
     with options.open_found(asked.table, asked.results, asked.settings, asked.strict) as opened:
-        opened.check_full()
         kind = choose_chart(opened.game, asked.what)
+        opened.check_chart(kind)
         suffix = _suffix(kind, opened.game.need(Charts).kinds, asked.as_csv, asked.out)
         fields = options.read_fields(asked.fields or [])
         made = opened.chart(kind.name, fields, reachable=asked.reachable)

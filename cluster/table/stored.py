@@ -16,8 +16,8 @@ from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.words import program
 from luckbase.solver import load_game
+from luckbase.solver.charts.model import FULL, STATES, Kind
 from luckbase.solver.errors import MissingTableError, OptionError
-from luckbase.solver.game.capabilities import Charts
 
 
 class StoredTable(Table):
@@ -52,19 +52,20 @@ class StoredTable(Table):
 
         return check_files(self), len(self.ledger.files)
 
-    def check_full(self) -> None:
+    def check_chart(self, kind: Kind) -> None:
+        if kind.needs == STATES:
+            return
         goal = furthest(self.ledger)
         latest = goal or self.ledger.latest
         said = ("BOARD", {}) if latest is None else (latest.board_file or "BOARD", latest.settings)
         results = results_of(self.path)
         again = command(f"{program()} solve", *said, self.game.board.game, results)
-        charts = self.game.get(Charts)
-        if goal is None and charts is not None and not charts.of_start:
+        if goal is None and kind.needs == FULL:
             raise OptionError(
                 f"{self.path}: holds what lies below some states, and a chart needs the full "
                 f"table: {again}"
             )
-        super().check_full()
+        super().check_chart(kind)
         if goal is not None and not self.ledger.is_done(goal):
             there = len(self.ledger.of_part(TIERS))
             raise MissingTableError(

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from luckbase.cluster import shown, words
-from luckbase.cluster.table.charts import check_charts, choose_chart
+from luckbase.cluster.table.charts import choose_chart
 from luckbase.cluster.table.lookup import MOST_SEARCHED, Lookup
-from luckbase.solver.charts.model import Chart, Wanted
+from luckbase.solver.charts.model import FULL, START, Chart, Kind, Wanted
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import Charts
 
@@ -132,18 +132,17 @@ class Table(Lookup):
         Raises OptionError for a chart that the game does not have, and for a table without the full
         one; MissingTableError where that is not complete.
         """
-        self.check_full()
+        kind = choose_chart(self.game, name)
+        self.check_chart(kind)
         wanted = Wanted(words.typed(fields), reachable, self.error)
-        charts = self.game.need(Charts)
-        return charts.make(choose_chart(self.game, name).name, self.probe, wanted)
+        return self.game.need(Charts).make(kind.name, self.probe, wanted)
 
-    def check_full(self) -> None:
-        """Raises OptionError where there is no full table in it, nor all that its game's charts
-        need, or where that has no charts; MissingTableError for one that is not complete."""
-        check_charts(self.game)
-        if self.full is None and self.game.need(Charts).of_start:
+    def check_chart(self, kind: Kind) -> None:
+        """Raises OptionError where there is no full table in it, nor all that a chart needs;
+        MissingTableError for one that is not complete."""
+        if self.full is None and kind.needs == START:
             self.check_start()
-        elif self.full is None:
+        elif self.full is None and kind.needs == FULL:
             raise OptionError(
                 f"{self.where}: holds what lies below some states, and a chart needs the full table"
             )

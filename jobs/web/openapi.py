@@ -259,13 +259,15 @@ class WordsDrawn(TypedDict):
 
 @Only
 class HeatmapSaid(TypedDict):
-    """A picture: values[i][j] at xs[i], ys[j]; null where there is none. blank: gets no colour."""
+    """A picture: values[i][j] at xs[i], ys[j]; null where there is none. blank: gets no colour.
+    rest: where a cell is a state, its fields beside names[0] and names[1]; else null."""
 
     name: str
     kind: Literal["heatmap"]
     title: str
     about: str
     names: list[str]
+    rest: dict[str, str] | None
     xs: list[int]
     ys: list[int]
     values: list[list[float | None]]

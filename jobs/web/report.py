@@ -38,7 +38,7 @@ from luckbase.jobs.web.report_charts import figure
 from luckbase.jobs.web.report_parts import Detail, table
 from luckbase.jobs.web.scene_svg import STYLE as SCENE_STYLE
 from luckbase.jobs.web.scene_svg import svg
-from luckbase.solver.errors import LuckbaseError
+from luckbase.solver.errors import LuckbaseError, MissingTableError
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.scenes import scene_of
 
@@ -127,17 +127,25 @@ _Chart = tuple[str, str, Any]
 
 def _charts(of: Table) -> tuple[list[_Chart], str]:
     """The game's charts of the table; why there are none."""
+    found: list[_Chart] = []
+    why = ""
     try:
-        of.check_full()
+        kinds = of.game.need(Charts).kinds
     except LuckbaseError as error:
         return [], str(error)
-    found: list[_Chart] = []
-    for kind in sorted(of.game.need(Charts).kinds, key=lambda kind: not kind.picture):
+    for kind in sorted(kinds, key=lambda kind: not kind.picture):
+        try:
+            of.check_chart(kind)
+        except LuckbaseError as error:
+            why = why or str(error)
+            continue
         try:
             found.append((kind.name, kind.shows, of.chart(kind.name)))
+        except MissingTableError as error:
+            why = why or str(error)
         except LuckbaseError as error:
             found.append((kind.name, kind.shows, str(error)))
-    return found, ""
+    return found, "" if found else why
 
 
 # --- the page ----------------------------------------------------------------------------------

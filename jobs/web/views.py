@@ -226,7 +226,7 @@ def _chart_said(name: str, made: Chart) -> dict[str, Any]:
         }  # fmt: skip
     return {
         "name": name, "kind": "heatmap", "title": made.title, "about": made.about,
-        "names": made.names, "xs": made.xs.tolist(), "ys": made.ys.tolist(),
+        "names": made.names, "rest": made.rest, "xs": made.xs.tolist(), "ys": made.ys.tolist(),
         "values": numbers(made.values), "x_label": made.x_label, "y_label": made.y_label,
         "colour_label": made.colour_label, "limits": made.limits, "levels": made.levels,
         "blank": None if made.blank is None else made.blank.tolist(),

@@ -31,14 +31,19 @@ DECIMALS = 10
 """Of a payoff in rows: a chart is for reading, and the last one is good. All are in the table."""
 
 
+FULL, START, STATES = "full", "start", "states"
+
+
 @dataclass(frozen=True)
 class Kind:
     """One of a game's charts. shows: what, for people; picture: a `Heatmap` or `Curves`, else a
-    `Listing`."""
+    `Listing`. needs: `FULL`, a full table; `START`, or what lies below the game's start; `STATES`,
+    any table that holds states it looks at: what is not held is a gap, which it names."""
 
     name: str
     shows: str
     picture: bool = False
+    needs: str = FULL
 
 
 @dataclass(frozen=True)
@@ -95,11 +100,13 @@ class Words:
 class Heatmap:
     """A picture: numbers as colour over two axes.
 
-    names: of x, y and the number, as columns. xs, ys: the values on the axes, evenly spaced.
-    values: float64 (len(xs), len(ys)); NaN where there is none. blank: bool, the same shape: where
-    a number gets no colour. title: what the picture says, one message; about: of what. limits: the
-    numbers at the ends of the colours, the least and the greatest if not given; what is beyond has
-    the end's colour. levels: contours of the numbers, labelled.
+    names: of x, y and the number, as columns; x's and y's those of the game's states where they are
+    such. rest: where a cell is a state, the fields that all cells share, as text. xs, ys: the
+    values on the axes, evenly spaced. values: float64 (len(xs), len(ys)); NaN where there is none.
+    blank: bool, the same shape: where a number gets no colour. title: what the picture says, one
+    message; about: of what. limits: the numbers at the ends of the colours, the least and the
+    greatest if not given; what is beyond has the end's colour. levels: contours of the numbers,
+    labelled.
     """
 
     title: str
@@ -116,6 +123,7 @@ class Heatmap:
     levels: tuple[float, ...] = ()
     lines: tuple[Line, ...] = ()
     words: tuple[Words, ...] = ()
+    rest: Mapping[str, str] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:

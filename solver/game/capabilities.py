@@ -218,11 +218,10 @@ class Agents(Capability):
 
 
 class Charts(Capability, ABC):
-    """What a full table says at a glance. kinds: the charts, the usual one first. of_start: whether
-    a table of what lies below the game's start will do."""
+    """What a full table says at a glance. kinds: the charts, the usual one first, each with
+    the table that it needs."""
 
     missing: ClassVar[str] = "has no charts; luckbase query answers by state"
-    of_start: ClassVar[bool] = False
     kinds: Sequence[Kind]
 
     @abstractmethod
@@ -231,7 +230,9 @@ class Charts(Capability, ABC):
         a picture, else a `Listing`.
 
         `look` gives the payoffs (n, players) of canonical states (n, fields) that the full table
-        holds. Raises OptionError for what is wanted and this chart does not do, StateError for
+        holds; of a kind that needs less it raises MissingTableError for what is not held.
+
+        Raises OptionError for what is wanted and this chart does not do, StateError for
         fields that are none of its own.
         """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import shlex
 import shutil
@@ -319,6 +320,32 @@ def test_what_lies_below_the_start_is_all_that_the_charts_of_tiles_need(
     assert command("solve", tiles)[0] == 0
     code, out, _ = command("chart", tiles)
     assert code == 0 and out.split()[:3] == ["roll", "chance", "flip"]
+
+
+def test_a_chart_of_few_states_is_made_of_a_search_and_names_its_gaps(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command = Command(capsys, tmp_path)
+    luck, roots = str(BOARDS / "press-your-luck/tiny.toml"), tmp_path / "roots.csv"
+    lines = [f'"0,1000,500","0,{spins},0"\n' for spins in (1, 5)]
+    roots.write_text("scores,earned\n" + "".join(lines))
+    below = command("solve", luck, "--from", str(roots))[1].strip()
+    code, out, _ = command("chart", below, "--what", "by-spins", "--csv")
+    assert code == 0
+    rows = {int(row["spins"]): row for row in csv.DictReader(out.splitlines())}
+    assert [spins for spins, row in rows.items() if row["play"]] == [1, 2, 5]
+    assert list(rows) == [1, 2, 3, 4, 5]
+    for spins in (1, 2, 5):
+        words = ("scores=0,1000,500", f"earned=0,{spins},0")
+        said = json.loads(command("query", below, *words, "--json")[1])
+        for action in said["actions"]:
+            drawn = float(rows[spins][action["action"].split()[0]])
+            assert drawn == pytest.approx(action["value"][1], abs=1e-9)
+    out = command("chart", below, "--what", "by-spins")[1]
+    assert "3 to 4 and 6 to 12 spins: not in this table" in out.replace("\n", " ")
+    assert "holds what lies below some states" in command.refused("chart", below)
+    code, out, err = command("chart", below, "--what", "by-spins", "own=500", "third=2500")
+    assert (code, out) == (1, "") and "not below this table's roots" in err
 
 
 def test_boards_of_one_name_and_two_games_have_their_own_tables(

@@ -3,8 +3,13 @@
 /** What an address asks for: {view, table, query: URLSearchParams}. */
 export function read(hash) {
   const [path, query = ""] = split(hash.replace(/^#/, ""), "?");
-  const parts = path.split("/").filter(Boolean).map(decodeURIComponent);
   const asked = new URLSearchParams(query);
+  let parts;
+  try {
+    parts = path.split("/").filter(Boolean).map(decodeURIComponent);
+  } catch {
+    return { view: "unknown", table: null, query: asked }; // a % that is no letter
+  }
   if (parts[0] === "t" && parts.length >= 3) {
     return { view: parts.at(-1), table: parts.slice(1, -1).join("/"), query: asked };
   }

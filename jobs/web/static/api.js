@@ -44,7 +44,7 @@ export function table(id) {
 export const state = (id, query, signal) => ask(`/api/tables/${path(id)}/state?${query}`, { signal });
 export const mainline = (id, query) => ask(`/api/tables/${path(id)}/mainline?${query}`);
 export const grid = (id, query, signal) => ask(`/api/tables/${path(id)}/grid?${query}`, { signal });
-export const chart = (id, name, signal) => ask(`/api/tables/${path(id)}/chart/${encodeURIComponent(name)}`, { signal });
+export const chart = (id, name, query, signal) => ask(`/api/tables/${path(id)}/chart/${encodeURIComponent(name)}${query ? `?${query}` : ""}`, { signal });
 export const compare = (query) => ask(`/api/compare?${query}`);
 
 export function play(id, asked) {

@@ -5,12 +5,13 @@ import * as api from "./api.js";
 import { apart, css, named, viridis } from "./colours.js";
 import { CurveChart } from "./curves.js";
 import { fill, h, newId, sorry } from "./dom.js";
-import { Payoffs, player } from "./format.js";
+import { options, Payoffs, player } from "./format.js";
 import { HeatMap } from "./heatmap.js";
 import { listing } from "./listing.js";
+import { asQuery, Settings } from "./settings.js";
 
 const LONGEST_SLIDER = 400;
-const OWN = new Set(["x", "y", "colour", "chart", "with"]);
+const OWN = new Set(["x", "y", "colour", "chart", "settings", "with"]);
 
 let screen = null;
 let asking = null;
@@ -43,7 +44,8 @@ export async function show(main, asked) {
     if (!asked.current()) return "";
     here.map?.leave();
     here.map = null;
-    fill(here.shown, sorry(error.message));
+    fill(here.shown, chosen.settings ? null : sorry(error.message));
+    if (chosen.settings) here.settings.refuse(error.message);
     return "Grid";
   } finally {
     if (asked.current()) here.shown.removeAttribute("aria-busy");
@@ -79,7 +81,8 @@ function choice(table, query) {
   const chart = query.get("chart") ?? (query.has("x") || axes.length > 1 || !charts.length ? null : charts[0].name);
   const x = query.get("x") ?? axes[0];
   const y = query.get("y") ?? axes.find((axis) => axis !== x);
-  return { chart: chart === "-" ? null : chart, x, y, colour: query.get("colour") ?? "value_1", base, axes, charts, with: query.get("with") };
+  const settings = chart && chart !== "-" ? query.get("settings")?.trim() ?? "" : "";
+  return { chart: chart === "-" ? null : chart, settings, x, y, colour: query.get("colour") ?? "value_1", base, axes, charts, with: query.get("with") };
 }
 
 /** Where the address names no axes: those of the player who is up, and his payoff as colour. */
@@ -102,7 +105,7 @@ async function begin(table, asked, chosen) {
 
 function query(chosen, more = {}) {
   const all = { ...chosen, ...more };
-  if (all.chart) return address.plain({ chart: all.chart });
+  if (all.chart) return address.plain({ chart: all.chart, settings: all.settings || null });
   return address.plain({ x: all.x, y: all.y, colour: all.colour, with: all.with, ...all.base });
 }
 
@@ -112,7 +115,7 @@ function build(table) {
   const shown = h("section.mapped", { "aria-label": "The map" });
   const chosen = h("form.choices", { "aria-label": "What the map shows", onsubmit: (event) => event.preventDefault() });
   const root = h("div.view", null, h("h1", null, "Grid"), h("div.gridded", null, chosen, shown));
-  return { table, root, shown, chosen, key: null, map: null };
+  return { table, root, shown, chosen, key: null, map: null, settings: null };
 }
 
 /** The controls: made anew when others are needed, else left as they are under the fingers. */
@@ -122,11 +125,12 @@ function controls(here, chosen) {
   if (here.key !== key) {
     here.key = key;
     const held = document.activeElement?.name;
-    const parts = [what(here, chosen), chosen.chart ? null : own(here, chosen, others)];
+    here.settings = new Settings((settings) => go(here, query({ ...now(here), settings })));
+    const parts = [what(here, chosen), chosen.chart ? here.settings.element : own(here, chosen, others)];
     fill(here.chosen, parts);
     if (held) here.chosen.elements[held]?.focus();
   }
-  if (chosen.chart) return;
+  if (chosen.chart) return here.settings.put(chosen.settings);
   here.chosen.elements.colour.value = chosen.colour;
   here.chosen.querySelectorAll("[data-column]").forEach((input) => {
     if (input === document.activeElement) return;
@@ -149,7 +153,7 @@ function part(base, column) {
 function what(here, chosen) {
   if (!chosen.charts.length) return null;
   const items = [...chosen.charts.map((chart) => [chart.name, chart.shows]), ...(chosen.axes.length > 1 ? [["-", "two fields of your choice"]] : [])];
-  return choose("what it shows", "chart", items, chosen.chart ?? "-", (name) => go(here, name === "-" ? query({ ...chosen, chart: null }) : query({ ...chosen, chart: name })));
+  return choose("what it shows", "chart", items, chosen.chart ?? "-", (name) => go(here, name === "-" ? query({ ...chosen, chart: null }) : query({ ...chosen, chart: name, settings: "" })));
 }
 
 function own(here, chosen, others) {
@@ -238,19 +242,18 @@ async function gridMap(here, chosen) {
   const { table } = here;
   if (chosen.axes.length < 2) throw new api.Refused("This table has no grid: its states have no two numbers to make axes of.", 400);
   const wanted = address.plain({ x: chosen.x, y: chosen.y, colour: chosen.colour, ...chosen.base });
-  const [got, other, rival] = await Promise.all([
-    api.grid(table.id, wanted, asking.signal), chosen.with ? api.grid(chosen.with, wanted, asking.signal) : null,
-    chosen.with ? api.table(chosen.with) : null]);
+  const [got, rival] = await Promise.all([api.grid(table.id, wanted, asking.signal), chosen.with ? api.table(chosen.with) : null]);
+  const other = rival ? await api.grid(rival.id, `${wanted}&${sameAxes(got)}`, asking.signal) : null;
   const payoffs = new Payoffs(table);
   const names = got.actions ?? [];
   const best = chosen.colour === "best";
-  const cells = other && !best ? minus(other.cells, got.cells) : best ? got.best : got.cells;
+  const cells = other && !best ? minus(other, got) : best ? got.best : got.cells;
   const plain = colours(table).find(([name]) => name === chosen.colour)?.[1] ?? chosen.colour;
-  const what = other && !best ? `${plain}: ${rival.board} less ${table.board}` : plain;
+  const what = other && !best ? `${plain}: ${apartFrom(rival, table)} less ${apartFrom(table, rival)}` : plain;
   const number = best ? (k) => names[k] : other ? (value) => payoffs.change(value) : (value) => payoffs.text(value);
   const own = (i, j) => `${data.x.label} = ${got.x.values[i]}, ${data.y.label} = ${got.y.values[j]}`;
   const tell = (i, j) => {
-    if (cells[i][j] === null) return `${own(i, j)}: ${got.best?.[i]?.[j] === null ? "no such state in this table" : "nothing to choose"}`;
+    if (cells[i][j] === null) return `${own(i, j)}: ${got.best?.[i]?.[j] === null ? "no such state in this table" : other && !best && got.cells[i][j] !== null ? `no such state on ${apartFrom(rival, table)}` : "nothing to choose"}`;
     const said = best ? "" : `${what} ${number(cells[i][j])}`;
     const action = got.best?.[i]?.[j] ?? null;
     return `${own(i, j)}: ${[said, action === null ? "" : `best: ${names[action]}`].filter(Boolean).join(", ")}`;
@@ -270,11 +273,34 @@ function axis(table, given) {
   return { label: columnOf(table, given.name)?.label ?? given.label ?? given.name, values: given.values };
 }
 
+/** The axes of one grid, as another table is asked for them: its own may have other steps. */
+function sameAxes(got) {
+  const spans = [got.x, got.y].map(({ name, values }) => [
+    [`${name}_from`, values[0]], [`${name}_to`, values.at(-1)], [`${name}_step`, values.length > 1 ? values[1] - values[0] : 1]]);
+  return address.plain(Object.fromEntries(spans.flat()));
+}
+
+/** The first grid less the second, on the second's axes: cells are found by their values there. */
 function minus(first, second) {
-  return first.map((column, i) => column.map((value, j) => {
-    const other = second[i]?.[j] ?? null;
-    return value === null || other === null ? null : value - other;
+  const places = (axis) => new Map(axis.values.map((value, k) => [value, k]));
+  const [across, up] = [places(first.x), places(first.y)];
+  return second.x.values.map((x, i) => second.y.values.map((y, j) => {
+    const [own, other] = [second.cells[i][j], first.cells[across.get(x)]?.[up.get(y)] ?? null];
+    return own === null || other === null ? null : other - own;
   }));
+}
+
+/** A table by its board, and by the options that another one has not. */
+function apartFrom(table, other) {
+  const [own, its] = [settings(table), settings(other)];
+  const names = Object.keys({ ...table.options, ...other.options }).filter((name) => own[name] !== its[name]).sort();
+  return names.length ? `${table.board} with ${options(Object.fromEntries(names.map((name) => [name, own[name]])))}` : table.board;
+}
+
+/** The options of a table's board, those at the game's defaults too. */
+function settings(table) {
+  const parts = Object.values(table.board_file ?? {}).filter((part) => part && typeof part === "object");
+  return { ...Object.assign({}, ...parts), ...table.options };
 }
 
 /** The state of a cell: what is chosen, with the two numbers in their places. */
@@ -294,7 +320,7 @@ const plain = (value) => (value === null ? "none" : Number(value.toPrecision(6))
 
 /** One of the game's charts: curves, lines to read, or a heat map. */
 async function chartMap(here, chosen) {
-  const got = await api.chart(here.table.id, chosen.chart, asking.signal);
+  const got = await api.chart(here.table.id, chosen.chart, asQuery(chosen.settings), asking.signal);
   if (got.kind === "curves") return { heat: new CurveChart(got, plain), title: got.title, about: got.about, legend: null };
   if (got.kind === "listing") {
     const shows = chosen.charts.find((chart) => chart.name === got.name)?.shows ?? got.name;
@@ -312,11 +338,13 @@ function pictured(here, got) {
     lines: got.lines, words: got.words, name: got.colour_label, text: (i, j) => (got.values[i][j] === null ? "" : plain(got.values[i][j])),
   };
   const scale = legendOf(viridis, limits, plain);
+  const states = got.rest && [nx, ny].every((name) => columnOf(table, name));
+  const state = (i, j) => cellState(here, { base: got.rest }, { x: { name: nx, values: got.xs }, y: { name: ny, values: got.ys } }, i, j);
   const heat = new HeatMap(data, {
     caption: got.title,
     colour: (i, j) => (got.values[i][j] === null || got.blank?.[i]?.[j] ? null : scale.colour(got.values[i][j])),
     tell: (i, j) => `${got.x_label} = ${got.xs[i]}, ${got.y_label} = ${got.ys[j]}: ${got.colour_label} ${plain(got.values[i][j])}`,
-    href: [nx, ny].every((name) => columnOf(table, name)) ? (i, j) => address.of(table.id, "state", cellState(here, { base: {} }, { x: { name: nx, values: got.xs }, y: { name: ny, values: got.ys } }, i, j)) : null,
+    href: states ? (i, j) => (got.values[i][j] === null ? null : address.of(table.id, "state", state(i, j))) : null,
   });
   return { heat, title: got.title, about: got.about, legend: scale.legend };
 }

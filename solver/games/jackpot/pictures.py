@@ -9,12 +9,11 @@ They need what lies below the game's start, and no more.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from luckbase.solver.charts.model import (
     DECIMALS,
+    START,
     Chart,
     Curve,
     Curves,
@@ -34,8 +33,12 @@ from luckbase.solver.graph.bellman import evaluate, expand
 from luckbase.solver.sentences import nearest
 
 KINDS = (
-    Kind("flip", "for every roll what to flip, what that is worth and what the next best costs"),
-    Kind("left", "what a position is worth by how many tiles are open", picture=True),
+    Kind(
+        "flip",
+        "for every roll what to flip, what that is worth and what the next best costs",
+        needs=START,
+    ),
+    Kind("left", "what a position is worth by how many tiles are open", picture=True, needs=START),
 )
 COLUMNS = ("open", "dice", "chance", "best", "value", "next_best", "cost")
 NOTE = (
@@ -48,7 +51,6 @@ class TileCharts(Charts):
     """The charts of a board (module docstring)."""
 
     kinds = KINDS
-    of_start: ClassVar[bool] = True
 
     def __init__(self, game: Game) -> None:
         assert isinstance(game.board, JackpotBoard)

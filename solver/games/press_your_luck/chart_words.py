@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Ints
+from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.games.press_your_luck.leads import Lead
 from luckbase.solver.games.press_your_luck.setting import Setting
 
@@ -34,8 +35,10 @@ def listed(parts: Sequence[str]) -> str:
 # --- titles --------------------------------------------------------------------------------------
 
 
-def pass_from(ends: Sequence[tuple[int, float]]) -> str:
-    """Of (spins left, the lead from which to pass, NaN for none)."""
+def pass_from(ends: Sequence[tuple[int, float]], gone: str = "") -> str:
+    """Of (spins left, the lead from which to pass, NaN for none); gone: where there is no end."""
+    if not ends:
+        return gone
     known = {count: end for count, end in reversed(ends) if not math.isnan(end)}
     if not known:
         return "Never pass while playing is allowed"
@@ -76,6 +79,12 @@ def by_spins(counts: Ints, passing: NDArray[np.bool_]) -> str:
     return f"Pass {runs(counts[passing])}, play {runs(counts[~passing])} {_spins(counts[~passing])}"
 
 
+def no_choice(counts: Ints, passing: NDArray[np.bool_]) -> str:
+    """Where a player may not play, or may not pass: at the cap, in third place."""
+    must = "pass" if passing.all() else "play" if not passing.any() else "do as he does"
+    return f"No choice: he must {must}, with {runs(counts)} {_spins(counts)}"
+
+
 def _spins(counts: Ints) -> str:
     return "spin" if counts.tolist() == [1] else "spins"
 
@@ -105,6 +114,20 @@ def others(where: Setting, *, rival: bool = True) -> str:
     if any(where.whammies):
         said.append(f"whammies {','.join(map(str, where.whammies))}")
     return ", ".join(said)
+
+
+def outdone(every: Sequence[Setting], there: NDArray[np.bool_]) -> str:
+    """Why a chart over the rival's score is blank where another opponent has more; there: bool
+    (settings, scores)."""
+    return f"; blank where {less(every)}, who then gets the spins" if there.any() else ""
+
+
+def less(every: Sequence[Setting]) -> str:
+    """``player 3 has less than player 1``: of the opponents, who gets no spins."""
+    who = {(each.last + 1, rules.PLAYERS - each.up - each.last + 1) for each in every}
+    last, other = min(who) if len(who) == 1 else ("the rival", "the third")
+    names = [f"player {one}" if isinstance(one, int) else one for one in (last, other)]
+    return f"{names[0]} has less than {names[1]}"
 
 
 def _parts(where: Setting) -> dict[str, tuple[str, str]]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.charts.model import (
     DECIMALS,
+    STATES,
     Band,
     Chart,
     Curve,
@@ -29,7 +30,7 @@ from luckbase.solver.charts.model import (
     outline,
     words_in,
 )
-from luckbase.solver.errors import OptionError
+from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
@@ -39,6 +40,8 @@ from luckbase.solver.games.press_your_luck.leads import Lead, leads_of
 from luckbase.solver.games.press_your_luck.setting import (
     RIVAL_SHARE,
     Asked,
+    Choice,
+    Setting,
     choices,
     settings,
     share_of_cap,
@@ -49,18 +52,17 @@ KINDS = (
     Kind("leads", "at what lead to pass, over the rival's score", picture=True),
     Kind("decide", "play or pass over both scores, and the chance to win", picture=True),
     Kind("by-lead", "the chance to win by playing and by passing, over the lead", picture=True),
-    Kind("by-spins", "the same over the spins left", picture=True),
+    Kind("by-spins", "the same over the spins left", picture=True, needs=STATES),
 )
 LEAD_COLUMNS = (
     "up", "spins", "rival", "rival_score", "third_score", "whammies", "pass_from", "play_from",
     "passes", "play_there", "pass_there", "unsure",
 )  # fmt: skip
 EXPERIMENT = 12
-"""Spins of ``by-spins``, as far as the table reaches."""
+"""Spins of ``by-spins``, as far as the table holds them."""
 WIDEST = 0.25
 """Of the cap: the leads of ``by-lead``, 5000 of 20000 dollars either way."""
 PROBABILITY = "my chance to win (probability)"
-DECIDE_COLUMNS = ("own_score", "rival_score", "value")
 
 
 class LuckCharts(Charts):
@@ -108,38 +110,78 @@ class LuckCharts(Charts):
         by_score = [each.over_rival(scores) for each in asked]
         found = leads_of(self.game, look, [x for line in by_score for x in line], wanted.error)
         ends = np.array([np.nan if x.pass_from is None else x.pass_from for x in found])
+        ends = ends.reshape(len(asked), -1)
+        outdone = np.array([[each.outdone for each in line] for line in by_score])
+        ends[outdone] = np.nan
         curves = tuple(
             Curve(say.told_apart(each, asked), say.told_apart(each, asked, column=True), line)
-            for each, line in zip(asked, ends.reshape(len(asked), -1), strict=True)
+            for each, line in zip(asked, ends, strict=True)
         )
-        usual = int(np.flatnonzero(scores == share_of_cap(self.game, RIVAL_SHARE))[0])
         return Curves(
-            say.pass_from([(each.spins, curve.values[usual])
-                           for each, curve in zip(asked, curves, strict=True)]),
-            f"{self.board}; {say.others(asked[0], rival=False)}; {self._cap}",
+            say.pass_from(self._usual_ends(asked, scores, ends, outdone),
+                          f"Here {say.less(asked)} everywhere"),
+            f"{self.board}; {say.others(asked[0], rival=False)}; {self._cap}"
+            + say.outdone(asked, outdone),
             "rival_score", scores, curves, "score of the rival, who gets the spins (dollars)",
-            "pass from this lead on (dollars)", limits=_from_zero(ends),
+            "pass from this lead on (dollars)", self._outdone_band(scores, outdone),
+            limits=_from_zero(ends),
         )  # fmt: skip
+
+    def _usual_ends(
+        self, asked: list[Setting], scores: Ints, ends: Floats, outdone: NDArray[np.bool_]
+    ) -> list[tuple[int, float]]:
+        """(spins, the lead from which to pass) of each curve that is there, at the usual score of
+        the rival or the least above."""
+        usual = share_of_cap(self.game, RIVAL_SHARE)
+        found = []
+        for each, line, gone in zip(asked, ends, outdone, strict=True):
+            there = np.flatnonzero(~gone)
+            if len(there):
+                at = there[np.argmax(scores[there] >= min(usual, scores[there[-1]]))]
+                found.append((each.spins, float(line[at])))
+        return found
+
+    def _outdone_band(self, scores: Ints, outdone: NDArray[np.bool_]) -> tuple[Band, ...]:
+        """Where the other opponent has more than the rival, of any curve."""
+        there = np.flatnonzero(outdone.any(axis=0))
+        if not len(there):
+            return ()
+        last = float(scores[there[-1]]) + self.solve.score_unit / 2
+        return (Band(float(scores[0]), last, "the third has\nmore, and gets\nthe spins"),)
 
     def _decide(self, look: Look, wanted: Wanted) -> Heatmap:
         (where,) = settings(self.game, wanted.fields, Asked(frozenset({"own", "rival"})))
         xs, ys = self._scores(self.solve.score_cap), self._scores(self.solve.score_cap + 1)
-        lines = [one.with_scores(where.up, xs) for one in where.over_rival(ys)]
+        if len(xs) < 2:
+            raise OptionError(
+                f"the picture 'decide' needs two scores below the cap; this table has "
+                f"{len(xs)}: score_cap={self.solve.score_cap}, score_unit={self.solve.score_unit}"
+            )
+        over = where.over_rival(ys)
+        lines = [one.with_scores(where.up, xs) for one in over]
+        outdone = np.array([one.outdone for one in over])
         found = choices(self.game, look, np.concatenate(lines), wanted.error)
-        middle = ys[(ys >= 0.15 * ys[-1]) & (ys <= 0.6 * ys[-1])]
+        there = ys[~outdone]
+        middle = there[(there >= 0.15 * ys[-1]) & (there <= 0.6 * ys[-1])]
+        middle = middle if len(middle) else there
         shape = (len(ys), len(xs))
         passing = np.ascontiguousarray(found.passing.reshape(shape).T)
         leads = [
             x.pass_from for x in leads_of(self.game, look, where.over_rival(middle), wanted.error)
         ]
-        line = outline("play or pass", passing, xs, ys)
+        blank = np.tile(outdone, (len(xs), 1))
+        line = outline("play or pass", passing, xs, ys, ~blank)
+        names = (f"scores_{where.up + 1}", f"scores_{where.last + 1}", "value")
         return Heatmap(
             say.decision(where, leads),
-            f"{self.board}; {say.others(where, rival=False)}", DECIDE_COLUMNS,
+            f"{self.board}; {say.others(where, rival=False)}"
+            + say.outdone([where], outdone[None]), names,
             xs, ys, np.ascontiguousarray(found.best.reshape(shape).T),
             f"my score: player {where.up + 1} (dollars)",
-            f"score of player {where.last + 1} (dollars)", PROBABILITY, None, (0.0, 1.0),
-            lines=() if line is None else (line,), words=region_words(passing, xs, ys),
+            f"score of player {where.last + 1} (dollars)", PROBABILITY,
+            blank if blank.any() else None, (0.0, 1.0), lines=() if line is None else (line,),
+            words=region_words(passing, xs, ys, ~blank),
+            rest=where.in_words(self.game),
         )  # fmt: skip
 
     def _by_lead(self, look: Look, wanted: Wanted) -> Curves:
@@ -163,26 +205,52 @@ class LuckCharts(Charts):
         )  # fmt: skip
 
     def _by_spins(self, look: Look, wanted: Wanted) -> Curves:
-        there = self.solve.frontier
-        fields = dict(wanted.fields)
-        asked = Asked(frozenset(), self._every[:EXPERIMENT], "spins", 0.4, 0.15)
-        found = settings(self.game, fields, asked)
-        values = [each.with_scores(each.up, np.array([each.score(each.up)])) for each in found]
-        choice = choices(self.game, look, np.concatenate(values), wanted.error)
+        every = tuple(range(1, EXPERIMENT + 1))
+        found = settings(
+            self.game, wanted.fields, Asked(frozenset(), every, "spins", 0.4, 0.15, beyond=True)
+        )
+        choice, held = self._held(look, found, wanted.error)
         spins = np.array([each.spins for each in found])
-        about = ""
-        bands: tuple[Band, ...] = ()
-        if there < EXPERIMENT:
-            about = f"; {there + 1} to {EXPERIMENT} spins: beyond this table"
-            text = f"beyond this\ntable: set\nfrontier={there + 1}"
-            bands = (Band(there + 0.5, there + 1.5, text),)
-        where = found[0]
+        last = int(np.flatnonzero(held)[-1]) + 1
+        known, where = spins[held], found[0]
+        gaps = "" if held.all() else f"; {say.runs(spins[~held])} spins: not in this table"
+        title = say.by_spins if choice.free.any() else say.no_choice
         return Curves(
-            say.by_spins(spins, choice.passing),
-            f"{self.board}; {say.others(where)}, I have {where.score(where.up):,}{about}", "spins",
-            spins, both(choice.play, choice.passed), "spins left, all of them mine",
-            PROBABILITY, bands,
+            title(known, choice.passing[held]),
+            f"{self.board}; {say.others(where)}, I have {where.score(where.up):,}{gaps}", "spins",
+            spins[:last], both(choice.play[:last], choice.passed[:last]),
+            "spins left, all of them mine", PROBABILITY, self._beyond(known, spins[last:]),
         )  # fmt: skip
+
+    def _held(
+        self, look: Look, every: list[Setting], error: float
+    ) -> tuple[Choice, NDArray[np.bool_]]:
+        """The choice in each setting, and of which the table holds what it takes: the others are
+        NaN. Raises MissingTableError where it holds none."""
+        found: list[Choice] = []
+        missing: list[MissingTableError] = []
+        held = np.ones(len(every), bool)
+        nothing, no = np.full(1, np.nan), np.zeros(1, bool)
+        for i, each in enumerate(every):
+            own = each.with_scores(each.up, np.array([each.score(each.up)]))
+            try:
+                found.append(choices(self.game, look, own, error))
+            except MissingTableError as why:
+                missing.append(why)
+                held[i] = False
+                found.append(Choice(nothing, nothing, no, no))
+        if not held.any():
+            raise missing[0]
+        parts = ("play", "passed", "passing", "unsure")
+        return Choice(*(np.concatenate([getattr(x, name) for x in found]) for name in parts)), held
+
+    def _beyond(self, known: Ints, left: Ints) -> tuple[Band, ...]:
+        """The first number of spins that a full table does not reach, and how it would."""
+        there = self.solve.frontier
+        if there + 1 not in left or known[-1] != there:
+            return ()
+        text = f"beyond this\ntable: set\nfrontier={there + 1}"
+        return (Band(there + 0.5, there + 1.5, text),)
 
 
 def _from_zero(numbers: Floats) -> tuple[float, float] | None:
@@ -196,11 +264,14 @@ def both(play: Floats, passed: Floats) -> tuple[Curve, ...]:
     return Curve("play", "play", play), Curve("pass", "pass", passed)
 
 
-def region_words(passing: NDArray[np.bool_], xs: Ints, ys: Ints) -> tuple[Words, ...]:
-    """ "play" and "pass" in the middle of where it is best: passing (n, m) above and below."""
+def region_words(
+    passing: NDArray[np.bool_], xs: Ints, ys: Ints, known: NDArray[np.bool_]
+) -> tuple[Words, ...]:
+    """ "play" and "pass" in the middle of where it is best: passing, known (n, m) above and
+    below."""
     ahead = xs[:, None] > ys[None, :]
     regions = {"play": ~passing, "pass ahead": passing & ahead, "pass behind": passing & ~ahead}
-    return words_in(regions, xs, ys)
+    return words_in({name: inside & known for name, inside in regions.items()}, xs, ys)
 
 
 def _lead_row(lead: Lead) -> tuple[int | float | str, ...]:

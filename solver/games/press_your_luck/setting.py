@@ -68,6 +68,12 @@ class Setting:
         return rules.PLAYERS - self.up - self.rival
 
     @property
+    def outdone(self) -> bool:
+        """Whether the opponent beside `last` is in and has more, so that he gets the spins."""
+        other = rules.PLAYERS - self.up - self.last
+        return self.is_in(other) and self.score(other) > self.score(self.last)
+
+    @property
     def others(self) -> tuple[int, int]:
         """The opponents, from 0, the next in turn order first."""
         return (self.up + 1) % rules.PLAYERS, (self.up + 2) % rules.PLAYERS
@@ -95,6 +101,14 @@ class Setting:
         values[:, rules.SCORE + player] = dollars
         return values
 
+    def in_words(self, game: Game) -> dict[str, str]:
+        """The state as fields, as text."""
+        found = {}
+        for each in game.fields:
+            numbers = [self.values[game.columns.index(name)] for name in each.columns]
+            found[each.name] = ",".join(map(str, numbers))
+        return found
+
     def over_rival(self, dollars: Ints) -> list[Setting]:
         """This setting with each of n scores of the last opponent."""
         every = self.with_scores(self.last, dollars).tolist()
@@ -111,6 +125,11 @@ class Choice:
     passed: Floats
     passing: NDArray[np.bool_]
     unsure: NDArray[np.bool_]
+
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """(n,) whether there is a choice."""
+        return ~np.isnan(self.play) & ~np.isnan(self.passed)
 
     @property
     def best(self) -> Floats:
@@ -148,7 +167,8 @@ class Asked:
     varies: what is not a person's to choose: ``own``, ``rival``, the scores. spins: unless
     chosen. several: of which column the chart takes several values, as in ``spins=1,2``; ``all``,
     or of none. own, rival: shares of the cap that they have,
-    unless chosen; the third has nothing.
+    unless chosen; the third has nothing. beyond: whether there may be more spins than a full table
+    covers.
     """
 
     varies: frozenset[str] = frozenset()
@@ -156,6 +176,7 @@ class Asked:
     several: str = ""
     own: float = 0.0
     rival: float = RIVAL_SHARE
+    beyond: bool = False
 
 
 def settings(game: Game, fields: Mapping[str, str], asked: Asked) -> list[Setting]:
@@ -234,6 +255,8 @@ def _setting(game: Game, up: int, spins: int, columns: Mapping[str, int], asked:
         )
     values[rules.EARNED + up] = spins - held
     _check(game, values, up, most)
+    if not asked.beyond:
+        _check_frontier(values, game.board.solve.frontier)
     return Setting(tuple(values), up, rival, most)
 
 
@@ -251,7 +274,8 @@ def _refuse_varied(up: int, rival: int, columns: Mapping[str, int], asked: Asked
         f"passed_{up + 1}": f"player {up + 1} is up, and who must spin has no choice",
     }
     if "own" in asked.varies:
-        why[f"scores_{up + 1}"] = f"player {up + 1} is up, and this chart is over his score"
+        over = f"player {up + 1} is up, and this chart is over his score"
+        why |= {"own": over, f"scores_{up + 1}": over}
     if "rival" in asked.varies:
         why |= dict.fromkeys(
             ("rival", f"scores_{rival + 1}"), "this chart is over the rival's score"
@@ -298,7 +322,11 @@ def _check(game: Game, values: Sequence[int], up: int, most: int) -> None:
     first = int(rules.player_up(state))
     if first != up:
         raise StateError(f"up: player {first + 1} holds a spin and is up before player {up + 1}")
-    spins, frontier = sum(values[rules.EARNED : rules.WHAMMIES]), game.board.solve.frontier
+
+
+def _check_frontier(values: Sequence[int], frontier: int) -> None:
+    """Raises StateError for more spins than a full table covers."""
+    spins = sum(values[rules.EARNED : rules.WHAMMIES])
     if spins > frontier:
         raise StateError(
             f"spins: {spins} in all, and the table covers {frontier}; solve with --set "

@@ -197,7 +197,7 @@ def _hold(race: Race, points: Floats, about: str) -> Heatmap:
     return Heatmap(
         title, about, (*SCORES, "hold_point"), np.arange(goal), np.arange(goal), points,
         MINE, YOURS, "hold point (points in the turn)", beyond, limits,
-        lines=_steps(jump, goal), words=tuple(words),
+        lines=_steps(jump, goal), words=tuple(words), rest={},
     )  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def _win(race: Race, values: Floats, about: str) -> Heatmap:
         lines = (Line("even chances", mine, yours),)
     return Heatmap(
         title, about, (*SCORES, "value"), np.arange(goal), np.arange(goal), values,
-        MINE, YOURS, "my chance to win (probability)", None, (0.0, 1.0), LEVELS, lines,
+        MINE, YOURS, "my chance to win (probability)", None, (0.0, 1.0), LEVELS, lines, rest={},
     )  # fmt: skip
 
 

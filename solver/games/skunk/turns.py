@@ -66,4 +66,5 @@ def turn_picture(race: Race, payoffs: Floats, yours: int, tolerance: float, abou
         "my score, at the start of my turn", "points in the turn", "my chance to win (probability)",
         None, (0.0, 1.0), lines=() if line is None else (line,),
         words=words_in({"roll": rolling, "hold": known & ~rolling}, scores, scores),
+        rest={"yours": str(yours)},
     )  # fmt: skip

@@ -70,13 +70,15 @@ PHONE = {"width": 360, "height": 740}
 def tables(
     table_of: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
-    """The table of each game's tiny board, and "other": one with another rule."""
+    """The table of each game's tiny board, and "other": one with another rule,
+    "finer": one with other scores."""
     found = {
         game: table_of(ROOT / f"boards/{game}/tiny.toml", **settings)
         for game, settings in BOARDS.items()
     }
     board = ROOT / "boards/press-your-luck/tiny.toml"
     found["other"] = table_of(board, frontier=2, third_place_spins=False)
+    found["finer"] = table_of(board, frontier=1, score_unit=250, score_cap=1500)
     board = luckbase.load_board(ROOT / "boards/jackpot/tiny.toml")  # which is solved by search
     found["jackpot"] = luckbase.solve(board, results=tmp_path_factory.mktemp("jackpot")).table
     return {game: Path(table) for game, table in found.items()}
@@ -345,8 +347,9 @@ def test_an_address_that_is_wrong_says_so(visitor: Visitor, address: Callable[..
     expect(page.locator(".answer .sorry")).to_contain_text("unknown field 'turns'")
     page.goto(visitor.site + "#/t/no~such~table/state")
     expect(page.locator("main .sorry")).to_contain_text("no table here")
-    page.goto(visitor.site + "#/nowhere")
-    expect(page.locator("main .sorry")).to_contain_text("no such page")
+    for nowhere in ("#/nowhere", f"#/t/%E0{address('pig')[3:]}", "#/t/%E0/state", "#/%"):
+        visitor.go(nowhere)
+        expect(page.locator("main .sorry")).to_contain_text("no such page")
     only_refusals(visitor)
 
 
@@ -430,6 +433,75 @@ def test_colours_of_actions_and_a_chart_of_the_game(
     expect(page.locator(".readout a")).to_have_attribute("href", re.compile("mine=10&yours=10"))
     page.get_by_label("what it shows").select_option("-")
     expect(page.get_by_label("across")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("game", "chart", "keys"),
+    [
+        ("pig", "chart=turn", ["ArrowRight", "ArrowUp", "ArrowUp"]),
+        ("skunk", "chart=turn&settings=yours=8", ["ArrowRight", "ArrowUp"]),
+        ("press-your-luck", "chart=decide", ["ArrowRight", "ArrowUp"]),
+        ("press-your-luck", "chart=decide&settings=up=1+spins=2+third=500", ["ArrowUp", "ArrowUp"]),
+    ],
+)
+def test_a_cell_of_a_chart_is_a_state(
+    game: str,
+    chart: str,
+    keys: list[str],
+    visitor: Visitor,
+    tables: dict[str, Path],
+    address: Callable[..., str],
+) -> None:
+    page = visitor.go(address(game, "grid", chart))
+    page.locator("canvas.map").focus()
+    for key in keys:
+        page.keyboard.press(key)
+    said = page.locator(".readout span").inner_text()
+    page.keyboard.press("Enter")
+    expect(page.locator(".split")).to_be_visible()
+    answer = queried(tables[game], visitor.fields())
+    shown = float(said.rpartition(" ")[2])
+    assert shown == pytest.approx(answer["value"][answer["to_act"] - 1], abs=1e-6)
+    if game == "pig":
+        assert visitor.fields() == {"mine": "1", "yours": "6", "turn": "2"}
+    if "settings=up=1" in chart:
+        assert visitor.fields() | {"scores": "0,500,1000", "earned": "2,0,0"} == visitor.fields()
+
+
+def test_what_is_no_state_opens_nothing(visitor: Visitor, address: Callable[..., str]) -> None:
+    page = visitor.go(address("pig", "grid", "chart=turn"))
+    page.locator("canvas.map").focus()
+    page.keyboard.press("End")
+    page.keyboard.press("PageUp")
+    expect(page.locator(".readout")).to_contain_text("none")
+    assert page.locator(".readout a").count() == 0
+    page = visitor.go(address("goofspiel", "grid", "chart=upcard"))  # a bid is in no state
+    page.locator("canvas.map").focus()
+    expect(page.locator(".readout")).to_contain_text("chance of the bid")
+    assert page.locator(".readout a").count() == 0
+
+
+def test_a_chart_has_settings_in_the_address(visitor: Visitor, address: Callable[..., str]) -> None:
+    page = visitor.go(address("pig", "grid", "chart=turn"))
+    head = page.locator(".mapped h2")
+    expect(head).to_contain_text("Against 6 points")
+    settings = page.get_by_label("settings")
+    settings.fill("yours=9")
+    page.get_by_role("button", name="Use").click()
+    expect(head).to_contain_text("Against 9 points")
+    assert visitor.fields() == {"chart": "turn", "settings": "yours=9"}
+    settings.fill("mine=3")
+    settings.press("Enter")
+    expect(page.locator(".settings .wrong")).to_contain_text("mine: this picture is over it")
+    expect(settings).to_have_attribute("aria-invalid", "true")
+    page.go_back()
+    expect(head).to_contain_text("Against 9 points")
+    expect(page.locator(".settings .wrong")).to_be_hidden()
+    expect(settings).to_have_value("yours=9")
+    visitor.go(address("press-your-luck", "grid", "chart=by-lead&settings=spins=2+rival=500"))
+    expect(head).to_contain_text("Two spins")
+    expect(settings).to_have_value("spins=2 rival=500")
+    only_refusals(visitor)
 
 
 def chart_of(page: Any, name: str) -> dict[str, Any]:
@@ -621,6 +693,42 @@ def test_two_tables_side_by_side(
     expect(page.locator(".readout")).to_contain_text(re.compile("[+−±0]"))
 
 
+@pytest.mark.parametrize("ways", [("press-your-luck", "finer"), ("finer", "press-your-luck")])
+def test_differences_of_tables_with_other_steps_are_those_of_their_answers(
+    ways: tuple[str, str], visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
+) -> None:
+    state = "scores=500,1000,1500&earned=0,1,0"
+    second = id_of(tables[ways[1]])
+    visitor.go(
+        address(ways[0], "grid", f"with={second}&x=scores_2&y=scores_3&colour=value_2&{state}")
+    )
+    page = visitor.page
+    named = {
+        "press-your-luck": "score_cap=3000, score_unit=500",
+        "finer": "score_cap=1500, score_unit=250",
+    }
+    expect(page.locator(".mapped h2")).to_have_text(
+        f"Chance to win, player 2: tiny with {named[ways[1]]} less tiny with {named[ways[0]]}"
+    )
+    page.locator("canvas.map").focus()
+    units = 2 if ways[0] == "finer" else 1
+    for _ in range(2 * units):
+        page.keyboard.press("ArrowRight")
+    for _ in range(3 * units):
+        page.keyboard.press("ArrowUp")
+    expect(page.locator(".readout")).to_contain_text("player 2 = 1000, scores, player 3 = 1500")
+    asked = dict(parse_qsl(state))
+    one, two = (queried(tables[name], asked)["value"][1] for name in ways)
+    assert one != two
+    shown = re.search(r"([+−±])([\d.]+)(e-\d+)?%", page.locator(".readout span").inner_text())
+    assert shown is not None
+    change = float(shown[2] + (shown[3] or "")) * (-1 if shown[1] == "−" else 1)
+    assert change == pytest.approx(100 * (two - one), abs=0.0051)
+    if ways[0] == "finer":  # 1250 dollars are no score of the other
+        page.keyboard.press("ArrowDown")
+        expect(page.locator(".readout")).to_contain_text("no such state on tiny")
+
+
 # --- for everybody --------------------------------------------------------------------------------
 
 
@@ -631,6 +739,7 @@ def every_view(address: Callable[..., str], tables: dict[str, Path]) -> list[str
         "", *(address(game) for game in GAMES),
         address("press-your-luck", "grid", GRIDS["press-your-luck"]),
         address("skunk", "grid", "x=mine&y=turn&colour=best&yours=8"),
+        address("pig", "grid", "chart=turn&settings=yours=9"),
         *(address("press-your-luck", "grid", f"chart={name}") for name in ("leads", "by-spins")),
         address("goofspiel", "grid", "chart=bids"),
         address("pig", "play", ""),

@@ -12,7 +12,7 @@ import pytest
 import luckbase
 from luckbase.cluster.table.table import Table
 from luckbase.solver.charts.model import Curves, Heatmap, Listing, Wanted
-from luckbase.solver.errors import LuckbaseError, StateError
+from luckbase.solver.errors import LuckbaseError, OptionError, StateError
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.games.press_your_luck.leads import leads_of
 from luckbase.solver.games.press_your_luck.setting import Asked, choices, settings
@@ -166,7 +166,7 @@ def test_chances_by_spins_are_the_answers_as_far_as_the_table_reaches(
             assert row[name.split()[0]] == pytest.approx(triple[1], abs=2e-7)
     made = table.chart("by-spins")
     assert isinstance(made, Curves)
-    assert "4 to 12 spins: beyond this table" in made.about
+    assert "4 to 12 spins: not in this table" in made.about
     assert made.bands[0].first == 3.5 and "frontier=4" in made.bands[0].text
 
 
@@ -174,6 +174,64 @@ def test_who_must_play_has_no_chance_by_passing(table: Table) -> None:
     """Third place: strictly behind both others."""
     drawn = rows(table, "by-lead", rival="1500", third="1000")
     assert [row["pass"] == "" for row in drawn] == [row["lead"] < -500 for row in drawn]
+
+
+def test_who_may_not_choose_is_not_said_to_have_chosen(table: Table) -> None:
+    """At the cap one passes, in third place one plays."""
+    top = table.chart("by-spins", {"own": "3000"})
+    assert isinstance(top, Curves)
+    assert top.title == "No choice: he must pass, with 1 to 3 spins"
+    assert np.isnan(top.curves[0].values).all() and not np.isnan(top.curves[1].values).any()
+    last = table.chart("by-spins", {"own": "0", "rival": "500", "third": "500"})
+    assert isinstance(last, Curves)
+    assert last.title == "No choice: he must play, with 1 to 3 spins"
+
+
+# --- where the other opponent has more -----------------------------------------------------------
+
+
+def test_leads_are_blank_where_the_other_opponent_gets_the_spins(table: Table) -> None:
+    plain, made = table.chart("leads"), table.chart("leads", {"third": "1000"})
+    assert isinstance(plain, Curves) and isinstance(made, Curves)
+    listed = {
+        (row["rival_score"], row["spins"]): row["pass_from"]
+        for row in rows(table, "lead", rival="1000-1000,1500,2000,2500", third="1000")
+    }
+    for spins, curve in enumerate(made.curves, 1):
+        assert np.isnan(curve.values[:2]).all()  # at 0 and 500 dollars player 1 is the rival
+        ends = ["" if np.isnan(x) else x for x in curve.values[2:]]
+        assert ends == [listed[score, spins] for score in (1000, 1500, 2000, 2500)]
+    (band,) = made.bands
+    assert (band.first, band.last) == (0, 750) and "the third has" in band.text
+    assert "blank where player 3 has less than player 1, who then gets the spins" in made.about
+    assert not plain.bands and "blank" not in plain.about
+    gone = table.chart("leads", {"third": "3000", "spins": "1"})
+    assert isinstance(gone, Curves)
+    assert np.isnan(gone.curves[0].values).all() and "less than player 1" in gone.title
+
+
+def test_play_or_pass_is_blank_where_the_other_opponent_gets_the_spins(table: Table) -> None:
+    made = table.chart("decide", {"third": "1000"})
+    assert isinstance(made, Heatmap) and made.blank is not None
+    assert made.blank.tolist() == [[y < 1000 for y in made.ys]] * len(made.xs)
+    assert not np.isnan(made.values).any()
+    assert "blank where player 3 has less than player 1, who then gets the spins" in made.about
+    for line in made.lines:
+        assert np.nanmin(line.ys) >= 750
+    assert all(words.y >= 1000 for words in made.words)
+    assert made.names == ("scores_2", "scores_3", "value")
+    assert made.rest is not None and made.rest["scores"].startswith("1000,")
+
+
+@pytest.mark.parametrize("name", ["lead", "leads", "by-lead", "by-spins", "decide"])
+def test_a_board_with_two_scores_gets_its_charts_or_a_sentence(name: str) -> None:
+    board = luckbase.load_board(TINY, score_cap=500, frontier=1)
+    with luckbase.open(board, in_memory=True) as smallest:
+        if name == "decide":
+            with pytest.raises(OptionError, match="two scores below the cap; this table has 1"):
+                smallest.chart(name)
+        else:
+            assert smallest.chart(name).rows
 
 
 # --- what hangs on less than the error -----------------------------------------------------------
@@ -214,6 +272,10 @@ def test_a_choice_closer_than_the_error_is_counted_and_not_called_a_pass(table: 
         ("lead", "passed_2=1", "passed_2: player 2 is up, and who must spin has no choice"),
         ("lead", "rival=500 scores_3=500", "rival: that is scores_3, which stands there too"),
         ("decide", "rival=500", "rival: this chart is over the rival's score; leave it out"),
+        ("lead", "own=500", "own: player 2 is up, and this chart is over his score; leave it out"),
+        ("leads", "own=500", "own: player 2 is up, and this chart is over his score"),
+        ("decide", "own=500", "own: player 2 is up, and this chart is over his score"),
+        ("by-lead", "own=500", "own: player 2 is up, and this chart is over his score"),
         ("decide", "spins=1,2", "spins: this chart is of one value; write spins=1"),
         ("by-spins", "up=1,2", "up: this chart is of one value; write up=1"),
     ],
