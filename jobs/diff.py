@@ -87,6 +87,8 @@ def diff(asked: Diff) -> int:
         render.progress("diff") as on_progress,
     ):
         names = [table.origin for table in (first, last)]
+        for name, table in ((asked.one, first), (asked.other, last)):
+            options.say_unfinished(name, table)
         found = first.diff(
             last, tolerance=asked.tolerance, worst=asked.worst, sample=asked.sample,
             seed=asked.seed, reachable=asked.reachable, start=start, out=asked.out,
@@ -129,22 +131,23 @@ def _draw(where: str, suffix: str, found: Comparison, names: Sequence[Any]) -> N
     render.say(f"{where}: where decisions moved, {render.size(len(drawn))}")
 
 
+def _states(found: Comparison) -> str:
+    """How many were compared, and how many are in one table only."""
+    up = " that can come up" if found.reachable else ""
+    said = [f"{found.states:,} states in both{up}"]
+    sides = (("first", "second"), ("second", "first"))
+    for (one, other), count in zip(sides, found.only, strict=True):
+        if count is not None:
+            said.append(f"{count:,} of the {one} are not in the {other}")
+    return ", ".join(said)
+
+
 def _print(found: Comparison, names: Sequence[Any], groups: int) -> None:
     for sentence in found.sentences:
         print(render.to_fit(f"{sentence[:1].upper()}{sentence[1:]}.", sys.stdout))
     print()
     print(f"first   {names[0]}\nsecond  {names[1]}")
-    print(
-        f"{found.states:,} states in both"
-        f"{' that can come up' if found.reachable else ''}, {found.missing:,} "
-        + (
-            "that can come up are in one only"
-            if found.reachable
-            else f"of the {found.missing_of} are not in the "
-            f"{'first' if found.missing_of == 'second' else 'second'}"
-        )
-        + f"; payoffs closer than {found.tolerance:.1e} agree"
-    )
+    print(f"{_states(found)}; payoffs closer than {found.tolerance:.1e} agree")
     print(f"payoffs differ at {found.payoffs:,}, by {found.largest:.3e} at most")
     moved = [group for group in found.groups if group.changed]
     rows = [

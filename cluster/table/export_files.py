@@ -95,7 +95,8 @@ def _through(rows: Any, writer: Writer, out: str) -> Exported:
 
 def _about(table: Lookup) -> dict[str, str]:
     """What a Parquet or Arrow file says of itself."""
-    said = table.origin.as_json() | {"error": table.error, "game": table.game.board.game}
+    said = table.origin.as_json() | {"unfinished": table.unfinished()}
+    said |= {"error": table.error, "game": table.game.board.game}
     return {f"luckbase.{name}": json.dumps(value) for name, value in said.items()}
 
 
