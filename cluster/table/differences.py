@@ -64,8 +64,8 @@ class TurnDifference:
 
     lines: so many lines of states that differ in that number alone; sooner, later: on how many it
     turns at a lower or a higher number now (never is later than all). first, second: of each table,
-    over the lines on which it turns: (least, median, greatest), None where it does on none; never:
-    on how many it does not.
+    (least, median, greatest): the ends of those lines on which it turns, the median of all, None
+    where that is never; None where it turns on no line. never: on how many it does not.
     """
 
     who: str
@@ -73,8 +73,8 @@ class TurnDifference:
     lines: int
     sooner: int
     later: int
-    first: tuple[int, int, int] | None
-    second: tuple[int, int, int] | None
+    first: tuple[int, int | None, int] | None
+    second: tuple[int, int | None, int] | None
     never: tuple[int, int]
     sentence: str = ""
 

@@ -246,10 +246,41 @@ def test_turnings_are_those_of_every_line_looked_at_alone() -> None:
         for i, span in enumerate((turn.first, turn.second)):
             there = sorted(pair[i] for pair in both if pair[i] < math.inf)
             if there:
-                assert span == (there[0], there[(len(there) - 1) // 2], there[-1])
+                middle = sorted(pair[i] for pair in both)[(len(both) - 1) // 2]
+                assert span == (there[0], None if middle == math.inf else middle, there[-1])
             assert (span is None) == (not there)
             assert turn.never[i] == len(both) - len(there)
     assert moved
+
+
+def test_never_counts_in_the_middle(tmp_path: Path) -> None:
+    """Where a third of all spins is a whammy, and on the usual board most leaders do not pass."""
+    text = (BOARDS / f"{PYL}.toml").read_text()
+    text = text.replace('"whammy" = "1/6"', '"whammy" = "1/3"')
+    (tmp_path / "tiny.toml").write_text(text.replace('"500" = "1/2"', '"500" = "1/3"'))
+    options = {"frontier": 2, "max_whammies": 1}
+    first: Table = table_in_memory(PYL, **options)
+    second = luckbase.open(tmp_path / "tiny.toml", in_memory=True, **options)  # type: ignore[arg-type]
+    who = "with two spins left, all his, the leader"
+    one, two = (
+        [turns_at(line) for at, line in leaders(table).items() if at[0] == 2]
+        for table in (first, second)
+    )
+    never = [sum(turn == math.inf for turn in each) for each in (one, two)]
+    assert never[0] > len(one) / 2 > never[1]
+    (said,) = [s for s in first.diff(second).sentences if s.startswith(who)]
+    assert said.startswith(
+        f"{who} now passes from ${sorted(two)[(len(two) - 1) // 2]:,} ahead, was "
+    )
+    assert " ahead, was never; " in said
+    assert f"; never in {never[1]:,} of {len(one):,} cases, was {never[0]:,}; sooner in " in said
+    (back,) = [s for s in second.diff(first).sentences if s.startswith(who)]
+    assert back.startswith(
+        f"{who} now never passes, was from ${sorted(two)[(len(two) - 1) // 2]:,}"
+    )
+    assert f"; never in {never[0]:,} of {len(one):,} cases, was {never[1]:,}; sooner in " in back
+    same = [turn.sentence for turn in first.diff(first).turns if turn.who == who]
+    assert same and f"never in {never[0]:,} of {len(one):,} cases, as before" in same[0]
 
 
 # --- what can come up ----------------------------------------------------------------------------
