@@ -95,7 +95,8 @@ def compare(one: Lookup, other: Lookup, **how: Unpack[Comparing]) -> Comparison:
     with ExitStack() as files:
         out = how.get("out")
         file = None if out is None else files.enter_context(ChangesFile(out, other.game))
-        found = _Found(one, other, how.get("worst", 10), file)
+        whole = not reachable and sample is None
+        found = _Found(one, other, how.get("worst", 10), file, whole)
         scan, done, tell = _Scan(other, slack), 0, how.get("on_rows", _quietly)
         for seen in pairs.in_order(pieces, scan, cores()):
             done += seen.rows
@@ -245,7 +246,10 @@ def _apart(one: Floats, two: Floats) -> Floats:
 class _Found:
     """What was found so far."""
 
-    def __init__(self, one: Lookup, other: Lookup, worst: int, file: ChangesFile | None) -> None:
+    def __init__(
+        self, one: Lookup, other: Lookup, worst: int, file: ChangesFile | None, whole: bool
+    ) -> None:
+        """whole: all states are looked at, and so all of every line of a turning."""
         self.game, self.file, self._most = other.game, file, worst
         self.prices, self.said = Prices(one, other), groups_of(other.game)
         self.states = self.missing = self.payoffs = self.priced = 0
@@ -258,6 +262,7 @@ class _Found:
         self.by_group, self.by_cell = (_Costs(n) for n in (self.said.count, self.said.cells))
         self.ties = np.zeros(self.said.count, np.int64)
         self.turns = Turns(self.said.turnings)
+        self.whole = whole
         self.names: list[str] = []
         self.moves: Counter[tuple[str | None, str | None]] = Counter()
         self._heap: list[tuple[float, int, Difference]] = []
@@ -270,7 +275,8 @@ class _Found:
         if seen.tier is not None and seen.tier != self._tier:
             self.turns.close()
             self._tier = seen.tier
-        self.turns.take(seen.lines)
+        if self.whole:
+            self.turns.take(seen.lines)
         self.states += seen.states
         self.missing += seen.rows - seen.states
         self.only += seen.only
@@ -368,7 +374,7 @@ class _Found:
             mean=total / moved if moved else 0.0, worst_cost=float(costs.worst.max(initial=0.0)),
             quiet=self.quiet, moves=sorted(self.moves.items(), key=lambda one: (-one[1], str(one))),
             heads=tuple(column.head for column in self.said.columns), groups=self._groups(),
-            turns=self.turns.found(),
+            turns=self.turns.found(), turns_left_out=bool(self.said.turnings) and not self.whole,
             picture=Moved(
                 self.said.axes, self.cells.reshape(shape), self.by_cell.count.reshape(shape),
                 self.by_cell.total.reshape(shape),

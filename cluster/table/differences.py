@@ -135,7 +135,8 @@ class Comparison:
     can not be told, for a table ends there. mean, worst_cost: what an old action costs, over
     `actions`. worst: those that cost most, first. quiet: payoffs that differ where no decision
     moved. moves: ((old, new), how many), most first. heads, groups: the decisions by groups, those
-    that cost most in all first. turns: where decisions turn. picture: where they moved.
+    that cost most in all first. turns: where decisions turn; turns_left_out: it was not
+    looked for, as not all states of a line were looked at. picture: where they moved.
     reachable: whether only states that can come up were looked at. only: of the states looked at,
     those that the first and that the second table alone holds; None where they were not counted, in
     the larger one of a sample. unfinished: what of each table is still to be solved.
@@ -163,6 +164,7 @@ class Comparison:
     turns: list[TurnDifference]
     picture: Moved
     reachable: bool = False
+    turns_left_out: bool = False
     only: tuple[int | None, int | None] = (0, 0)
     unfinished: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
 
@@ -195,6 +197,9 @@ class Comparison:
         told = [turn for turn in self.turns if turn.moved]
         told.sort(key=lambda turn: -turn.moved / turn.lines)  # stable: else the game's order
         said = [turn.sentence for turn in told[:MOST_SENTENCES]]
+        if self.turns_left_out:
+            said = ["where decisions turn is told only when all states are compared"]
+            return self._not_solved() + self._counts() + self._apart() + said
         return self._not_solved() + said + self._counts() + self._apart()
 
     def _counts(self) -> list[str]:
@@ -242,6 +247,7 @@ class Comparison:
         """The comparison as JSON values."""
         plain = (
             "states", "missing", "missing_of", "payoffs", "largest", "tolerance", "reachable",
+            "turns_left_out",
             "decisions", "actions", "toss_ups", "toss_ups_worst", "one_sided", "unpriced", "mean",
             "worst_cost",
         )  # fmt: skip

@@ -283,6 +283,19 @@ def test_never_counts_in_the_middle(tmp_path: Path) -> None:
     assert same and f"never in {never[0]:,} of {len(one):,} cases, as before" in same[0]
 
 
+@pytest.mark.parametrize(
+    "some", [{"sample": 4000}, {"start": {"scores": (0, 1000, 500), "earned": (0, 1, 0)}}], ids=str
+)
+def test_some_of_the_states_do_not_say_where_decisions_turn(some: dict[str, Any]) -> None:
+    first, second = (table_in_memory(name, **SMALL) for name in (PYL, CHANGED))
+    every, found = first.diff(second), first.diff(second, **some)
+    assert every.turns and not every.turns_left_out
+    assert not found.turns and found.turns_left_out and found.decisions
+    assert not any(" passes " in sentence for sentence in found.sentences)
+    assert found.sentences[-1] == "where decisions turn is told only when all states are compared"
+    assert not any("is told only" in sentence for sentence in every.sentences)
+
+
 # --- what can come up ----------------------------------------------------------------------------
 
 
