@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.run.machine import cores
 from luckbase.cluster.table import pairs
-from luckbase.cluster.table.changes_file import ChangesFile
+from luckbase.cluster.table.changes_file import ChangesFile, changes_file
 from luckbase.cluster.table.differences import (
     Comparison,
     Difference,
@@ -94,7 +94,7 @@ def compare(one: Lookup, other: Lookup, **how: Unpack[Comparing]) -> Comparison:
         total = min(pairs.rows_of(one), pairs.rows_of(other))
     with ExitStack() as files:
         out = how.get("out")
-        file = None if out is None else files.enter_context(ChangesFile(out, other.game))
+        file = None if out is None else files.enter_context(changes_file(out, other.game))
         whole = not reachable and sample is None
         found = _Found(one, other, how.get("worst", 10), file, whole)
         scan, done, tell = _Scan(other, slack), 0, how.get("on_rows", _quietly)

@@ -26,6 +26,7 @@ from luckbase.cluster.table.memory import search_in_memory
 from luckbase.cluster.table.table import Table
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.graph.bellman import expand
+from tests.cluster.table.test_export import through
 from tests.solver.graph.written_out import chance, decides, over, written
 
 BOARDS = Path(__file__).parents[3] / "boards"
@@ -462,6 +463,25 @@ def test_the_file_has_every_decision_that_moved(tmp_path: Path) -> None:
     assert {name for name, (_, tie) in cost.items() if tie} == set(by_hand["toss_ups"])
     assert {name for name, (c, _) in cost.items() if c is None} == set(by_hand["one_sided"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["moved.csv", "moved.parquet"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_link_to_the_file_and_a_pipe_stay(ending: str, tmp_path: Path) -> None:
+    one, two = (
+        table_in_memory("skunk/tiny", goal=10),
+        table_in_memory("skunk/tiny", goal=10, sides=2),
+    )
+    plain, link, pipe = (tmp_path / f"{name}.{ending}" for name in ("plain", "link", "pipe"))
+    link.symlink_to("file")
+    for out in (plain, link):
+        one.diff(two, out=out)
+    assert link.is_symlink() and (tmp_path / "file").read_bytes() == plain.read_bytes()
+    assert through(pipe, lambda: one.diff(two, out=pipe)) == plain.read_bytes()
+    (tmp_path / f"folder.{ending}").mkdir()
+    compared: list[int] = []
+    with pytest.raises(OptionError, match=r"--out: .*folder.*: Is a directory"):
+        one.diff(two, out=tmp_path / f"folder.{ending}", on_rows=lambda n, of: compared.append(n))
+    assert not compared
 
 
 def pa_like(rows: Any, read: Any) -> Any:

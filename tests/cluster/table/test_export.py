@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import re
+import stat
 import subprocess
 import sys
 import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from xml.etree import ElementTree
 
@@ -338,6 +341,48 @@ def test_what_is_cut_off_leaves_what_was_there(
         assert caught.value.filename == str(path)  # type: ignore[attr-defined]
     monkeypatch.undo()
     assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]
+
+
+def through(pipe: Path, write: Callable[[], Any]) -> bytes:
+    """What comes out of a named pipe while something is written to it."""
+    found: list[bytes] = []
+    os.mkfifo(pipe)
+    reader = Thread(target=lambda: found.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    write()
+    reader.join(30)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    return found[0]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "jsonl"])
+def test_a_link_stays_and_a_pipe_is_written_as_it_is(
+    ending: str, folder: Path, tmp_path: Path
+) -> None:
+    table = kept("skunk", folder)
+    kept_as, link, pipe = (tmp_path / f"{name}.{ending}" for name in ("kept", "link", "pipe"))
+    (tmp_path / "elsewhere").mkdir()
+    link.symlink_to(Path("elsewhere") / "file")  # that is not there yet
+    for _ in range(2):
+        table.export(link, "yours=3")
+        assert link.is_symlink() and not (tmp_path / "elsewhere/file").is_symlink()
+    table.export(kept_as, "yours=3")
+    assert (tmp_path / "elsewhere/file").read_bytes() == kept_as.read_bytes()
+    content = through(pipe, lambda: table.export(pipe, "yours=3"))
+    if ending == "arrow":  # a stream, as through stdout
+        rows = pa.ipc.open_stream(content).read_all().to_pandas()
+        assert len(rows) and rows.equals(as_pandas(kept_as))
+    else:
+        assert content == kept_as.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        ["elsewhere", kept_as.name, link.name, pipe.name]
+    )
+    with pytest.raises(OptionError, match="xlsx can not go through a pipe"):
+        table.export("/dev/null", format="xlsx")
+    assert table.export("/dev/null", "yours=3", format="csv").rows
+    assert not Path("/dev/null").is_file()
+    with pytest.raises(OptionError, match=r"--out: .*elsewhere: Is a directory"):
+        table.export(tmp_path / "elsewhere", format=ending)
 
 
 def test_a_changed_byte_ends_an_export_and_leaves_no_file(tmp_path: Path) -> None:
