@@ -94,8 +94,6 @@ def diff(asked: Diff) -> int:
             seed=asked.seed, reachable=asked.reachable, start=start, out=asked.out,
             on_rows=render.rows_progress(on_progress),
         )  # fmt: skip
-    if asked.picture is not None:
-        _draw(asked.picture, suffix, found, names)
     if asked.out is not None:
         moved = found.actions + found.toss_ups + found.one_sided + found.unpriced
         render.say(f"{asked.out}: {render.count(moved)} decisions")
@@ -103,6 +101,9 @@ def diff(asked: Diff) -> int:
         print(json.dumps({"tables": [name.as_json() for name in names], **found.as_json()}))
     else:
         _print(found, names, asked.groups)
+    if asked.picture is not None:  # last: whatever befalls it, the answer is there
+        sys.stdout.flush()
+        _draw(asked.picture, suffix, found, names)
     return 1 if found.differs else 0
 
 
@@ -111,12 +112,16 @@ def _name(word: str) -> str:
 
 
 def _suffix(picture: str | None) -> str:
-    """The ending of the picture's file. Raises OptionError for another than there are."""
+    """The ending of the picture's file. Raises OptionError for another than there are, and where
+    it can not be written."""
+    from luckbase.cluster.table.files import check_place
     from luckbase.solver.errors import OptionError
 
     suffix = "" if picture is None else Path(picture).suffix.lower()
     if picture is not None and suffix not in SUFFIXES:
         raise OptionError(f"--picture: {picture}: end it in {', '.join(SUFFIXES)}")
+    if picture is not None:
+        check_place("--picture", picture)
     return suffix
 
 

@@ -153,6 +153,20 @@ def is_special(out: str) -> bool:
         return False  # nothing is there
 
 
+def check_place(option: str, out: str) -> None:
+    """Raises OptionError, by the option's name, where no file can be written."""
+    path = Path(os.path.realpath(out))
+    code = 0
+    if path.is_dir():
+        code = errno.EISDIR
+    elif not path.parent.is_dir():
+        code = errno.ENOENT
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        code = errno.EACCES
+    if code:
+        raise OptionError(f"{option}: {out}: {os.strerror(code)}")
+
+
 @contextmanager
 def whole_file(out: str) -> Iterator[IO[bytes]]:
     """A file to write, that stands at its place when all of it is there, and not before. A link
