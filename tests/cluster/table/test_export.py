@@ -166,6 +166,21 @@ def test_whole_numbers_are_compared_with_any_number(op: str, value: float) -> No
         assert found == [x for x in numbers if PLAIN[op](x, value)]
 
 
+def test_a_best_action_that_is_none_is_refused_also_where_the_game_lists_none() -> None:
+    table = luckbase.open(ROOT / "boards/jackpot/tiny.toml", in_memory=True)
+    for where in ("best=flop", "payoff_1>2 best=flop", "best!=flop"):  # of no row wanted, too
+        with pytest.raises(OptionError, match=r"best: 'flop' is no action of this table; did you"):
+            table.to_arrow(where, actions=True)
+    every = table.to_arrow(actions=True).read_all()["best"].to_pylist()
+    for name in sorted({each for each in every if each}):
+        found = table.to_arrow(f"best={name}", actions=True).read_all()
+        assert len(found) == every.count(name)
+        assert len(table.to_arrow(f"payoff_1>2 best={name}", actions=True).read_all()) == 0
+    bids = luckbase.open(ROOT / "boards/goofspiel/tiny.toml", in_memory=True)
+    with pytest.raises(OptionError, match=r"best: 'bid 99' is no action of this table"):
+        bids.to_arrow("best=bid 99", actions=True)
+
+
 def test_a_value_of_several_words_needs_no_quotes_within(folder: Path) -> None:
     table = kept("press-your-luck", folder)
     one = table.to_arrow("best='pass to 2' spins=1").read_all()
