@@ -9,7 +9,8 @@
 
 Boards may differ (that is what the question is); states are matched by their fields in people's
 units, so a state that is not on the other board's grid counts as missing. Nothing depends on how
-large the pieces are.
+large the pieces are. In memory are some pieces, what stands on lines of the tier at hand (without
+tiers: of all), and, where only what can come up is compared, all these states.
 """
 
 from __future__ import annotations

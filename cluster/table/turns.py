@@ -35,7 +35,7 @@ class OnLines:
 
 
 class Turns:
-    """Gathers states of lines; `close` what is whole, `found` in the end."""
+    """Gathers states of lines, 26 bytes each; `close` what is whole, `found` in the end."""
 
     def __init__(self, turnings: Sequence[Turning]) -> None:
         self.turnings = turnings
