@@ -87,13 +87,13 @@ def diff(asked: Diff) -> int:
         render.progress("diff") as on_progress,
     ):
         names = [table.origin for table in (first, last)]
+        for name, table in ((asked.one, first), (asked.other, last)):
+            options.say_unfinished(name, table)
         found = first.diff(
             last, tolerance=asked.tolerance, worst=asked.worst, sample=asked.sample,
             seed=asked.seed, reachable=asked.reachable, start=start, out=asked.out,
             on_rows=render.rows_progress(on_progress),
         )  # fmt: skip
-    if asked.picture is not None:
-        _draw(asked.picture, suffix, found, names)
     if asked.out is not None:
         moved = found.actions + found.toss_ups + found.one_sided + found.unpriced
         render.say(f"{asked.out}: {render.count(moved)} decisions")
@@ -101,6 +101,9 @@ def diff(asked: Diff) -> int:
         print(json.dumps({"tables": [name.as_json() for name in names], **found.as_json()}))
     else:
         _print(found, names, asked.groups)
+    if asked.picture is not None:  # last: whatever befalls it, the answer is there
+        sys.stdout.flush()
+        _draw(asked.picture, suffix, found, names)
     return 1 if found.differs else 0
 
 
@@ -109,12 +112,16 @@ def _name(word: str) -> str:
 
 
 def _suffix(picture: str | None) -> str:
-    """The ending of the picture's file. Raises OptionError for another than there are."""
+    """The ending of the picture's file. Raises OptionError for another than there are, and where
+    it can not be written."""
+    from luckbase.cluster.table.files import check_place
     from luckbase.solver.errors import OptionError
 
     suffix = "" if picture is None else Path(picture).suffix.lower()
     if picture is not None and suffix not in SUFFIXES:
         raise OptionError(f"--picture: {picture}: end it in {', '.join(SUFFIXES)}")
+    if picture is not None:
+        check_place("--picture", picture)
     return suffix
 
 
@@ -129,22 +136,23 @@ def _draw(where: str, suffix: str, found: Comparison, names: Sequence[Any]) -> N
     render.say(f"{where}: where decisions moved, {render.size(len(drawn))}")
 
 
+def _states(found: Comparison) -> str:
+    """How many were compared, and how many are in one table only."""
+    up = " that can come up" if found.reachable else ""
+    said = [f"{found.states:,} states in both{up}"]
+    sides = (("first", "second"), ("second", "first"))
+    for (one, other), count in zip(sides, found.only, strict=True):
+        if count is not None:
+            said.append(f"{count:,} of the {one} are not in the {other}")
+    return ", ".join(said)
+
+
 def _print(found: Comparison, names: Sequence[Any], groups: int) -> None:
     for sentence in found.sentences:
         print(render.to_fit(f"{sentence[:1].upper()}{sentence[1:]}.", sys.stdout))
     print()
     print(f"first   {names[0]}\nsecond  {names[1]}")
-    print(
-        f"{found.states:,} states in both"
-        f"{' that can come up' if found.reachable else ''}, {found.missing:,} "
-        + (
-            "that can come up are in one only"
-            if found.reachable
-            else f"of the {found.missing_of} are not in the "
-            f"{'first' if found.missing_of == 'second' else 'second'}"
-        )
-        + f"; payoffs closer than {found.tolerance:.1e} agree"
-    )
+    print(f"{_states(found)}; payoffs closer than {found.tolerance:.1e} agree")
     print(f"payoffs differ at {found.payoffs:,}, by {found.largest:.3e} at most")
     moved = [group for group in found.groups if group.changed]
     rows = [

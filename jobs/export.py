@@ -68,14 +68,15 @@ def export(asked: Export) -> None:
         options.open_found(asked.table, asked.results, asked.settings, asked.strict) as opened,
         render.progress("export") as on_progress,
     ):
+        options.say_unfinished(asked.table, opened)
         done = opened.export(
             asked.out, asked.where or None, columns=chosen, actions=not asked.no_actions,
             format=asked.kind, on_rows=render.rows_progress(on_progress),
         )  # fmt: skip
-        origin = opened.origin
+        origin, left = opened.origin, opened.unfinished()
     if asked.as_json:
         said = {"out": done.out, "rows": done.rows, "columns": done.columns, "bytes": done.bytes}
-        print(json.dumps({**origin.as_json(), **said}))
+        print(json.dumps({**origin.as_json(), "unfinished": left, **said}))
         return
     written = "" if asked.out == "-" else f"{asked.out}: "
     size = "" if asked.out == "-" else f", {render.size(done.bytes)}"

@@ -179,3 +179,9 @@ def open_found(
             raise StaleTableError(said)
         render.say(f"luckbase: {said}")
     return opened
+
+
+def say_unfinished(name: str, table: StoredTable) -> None:
+    """Say on stderr what of a table is still to be solved, if anything is."""
+    if left := table.unfinished():
+        render.say(f"luckbase: {name}: this table is not whole: {', '.join(left)}")

@@ -8,18 +8,18 @@ there is none to tell; ``toss_up``; ``payoffs_apart``.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from luckbase.cluster.table.files import whole_file
 from luckbase.cluster.table.prices import TOSS_UP, Changed, Priced
-from luckbase.cluster.table.storage import attempt
 from luckbase.cluster.table.write import as_table
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -28,59 +28,48 @@ from luckbase.solver.game.game import Game
 ENDINGS = (".csv", ".parquet")
 
 
-class ChangesFile:
+@contextmanager
+def changes_file(out: str | os.PathLike[str], game: Game) -> Iterator[ChangesFile]:
     """A file of changes; whole when it is left without an error, else not there.
 
-    Raises OptionError for another ending, and where it can not be written.
+    Raises OptionError for another ending, and where it can not be written; OSError, with its name,
+    where the disk is full.
     """
-
-    def __init__(self, path: str | os.PathLike[str], game: Game) -> None:
-        self.path, self.game = Path(path), game
-        if self.path.suffix.lower() not in ENDINGS:
-            raise OptionError(f"--out: {path}: end it in {' or '.join(ENDINGS)}")
-        self._beside = self.path.with_name(f"{self.path.name}.{attempt()}.part")
-        self._writer: Any = None
-
-    def __enter__(self) -> Self:
-        nothing = np.empty((0, self.game.field_count), np.int64)
-        none, no = np.empty(0, np.int64), np.empty(0)
+    ending = Path(out).suffix.lower()
+    if ending not in ENDINGS:
+        raise OptionError(f"--out: {out}: end it in {' or '.join(ENDINGS)}")
+    with whole_file(os.fspath(out)) as file:
+        made = ChangesFile(file, game, ending == ".csv")
         try:
-            rows = self._rows(
-                Changed((nothing, nothing), (none, none), no, no),
-                Priced(np.empty(0, np.int8), none, no, no, no), [],
-            )  # fmt: skip
-            is_csv = self.path.suffix.lower() == ".csv"
-            kind = pa.csv.CSVWriter if is_csv else pq.ParquetWriter
-            self._writer = kind(str(self._beside), rows.schema)
-        except OSError as error:
-            raise self._refused(error) from None
-        return self
+            yield made
+        except BaseException:
+            with suppress(OSError):
+                made.close()
+            raise
+        made.close()
+
+
+class ChangesFile:
+    """An open file of changes, as CSV or Parquet."""
+
+    def __init__(self, file: IO[bytes], game: Game, is_csv: bool) -> None:
+        self.game = game
+        nothing = np.empty((0, game.field_count), np.int64)
+        none, no = np.empty(0, np.int64), np.empty(0)
+        rows = self._rows(
+            Changed((nothing, nothing), (none, none), no, no),
+            Priced(np.empty(0, np.int8), none, no, no, no), [],
+        )  # fmt: skip
+        kind = pa.csv.CSVWriter if is_csv else pq.ParquetWriter
+        self._writer: Any = kind(pa.PythonFile(file, "w"), rows.schema)
 
     def write(self, changed: Changed, priced: Priced, names: Sequence[str]) -> None:
         """Write some more."""
-        try:
-            self._writer.write_table(self._rows(changed, priced, names))
-        except OSError as error:
-            raise self._refused(error) from None
+        self._writer.write_table(self._rows(changed, priced, names))
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            if self._writer is not None:
-                self._writer.close()
-            if kind is None:
-                self._beside.replace(self.path)
-        except OSError as error:
-            raise self._refused(error) from None
-        finally:
-            self._beside.unlink(missing_ok=True)
-
-    def _refused(self, error: OSError) -> OptionError:
-        return OptionError(f"--out: {self.path}: {error.strerror or error}")
+    def close(self) -> None:
+        """Write what is left; the file itself stays open."""
+        self._writer.close()
 
     def _rows(self, changed: Changed, priced: Priced, names: Sequence[str]) -> pa.Table:
         state = as_table(dict(self.game.table_columns(changed.states[1])))

@@ -9,7 +9,8 @@
 
 Boards may differ (that is what the question is); states are matched by their fields in people's
 units, so a state that is not on the other board's grid counts as missing. Nothing depends on how
-large the pieces are.
+large the pieces are. In memory are some pieces, what stands on lines of the tier at hand (without
+tiers: of all), and, where only what can come up is compared, all these states.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.run.machine import cores
 from luckbase.cluster.table import pairs
-from luckbase.cluster.table.changes_file import ChangesFile
+from luckbase.cluster.table.changes_file import ChangesFile, changes_file
 from luckbase.cluster.table.differences import (
     Comparison,
     Difference,
@@ -94,8 +95,9 @@ def compare(one: Lookup, other: Lookup, **how: Unpack[Comparing]) -> Comparison:
         total = min(pairs.rows_of(one), pairs.rows_of(other))
     with ExitStack() as files:
         out = how.get("out")
-        file = None if out is None else files.enter_context(ChangesFile(out, other.game))
-        found = _Found(one, other, how.get("worst", 10), file)
+        file = None if out is None else files.enter_context(changes_file(out, other.game))
+        whole = not reachable and sample is None
+        found = _Found(one, other, how.get("worst", 10), file, whole)
         scan, done, tell = _Scan(other, slack), 0, how.get("on_rows", _quietly)
         for seen in pairs.in_order(pieces, scan, cores()):
             done += seen.rows
@@ -103,8 +105,20 @@ def compare(one: Lookup, other: Lookup, **how: Unpack[Comparing]) -> Comparison:
             tell(done, total)
         found.price()
     found.missing += lost
-    swapped = pairs.rows_of(other) < pairs.rows_of(one)
-    return found.comparison(slack, "second" if swapped else "first", reachable)
+    found.only[1] += lost
+    of = _Asked(slack, pairs.rows_of(other) < pairs.rows_of(one), reachable, sample is not None)
+    return found.comparison(of, (one, other))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """How the tables were compared. swapped: the second has fewer rows; sampled: only some of them
+    were looked up."""
+
+    slack: float
+    swapped: bool
+    reachable: bool
+    sampled: bool
 
 
 def _quietly(done: int, total: int) -> None:
@@ -147,12 +161,13 @@ def _reached(one: Lookup, other: Lookup, start: Any) -> tuple[Ints, int]:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What one piece shows. rows: looked at; states: in both; payoffs, largest; quiet: (how many
-    payoffs differ where no decision moved, by how much, which state (1, fields) first); groups,
-    cells: decisions by code; lines: states on turnings; changed: with these names; tier: as
-    `Pair`."""
+    """What one piece shows. rows: looked at; only: as `Pair`; states: in both; payoffs, largest;
+    quiet: (how many payoffs differ where no decision moved, by how much, which state (1, fields)
+    first); groups, cells: decisions by code; lines: states on turnings; changed: with these names;
+    tier: as `Pair`."""
 
     rows: int
+    only: tuple[int, int]
     states: int
     payoffs: int
     largest: float
@@ -191,8 +206,8 @@ class _Scan:
         groups, cells, lines = self._standing(pair, n)
         largest = float(gap.max()) if n else 0.0
         return _Seen(
-            pair.rows, n, int(beyond.sum()), largest, quiet, groups, cells, lines, changed,
-            list(pair.names), pair.tier,
+            pair.rows, pair.only, n, int(beyond.sum()), largest, quiet, groups, cells, lines,
+            changed, list(pair.names), pair.tier,
         )  # fmt: skip
 
     def _standing(self, pair: Pair, n: int) -> tuple[Ints, Ints, OnLines]:
@@ -232,10 +247,14 @@ def _apart(one: Floats, two: Floats) -> Floats:
 class _Found:
     """What was found so far."""
 
-    def __init__(self, one: Lookup, other: Lookup, worst: int, file: ChangesFile | None) -> None:
+    def __init__(
+        self, one: Lookup, other: Lookup, worst: int, file: ChangesFile | None, whole: bool
+    ) -> None:
+        """whole: all states are looked at, and so all of every line of a turning."""
         self.game, self.file, self._most = other.game, file, worst
         self.prices, self.said = Prices(one, other), groups_of(other.game)
         self.states = self.missing = self.payoffs = self.priced = 0
+        self.only = np.zeros(2, np.int64)
         self.largest, self.tied_worst = 0.0, 0.0
         self.quiet = Quiet()
         self.decisions = np.zeros(self.said.count, np.int64)
@@ -244,6 +263,7 @@ class _Found:
         self.by_group, self.by_cell = (_Costs(n) for n in (self.said.count, self.said.cells))
         self.ties = np.zeros(self.said.count, np.int64)
         self.turns = Turns(self.said.turnings)
+        self.whole = whole
         self.names: list[str] = []
         self.moves: Counter[tuple[str | None, str | None]] = Counter()
         self._heap: list[tuple[float, int, Difference]] = []
@@ -256,9 +276,11 @@ class _Found:
         if seen.tier is not None and seen.tier != self._tier:
             self.turns.close()
             self._tier = seen.tier
-        self.turns.take(seen.lines)
+        if self.whole:
+            self.turns.take(seen.lines)
         self.states += seen.states
         self.missing += seen.rows - seen.states
+        self.only += seen.only
         self.payoffs += seen.payoffs
         self.largest = max(self.largest, seen.largest)
         count, largest, state = seen.quiet
@@ -328,7 +350,17 @@ class _Found:
             if len(self._heap) > self._most:
                 heapq.heappop(self._heap)
 
-    def comparison(self, slack: float, missing_of: str, reachable: bool) -> Comparison:
+    def _only(self, asked: _Asked, tables: tuple[Lookup, Lookup]) -> tuple[int | None, int | None]:
+        """The states that each table alone holds; None where they were not counted."""
+        counts: list[int | None] = [*self.only.tolist()]
+        larger = 0 if asked.swapped else 1
+        if asked.sampled:
+            counts[larger] = None
+        elif not asked.reachable:  # all that were not met from the smaller table
+            counts[larger] = max(0, pairs.rows_of(tables[larger]) - self.states)
+        return counts[0], counts[1]
+
+    def comparison(self, asked: _Asked, tables: tuple[Lookup, Lookup]) -> Comparison:
         """All of it."""
         moved, costs = int(self.kinds[MOVED]), self.by_group
         ordered = sorted(self._heap, key=lambda entry: entry[:2], reverse=True)
@@ -336,19 +368,20 @@ class _Found:
         shape = tuple(axis.cells for axis in self.said.axes)
         return Comparison(
             states=self.states, missing=self.missing, payoffs=self.payoffs, actions=moved,
-            largest=self.largest, tolerance=slack, worst=[item for _, _, item in ordered],
-            missing_of=missing_of, decisions=int(self.decisions.sum()),
+            largest=self.largest, tolerance=asked.slack, worst=[item for _, _, item in ordered],
+            missing_of="second" if asked.swapped else "first", decisions=int(self.decisions.sum()),
             toss_ups=int(self.kinds[TOSS_UP]), toss_ups_worst=self.tied_worst,
             one_sided=int(self.kinds[ONE_SIDED]), unpriced=int(self.kinds[UNPRICED]),
             mean=total / moved if moved else 0.0, worst_cost=float(costs.worst.max(initial=0.0)),
             quiet=self.quiet, moves=sorted(self.moves.items(), key=lambda one: (-one[1], str(one))),
             heads=tuple(column.head for column in self.said.columns), groups=self._groups(),
-            turns=self.turns.found(),
+            turns=self.turns.found(), turns_left_out=bool(self.said.turnings) and not self.whole,
             picture=Moved(
                 self.said.axes, self.cells.reshape(shape), self.by_cell.count.reshape(shape),
                 self.by_cell.total.reshape(shape),
             ),
-            reachable=reachable,
+            reachable=asked.reachable, only=self._only(asked, tables),
+            unfinished=(_unfinished(tables[0]), _unfinished(tables[1])),
         )  # fmt: skip
 
     def _groups(self) -> list[GroupDifference]:
@@ -364,6 +397,11 @@ class _Found:
             )
             for k in order.tolist()
         ]  # fmt: skip
+
+
+def _unfinished(table: Lookup) -> list[str]:
+    """What is still to be solved of the parts that stand for a table."""
+    return table.unfinished(None if table.full is None else table.full.name)
 
 
 class _Costs:

@@ -7,7 +7,7 @@ habit is what the first one says, and what it costs is counted in the payoffs of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -64,8 +64,8 @@ class TurnDifference:
 
     lines: so many lines of states that differ in that number alone; sooner, later: on how many it
     turns at a lower or a higher number now (never is later than all). first, second: of each table,
-    over the lines on which it turns: (least, median, greatest), None where it does on none; never:
-    on how many it does not.
+    (least, median, greatest): the ends of those lines on which it turns, the median of all, None
+    where that is never; None where it turns on no line. never: on how many it does not.
     """
 
     who: str
@@ -73,8 +73,8 @@ class TurnDifference:
     lines: int
     sooner: int
     later: int
-    first: tuple[int, int, int] | None
-    second: tuple[int, int, int] | None
+    first: tuple[int, int | None, int] | None
+    second: tuple[int, int | None, int] | None
     never: tuple[int, int]
     sentence: str = ""
 
@@ -135,8 +135,11 @@ class Comparison:
     can not be told, for a table ends there. mean, worst_cost: what an old action costs, over
     `actions`. worst: those that cost most, first. quiet: payoffs that differ where no decision
     moved. moves: ((old, new), how many), most first. heads, groups: the decisions by groups, those
-    that cost most in all first. turns: where decisions turn. picture: where they moved.
-    reachable: whether only states that can come up were looked at.
+    that cost most in all first. turns: where decisions turn; turns_left_out: it was not
+    looked for, as not all states of a line were looked at. picture: where they moved.
+    reachable: whether only states that can come up were looked at. only: of the states looked at,
+    those that the first and that the second table alone holds; None where they were not counted, in
+    the larger one of a sample. unfinished: what of each table is still to be solved.
     """
 
     states: int
@@ -161,11 +164,31 @@ class Comparison:
     turns: list[TurnDifference]
     picture: Moved
     reachable: bool = False
+    turns_left_out: bool = False
+    only: tuple[int | None, int | None] = (0, 0)
+    unfinished: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
 
     @property
     def differs(self) -> bool:
-        """Whether there is any difference at all."""
-        return bool(self.payoffs or self.actions or self.toss_ups or self.one_sided)
+        """Whether there is any difference at all. States of one whole table that another whole one
+        does not reach are none; those that are not solved yet in one of them are."""
+        differ = self.payoffs or self.actions or self.toss_ups or self.one_sided
+        return bool(differ or self._not_solved())
+
+    def _not_solved(self) -> list[str]:
+        """A sentence of each table that lacks states of the other for it is not whole."""
+        said = []
+        for name, other, why, count in zip(
+            ("first", "second"), ("second", "first"), self.unfinished, self.only[::-1], strict=True
+        ):
+            if why and count != 0:
+                lacks = "states" if count is None else f"{count:,} states"
+                known = "may lack" if count is None else "lacks"
+                said.append(
+                    f"the {name} table is not whole ({', '.join(why)}) and {known} {lacks} of the "
+                    f"{other}"
+                )
+        return said
 
     @cached_property
     def sentences(self) -> list[str]:
@@ -174,7 +197,10 @@ class Comparison:
         told = [turn for turn in self.turns if turn.moved]
         told.sort(key=lambda turn: -turn.moved / turn.lines)  # stable: else the game's order
         said = [turn.sentence for turn in told[:MOST_SENTENCES]]
-        return said + self._counts() + self._apart()
+        if self.turns_left_out:
+            said = ["where decisions turn is told only when all states are compared"]
+            return self._not_solved() + self._counts() + self._apart() + said
+        return self._not_solved() + said + self._counts() + self._apart()
 
     def _counts(self) -> list[str]:
         if not self.actions:
@@ -207,7 +233,10 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """The comparison in a notebook."""
-        missing = f"{self.missing:,} of the {self.missing_of} table" if self.missing else ""
+        missing = ", ".join(
+            f"{count:,} of the {name} table"
+            for name, count in zip(("first", "second"), self.only, strict=True) if count
+        )  # fmt: skip
         rows = [("states", f"{self.states:,}"), ("missing in the other", missing)]
         rows += [("", sentence) for sentence in self.sentences]
         worst = [(words.fields(d.state), f"{d.cost:.7f}", *map(str, d.best)) for d in self.worst]
@@ -218,10 +247,12 @@ class Comparison:
         """The comparison as JSON values."""
         plain = (
             "states", "missing", "missing_of", "payoffs", "largest", "tolerance", "reachable",
+            "turns_left_out",
             "decisions", "actions", "toss_ups", "toss_ups_worst", "one_sided", "unpriced", "mean",
             "worst_cost",
         )  # fmt: skip
         own: dict[str, Any] = {"says": self.sentences} | {k: getattr(self, k) for k in plain}
+        own |= {"only": list(self.only), "unfinished": list(self.unfinished)}
         return own | {
             "quiet": asdict(self.quiet),
             "moves": [{"first": old, "second": new, "decisions": n}

@@ -90,8 +90,30 @@ def _rows(
         if name not in schema.names:
             raise OptionError(f"columns: unknown column '{name}'; {nearest(name, schema.names)}")
     said = None if where[0] is None else parse_where(table.game, where[0], schema)
+    if said is not None:
+        gathered = None if names is None or _quick(stored, columns) else names
+        _check_best(table, said, stored, gathered)
     shown = schema if columns is None else pa.schema([schema.field(name) for name in columns])
     return _Rows(table, said, where[1], shown, schema, stored, names)
+
+
+def _check_best(table: Lookup, said: Where, stored: pa.Schema, names: ActionNames | None) -> None:
+    """Raises OptionError where the best action is to be one that the table does not have, as far as
+    its actions are known: listed by the game, or gathered."""
+    asked = [one for one in said.conditions if one.column == "best" and one.op in ("==", "!=")]
+    known = [*listed_actions(table.game)]
+    if not asked or (names is None and not known):
+        return
+    met = [] if names is None else [*names.actions, *names.choices]
+    if not known and any(one.value not in met for one in asked):
+        every = _names(table, None, stored, None)  # of all rows, not of those wanted alone
+        known = [*every.actions, *every.choices]
+    for one in asked:
+        if one.value not in known + met:
+            raise OptionError(
+                f"where: best: '{one.value[:40]}' is no action of this table; "
+                f"{nearest(one.value, known)}"
+            )
 
 
 def _with_actions(stored: pa.Schema, names: ActionNames) -> pa.Schema:
@@ -249,8 +271,7 @@ def _names(
     """The actions of the rows that are wanted, or all that the game lists."""
     bounds = any(part.bounds for part in table.parts)
     listed = listed_actions(table.game)
-    quick = columns is not None and {*columns} <= {*stored.names, *DECISION_COLUMNS}
-    if listed or quick:
+    if listed or _quick(stored, columns):
         return ActionNames(table.game, listed, (), bounds)
     said = _stored_only(table, where, stored)
     actions: set[str] = set()
@@ -271,6 +292,11 @@ def _names(
                 _note(table, states, actions, choices)
     game = table.game
     return ActionNames(game, in_order(game, actions), in_order(game, choices), bounds)
+
+
+def _quick(stored: pa.Schema, columns: Sequence[str] | None) -> bool:
+    """Whether the columns that are wanted are known without the names of actions."""
+    return columns is not None and {*columns} <= {*stored.names, *DECISION_COLUMNS}
 
 
 def _stored_only(table: Lookup, where: Any, stored: pa.Schema) -> Where | None:

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
 import pyarrow as pa
 import pyarrow.csv
@@ -21,7 +21,7 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from luckbase.cluster.table.export import PART, reader
-from luckbase.cluster.table.files import whole_file
+from luckbase.cluster.table.files import Counted, is_special, whole_file
 from luckbase.solver.errors import OptionError
 from luckbase.solver.sentences import nearest
 
@@ -71,12 +71,13 @@ def export(table: Lookup, out: str, where: Any = None, **how: Unpack[How]) -> Ex
     schema = rows.schema.with_metadata(_about(table))
     if kind is Excel:
         Excel.check(schema, 0 if where is not None else sum(part.rows for part in table.parts), out)
+    pipe = out == "-" or (is_special(out) and not Path(out).is_dir())
+    if pipe and kind is Excel:
+        raise OptionError("--format: xlsx can not go through a pipe; give --out FILE.xlsx")
     if out == "-":
-        if kind is Excel:
-            raise OptionError("--format: xlsx can not go through a pipe; give --out FILE.xlsx")
-        return _through(rows, kind(_Counted(sys.stdout.buffer), schema, out), out)
+        return _through(rows, kind(Counted(sys.stdout.buffer), schema, out), out)
     with whole_file(out) as file:
-        return _through(rows, kind(file, schema, out), out)
+        return _through(rows, kind(file, schema, "-" if pipe else out), out)
 
 
 def _through(rows: Any, writer: Writer, out: str) -> Exported:
@@ -95,7 +96,8 @@ def _through(rows: Any, writer: Writer, out: str) -> Exported:
 
 def _about(table: Lookup) -> dict[str, str]:
     """What a Parquet or Arrow file says of itself."""
-    said = table.origin.as_json() | {"error": table.error, "game": table.game.board.game}
+    said = table.origin.as_json() | {"unfinished": table.unfinished()}
+    said |= {"error": table.error, "game": table.game.board.game}
     return {f"luckbase.{name}": json.dumps(value) for name, value in said.items()}
 
 
@@ -112,42 +114,6 @@ def _kind(out: str, given: str | None) -> type[Writer]:
             return kind
     endings = ", ".join(kind.endings[0] for kind in FORMATS.values())
     raise OptionError(f"--out: {out}: not a format known here; end it in {endings}")
-
-
-class _Counted:
-    """A pipe: pyarrow asks where it is, which a pipe does not know."""
-
-    closed = False
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._at = file, 0
-
-    def write(self, content: Any) -> int:
-        """Write bytes."""
-        data = memoryview(content).cast("B")
-        self._file.write(data)
-        self._at += len(data)
-        return len(data)
-
-    def tell(self) -> int:
-        """How many bytes were written."""
-        return self._at
-
-    def flush(self) -> None:
-        """Let them go."""
-        self._file.flush()
-
-    def writable(self) -> bool:
-        """Yes."""
-        return True
-
-    def readable(self) -> bool:
-        """No."""
-        return False
-
-    def seekable(self) -> bool:
-        """No."""
-        return False
 
 
 class Writer(ABC):

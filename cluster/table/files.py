@@ -9,12 +9,14 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import pyarrow as pa
 import pyarrow.csv
@@ -107,18 +109,79 @@ def _pages(lines: Iterable[str]) -> Iterator[str]:
         yield "\n".join(page) + "\n"
 
 
+class Counted:
+    """An open pipe: pyarrow asks where it is, which a pipe does not know."""
+
+    closed = False
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._at = file, 0
+
+    def write(self, content: Any) -> int:
+        """Write bytes."""
+        data = memoryview(content).cast("B")
+        self._file.write(data)
+        self._at += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        """How many bytes were written."""
+        return self._at
+
+    def flush(self) -> None:
+        """Let them go."""
+        self._file.flush()
+
+    def writable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readable(self) -> bool:
+        """No."""
+        return False
+
+    def seekable(self) -> bool:
+        """No."""
+        return False
+
+
+def is_special(out: str) -> bool:
+    """Whether a name is that of something that is no regular file: a pipe, a device, a folder."""
+    try:
+        return not stat.S_ISREG(os.stat(out).st_mode)
+    except OSError:
+        return False  # nothing is there
+
+
+def check_place(option: str, out: str) -> None:
+    """Raises OptionError, by the option's name, where no file can be written."""
+    path = Path(os.path.realpath(out))
+    code = 0
+    if path.is_dir():
+        code = errno.EISDIR
+    elif not path.parent.is_dir():
+        code = errno.ENOENT
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        code = errno.EACCES
+    if code:
+        raise OptionError(f"{option}: {out}: {os.strerror(code)}")
+
+
 @contextmanager
 def whole_file(out: str) -> Iterator[IO[bytes]]:
-    """A file to write, that stands at its place when all of it is there, and not before.
+    """A file to write, that stands at its place when all of it is there, and not before. A link
+    stays, and its file is written; a pipe or a device is written as it comes.
 
     Raises OptionError where it can not be made; OSError, with its name, where the disk is full.
     """
-    path = Path(out)
+    special = is_special(out)
+    path = Path(out) if special else Path(os.path.realpath(out))
     beside = path.with_name(f"{path.name}.{attempt()}.part")
     try:
-        with beside.open("wb") as file:
-            yield file
-        beside.replace(path)
+        with (path if special else beside).open("wb") as file:
+            yield cast(IO[bytes], Counted(file)) if special else file
+        if not special:
+            beside.replace(path)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise OSError(error.errno, error.strerror, out) from None

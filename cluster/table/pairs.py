@@ -38,7 +38,8 @@ LISTED = 200_000
 class Pair:
     """n states that both tables hold.
 
-    rows: that were looked at, in the one with fewer. states: gives the states (k, fields) at
+    rows: that were looked at, in the one with fewer. only: of these, that the first and that the
+    second table alone holds. states: gives the states (k, fields) at
     numbers (k,) below n, as the first and as the second game has them. values: float (n, players)
     of each table; best: int64 (n,) of each, into `names`, -1 for none. margins: float (n,), the
     first table's, where it has them. tier: all that belongs to one tier of the table with fewer
@@ -46,6 +47,7 @@ class Pair:
     """
 
     rows: int
+    only: tuple[int, int]
     states: tuple[Callable[[Ints], Ints], Callable[[Ints], Ints]]
     values: tuple[Floats, Floats]
     best: tuple[Ints, Ints]
@@ -172,7 +174,7 @@ def _read_beside(one: In, two: In, about: Sequence[object], span: range) -> Pair
     first = [start_row(entry) + span[0] * entry.row_group_rows for _, entry in (one, two)]
     tier = one[0].tier_of_number[one[1].tier], two[0].tier_of_number[two[1].tier]
     return Pair(
-        len(values[0]),
+        len(values[0]), (0, 0),
         (
             lambda x: one[0].layout.states_at(tier[0], first[0] + x),
             lambda x: two[0].layout.states_at(tier[1], first[1] + x),
@@ -222,7 +224,8 @@ def _look_up(rows: Rows, tables: tuple[Lookup, Lookup], swapped: bool, tier: int
         (theirs.__getitem__, values, best),
     )
     one, two = reversed(sides) if swapped else sides
-    return Pair(n, (one[0], two[0]), (one[1], two[1]), (one[2], two[2]), names, None, tier)
+    only = (0, n - len(at)) if swapped else (n - len(at), 0)
+    return Pair(n, only, (one[0], two[0]), (one[1], two[1]), (one[2], two[2]), names, None, tier)
 
 
 def _listed(first: Lookup, second: Lookup, states: Ints) -> Pair:
@@ -235,8 +238,9 @@ def _listed(first: Lookup, second: Lookup, states: Ints) -> Pair:
     names: list[str] = []
     best = [coded(table.stored_best(held), names) if len(held) else np.empty(0, np.int64)
             for table, held in ((first, mine), (second, theirs))]  # fmt: skip
+    only = int((holds[0] & ~holds[1]).sum()), int((holds[1] & ~holds[0]).sum())
     return Pair(
-        int((holds[0] | holds[1]).sum()), (mine.__getitem__, theirs.__getitem__),
+        len(mine) + sum(only), only, (mine.__getitem__, theirs.__getitem__),
         (first.look(mine)[0], second.look(theirs)[0]), (best[0], best[1]), names,
     )  # fmt: skip
 

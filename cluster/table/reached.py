@@ -19,7 +19,7 @@ LEAST_CHANCE = 1e-9
 
 def reached(table: Lookup, starts: Ints) -> Ints:
     """The canonical states (n, fields) that can come up, those that are over left out, by key; 8
-    bytes of memory each. Of tied actions the stored one is taken.
+    bytes of memory for each field of each. Of tied actions the stored one is taken.
 
     Raises MissingTableError for a start, or a state below it, that the table neither holds nor
     reaches by one step.

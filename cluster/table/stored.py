@@ -52,6 +52,17 @@ class StoredTable(Table):
 
         return check_files(self), len(self.ledger.files)
 
+    def unfinished(self, part: str | None = None) -> list[str]:
+        goal, found = furthest(self.ledger), []
+        if part in (None, TIERS) and goal is not None and not self.ledger.is_done(goal):
+            there = len(self.ledger.of_part(TIERS))
+            found.append(f"{there} of its {goal.files} tiers are solved")
+        searches = [g for g in self.ledger.goals if g.part != TIERS and part in (None, g.part)]
+        left = sum(not self.ledger.is_done(g) for g in searches)
+        if left:
+            found.append(f"{left} of its {len(searches)} searches did not end")
+        return found
+
     def check_chart(self, kind: Kind) -> None:
         if kind.needs == STATES:
             return
@@ -67,10 +78,8 @@ class StoredTable(Table):
             )
         super().check_chart(kind)
         if goal is not None and not self.ledger.is_done(goal):
-            there = len(self.ledger.of_part(TIERS))
             raise MissingTableError(
-                f"{self.path}: {there} of its {goal.files} tiers are solved, and a chart needs "
-                f"them all: {again}"
+                f"{self.path}: {self.unfinished(TIERS)[0]}, and a chart needs them all: {again}"
             )
 
 

@@ -19,7 +19,8 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.groups import Turning
 
 NEVER = np.iinfo(np.int64).max
-Span = tuple[int, int, int]
+Span = tuple[int, int | None, int]
+"""The least, the median and the greatest number; no median where that is never."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class OnLines:
 
 
 class Turns:
-    """Gathers states of lines; `close` what is whole, `found` in the end."""
+    """Gathers states of lines, 26 bytes each; `close` what is whole, `found` in the end."""
 
     def __init__(self, turnings: Sequence[Turning]) -> None:
         self.turnings = turnings
@@ -84,12 +85,12 @@ class Turns:
             each[1][pair[1]] += n
             sooner += n * (pair[1] < pair[0])
             later += n * (pair[1] > pair[0])
-        never = each[0].pop(NEVER, 0), each[1].pop(NEVER, 0)
+        never = each[0][NEVER], each[1][NEVER]
         first, second = _span(each[0]), _span(each[1])
         turning, lines = self.turnings[number], sum(counts.values())
         ordered = sorted(((-n, pair) for pair, n in counts.items() if pair[0] != pair[1]))
         often = (*ordered[0][1], -ordered[0][0]) if ordered else (NEVER, NEVER, 0)
-        said = _sentence(turning, first, second, (lines, sooner, later), often)
+        said = _sentence(turning, (first, second), (lines, sooner, later), often, never)
         return TurnDifference(
             turning.who, turning.does, lines, sooner, later, first, second, never, said
         )
@@ -108,26 +109,34 @@ def _turn_at(at: Ints, taken: NDArray[np.bool_], starts: Ints) -> Ints:
 
 
 def _span(counts: Counter[int]) -> Span | None:
-    """(least, median, greatest); of two in the middle the lower."""
-    if not counts:
+    """(least, median, greatest); of two in the middle the lower. Never is more than all numbers,
+    and none of the ends."""
+    values = sorted(value for value, n in counts.items() if n)
+    numbers = [value for value in values if value != NEVER]
+    if not numbers:
         return None
-    values = sorted(counts)
     ends = np.cumsum([counts[value] for value in values])
     middle = values[int(np.searchsorted(ends, (int(ends[-1]) + 1) // 2))]
-    return values[0], middle, values[-1]
+    return numbers[0], None if middle == NEVER else middle, numbers[-1]
+
+
+def _middle(span: Span | None) -> int:
+    """The median, also where it is never."""
+    return NEVER if span is None or span[1] is None else span[1]
 
 
 def _sentence(
-    turning: Turning, first: Span | None, second: Span | None, counts: tuple[int, int, int],
-    often: tuple[int, int, int],
+    turning: Turning, both: tuple[Span | None, Span | None], counts: tuple[int, int, int],
+    often: tuple[int, int, int], never: tuple[int, int],
 ) -> str:  # fmt: skip
-    """often: where it moved most often: (from, to, on how many lines)."""
-    lines, sooner, later = counts
-    one, two = (NEVER if span is None else span[1] for span in (first, second))
+    """both: spans of the two tables; often: where it moved most often: (from, to, on how many
+    lines)."""
+    (first, second), (lines, sooner, later) = both, counts
+    one, two = _middle(first), _middle(second)
     if one == two and often[2]:  # in the middle nothing moved
-        one, two = often[:2]
-        said = f"{_turned(turning, one, two)} in {_cases(often[2])}"
-        middle = "" if second is None else f"; in the middle {turning.say(second[1])} as before"
+        said = f"{_turned(turning, *often[:2])} in {_cases(often[2])}"
+        usual = "never," if two == NEVER else turning.say(two)
+        middle = "" if second is None else f"; in the middle {usual} as before"
     else:
         said, middle = _turned(turning, one, two), ""
     spans = [
@@ -142,7 +151,17 @@ def _sentence(
         )
         rest = f"{now}, as before" if now == was else f"{now}, was {was}"
         middle += f", with the rest of the state {rest}"
+    middle += _never(never, lines)
     return f"{said}{middle}; sooner in {sooner:,} and later in {later:,} of {_cases(lines)}"
+
+
+def _never(counts: tuple[int, int], lines: int) -> str:
+    """On how many lines it turns nowhere, where there are any."""
+    one, two = counts
+    if not one + two:
+        return ""
+    was = "as before" if one == two else f"was {one:,}"
+    return f"; never in {two:,} of {_cases(lines)}, {was}"
 
 
 def _cases(count: int) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from luckbase.cluster.table import pairs
 from luckbase.jobs.app import run
+from luckbase.jobs.terminal import pictures
 
 BOARD = str(Path(__file__).parents[2] / "boards/skunk/tiny.toml")
 
@@ -65,17 +68,43 @@ def test_a_picture_and_a_file(words: list[str], tmp_path: Path, ending: str) -> 
     assert len(rows) > 10
 
 
+def test_a_picture_that_fails_leaves_the_answer(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def fails(*_: object) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(pictures, "draw", fails)
+    assert run([*words, "--picture", str(tmp_path / "x.png")]) == 2
+    said = capsys.readouterr()
+    assert " decisions moved (" in said.out and said.err.endswith("Input/output error\n")
+
+
+def never_compared(*_: object) -> None:
+    pytest.fail("compared before the options were looked at")
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
         (["--picture", "x.gif"], "--picture: x.gif: end it in .png, .svg, .pdf"),
         (["--out", "x.xls"], "--out: x.xls: end it in .csv or .parquet"),
+        (["--picture", "no/such/x.png"], "--picture: no/such/x.png: No such file or directory"),
+        (["--picture", "folder.png"], "--picture: folder.png: Is a directory"),
+        (["--out", "no/such/x.csv"], "--out: no/such/x.csv: No such file or directory"),
+        (["--out", "folder.csv"], "--out: folder.csv: Is a directory"),
         (["--from", "mine=0", "yours=99"], "yours: 99 is too large"),
         (["--reachable", "--sample", "5"], "--sample: is of all states"),
     ],
 )
 def test_what_can_not_be_done_is_one_sentence(
-    words: list[str], more: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+    words: list[str], more: list[str], said: str, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    for name in ("folder.png", "folder.csv"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(pairs, "in_order", never_compared)
     assert run([*words, *more]) == 2
     assert said in capsys.readouterr().err

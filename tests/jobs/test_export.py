@@ -46,6 +46,9 @@ def test_an_export_says_what_it_wrote(
     [(["--out", "x.doc"], "--out: x.doc: not a format known here; end it in .csv, .xlsx, .parquet"),
      (["--out", "no/such/x.csv"], "--out: no/such/x.csv: No such file or directory"),
      (["score_1=5"], "where: unknown column 'score_1'; did you mean 'scores_1'"),
+     (["best=pass"], "where: best: 'pass' is no action of this table; did you mean 'pass to 3'"),
+     (["best!=Play", "--no-actions"], "where: best: 'Play' is no action of this table; did you "
+      "mean 'play'?"),
      (["spins"], "where: 'spins' is no condition; write COLUMN OP VALUE"),
      (["--columns", "bets"], "columns: unknown column 'bets'; did you mean 'best'?"),
      (["--format", "xlsx"], "--format: xlsx can not go through a pipe; give --out FILE.xlsx"),

@@ -26,6 +26,7 @@ from luckbase.cluster.table.memory import search_in_memory
 from luckbase.cluster.table.table import Table
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.graph.bellman import expand
+from tests.cluster.table.test_export import through
 from tests.solver.graph.written_out import chance, decides, over, written
 
 BOARDS = Path(__file__).parents[3] / "boards"
@@ -246,10 +247,54 @@ def test_turnings_are_those_of_every_line_looked_at_alone() -> None:
         for i, span in enumerate((turn.first, turn.second)):
             there = sorted(pair[i] for pair in both if pair[i] < math.inf)
             if there:
-                assert span == (there[0], there[(len(there) - 1) // 2], there[-1])
+                middle = sorted(pair[i] for pair in both)[(len(both) - 1) // 2]
+                assert span == (there[0], None if middle == math.inf else middle, there[-1])
             assert (span is None) == (not there)
             assert turn.never[i] == len(both) - len(there)
     assert moved
+
+
+def test_never_counts_in_the_middle(tmp_path: Path) -> None:
+    """Where a third of all spins is a whammy, and on the usual board most leaders do not pass."""
+    text = (BOARDS / f"{PYL}.toml").read_text()
+    text = text.replace('"whammy" = "1/6"', '"whammy" = "1/3"')
+    (tmp_path / "tiny.toml").write_text(text.replace('"500" = "1/2"', '"500" = "1/3"'))
+    options = {"frontier": 2, "max_whammies": 1}
+    first: Table = table_in_memory(PYL, **options)
+    second = luckbase.open(tmp_path / "tiny.toml", in_memory=True, **options)  # type: ignore[arg-type]
+    who = "with two spins left, all his, the leader"
+    one, two = (
+        [turns_at(line) for at, line in leaders(table).items() if at[0] == 2]
+        for table in (first, second)
+    )
+    never = [sum(turn == math.inf for turn in each) for each in (one, two)]
+    assert never[0] > len(one) / 2 > never[1]
+    (said,) = [s for s in first.diff(second).sentences if s.startswith(who)]
+    assert said.startswith(
+        f"{who} now passes from ${sorted(two)[(len(two) - 1) // 2]:,} ahead, was "
+    )
+    assert " ahead, was never; " in said
+    assert f"; never in {never[1]:,} of {len(one):,} cases, was {never[0]:,}; sooner in " in said
+    (back,) = [s for s in second.diff(first).sentences if s.startswith(who)]
+    assert back.startswith(
+        f"{who} now never passes, was from ${sorted(two)[(len(two) - 1) // 2]:,}"
+    )
+    assert f"; never in {never[0]:,} of {len(one):,} cases, was {never[1]:,}; sooner in " in back
+    same = [turn.sentence for turn in first.diff(first).turns if turn.who == who]
+    assert same and f"never in {never[0]:,} of {len(one):,} cases, as before" in same[0]
+
+
+@pytest.mark.parametrize(
+    "some", [{"sample": 4000}, {"start": {"scores": (0, 1000, 500), "earned": (0, 1, 0)}}], ids=str
+)
+def test_some_of_the_states_do_not_say_where_decisions_turn(some: dict[str, Any]) -> None:
+    first, second = (table_in_memory(name, **SMALL) for name in (PYL, CHANGED))
+    every, found = first.diff(second), first.diff(second, **some)
+    assert every.turns and not every.turns_left_out
+    assert not found.turns and found.turns_left_out and found.decisions
+    assert not any(" passes " in sentence for sentence in found.sentences)
+    assert found.sentences[-1] == "where decisions turn is told only when all states are compared"
+    assert not any("is told only" in sentence for sentence in every.sentences)
 
 
 # --- what can come up ----------------------------------------------------------------------------
@@ -418,6 +463,25 @@ def test_the_file_has_every_decision_that_moved(tmp_path: Path) -> None:
     assert {name for name, (_, tie) in cost.items() if tie} == set(by_hand["toss_ups"])
     assert {name for name, (c, _) in cost.items() if c is None} == set(by_hand["one_sided"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["moved.csv", "moved.parquet"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_link_to_the_file_and_a_pipe_stay(ending: str, tmp_path: Path) -> None:
+    one, two = (
+        table_in_memory("skunk/tiny", goal=10),
+        table_in_memory("skunk/tiny", goal=10, sides=2),
+    )
+    plain, link, pipe = (tmp_path / f"{name}.{ending}" for name in ("plain", "link", "pipe"))
+    link.symlink_to("file")
+    for out in (plain, link):
+        one.diff(two, out=out)
+    assert link.is_symlink() and (tmp_path / "file").read_bytes() == plain.read_bytes()
+    assert through(pipe, lambda: one.diff(two, out=pipe)) == plain.read_bytes()
+    (tmp_path / f"folder.{ending}").mkdir()
+    compared: list[int] = []
+    with pytest.raises(OptionError, match=r"--out: .*folder.*: Is a directory"):
+        one.diff(two, out=tmp_path / f"folder.{ending}", on_rows=lambda n, of: compared.append(n))
+    assert not compared
 
 
 def pa_like(rows: Any, read: Any) -> Any:

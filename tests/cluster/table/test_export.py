@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import re
+import stat
 import subprocess
 import sys
 import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from xml.etree import ElementTree
 
@@ -161,6 +164,21 @@ def test_whole_numbers_are_compared_with_any_number(op: str, value: float) -> No
         table = pa.table({"x": pa.array(numbers, kind)})
         found = table.filter(_whole("x", op, value, kind).expression())["x"].to_pylist()
         assert found == [x for x in numbers if PLAIN[op](x, value)]
+
+
+def test_a_best_action_that_is_none_is_refused_also_where_the_game_lists_none() -> None:
+    table = luckbase.open(ROOT / "boards/jackpot/tiny.toml", in_memory=True)
+    for where in ("best=flop", "payoff_1>2 best=flop", "best!=flop"):  # of no row wanted, too
+        with pytest.raises(OptionError, match=r"best: 'flop' is no action of this table; did you"):
+            table.to_arrow(where, actions=True)
+    every = table.to_arrow(actions=True).read_all()["best"].to_pylist()
+    for name in sorted({each for each in every if each}):
+        found = table.to_arrow(f"best={name}", actions=True).read_all()
+        assert len(found) == every.count(name)
+        assert len(table.to_arrow(f"payoff_1>2 best={name}", actions=True).read_all()) == 0
+    bids = luckbase.open(ROOT / "boards/goofspiel/tiny.toml", in_memory=True)
+    with pytest.raises(OptionError, match=r"best: 'bid 99' is no action of this table"):
+        bids.to_arrow("best=bid 99", actions=True)
 
 
 def test_a_value_of_several_words_needs_no_quotes_within(folder: Path) -> None:
@@ -338,6 +356,48 @@ def test_what_is_cut_off_leaves_what_was_there(
         assert caught.value.filename == str(path)  # type: ignore[attr-defined]
     monkeypatch.undo()
     assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]
+
+
+def through(pipe: Path, write: Callable[[], Any]) -> bytes:
+    """What comes out of a named pipe while something is written to it."""
+    found: list[bytes] = []
+    os.mkfifo(pipe)
+    reader = Thread(target=lambda: found.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    write()
+    reader.join(30)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    return found[0]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "jsonl"])
+def test_a_link_stays_and_a_pipe_is_written_as_it_is(
+    ending: str, folder: Path, tmp_path: Path
+) -> None:
+    table = kept("skunk", folder)
+    kept_as, link, pipe = (tmp_path / f"{name}.{ending}" for name in ("kept", "link", "pipe"))
+    (tmp_path / "elsewhere").mkdir()
+    link.symlink_to(Path("elsewhere") / "file")  # that is not there yet
+    for _ in range(2):
+        table.export(link, "yours=3")
+        assert link.is_symlink() and not (tmp_path / "elsewhere/file").is_symlink()
+    table.export(kept_as, "yours=3")
+    assert (tmp_path / "elsewhere/file").read_bytes() == kept_as.read_bytes()
+    content = through(pipe, lambda: table.export(pipe, "yours=3"))
+    if ending == "arrow":  # a stream, as through stdout
+        rows = pa.ipc.open_stream(content).read_all().to_pandas()
+        assert len(rows) and rows.equals(as_pandas(kept_as))
+    else:
+        assert content == kept_as.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        ["elsewhere", kept_as.name, link.name, pipe.name]
+    )
+    with pytest.raises(OptionError, match="xlsx can not go through a pipe"):
+        table.export("/dev/null", format="xlsx")
+    assert table.export("/dev/null", "yours=3", format="csv").rows
+    assert not Path("/dev/null").is_file()
+    with pytest.raises(OptionError, match=r"--out: .*elsewhere: Is a directory"):
+        table.export(tmp_path / "elsewhere", format=ending)
 
 
 def test_a_changed_byte_ends_an_export_and_leaves_no_file(tmp_path: Path) -> None:

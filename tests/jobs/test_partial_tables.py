@@ -1,0 +1,96 @@
+"""`luckbase export` and `diff` of a table that is half solved: they work, and say so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from luckbase import cluster, solver
+from luckbase.jobs.app import run
+from tests.places import ROOT
+from tests.stopped import solve_until
+
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+SIZE = {"score_cap": 1500, "max_whammies": 1}
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The table of a board with a frontier of 2 whole, and stopped; and one of a frontier of 1."""
+    found = {}
+    for name, frontier in (("whole", 2), ("partial", 2), ("near", 1)):
+        board = solver.load_board(TINY, frontier=frontier, **SIZE)  # type: ignore[arg-type]
+        results = tmp_path_factory.mktemp(name)
+        if name == "partial":
+            solve_until(board, results, 3)
+        else:
+            cluster.solve(board, results=results, workers=1)
+        (head,) = results.rglob("table.json")
+        found[name] = str(head.parent)
+    return found
+
+
+def rows_and_words(table: str) -> tuple[int, str]:
+    with cluster.open_table(table) as opened:
+        return opened.rows, "".join(opened.unfinished())
+
+
+def diff(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any, str]:
+    capsys.readouterr()
+    code = run(["diff", *words, "--json"])
+    said = capsys.readouterr()
+    return code, json.loads(said.out), said.err
+
+
+def test_an_export_says_that_its_table_is_not_whole(
+    tables: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "x.csv"
+    rows, why = rows_and_words(tables["partial"])
+    assert why.startswith("3 of its ") and why.endswith(" tiers are solved")
+    assert run(["export", tables["partial"], "--no-actions", "--out", str(out), "--json"]) == 0
+    said = capsys.readouterr()
+    assert f"{tables['partial']}: this table is not whole: {why}\n" in said.err
+    assert json.loads(said.out)["unfinished"] == [why]
+    assert len(out.read_text().splitlines()) == rows + 1
+    assert run(["export", tables["whole"], "--no-actions", "--out", str(out), "--json"]) == 0
+    said = capsys.readouterr()
+    assert "not whole" not in said.err and json.loads(said.out)["unfinished"] == []
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_a_stopped_solve_left_out_is_a_difference(
+    turned: bool, tables: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    few, why = rows_and_words(tables["partial"])
+    every, _ = rows_and_words(tables["whole"])
+    pair = [tables["partial"], tables["whole"]][:: -1 if turned else 1]
+    code, said, err = diff(capsys, *pair)
+    assert code == 1 and f"{tables['partial']}: this table is not whole: {why}" in err
+    assert said["only"] == [0, every - few][:: -1 if turned else 1] and few < every
+    assert said["unfinished"] == [[why], []][:: -1 if turned else 1]
+    name, other = ("second", "first") if turned else ("first", "second")
+    assert said["says"][0] == (
+        f"the {name} table is not whole ({why}) and lacks {every - few:,} states of the {other}"
+    )
+    assert said["payoffs"] == said["actions"] == 0
+    assert run(["diff", *pair]) == 1
+    printed = capsys.readouterr().out
+    assert f"{every - few:,} of the {other} are not in the {name}" in printed
+    assert f"0 of the {name} are not in the {other}" in printed
+    code, said, _ = diff(capsys, *pair, "--sample", "50")
+    assert code == 1 and said["only"] == [0, None][:: -1 if turned else 1]
+    assert f"the {name} table is not whole ({why}) and may lack states" in said["says"][0]
+
+
+def test_another_frontier_alone_is_no_difference(
+    tables: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (near, _), (far, _) = rows_and_words(tables["near"]), rows_and_words(tables["whole"])
+    code, said, err = diff(capsys, tables["near"], tables["whole"])
+    assert code == 0 and said["only"] == [0, far - near] and "not whole" not in err
+    code, said, _ = diff(capsys, tables["partial"], tables["partial"])
+    assert code == 0 and said["only"] == [0, 0] and said["unfinished"][0]
