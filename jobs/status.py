@@ -36,6 +36,7 @@ def status(
 ) -> int:
     """Say of each table whether it is complete, partial, stale or damaged, and why (exit code 1 if
     not all are complete and fresh)."""
+    read_results(results or "results")
     found = luckbase.status(
         *(tables or []), results=results, settings=options.read_settings(settings)
     )

@@ -25,6 +25,7 @@ from luckbase.cluster.table.find import (
     tables_of,
 )
 from luckbase.cluster.table.ledger import read_ledger, table_directory
+from luckbase.cluster.table.lines import TIERS
 from luckbase.cluster.table.status import Status, status_of, statuses_of
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
@@ -82,12 +83,9 @@ def _of_board(one: Asked, where: Path) -> Iterator[Status]:
         yield _asked(status_of(path), one, where, full=True)
     if not paths:
         makes = command(
-            f"{words.program()} solve",
-            one.file,
-            one.settings,
-            one.board.game,
+            f"{words.program()} solve", one.file, one.settings, one.board.game,
             Path(short(str(where))),
-        )
+        )  # fmt: skip
         yield Status(one.file, "missing", dict(one.settings), why=(f"solved by: {makes}",))
 
 
@@ -97,7 +95,8 @@ def _by_its_file(said: Status) -> Status:
         return said
     path = Path(said.table)
     results, goals = results_of(path), reversed(read_ledger(Folder(path), path).goals)
-    read = {(goal.board_file, *sorted(goal.settings.items())): goal for goal in goals}
+    full = [goal for goal in goals if goal.part == TIERS]  # a search asks for no full table
+    read = {(goal.board_file, *sorted(goal.settings.items())): goal for goal in full}
     for goal in read.values():
         if results is not None and goal.board_file:
             one = read_asked(Path(goal.board_file), goal.settings)
