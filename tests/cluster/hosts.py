@@ -132,7 +132,7 @@ class Hosts:
             f"hostname test-{name}; mount --make-rprivate /; "
             f"mount --bind {self.folder / 'hosts'} /etc/hosts; "
             "mount -t tmpfs -o size=2g,mode=1777 tmpfs /dev/shm; "
-            "mount -t tmpfs -o size=1g tmpfs /tmp/ray; "
+            "mount -t tmpfs -o size=6g tmpfs /tmp/ray; "
         )
         if self.private if private is None else private:
             mounts += f"mount --bind {own / 'disk'} {self.shared}"
