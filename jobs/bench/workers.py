@@ -9,7 +9,7 @@ from typing import Any
 
 from luckbase.jobs.terminal import render
 
-UNIT, FRONTIER = 500, 4
+UNIT, FRONTIER = 500, 5
 CORES = (16, 128, 1024)
 CASES: tuple[dict[str, object], ...] = (
     {"score_unit": UNIT, "frontier": FRONTIER},
