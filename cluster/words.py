@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +122,9 @@ def program() -> str:
     if called.name != "luckbase":
         return "luckbase"
     return "luckbase" if found and Path(found).resolve() == called.resolve() else str(called)
+
+
+def some(most: int, sentences: Sequence[str]) -> tuple[str, ...]:
+    """The first few of sentences, and how many more there are."""
+    more = len(sentences) - most
+    return (*sentences[:most], *([f"and {more} more"] if more > 0 else []))

@@ -31,6 +31,14 @@ Settings = Annotated[
 Results = Annotated[
     Path, typer.Option(help="Where tables are kept.", metavar="DIR", parser=read_results)
 ]
+ResultsOrJob = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        parser=read_results,
+        help="Where tables are kept: results, if no job file says where.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 TableName = Annotated[
     str,

@@ -44,14 +44,7 @@ class Solve:
     max_states: Annotated[
         int | None, typer.Option(metavar="N", help="States that a search may meet.", min=1)
     ] = None
-    results: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            parser=read_results,
-            help="Where tables are kept: results, if no job file says where.",
-        ),
-    ] = None
+    results: options.ResultsOrJob = None
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Shards at once; all cores if not given.", min=1)
     ] = None

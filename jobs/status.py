@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -24,14 +23,7 @@ def status(
         ),
     ] = None,
     settings: options.Settings = None,
-    results: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            parser=read_results,
-            help="Where tables are kept: results, if no job file says where.",
-        ),
-    ] = None,
+    results: options.ResultsOrJob = None,
     as_json: options.Json = False,
 ) -> int:
     """Say of each table whether it is complete, partial, stale or damaged, and why (exit code 1 if

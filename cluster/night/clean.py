@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from luckbase.cluster import words
 from luckbase.cluster.night.asked import asked_for
 from luckbase.cluster.night.removal import contents, remove
 from luckbase.cluster.table.find import is_table, tables_in, what_changed
@@ -91,23 +92,18 @@ class _Scope:
         self.named = [Path(name) for name in names if is_table(Path(name))]
         self.places = [name for name in names if not is_table(Path(name))]
         self.boards = asked_for([name for name in self.places if Path(name).exists()])
-        known = [file for path in tables_in(results) for file in self._files(path)]
+        self.files = {path: _files(path) for path in tables_in(results)}
+        known = [file for files in self.files.values() for file in files]
         for name in self.places:
             if not Path(name).exists() and not any(_below(file, name) for file in known):
                 raise OptionError(f"{name}: no such table, board file or folder of boards")
-
-    def _files(self, path: Path) -> list[str]:
-        try:
-            return [goal.board_file for goal in read_ledger(Folder(path), path).goals]
-        except TableError:
-            return []
 
     def tables(self) -> list[Path]:
         """The tables that are looked at."""
         named = {os.path.realpath(path): path for path in self.named}
         if self.named and not self.places:
             return list(named.values())
-        there = {os.path.realpath(path): path for path in tables_in(self.results)}
+        there = {os.path.realpath(path): path for path in self.files}
         if self.places:
             there = {real: path for real, path in there.items() if self._is_in(path)}
         return sorted([*named.values(), *(p for real, p in there.items() if real not in named)])
@@ -117,15 +113,13 @@ class _Scope:
         place = (path.parent.parent.name, path.parent.name)
         if place in {(one.board.game, one.board.name) for one in self.boards if one.board}:
             return True
-        return any(_below(file, name) for file in self._files(path) for name in self.places)
+        return any(_below(file, name) for file in self.files[path] for name in self.places)
 
     @cached_property
     def asked(self) -> dict[str, str]:
         """The rules that board files ask for, and one file of each: those named, and those beside
         files that tables were solved from."""
-        folders = {
-            os.path.dirname(file) for path in tables_in(self.results) for file in self._files(path)
-        }  # fmt: skip
+        folders = {os.path.dirname(file) for files in self.files.values() for file in files}
         there = dict.fromkeys(
             one for folder in sorted(folders - {""})
             for one in ([folder] if os.path.isdir(folder) else _moved(folder, self.results))
@@ -139,6 +133,14 @@ class _Scope:
                 except LuckbaseError:
                     continue
         return found
+
+
+def _files(path: Path) -> list[str]:
+    """The board files that a table was solved from."""
+    try:
+        return [goal.board_file for goal in read_ledger(Folder(path), path).goals]
+    except TableError:
+        return []
 
 
 def _moved(folder: str, results: Path) -> list[str]:
@@ -217,8 +219,8 @@ def _of_goal(goal: Goal, ledger: Ledger) -> _Seen:
         return _Seen("", "unknown", (), False, "it was solved of a board that stands in no file")
     protects = ""
     if goal.settings:
-        words = " ".join(f"--set {name}={value}" for name, value in goal.settings.items())
-        protects = f"it was solved with {words}"
+        options = " ".join(f"--set {name}={value}" for name, value in goal.settings.items())
+        protects = f"it was solved with {options}"
     if not protects and goal.roots is not None and not _is_start(goal, ledger):
         protects = "it was solved from some states"
     if _is_gone(file):
@@ -233,7 +235,9 @@ def _of_goal(goal: Goal, ledger: Ledger) -> _Seen:
         return _Seen(file, "unread", (f"its board file can not be read: {error}",), False,
                      protects or "its board file may be half-saved")  # fmt: skip
     same = rules_identity(game) == ledger.head.identity
-    changed = () if same else _some(what_changed(ledger.head, game.board, game.rules_version))
+    changed = (
+        () if same else words.some(5, what_changed(ledger.head, game.board, game.rules_version))
+    )
     return _Seen(file, "same" if same else "changed", changed, not protects, protects)
 
 
@@ -253,7 +257,3 @@ def _is_start(goal: Goal, ledger: Ledger) -> bool:
 
 def _why(seen: Iterable[_Seen]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(said for goal in seen for said in goal.why))
-
-
-def _some(sentences: Sequence[str]) -> tuple[str, ...]:
-    return (*sentences[:5], *([f"and {len(sentences) - 5} more"] if len(sentences) > 5 else []))

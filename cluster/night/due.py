@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from luckbase.cluster import words
 from luckbase.cluster.given import has_full_table, roots_of
 from luckbase.cluster.night.asked import Asked
 from luckbase.cluster.run.driver import ENDLESS
@@ -173,7 +174,7 @@ def _state(
     if asked.force:
         return "again", ("--force: all of it again",), there
     if bad:
-        return "damaged", _some(list(bad.values())), there
+        return "damaged", words.some(4, list(bad.values())), there
     return "partial", (_how_far(ledger, there, wanted),), there
 
 
@@ -214,9 +215,4 @@ def _due_of_search(one: Asked, game: Game, start: Any, asked: Options) -> Due:
 
 
 def _changed(board: Board, results: Path) -> tuple[str, ...]:
-    return _some(changed_since(board, results))
-
-
-def _some(sentences: Sequence[str]) -> tuple[str, ...]:
-    more = len(sentences) - 4
-    return (*sentences[:4], *([f"and {more} more"] if more > 0 else []))
+    return words.some(4, changed_since(board, results))

@@ -333,7 +333,8 @@ class StageSearch:
         """Solve all shards, children first."""
         self.pieces = [piece for one in self.found[::-1] for piece in pieces_of(one)]
         self.empty: set[int] = set()
-        of_shard: dict[str, list[int]] = {}
+        self.of_shard: dict[str, list[int]] = {}
+        of_shard = self.of_shard
         for i, piece in enumerate(self.pieces):
             of_shard.setdefault(piece.entry.name, []).append(i)
         self.of_stage = {
@@ -376,7 +377,7 @@ class StageSearch:
 
     def _let_go(self, entry: ShardEntry) -> None:
         """Delete a shard's stage file once nobody will need it, also after a stop."""
-        mine = [i for i, one in enumerate(self.pieces) if one.entry is entry]
+        mine = self.of_shard[entry.name]
         needed = self.schedule.kept | self.schedule.running | self.schedule.waiting
         there = all(self._file(self.pieces[i]) in self.ledger.files for i in mine)
         if there and needed.isdisjoint(mine):

@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from luckbase.cluster.table.every_action import EveryAction
+from luckbase.cluster.table.write import nullable
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout
@@ -85,14 +86,14 @@ class ActionNames:
         made: dict[str, Any] = {
             "to_act": lambda: pa.array(told.to_act.astype(np.int8)),
             "best": lambda: pa.array(told.best_names(), pa.string()),
-            "margin": lambda: _nullable(told.margins),
+            "margin": lambda: nullable(told.margins),
             "toss_up": lambda: pa.array(told.ties),
         }
         made |= self._payoffs(told)
         names = [*DECISION_COLUMNS, *self.columns]
         shown = [name for name in names if wanted is None or name in wanted]
         none = np.full(len(told), np.nan)
-        return {name: made[name]() if name in made else _nullable(none) for name in shown}
+        return {name: made[name]() if name in made else nullable(none) for name in shown}
 
     def _payoffs(self, told: EveryAction) -> dict[str, Any]:
         """How to make each column of those of these states."""
@@ -129,12 +130,7 @@ class _Column:
     def __call__(self) -> pa.Array:
         found = np.full(self.n, np.nan)
         found[self.owners[self.rows]] = self.values[self.rows]
-        return _nullable(found)
-
-
-def _nullable(values: Floats) -> pa.Array:
-    """A column of numbers; NaN is null."""
-    return pa.array(values, pa.float64(), mask=np.isnan(values))
+        return nullable(found)
 
 
 def _rows_of(names: Sequence[str], named: Ints) -> Iterable[tuple[str, Ints]]:

@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 
 from luckbase.cluster.table.files import whole_file
 from luckbase.cluster.table.prices import TOSS_UP, Changed, Priced
-from luckbase.cluster.table.write import as_table
+from luckbase.cluster.table.write import as_table, nullable
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 
 ENDINGS = (".csv", ".parquet")
@@ -81,7 +81,7 @@ class ChangesFile:
             "to_act": pa.array((priced.actors + 1).astype(np.int8)),
             "best_first": _named(changed.best[0], names),
             "best_second": _named(changed.best[1], names),
-            "old": _known(priced.old), "new": _known(priced.new), "cost": _known(priced.cost),
+            "old": nullable(priced.old), "new": nullable(priced.new), "cost": nullable(priced.cost),
             "toss_up": pa.array(priced.kind == TOSS_UP),
             "payoffs_apart": pa.array(np.asarray(changed.apart, np.float64)),
         })  # fmt: skip
@@ -90,7 +90,3 @@ class ChangesFile:
 def _named(best: Ints, names: Sequence[str]) -> pa.Array:
     every = pa.array([*names, None], pa.string())
     return every.take(pa.array(np.where(best < 0, len(names), best)))
-
-
-def _known(values: Floats) -> pa.Array:
-    return pa.array(values, pa.float64(), mask=np.isnan(values))

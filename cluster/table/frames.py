@@ -21,7 +21,7 @@ from luckbase.cluster.table.action_columns import names_of
 from luckbase.cluster.table.answer import Answer
 from luckbase.cluster.table.every_action import EveryAction
 from luckbase.cluster.table.part import PIECE, worth
-from luckbase.cluster.table.write import payoff_columns
+from luckbase.cluster.table.write import nullable, payoff_columns
 from luckbase.cluster.words import listed
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Ints
@@ -81,9 +81,7 @@ def _with_actions(table: Lookup, said: Ints, states: Ints, more: More) -> dict[s
     told = _told(table, said, states)
     values = told.values if told.upper is None else np.hstack([told.values, told.upper])
     names = payoff_columns(table.game, bounds=told.upper is not None)
-    columns = {
-        name: pa.array(values[:, i], mask=np.isnan(values[:, i])) for i, name in enumerate(names)
-    }
+    columns = {name: nullable(values[:, i]) for i, name in enumerate(names)}
     columns |= names_of(table.game, told).of(told)
     if more.solve_id:
         columns["solve_id"] = pa.array([table.origin.solve_id] * len(states), pa.string())
@@ -106,7 +104,7 @@ def _answers(table: Lookup, said: Ints, states: Ints, more: More) -> dict[str, p
         actions, margins, ties = table.best_of(states, said)
         columns |= {"best": pa.array(actions, pa.string())} if more.best else {}
         if more.margin:
-            columns["margin"] = pa.array(margins, mask=np.isnan(margins))
+            columns["margin"] = nullable(margins)
         columns |= {"toss_up": pa.array(ties)} if more.toss_up else {}
     if more.solve_id:
         columns["solve_id"] = pa.array([table.origin.solve_id] * len(states), pa.string())

@@ -62,11 +62,10 @@ class Outcome:
 
     def as_json(self) -> dict[str, Any]:
         """The outcome as JSON values; `query` is the address of its state."""
-        text = words.fields(self.state)
         said: dict[str, Any] = {
             "name": self.name, "weight": self.weight, "cases": self.cases, "chance": self.chance,
-            "reward": self.reward, "query": text.replace(" ", "&"), "text": text,
-            "value": self.value, "over": self.over,
+            "reward": self.reward, **addressed(self.state), "value": self.value,
+            "over": self.over,
         }  # fmt: skip
         return said if self.pair is None else said | {"pair": self.pair}
 
@@ -110,7 +109,7 @@ class Moves:
         """The answer in JSON, and what can come of every action."""
         state = self.answer.state
         return self.answer.as_json() | {
-            "query": address(state), "text": words.fields(state), "over": self.over,
+            **addressed(state), "over": self.over,
             "held": self.held, "actions": [move.as_json() for move in self.moves],
             "outcomes": [each.as_json() for each in self.outcomes],
         }  # fmt: skip
@@ -119,6 +118,12 @@ class Moves:
 def address(state: Mapping[str, Any]) -> str:
     """A state as an address on a page says it: ``scores=0,500,0&earned=1,0,0``."""
     return words.fields(state, "&")
+
+
+def addressed(state: Mapping[str, Any]) -> dict[str, str]:
+    """A state in JSON: its address, and as a person types it."""
+    text = words.fields(state)
+    return {"query": text.replace(" ", "&"), "text": text}
 
 
 def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves:

@@ -137,9 +137,8 @@ def _state(
     if bad:
         parts = {ledger.files[name].part for name in bad}
         again = [_again(goal, ledger, results) for goal in ledger.goals if goal.part in parts]
-        why = [*list(bad.values())[:5], *[f"and {len(bad) - 5} more"] * (len(bad) > 5),
-               *(f"made again by: {each}" for each in dict.fromkeys(again))]  # fmt: skip
-        return "damaged", why
+        made = [f"made again by: {each}" for each in dict.fromkeys(again)]
+        return "damaged", [*words.some(5, list(bad.values())), *made]
     if stale:
         return "stale", list(stale)
     if ledger.complete:

@@ -204,7 +204,7 @@ def search_columns(
         "key": solved.keys[part], **states, **values,
         "best": _named(codes[part], labels),
         "to_act": solved.actor[part],
-        "margin": pa.array(margin, mask=np.isnan(margin)), "status": solved.status[part],
+        "margin": nullable(margin), "status": solved.status[part],
     }  # fmt: skip
 
 
@@ -212,6 +212,11 @@ def as_table(columns: dict[str, Any]) -> pa.Table:
     """Columns as pyarrow has them."""
     arrays = [_column(column) for column in columns.values()]
     return pa.Table.from_arrays(arrays, names=list(columns))
+
+
+def nullable(values: Floats) -> pa.Array:
+    """A column of float64 numbers; NaN is null."""
+    return pa.array(values, pa.float64(), mask=np.isnan(values))
 
 
 def decided(game: Game, solved: PayoffTable) -> tuple[NDArray[np.int32], tuple[str, ...]]:

@@ -15,7 +15,6 @@ import json
 import os
 import platform
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -38,6 +37,7 @@ from luckbase.jobs.web.report_charts import figure
 from luckbase.jobs.web.report_parts import Detail, table
 from luckbase.jobs.web.scene_svg import STYLE as SCENE_STYLE
 from luckbase.jobs.web.scene_svg import svg
+from luckbase.jobs.written import write
 from luckbase.solver.errors import LuckbaseError, MissingTableError
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.scenes import scene_of
@@ -73,19 +73,8 @@ class Report:
 
     def save(self, path: str | os.PathLike[str]) -> int:
         """Write the file, all of it or nothing; returns its bytes."""
-        where, content = Path(path), self.html.encode()
-        handle, name = tempfile.mkstemp(dir=where.parent, prefix=f".{where.name}.", suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(name, 0o644)
-            os.replace(name, where)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(name)
-            raise
+        content = self.html.encode()
+        write(Path(path), content)
         return len(content)
 
     def _repr_html_(self) -> str:
