@@ -1,9 +1,10 @@
 """The search below some roots, over workers.
 
 * `solve`: the whole of it: begin here; `roots`: before it begins; `planned`: what it will take.
-* `by_stages`: the driver of a large one; `stage_tasks`: what its workers do; `stage_file`: what
-  lies between its two passes; `pieces`: names, and what one task solves; `replay`: what its tasks
-  took, and would take on more cores.
+* `by_stages`: the driver of a large one; `level_shards`: how a level is cut into tasks, and which
+  comes next; `stage_tasks`: what workers do; `stage_file`: what lies between the two passes;
+  `pieces`: names, and what one task solves; `replay`: what the tasks took, and would take on more
+  cores.
 * `merge`: payoff tables by key, and their union; `given`: states at which a search ends.
 * `cut`: a search cut at a depth, with bounds.
 """

@@ -1,8 +1,8 @@
 """A search by stages: every state once, on as many workers as there are, larger than memory.
 
-1. **Down**, highest level first. What is asked for of a level is known once all above it is found;
-   its stages are put together to shards, each found by a worker (`stage_tasks.Find`), which leaves
-   a stage file and says what it asks for of lower levels.
+1. **Down**, highest level first. What is asked of a level is known once all above it is found; it
+   is cut into shards (`level_shards`), each found by a worker (`stage_tasks.Find`), which leaves a
+   stage file and says what it asks of others.
 2. **Up**, children first, by the schedule of the dense tiers: a shard is solved once the shards
    that it asks are (`stage_tasks.Sweep`), writes its file of the table, and hands on its payoffs to
    those that asked. Its stage file is deleted when nobody will need it again.
@@ -13,6 +13,7 @@ their names and their rows depend on the game, the roots and what was known, not
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Sequence
@@ -31,16 +32,21 @@ from luckbase.cluster.run.session import Workers, threads
 from luckbase.cluster.run.shards import Steps, run_shards, through_losses
 from luckbase.cluster.run.watch import Watch
 from luckbase.cluster.run.worker import Home, peak_memory, process_name
+from luckbase.cluster.search.level_shards import Above, Asked, Asker, LevelShard, Order, told_by
 from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.search.pieces import (
     LEAST_BYTES,
     Piece,
     ask_name,
+    askers_of,
+    box_of,
+    ends_of,
     pieces_of,
     shard_name,
     stage_file_name,
 )
-from luckbase.cluster.search.replay import TaskTimes, write_times
+from luckbase.cluster.search.replay import FindTime, TaskTimes, write_times
+from luckbase.cluster.search.stage_file import Ask, read_asks, write_asks
 from luckbase.cluster.search.stage_tasks import Find, Found, Sweep, Swept
 from luckbase.cluster.table.ledger import Ledger, commit
 from luckbase.cluster.table.lines import Goal, LevelEntry, ShardEntry
@@ -48,18 +54,14 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.level import Level
+from luckbase.solver.graph.find_stages import CACHED
 from luckbase.solver.graph.keys import Keys
-from luckbase.solver.graph.stage import CACHED, NO_KEYS, Stages
+from luckbase.solver.graph.stage import NO_KEYS, Stages
 
-SHARD_STATES = 500_000
-"""States of a shard, about: a second. A stage that has more is a shard by itself."""
 FIND_BYTES, ASK_BYTES = 160, 24
 """Bytes a state of the box that is being found, and of the whole shard, for what is asked of it."""
 STORE_BYTES = 4 << 30
 """Of Ray's object store on this machine; what is beyond spills to the disk."""
-MOST_GROWTH = 4.0
-"""States that a level has for each that it was asked for, at most, as the next one's are guessed:
-below a single root there are millions."""
 
 
 @dataclass(frozen=True)
@@ -88,15 +90,15 @@ class StageSearch:
         self.processes: dict[str, int] = {}
         self.seconds_down = self.seconds_up = self.seconds_finding = 0.0
         self.at_level = self.done_before = 0
-        mine = (one.rows for one in ledger.shards.values() if one.ask == aim.goal.ask)
-        self.found_before = sum(mine)
+        mine = [one.rows for one in ledger.shards.values() if one.ask == aim.goal.ask]
+        self.found_before = self.met = sum(mine)
+        self.shards_met = len(mine)
         self.found: list[ShardEntry] = []
+        self.levels: list[list[LevelShard]] = []
         self.solved = self.committed = self.cores = 0
-        self._asks: dict[str, bytes] = {}
-        self._askers: dict[int, list[int]] = {}
 
     def run(self) -> Solved:
-        """Both passes. Raises as `stage.expand_level` and `stage.Sweeping.solve` do."""
+        """Both passes. Raises as `find_stages.expand_level` and `stage.Sweeping.solve` do."""
         table, goal = self.report.table, self.aim.goal
         entry = LevelEntry(goal.ask, json.loads(self.level), self.aim.known_sha)
         if goal.ask not in self.ledger.levels:
@@ -123,14 +125,21 @@ class StageSearch:
 
     def _times(self) -> TaskTimes:
         """What the tasks of this run took, and those that it went on from."""
-        finds: dict[int, list[float]] = {}
-        for one in self.found:
-            finds.setdefault(one.level, []).append(one.seconds)
+        of = {one.name: one.seconds for one in self.found}
+        finds = [
+            [FindTime(of[self._name(one, i)], one.expected, one.after)
+             for i, one in enumerate(shards)]
+            for shards in self.levels
+        ]  # fmt: skip
         sweeps = [self._sweep_seconds(piece) for piece in self.pieces]
         return TaskTimes(
-            sum(one.rows for one in self.found), list(finds.values()), sweeps, self.reads,
-            [piece.states for piece in self.pieces], 8 * (1 + self.game.players),
+            self.met, finds, sweeps, self.reads, [piece.states for piece in self.pieces],
+            8 * (1 + self.game.players),
         )  # fmt: skip
+
+    def _name(self, shard: LevelShard, number: int) -> str:
+        """The name of a shard with a number in its level."""
+        return f"{self.aim.goal.ask[:12]}-{shard.stages[0] >> 32}-{number}"
 
     def _sweep_seconds(self, piece: Piece) -> tuple[float, float]:
         """Seconds that it took to solve a piece and to write it; its file has those of finding it
@@ -171,28 +180,21 @@ class StageSearch:
 
     def _down(self) -> None:
         """Find all stages, level by level."""
-        wanted: dict[int, Keys] = {}
-        roots = self.stages.of(self.aim.roots)
-        for stage in np.unique(roots).tolist():
-            wanted[stage] = np.ascontiguousarray(self.aim.roots[roots == stage])
-        asked = {stage: len(keys) for stage, keys in wanted.items()}
-        done: set[int] = set()
-        growth = 1.0
-        while left := [stage for stage in asked if stage >> 32 not in done]:
-            level = self.at_level = max(left) >> 32
-            here = sorted(stage for stage in left if stage >> 32 == level)
-            shards = self._together(here, asked, growth)
-            entries = self._find(level, shards, wanted, asked, growth)
-            for place, entry in enumerate(entries, len(self.found)):
-                for stage in entry.asked:
-                    self._askers.setdefault(int(stage), []).append(place)
+        stages = self.stages.of(self.aim.roots)
+        self.wanted = {
+            stage: np.ascontiguousarray(self.aim.roots[stages == stage])
+            for stage in np.unique(stages).tolist()
+        }
+        roots = {stage: len(keys) for stage, keys in self.wanted.items()}
+        self.asks, above = Asked(self.stages, roots), Above()
+        while (level := self.asks.highest()) is not None:
+            self.at_level = level
+            shards = self.asks.shards(level, above)
+            entries = self._find(level, shards)
+            above = told_by(shards, [entry.rows for entry in entries], self.asks.keys(level))
+            self.asks.done(level)
             self.found += entries
-            done.add(level)
-            for entry in entries:
-                for stage, count in entry.asked.items():
-                    asked[int(stage)] = asked.get(int(stage), 0) + count
-            states = sum(entry.rows for entry in entries)
-            growth = min(MOST_GROWTH, states / sum(asked[stage] for stage in here))
+            self.levels.append(shards)
             self._check_limit()
 
     def _check_limit(self) -> None:
@@ -203,121 +205,109 @@ class StageSearch:
                 f"and is not at its end; the limit is {most}"
             )
 
-    def _together(
-        self, stages: Sequence[int], asked: dict[int, int], growth: float
-    ) -> list[list[int]]:
-        """Stages of one level as shards: neighbours while they are small."""
-        found: list[list[int]] = []
-        states = 0
-        for stage in stages:
-            size = round(asked[stage] * growth)
-            if not found or states + size > SHARD_STATES:
-                found.append([])
-                states = 0
-            found[-1].append(stage)
-            states += size
-        return found
-
-    def _find(
-        self,
-        level: int,
-        shards: Sequence[Sequence[int]],
-        wanted: dict[int, Keys],
-        asked: dict[int, int],
-        growth: float,
-    ) -> list[ShardEntry]:
+    def _find(self, level: int, shards: Sequence[LevelShard]) -> list[ShardEntry]:
         """Find the shards of a level, those that the ledger does not have."""
-        prefix = f"{self.aim.goal.ask[:12]}-{level}"
-        names = [f"{prefix}-{i}" for i in range(len(shards))]
-        todo = [i for i, name in enumerate(names) if not self._is_there(name, shards[i])]
-        size = [round(sum(asked[stage] for stage in stages) * growth) for stages in shards]
-        todo.sort(key=lambda i: size[i])  # the largest first: all wait for the last one
-        running = 0
-        while todo or running:
-            while todo and running < self.workers.slots:
-                i = todo.pop()
-                stages, expected = shards[i], size[i]
-                keys = [wanted[stage] for stage in stages if stage in wanted]
-                known = self._known(stages)
-                self.workers.submit(
-                    Find(
-                        self.game.board, self.home, self.level, i, names[i], tuple(stages),
-                        np.concatenate(keys) if keys else NO_KEYS, self._asks_for(stages), known,
-                        expected, self._find_bytes(expected),
-                    )
-                )  # fmt: skip
+        names = [self._name(one, i) for i, one in enumerate(shards)]
+        order, running = Order(shards), 0
+        askers: dict[int, list[Asker]] = {}
+
+        def next_one() -> int | None:
+            """The next one to find, past those that are there."""
+            while (i := order.pop()) is not None:
+                if not self._is_there(names[i], shards[i]):
+                    return i
+                self.asks.add((level, i), read_asks(self.storage.read(ask_name(names[i]))))
+                order.done(i)
+            return None
+
+        waits = next_one()
+        while waits is not None or running:
+            while waits is not None and running < self.workers.slots:
+                asks = self.asks.of(shards[waits])
+                askers[waits] = [asker for asker, _ in asks]
+                self.workers.submit(self._task_to_find(names[waits], waits, shards[waits], asks))
                 running += 1
+                waits = next_one()
             receipt = self.workers.wait_one(0.5)
             if isinstance(receipt, Found):
                 running -= 1
-                self._keep(names[receipt.shard], level, shards[receipt.shard], receipt)
+                i = receipt.shard
+                used = [askers[i][k] for k in receipt.used]
+                self._keep(names[i], shards[i], receipt, used)
+                self.asks.add((level, i), receipt.asks)
+                order.done(i)
+                waits = next_one() if waits is None else waits
             self._show_found()
         return [self.ledger.shards[name] for name in names]
+
+    def _task_to_find(
+        self, name: str, number: int, shard: LevelShard, asks: Sequence[tuple[Asker, Ask]]
+    ) -> Find:
+        keys = [self.wanted[stage] for stage in shard.stages if stage in self.wanted]
+        return Find(
+            self.game.board, self.home, self.level, number, name, shard.stages, shard.box,
+            np.concatenate(keys) if keys else NO_KEYS,
+            tuple((ask.packed, ask.count) for _, ask in asks), self._known(shard), shard.expected,
+            self._find_bytes(shard.expected),
+        )  # fmt: skip
 
     def _find_bytes(self, expected: int) -> int:
         """Bytes that it takes to find a shard of so many states."""
         box = min(expected, CACHED) if self.stages.level.inside else expected
         return max(LEAST_BYTES, FIND_BYTES * box + ASK_BYTES * expected)
 
-    def _is_there(self, name: str, stages: Sequence[int]) -> bool:
+    def _is_there(self, name: str, shard: LevelShard) -> bool:
         entry = self.ledger.shards.get(name)
         if entry is None:
             return False
-        if entry.stages == list(stages) and entry.given == self.aim.known_sha:
+        same = entry.stages == list(shard.stages) and entry.box == ends_of(shard.box)
+        if same and entry.given == self.aim.known_sha:
             return True
         del self.ledger.shards[name]
+        self.met, self.shards_met = self.met - entry.rows, self.shards_met - 1
         return False
 
-    def _asks_for(self, stages: Sequence[int]) -> tuple[bytes, ...]:
-        """What higher shards ask for of these stages, always in the same order."""
-        places = sorted({place for stage in stages for place in self._askers.get(stage, ())})
-        return tuple(self._ask(self.found[place].name) for place in places)
-
-    def _ask(self, name: str) -> bytes:
-        if name not in self._asks:
-            self._asks[name] = self.storage.read(ask_name(name))
-        return self._asks[name]
-
-    def _known(self, stages: Sequence[int]) -> tuple[Keys, np.ndarray]:
+    def _known(self, shard: LevelShard) -> tuple[Keys, np.ndarray]:
         known = self.aim.known
         if not len(known):
             return NO_KEYS, np.empty((0, self.game.players))
-        at = np.flatnonzero(np.isin(self._known_stages, np.array(stages, np.uint64)))
+        at = np.flatnonzero(np.isin(self._known_stages, np.array(shard.stages, np.uint64)))
+        if not shard.box.whole:
+            at = at[self.stages.boxes_of(known.keys[at], [shard.box]) == 0]
         return known.keys[at], np.ascontiguousarray(known.values[at])
 
     @cached_property
     def _known_stages(self) -> np.ndarray:
         return self.stages.of(self.aim.known.keys)
 
-    def _keep(self, name: str, level: int, stages: Sequence[int], receipt: Found) -> None:
-        self.storage.put(ask_name(name), receipt.ask)
+    def _keep(self, name: str, shard: LevelShard, receipt: Found, askers: Sequence[Asker]) -> None:
+        content = write_asks(receipt.asks)
+        self.storage.put(ask_name(name), content)
         self.storage.put(shard_name(name), receipt.path)
+        numbers: dict[str, list[int]] = {}
+        for level, number in askers:
+            numbers.setdefault(str(level), []).append(number)
         entry = ShardEntry(
             name, self.aim.goal.ask, sum(receipt.boxes), receipt.bytes, receipt.sha256,
-            round(receipt.solve_seconds, 3), self.aim.known_sha, level, list(stages),
-            receipt.boxes,
-            {str(stage): count for stage, count in sorted(receipt.asked.items())},
-            receipt.ask_sha256, receipt.edges,
+            round(receipt.solve_seconds, 3), self.aim.known_sha, self.at_level,
+            list(shard.stages), receipt.boxes, hashlib.sha256(content).hexdigest(), receipt.edges,
+            ends_of(shard.box), {level: sorted(set(mine)) for level, mine in numbers.items()},
         )  # fmt: skip
         commit(self.storage, self.ledger, entry)
-        self._asks[name] = receipt.ask
+        self.met, self.shards_met = self.met + entry.rows, self.shards_met + 1
         self.seconds_down += receipt.solve_seconds
         self.processes[receipt.process] = receipt.peak_memory
 
     def _show_found(self) -> None:
         """How far it is on its way down."""
-        mine = [one for one in self.ledger.shards.values() if one.ask == self.aim.goal.ask]
-        states, finding = sum(one.rows for one in mine), f"level {self.at_level}"
-        seconds = time.perf_counter() - self.started
-        self._show(
-            Progress(len(mine), 0, states, 0, seconds, finding=finding, before=self.found_before)
-        )
+        seconds, finding = time.perf_counter() - self.started, f"level {self.at_level}"
+        now = Progress(self.shards_met, 0, self.met, 0, seconds, finding=finding)
+        self._show(replace(now, before=self.found_before))
 
     def _show_solved(self) -> None:
         """How far it is on its way up."""
-        states = sum(one.rows for one in self.found)
         seconds = time.perf_counter() - self.started - self.seconds_finding
-        now = Progress(self.swept, len(self.pieces), self.done, states, seconds, of="shards")
+        now = Progress(self.swept, len(self.pieces), self.done, self.met, seconds, of="shards")
         self._show(replace(now, before=self.done_before))
 
     def _show(self, now: Progress) -> None:
@@ -337,14 +327,14 @@ class StageSearch:
         of_shard = self.of_shard
         for i, piece in enumerate(self.pieces):
             of_shard.setdefault(piece.entry.name, []).append(i)
-        self.of_stage = {
-            stage: of_shard[one.name] for one in self.found for stage in one.stages
-        }  # fmt: skip
+        of_asker: dict[str, list[int]] = {name: [] for name in of_shard}
+        for one in self.found:
+            for asker in askers_of(one):
+                of_asker[asker] += of_shard[one.name]
         self.reads: list[list[int]] = []
         for i, piece in enumerate(self.pieces):
-            asked = {k for stage in piece.entry.asked for k in self.of_stage[int(stage)]}
             own = [k for k in of_shard[piece.entry.name] if k < i]
-            self.reads.append(sorted(asked | set(own)))
+            self.reads.append(sorted(own + of_asker[piece.entry.name]))
         through_losses(self._solve_shards, self.workers, self.watch.note)
 
     def _solve_shards(self) -> None:
@@ -378,9 +368,9 @@ class StageSearch:
     def _let_go(self, entry: ShardEntry) -> None:
         """Delete a shard's stage file once nobody will need it, also after a stop."""
         mine = self.of_shard[entry.name]
-        needed = self.schedule.kept | self.schedule.running | self.schedule.waiting
+        still = self.schedule.kept, self.schedule.running, self.schedule.waiting
         there = all(self._file(self.pieces[i]) in self.ledger.files for i in mine)
-        if there and needed.isdisjoint(mine):
+        if there and not any(i in some for i in mine for some in still):
             self.storage.delete(shard_name(entry.name))
 
     def _task(self, step: Solve) -> Sweep:
@@ -389,14 +379,16 @@ class StageSearch:
         if i in self.schedule.stored:
             stored = self.ledger.files[self._file(piece)]
         reads = () if stored else tuple(self.reads[i])
-        at = {shard: place for place, shard in enumerate(reads)}
-        of = {int(stage): tuple(at[k] for k in self.of_stage[int(stage)] if k in at)
-              for stage in entry.asked}  # fmt: skip
-        own = tuple(at[k] for k in reads if self.pieces[k].entry is entry)
+        of: dict[int, list[int]] = {}
+        for place, k in enumerate(reads):
+            for stage in self.pieces[k].entry.stages:
+                of.setdefault(stage, []).append(place)
         return Sweep(
-            self.game.board, self.home, self.level, i, entry.name, entry.sha256, piece.boxes,
-            piece.states, reads, of, own, self._file(piece), self.aim.error, self.aim.tolerance,
-            step.keep, step.commit, piece.memory, stored,
+            self.game.board, self.home, self.level, i, entry.name, tuple(entry.stages),
+            entry.sha256, piece.boxes, piece.states, reads,
+            {stage: tuple(places) for stage, places in of.items()},
+            tuple(box_of(self.pieces[k].entry) for k in reads), self._file(piece), self.aim.error,
+            self.aim.tolerance, step.keep, step.commit, piece.memory, stored,
         )  # fmt: skip
 
     def _commit(self, receipt: Swept) -> None:
@@ -409,7 +401,7 @@ class StageSearch:
         share = piece.states / max(1, piece.entry.rows)
         name, seconds = self._file(piece), piece.entry.seconds * share + receipt.solve_seconds
         line = file_entry(name, self.aim.goal.part, 0, receipt.keys, file, seconds)
-        boxes = [] if piece.alone else receipt.boxes
+        boxes = [] if piece.alone and not piece.entry.box else receipt.boxes
         self.storage.put(name, file.path)
         commit(
             self.storage, self.ledger, replace(line, stages=list(piece.entry.stages), boxes=boxes)

@@ -1,7 +1,7 @@
 """What lies in a table's folder while a search by stages runs, and the pieces that it is solved in.
 
 Names: a shard's stage file and what it asks for, ``shards/<goal>-<level>-<number>.arrow`` and
-``.ask``; the table's files of its pieces, ``search/<goal>.<level>.<number>.<piece>.parquet``.
+``.asks``; the table's files of its pieces, ``search/<goal>.<level>.<number>.<piece>.parquet``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from luckbase.cluster.table.lines import ShardEntry
+from luckbase.solver.graph.stage import Box
 
 PIECE_STATES = 1_000_000
 """States of what is solved by one task, about: boxes are not cut."""
@@ -27,7 +28,7 @@ def shard_name(name: str) -> str:
 
 def ask_name(name: str) -> str:
     """Where that lies what a shard asks for."""
-    return f"{SHARDS}{name}.ask"
+    return f"{SHARDS}{name}.asks"
 
 
 def stage_file_name(part: str, shard: str, piece: int) -> str:
@@ -70,6 +71,22 @@ def pieces_of(entry: ShardEntry) -> list[Piece]:
             found.append(Piece(entry, len(found), (i, stop)))
             stop, states = i, 0
     return found
+
+
+def ends_of(box: Box) -> list[int]:
+    """A box as the ledger says it: its ends, nothing for all of a stage."""
+    return [] if box.whole else [box.low, box.high]
+
+
+def box_of(entry: ShardEntry) -> Box:
+    """The part of its stage that a shard is."""
+    return Box(*entry.box)
+
+
+def askers_of(entry: ShardEntry) -> list[str]:
+    """The names of the shards that ask a shard."""
+    search = entry.name.split("-")[0]
+    return [f"{search}-{level}-{k}" for level, numbers in entry.askers.items() for k in numbers]
 
 
 def all_solved(entry: ShardEntry, files: Collection[str]) -> bool:

@@ -16,7 +16,8 @@ from luckbase.cluster.run.machine import cores
 from luckbase.cluster.run.opening import check_disk
 from luckbase.cluster.run.options import ONE_PIECE
 from luckbase.cluster.run.plan import PROCESS_BYTES
-from luckbase.cluster.search.by_stages import FIND_BYTES, SHARD_STATES
+from luckbase.cluster.search.by_stages import FIND_BYTES
+from luckbase.cluster.search.level_shards import SHARD_STATES
 from luckbase.cluster.search.pieces import SWEEP_BYTES
 from luckbase.cluster.search.roots import root_keys
 from luckbase.cluster.table.ledger import table_directory

@@ -1,8 +1,8 @@
 """What the tasks of a search took, and what the same search would take on so many cores.
 
 A search by stages leaves the times of its tasks in its table, ``log/<part>.tasks.json``. They are
-played out by the schedule of both passes: down, level by level, the largest task first and each
-level once the one above is found; up, as the tiers of a full table (`cluster.run.replay`).
+played out by the schedule of both passes: down, level by level, each once the one above is found
+and in the order of `level_shards.Order`; up, as the tiers of a full table (`cluster.run.replay`).
 """
 
 from __future__ import annotations
@@ -12,24 +12,36 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from luckbase.cluster.run.replay import Costs, Replayed, Tasks, longest_chain, play_out
 from luckbase.cluster.run.schedule import Shard
+from luckbase.cluster.search.level_shards import LevelShard, Order
+from luckbase.solver.graph.stage import Box
 
 ENDING = ".tasks.json"
 COSTS = Costs()
 
 
+class FindTime(NamedTuple):
+    """A task on the way down: its seconds, the states that it was thought to find, and the numbers
+    of those of its level that come before."""
+
+    seconds: float
+    expected: int
+    after: Sequence[int]
+
+
 @dataclass(frozen=True)
 class TaskTimes:
     """Of a search. states: that it met, those that are over included. finds: of each level, the
-    highest first, the seconds of its tasks on the way down. sweeps: seconds of each task on the way
+    highest first, its tasks on the way down. sweeps: seconds of each task on the way
     up, in the schedule's order: to solve, and to write its file. reads: the tasks before it that
     each reads. states_of: states that each solves. row_bytes: of each state's payoffs as they
     travel."""
 
     states: int
-    finds: list[list[float]]
+    finds: list[list[FindTime]]
     sweeps: list[tuple[float, float]]
     reads: list[list[int]]
     states_of: list[int]
@@ -38,7 +50,8 @@ class TaskTimes:
     @property
     def work(self) -> float:
         """Seconds of all tasks."""
-        return sum(map(sum, self.finds)) + sum(map(sum, self.sweeps))
+        finds = sum(one.seconds for level in self.finds for one in level)
+        return finds + sum(map(sum, self.sweeps))
 
 
 def write_times(times: TaskTimes, table: Path, part: str) -> None:
@@ -51,17 +64,21 @@ def write_times(times: TaskTimes, table: Path, part: str) -> None:
 def times_of(table: Path) -> list[TaskTimes]:
     """Of each search by stages whose states are in a table."""
     found = sorted((table / "log").glob(f"*{ENDING}"))
-    return [TaskTimes(**json.loads(path.read_text(encoding="utf-8"))) for path in found]
+    return [_read(json.loads(path.read_text(encoding="utf-8"))) for path in found]
+
+
+def _read(form: dict[str, Any]) -> TaskTimes:
+    finds = [[FindTime(*one) for one in level] for level in form.pop("finds")]
+    return TaskTimes(finds=finds, **form)
 
 
 def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Replayed:
     """Both passes with so many workers."""
     down = driver = path = 0.0
     for finds in times.finds:
-        handed = costs.task * len(finds)
-        driver += handed + costs.commit * len(finds)
-        path += max(finds, default=0.0)
-        down += handed + _last(finds, workers) + costs.commit
+        driver += (costs.task + costs.commit) * len(finds)
+        path += _chain(finds)
+        down += _found(finds, workers, costs)
     shards = [
         Shard(i, str(i), tuple(reads), states, 1)
         for i, (reads, states) in enumerate(zip(times.reads, times.states_of, strict=True))
@@ -74,9 +91,28 @@ def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Repla
     return Replayed(workers, down + up, times.work, path, driver + busy, waited)
 
 
-def _last(seconds: Sequence[float], workers: int) -> float:
-    """When the last of some tasks ends, the longest begun first."""
-    free = [0.0] * workers
-    for taken in sorted(seconds, reverse=True):
-        heapq.heapreplace(free, free[0] + taken)
-    return max(free)
+def _chain(finds: Sequence[FindTime]) -> float:
+    """Seconds of the longest chain of a level's tasks."""
+    far: list[float] = []
+    for one in finds:
+        far.append(one.seconds + max((far[k] for k in one.after), default=0.0))
+    return max(far, default=0.0)
+
+
+def _found(finds: Sequence[FindTime], workers: int, costs: Costs) -> float:
+    """Seconds until a level is found: the driver hands out its tasks in their order, and commits
+    what comes back, one thing after the other."""
+    order = Order([LevelShard((), Box(), one.expected, tuple(one.after)) for one in finds])
+    events: list[tuple[float, int]] = []
+    free, driver = workers, 0.0
+    while True:
+        while free and (i := order.pop()) is not None:
+            driver += costs.task
+            heapq.heappush(events, (driver + finds[i].seconds, i))
+            free -= 1
+        if not events:
+            return driver
+        ended, i = heapq.heappop(events)
+        driver = max(driver, ended) + costs.commit
+        order.done(i)
+        free += 1

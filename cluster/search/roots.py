@@ -13,9 +13,10 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.explore import Explorer
+from luckbase.solver.graph.find_stages import expand_level
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import Keys, pack_all
-from luckbase.solver.graph.stage import Stages, Sweeping, expand_level
+from luckbase.solver.graph.stage import Stages, Sweeping
 
 
 def warm_up(game: Game) -> None:

@@ -49,9 +49,9 @@ from luckbase.solver.game.arrays import FLOAT64_ERROR, Ints
 from luckbase.solver.game.capabilities import hints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.level import Level, level_from
+from luckbase.solver.graph.find_stages import RisingError
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import Keys, unpack_all
-from luckbase.solver.graph.stage import RisingError
 
 
 def solve_below(

@@ -5,13 +5,14 @@ each, whose columns are lists. Whole numbers stand as differences to the one bef
 them small: measured on Press Your Luck, 16 edges a state, 13 bytes a state, 11 of them for the
 numbers of the children, where plain they are 100 (zstd level 1, 90 ns a state).
 
-An **ask** is what a shard wants of lower stages: keys by stage, the same way. It is so small (.02
-bytes a state) that it goes to whoever needs it by itself.
+An **ask** is what a shard wants of a stage, lower or of another box of its own: keys, the same way,
+beside the box that they lie in. It is so small that it goes to whoever may need it by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from luckbase.solver.graph.keys import Keys
-from luckbase.solver.graph.stage import Box, Stage, first_edges
+from luckbase.solver.graph.stage import Box, Stage, Stages, first_edges
 from luckbase.solver.graph.stage_kernels import Order, Patterns
 
 _SMALL = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", 1))
@@ -33,7 +34,13 @@ _KINDS: Mapping[str, Any] = {
 }  # fmt: skip
 _SCHEMA = pa.schema([(name, pa.large_list(kind)) for name, kind in _KINDS.items()])
 _HEAD = ("keys", "box")
-_ASKS = pa.schema([("stage", _U), ("keys", pa.large_list(_U))])
+_ASKS = pa.schema([
+    ("stage", _U), ("low", _U), ("high", _U), ("count", _I), ("sample", pa.large_list(_U)),
+    ("packed", pa.large_binary()),
+])  # fmt: skip
+_CODEC = pa.Codec("zstd", 1)
+SPARSE_BITS = 8
+"""One key in 256 is in the sample by which stages are cut, the same ones whoever asks for them."""
 
 
 def _one_row(array: NDArray[Any], kind: Any) -> pa.Array:
@@ -110,7 +117,7 @@ class StageFile:
             read["rewards"].reshape(-1, players), read["payoffs"].reshape(-1, players),
         )  # fmt: skip
         states = Order(
-            read["order"], first_edges(patterns, read["patterns"]), read["numbers"],
+            read["order"], first_edges(patterns.first, read["patterns"]), read["numbers"],
             read["patterns"], read["children"],
         )  # fmt: skip
         ends = np.cumsum(read["wanted_sizes"])[:-1]
@@ -133,26 +140,60 @@ class StageFile:
         return _array(self._heads.get_batch(i), "keys")
 
 
-def write_ask(wanted: Sequence[tuple[int, Keys]]) -> bytes:
-    """The bytes of an ask: ascending keys by stage, a stage as often as there are lists."""
-    sizes = np.cumsum([0, *(len(keys) for _, keys in wanted)])
-    keys = [np.diff(keys, prepend=np.uint64(0)) for _, keys in wanted]
-    lists = pa.LargeListArray.from_arrays(
-        pa.array(sizes, _I), pa.array(_joined(keys, np.uint64), _U)
-    )  # fmt: skip
-    stages = pa.array(np.array([stage for stage, _ in wanted], np.uint64), _U)
+@dataclass(frozen=True)
+class Ask:
+    """What a shard asks of a stage: how many keys, all in a box; those of them that are in the
+    sample; and all, ascending, packed."""
+
+    stage: int
+    box: Box
+    count: int
+    sample: Keys
+    packed: bytes
+
+    @property
+    def keys(self) -> Keys:
+        """The keys."""
+        return unpacked(self.packed, self.count)
+
+
+def ask_of(stages: Stages, stage: int, keys: Keys) -> Ask:
+    """An ask for ascending keys of a stage, at least one."""
+    packed = _CODEC.compress(np.diff(keys, prepend=np.uint64(0)), asbytes=True)
+    return Ask(stage, stages.around(keys), len(keys), keys[sampled(keys)], packed)
+
+
+def sampled(keys: Keys) -> NDArray[np.bool_]:
+    """Which of some keys are in the sample: by their bits alone, as if drawn."""
+    mixed = (keys ^ (keys >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    found: NDArray[np.bool_] = mixed >> np.uint64(64 - SPARSE_BITS) == 0
+    return found
+
+
+def unpacked(packed: bytes, count: int) -> Keys:
+    """So many keys that an ask has packed."""
+    plain = _CODEC.decompress(packed, decompressed_size=8 * count)
+    return np.cumsum(np.frombuffer(plain, np.uint64), dtype=np.uint64)
+
+
+def write_asks(asks: Sequence[Ask]) -> bytes:
+    """The bytes of all that a shard asks."""
+    columns = [
+        [one.stage for one in asks], [one.box.low for one in asks], [one.box.high for one in asks],
+        [one.count for one in asks], [one.sample for one in asks], [one.packed for one in asks],
+    ]  # fmt: skip
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _ASKS, strict=True)]
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, _ASKS, options=_SMALL) as out:
-        out.write_batch(pa.RecordBatch.from_arrays([stages, lists], schema=_ASKS))
+        out.write_batch(pa.RecordBatch.from_arrays(arrays, schema=_ASKS))
     return bytes(sink.getvalue())
 
 
-def read_ask(content: bytes, stages: Sequence[int]) -> Iterator[Keys]:
-    """The keys that an ask has for any of these stages."""
+def read_asks(content: bytes) -> list[Ask]:
+    """All that a shard asks."""
     with pa.ipc.open_file(pa.BufferReader(content)) as file:
         batch = file.get_batch(0)
-    wanted = np.isin(batch.column("stage").to_numpy(), np.array(stages, np.uint64))
-    ends = batch.column("keys").offsets.to_numpy()
-    keys = batch.column("keys").values.to_numpy()
-    for i in np.flatnonzero(wanted).tolist():
-        yield np.cumsum(keys[ends[i] : ends[i + 1]], dtype=np.uint64)
+    stages, low, high, counts, _, packed = (column.to_pylist() for column in batch.columns)
+    samples = [one.values.to_numpy() for one in batch.column("sample")]
+    boxes = map(Box, low, high)
+    return [Ask(*one) for one in zip(stages, boxes, counts, samples, packed, strict=True)]

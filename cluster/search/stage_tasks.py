@@ -1,9 +1,9 @@
 """What a worker does for a search by stages: find the states of a shard; later, solve them.
 
-A shard is some stages of one level that have nothing to do with one another. `Find` is handed what
-higher shards ask it for, and leaves a stage file; `Sweep` is handed the payoff tables of the shards
-that it asks, and gives its own: rows of keys, ascending, and payoffs, the row in front being the
-bound on their error. What it writes is the table's file of that shard.
+A shard is some small stages of one level, which have nothing to do with one another, or a box of a
+large one. `Find` is handed what others ask it for, and leaves a stage file; `Sweep` is handed the
+payoff tables of the shards that it asks, and gives its own: rows of keys, ascending, and payoffs,
+the row in front being the bound on their error. What it writes is the table's file of that shard.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -31,7 +30,13 @@ from luckbase.cluster.run.worker import (
 )
 from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.search.pieces import shard_name
-from luckbase.cluster.search.stage_file import StageFile, read_ask, write_ask, write_stages
+from luckbase.cluster.search.stage_file import (
+    Ask,
+    StageFile,
+    ask_of,
+    unpacked,
+    write_stages,
+)
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.storage import Folder, Memory, Storage
@@ -43,11 +48,11 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.level import level_from
 from luckbase.solver.graph.bellman import final_payoffs
 from luckbase.solver.graph.codes import KNOWN, OVER
+from luckbase.solver.graph.find_stages import expand_level
 from luckbase.solver.graph.keys import Keys, unpack_all
-from luckbase.solver.graph.stage import Box, Known, Stage, Stages, Sweeping, expand_level
+from luckbase.solver.graph.stage import Box, Known, Stage, Stages, Sweeping
 
 Stop = Callable[[], bool]
-Raw = bytes  # a receipt has a field `bytes`
 
 
 @lru_cache(maxsize=2)
@@ -73,16 +78,18 @@ class _StageTask:
 
 @dataclass(frozen=True)
 class Find(_StageTask):
-    """A shard to find: the stages of these numbers, all of one level. wanted: the keys with which
-    it begins. asks: what higher shards ask for. known: states that are not expanded. name: of its
-    stage file. memory: bytes that it takes, about.
+    """A shard to find: the stages of these numbers, all of one level, or `box` of the one. wanted:
+    the keys with which it begins. asks: what others ask of these stages, packed, and how many keys
+    each. known: states that are not expanded. name: of its stage file. memory: bytes that it takes,
+    about.
     """
 
     shard: int
     name: str
     stages: tuple[int, ...]
+    box: Box
     wanted: Keys
-    asks: tuple[bytes, ...]
+    asks: tuple[tuple[bytes, int], ...]
     known: Known
     expected: int
     memory: int = 0
@@ -107,14 +114,12 @@ class Find(_StageTask):
         yield None
         started = time.perf_counter()
         stages = stages_of(self.board, self.level)
-        wanted = [self.wanted] if len(self.wanted) else []
-        for ask in self.asks:
-            wanted += read_ask(ask, self.stages)
         level = self.stages[0] >> 32
+        wanted, used = self._wanted(stages)
         found = expand_level(
-            stages, level, wanted, known=self.known, expected=self.expected, stop=stop
+            stages, level, wanted, box=self.box, known=self.known, expected=self.expected, stop=stop
         )
-        asked: list[tuple[int, Keys]] = []
+        asked: dict[int, list[Keys]] = {}
         edges, boxes = 0, []
         content = None
         with self.home.storage() as storage:
@@ -122,30 +127,59 @@ class Find(_StageTask):
             for stage in write_stages(path, found):
                 boxes.append(len(stage.keys))
                 edges += stage.edges
-                asked += [(number, keys) for number, keys, _ in stage.wanted
-                          if number >> 32 != level]  # fmt: skip
-            seconds = time.perf_counter() - started
+                for number, keys in self._asked(stages, stage):
+                    asked.setdefault(number, []).append(keys)
+            asks = [ask_of(stages, number, _merged(lists)) for number, lists in asked.items()]
             with path.open("rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             size = path.stat().st_size
             if isinstance(storage, Memory):
                 content = path.read_bytes()
-        ask = write_ask(asked)
-        counts: Counter[int] = Counter()
-        for number, keys in asked:
-            counts[number] += len(keys)
+        seconds = time.perf_counter() - started
         receipt = Found(
-            self.shard, boxes, edges, path, size, sha256, ask,
-            hashlib.sha256(ask).hexdigest(), dict(counts), seconds, process_name(), peak_memory(),
-            content is not None,
+            self.shard, boxes, edges, path, size, sha256, asks, used, seconds, process_name(),
+            peak_memory(), content is not None,
         )  # fmt: skip
         yield Result(receipt, content)
+
+    def _wanted(self, stages: Stages) -> tuple[list[Keys], list[int]]:
+        """What is asked for, of its box, and which of the asks have any of that."""
+        wanted = [_within(stages, self.wanted, self.box)]
+        wanted += [_within(stages, unpacked(*ask), self.box) for ask in self.asks]
+        used = [i for i, keys in enumerate(wanted[1:]) if len(keys)]
+        return [keys for keys in wanted if len(keys)], used
+
+    def _asked(self, stages: Stages, stage: Stage) -> Iterator[tuple[int, Keys]]:
+        """What it asks of other shards, by the numbers of their stages."""
+        for number, keys, _ in stage.wanted:
+            if number not in self.stages:
+                yield number, keys
+            elif not self.box.whole:
+                outside = keys[stages.boxes_of(keys, [self.box]) < 0]
+                if len(outside):
+                    yield number, outside
+
+
+def _within(stages: Stages, keys: Keys, box: Box) -> Keys:
+    """Those of some keys that lie in a box."""
+    if not box.whole and len(keys):
+        keys = keys[stages.boxes_of(keys, [box]) == 0]
+    return keys
+
+
+def _merged(lists: Sequence[Keys]) -> Keys:
+    """Ascending keys of several lists, each once."""
+    keys = lists[0]
+    if len(lists) > 1:
+        keys = np.sort(np.concatenate(lists), kind="stable")  # it merges what is in order
+        keys = keys[np.append(True, keys[1:] != keys[:-1])]
+    return keys
 
 
 @dataclass(frozen=True)
 class Found:
     """What came of a `Find`: the states of each box, edges expanded, its file; what it asks for,
-    and how many keys of each stage. sent, node: as of a `Receipt`."""
+    and which of the asks that it was handed it met. sent, node: as of a `Receipt`."""
 
     shard: int
     boxes: list[int]
@@ -153,9 +187,8 @@ class Found:
     path: Path
     bytes: int
     sha256: str
-    ask: Raw
-    ask_sha256: str
-    asked: dict[int, int]
+    asks: list[Ask]
+    used: list[int]
     solve_seconds: float
     process: str
     peak_memory: int
@@ -172,21 +205,22 @@ class Found:
 
 @dataclass(frozen=True)
 class Sweep(_StageTask):
-    """A piece of a shard to solve. name, sha256: of its stage file; boxes: from the first to before
-    the last, with so many states. reads: the pieces whose payoff tables it is handed; of: for each
-    stage that it asks for, which of these, own: which are of its own shard. file: the table's, that
-    it writes. error: beside the gaps of cycles. stored: its committed file, where
-    payoffs are read back only.
+    """A piece of a shard to solve. name, stages, sha256: of its stage file; boxes: from the first
+    to before the last, with so many states. reads: the pieces whose payoff tables it is handed; of:
+    for each stage that it asks for, which of these; within: the box that each has of its stage.
+    file: the table's, that it writes. error: beside the gaps of cycles. stored: its committed file,
+    where payoffs are read back only.
     """
 
     shard: int
     name: str
+    stages: tuple[int, ...]
     sha256: str
     boxes: tuple[int, int]
     states: int
     reads: tuple[int, ...]
     of: dict[int, tuple[int, ...]]
-    own: tuple[int, ...]
+    within: tuple[Box, ...]
     file: str
     error: float
     tolerance: float
@@ -280,12 +314,10 @@ class Sweep(_StageTask):
             stage = file.stage(i)
             sweeping = Sweeping(game, stage)
             for wanted, (number, keys, _) in enumerate(stage.wanted):
-                others = self.of.get(number, self.own)
-                found = sum(sweeping.give(wanted, tables[k][1:]) for k in others)
-                if number not in self.of and solved:
-                    which = stages.boxes_of(keys, [box for box, _ in solved])
-                    found += sum(sweeping.give(wanted, solved[k][1])
-                                 for k in np.unique(which) if k >= 0)  # fmt: skip
+                others = [(self.within[k], tables[k][1:]) for k in self.of.get(number, ())]
+                found = _give(stages, sweeping, wanted, others)
+                if number in self.stages:
+                    found += _give(stages, sweeping, wanted, solved)
                 if found != len(keys):
                     raise CorruptTableError(f"{self.file}: payoffs that it asks for are missing")
             done = sweeping.solve(self.tolerance, stop)
@@ -351,6 +383,19 @@ class Sweep(_StageTask):
             by_place[stage.places] = here
             rows[1 + by_place[given], 1:] = stage.given
             known[by_place[given]] = True
+
+
+def _give(
+    stages: Stages, sweeping: Sweeping, wanted: int, tables: Sequence[tuple[Box, Floats]]
+) -> int:
+    """Give a stage those of the keys number `wanted` that tables have, each in its box, which is
+    apart from those of others or the same; returns how many."""
+    boxes = list(dict.fromkeys(box for box, _ in tables))
+    if len(boxes) <= 1:
+        return sum(sweeping.give(wanted, rows) for _, rows in tables)
+    which = stages.boxes_of(sweeping.stage.wanted[wanted][1], boxes)
+    number = {box: i for i, box in enumerate(boxes)}
+    return sum(sweeping.give(wanted, rows, which == number[box]) for box, rows in tables)
 
 
 @dataclass(frozen=True)

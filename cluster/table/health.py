@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from luckbase.cluster.search.pieces import SHARDS, all_solved, ask_name, shard_name
+from luckbase.cluster.search.pieces import SHARDS, all_solved, ask_name, askers_of, shard_name
 from luckbase.cluster.table.ledger import HEAD, LINES, Ledger, compact
 from luckbase.cluster.table.lines import SEARCH, TIERS, Goal, ShardEntry
 from luckbase.cluster.table.storage import Storage
@@ -77,12 +77,8 @@ def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
     sentence each."""
     lost = []
     solved = {name for name, one in ledger.shards.items() if all_solved(one, ledger.files)}
-    needed = {
-        (shard.ask, stage) for name, shard in ledger.shards.items() if name not in solved
-        for stage in shard.asked
-    }  # fmt: skip
     for name, shard in list(ledger.shards.items()):
-        spare = name in solved and not any((shard.ask, str(s)) in needed for s in shard.stages)
+        spare = name in solved and solved.issuperset(askers_of(shard))
         why = None if shard.ask in ledger.done else _why_lost(storage, shard, spare)
         if why:
             lost.append(f"{where / shard_name(name)}: {why}")

@@ -22,7 +22,7 @@ from luckbase.cluster.table.write import made_by
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.level import level_from
 from luckbase.solver.graph import keys as hashing
-from luckbase.solver.graph.stage import Box, Stages
+from luckbase.solver.graph.stage import WHOLE, Box, Stages
 
 
 class KeyPart(FilePart, SparsePart):
@@ -70,14 +70,16 @@ class KeyPart(FilePart, SparsePart):
         return {}
 
     @cached_property
-    def _levels(self) -> list[tuple[Stages, dict[int, list[int]]]]:
-        """Of each search by stages: its level, and the files that hold states of each stage."""
+    def _levels(self) -> list[tuple[Stages, dict[int, list[tuple[int, Box]]]]]:
+        """Of each search by stages: its level, and the files that hold states of each stage, those
+        of a box: a file once for each of its boxes."""
         found = []
         for ask, line in self.ledger.levels.items():
-            files: dict[int, list[int]] = {}
+            files: dict[int, list[tuple[int, Box]]] = {}
             for i, entry in enumerate(self.entries):
+                boxes = [Box(*ends) for ends in entry.boxes] or [WHOLE]
                 for stage in entry.stages if made_by(entry.name, ask) else ():
-                    files.setdefault(stage, []).append(i)
+                    files.setdefault(stage, []).extend((i, box) for box in boxes)
             if files:
                 found.append((Stages(self.game, level_from(line.level)), files))
         return found
@@ -92,10 +94,11 @@ class KeyPart(FilePart, SparsePart):
             stages = level.of(keys)
             for stage in np.unique(stages).tolist():
                 here = np.flatnonzero(stages == stage)
-                for i in files.get(stage, ()):
-                    boxes = [Box(*ends) for ends in self.entries[i].boxes]
-                    inside = level.boxes_of(keys[here], boxes) >= 0 if boxes else slice(None)
-                    yield i, here[inside]
+                there = files.get(stage, ())
+                which = level.boxes_of(keys[here], [box for _, box in there])
+                of = np.array([*(i for i, _ in there), -1])[which]
+                for i in np.unique(of[of >= 0]).tolist():
+                    yield i, here[of == i]
 
     def decode(self, file: SealedFile, number: int, kind: str) -> Any:
         """The columns of a row group that are not the state's."""

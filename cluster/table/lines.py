@@ -133,9 +133,10 @@ class FileEntry:
 @dataclass(frozen=True)
 class ShardEntry:
     """One shard of a search that runs, found and not solved yet: its stage file, of what search,
-    the SHA-256 of what was known to it, "" for nothing. level, stages: what it holds; boxes: the
-    states of each box. asked: how many keys of each stage it asks for; they lie beside its file,
-    with their own SHA-256. edges: expanded."""
+    the SHA-256 of what was known to it, "" for nothing. level, stages: what it holds; box: the part
+    of its stage, none for all; boxes: the states of each box that it was found in. askers: the
+    shards that ask it, the numbers of each level. What it asks lies beside its file, with its own
+    SHA-256. edges: expanded."""
 
     name: str
     ask: str
@@ -147,9 +148,15 @@ class ShardEntry:
     level: int
     stages: list[int]
     boxes: list[int]
-    asked: dict[str, int]
     ask_sha256: str
     edges: int
+    box: list[int] = field(default_factory=list)
+    askers: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def number(self) -> int:
+        """Its number in its level."""
+        return int(self.name.rpartition("-")[2])
 
 
 Line = Goal | Done | LevelEntry | FileEntry | ShardEntry

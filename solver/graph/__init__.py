@@ -8,8 +8,8 @@
 * `components`: a component of several states, solved as one piece: `solver.linear` where nothing is
   chosen, `interval_iteration` where something is.
 * `explore`: which states there are, level by level, nothing solved.
-* `stage`: what lies below some roots cut by a level, a stage found and solved at a time;
-  `stage_kernels` its compiled part.
+* `stage`: what lies below some roots cut by a level, into stages and boxes of them, which
+  `find_stages` finds, and how they are solved; `stage_kernels` the compiled part of both.
 * `tally`: where states stand among the groups that people care about.
 * `estimate`: about how many states there are.
 * `find_level`: a level of a game that declares none, from a sample of its edges (`edge_sample`).

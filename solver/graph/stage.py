@@ -14,33 +14,26 @@ The steps and their order are those of `solver.graph.game_graph`, and components
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.level import Level
-from luckbase.solver.game.transition import room_for
-from luckbase.solver.graph import keys as hashing
 from luckbase.solver.graph import stage_kernels as kernels
-from luckbase.solver.graph.bellman import expand, too_many_edges
+from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.bellman_step import Scratch, no_matrix_games
 from luckbase.solver.graph.keys import Keys, unpack_all
 from luckbase.solver.graph.level_words import CLASSES, Words, scatter, words, words_of
-from luckbase.solver.graph.stage_kernels import Nodes, Order, Patterns, Place, Records, Sweep, Walk
+from luckbase.solver.graph.stage_kernels import Order, Patterns, Place, Sweep
 
 BUDGET = 100_000
 """States between two looks at `stop`: a tenth of a second."""
-CACHED = 400_000
-"""States of a box, at most: with more the tables leave the processor's cache."""
-PIECES, SAMPLE = 4, 1 << 13
-"""Boxes that a box with too many states is cut into; states that are looked at for that."""
 EVERY = (1 << 64) - 1
 
 
@@ -56,6 +49,9 @@ class Box:
     def whole(self) -> bool:
         """Whether it is all of the level."""
         return (self.low, self.high) == (0, EVERY)
+
+
+WHOLE = Box()
 
 
 class Stages:
@@ -107,10 +103,10 @@ class Stages:
         if not box.whole:
             ends = self.inside.values(np.array([box.low, box.high], np.uint64))
             low, high = ends[0], ends[1]
-        found, todo = [], [(low, high, values)]
+        found, todo = [], [(low, high, values, np.zeros(len(low), np.int64))]
         while todo:
-            low, high, values = todo.pop()
-            cut = _cut(values) if len(values) > most else None
+            low, high, values, cuts = todo.pop()
+            cut = _cut(values, cuts) if len(values) > most else None
             if cut is None:
                 found.append(Box(self.inside.word(low), self.inside.word(high)))
                 continue
@@ -118,7 +114,8 @@ class Stages:
             below = values[:, lane] < bound
             highest, lowest = high.copy(), low.copy()
             highest[lane], lowest[lane] = bound - 1, bound
-            todo += [(low, highest, values[below]), (lowest, high, values[~below])]
+            cuts = cuts + (np.arange(len(cuts)) == lane)
+            todo += [(low, highest, values[below], cuts), (lowest, high, values[~below], cuts)]
         return found if len(found) > 1 else [box]
 
     def boxes_of(self, keys: Keys, boxes: Sequence[Box]) -> NDArray[np.int32]:
@@ -126,18 +123,42 @@ class Stages:
         found = np.zeros(len(keys), np.int32)
         if len(boxes) == 1 and boxes[0].whole:
             return found
-        low, high = (np.array([getattr(box, end) for box in boxes], np.uint64)
-                     for end in ("low", "high"))  # fmt: skip
+        low, high = _ends(boxes)
         guards = np.uint64(self.inside.guards)
         kernels.boxes_of(self.inside.of(keys), low, high, guards, found)
         return found
 
+    def around(self, keys: Keys) -> Box:
+        """The smallest box that all of some keys (n,), n > 0, lie in."""
+        if not self.level.inside:
+            return Box()
+        values = self.inside.values(self.inside.of(keys))
+        return Box(self.inside.word(values.min(axis=0)), self.inside.word(values.max(axis=0)))
 
-def _cut(values: Ints) -> tuple[int, int] | None:
-    """(the function, the least value of the upper side) that cuts values (n, functions) best: the
-    first whose smaller side has a quarter, else that of the largest; None if all are equal."""
+    def leads(self, above: Sequence[Box], below: Sequence[Box]) -> NDArray[np.bool_]:
+        """(above, below) whether an edge inside a stage may lead from the one box to the other."""
+        high, low = _ends(above)[1], _ends(below)[0]
+        guards = np.uint64(self.inside.guards)
+        found: NDArray[np.bool_] = ((high[:, None] | guards) - low[None]) & guards == guards
+        return found
+
+    def meet(self, some: Sequence[Box], others: Sequence[Box]) -> NDArray[np.bool_]:
+        """(some, others) whether two boxes have a place in common."""
+        return self.leads(some, others) & self.leads(others, some).T
+
+
+def _ends(boxes: Sequence[Box]) -> tuple[Keys, Keys]:
+    """The ends of boxes, (n,) each."""
+    low, high = ([getattr(box, end) for box in boxes] for end in ("low", "high"))
+    return np.array(low, np.uint64), np.array(high, np.uint64)
+
+
+def _cut(values: Ints, cuts: Ints) -> tuple[int, int] | None:
+    """(the function, the least value of the upper side) that cuts values (n, functions) best: of
+    those whose smaller side has a quarter the one that was cut least, so that the longest chain of
+    boxes is short; else that of the largest; None if all are equal. cuts: how often each was."""
     found, share = None, 0.0
-    for lane in range(values.shape[1]):
+    for lane in np.argsort(cuts, kind="stable").tolist():
         column = np.sort(values[:, lane])
         middle = int(column[len(column) // 2])
         for bound in (middle, middle + 1):
@@ -181,229 +202,11 @@ NO_KEYS = np.empty(0, np.uint64)
 Known = tuple[Keys, Floats]
 
 
-def expand_level(
-    stages: Stages,
-    level: int,
-    wanted: Sequence[Keys],
-    *,
-    known: Known | None = None,
-    expected: int = 0,
-    most: int = CACHED,
-    stop: Callable[[], bool] = lambda: False,
-) -> Iterator[Stage]:
-    """The states of a level that lie at or below the `wanted` ones, all of which are of it and have
-    nothing to do with others of it; in several lists, which may have some in common.
-
-    They come in boxes of at most about `most` states, as far as the level has functions that cut
-    it; none leads to one before it. expected: how many states there are, about: cuts are better
-    made before than found to be needed. known: keys, ascending, and payoffs (m, players) of states
-    that are not expanded. Raises RisingError for an edge that leads where the level says that none
-    does, StateError for a state with more edges than `Game.max_edges`; Stopped soon after `stop()`
-    turns true.
-    """
-    known = known or (NO_KEYS, np.empty((0, stages.game.players)))
-    todo: list[tuple[Box, list[Keys]]] = [(Box(), list(wanted))]
-    if stages.level.inside and expected > most:
-        sample = np.concatenate([_some(keys, SAMPLE // len(wanted) + 1) for keys in wanted])
-        boxes = stages.split(Box(), sample, 1 + 2 * len(sample) * most // (3 * expected))
-        todo = [(one, []) for one in boxes]
-        for keys in wanted:
-            _hand_out(stages, keys, todo)
-    while todo:
-        box, lists = todo.pop(0)
-        search = _Search(stages, level, box, lists)
-        if not search.run(known[0], most if stages.level.inside else 0, stop):
-            sample = search.sample()
-            boxes = stages.split(box, sample, len(sample) // PIECES)
-            if len(boxes) > 1:
-                apart: list[tuple[Box, list[Keys]]] = [(one, []) for one in boxes]
-                for keys in lists:
-                    _hand_out(stages, keys, apart)
-                todo = apart + todo
-                continue
-            search.run(known[0], 0, stop)
-        stage = search.stage(known)
-        for number, keys, _ in stage.wanted:
-            if number >> 32 == level:
-                _hand_out(stages, keys, todo)
-        yield stage
-
-
-def _some(keys: Keys, count: int) -> Keys:
-    """About so many of some keys."""
-    return np.ascontiguousarray(keys[:: max(1, len(keys) // count)])
-
-
-def _hand_out(stages: Stages, keys: Keys, boxes: Sequence[tuple[Box, list[Keys]]]) -> None:
-    """Add keys to the lists of the boxes that they lie in."""
-    which = stages.boxes_of(keys, [box for box, _ in boxes])
-    for i in np.unique(which).tolist():
-        boxes[i][1].append(np.ascontiguousarray(keys[which == i]))
-
-
-class _Search:
-    """The arrays of `stage_kernels.expand_on`, which grow."""
-
-    def __init__(self, stages: Stages, level: int, box: Box, wanted: Sequence[Keys]) -> None:
-        self.stages, self.game, self.box = stages, stages.game, box
-        self.place = stages.place(level, box)
-        game, room = self.game, 1 << 12
-        while room < 2 * sum(map(len, wanted)) + game.max_edges:
-            room *= 2
-        self.nodes = Nodes(
-            np.full(2 * room, -1, np.int32), np.empty((room, 1), np.uint64),
-            np.zeros(room, np.uint8),
-        )  # fmt: skip
-        self.records = Records(
-            np.empty(room // 2, np.int32), np.empty(max(4 * room, game.max_edges), np.int32)
-        )
-        self.patterns = self._patterns(1 << 8, max(1 << 12, 2 * game.max_edges))
-        self.at = np.zeros(7, np.int64)
-        for keys in wanted:
-            numbers = np.empty(len(keys), np.int32)
-            self.at[kernels.COUNT] = hashing.enter(
-                self.nodes.slots, self.nodes.keys, self.at[kernels.COUNT], keys, numbers
-            )
-        self.edges = room_for(game.max_edges, game.field_count, game.players)
-
-    def _patterns(self, room: int, edges: int) -> Patterns:
-        players = self.game.players
-        return Patterns(
-            np.full(4 * room, -1, np.int32), np.empty(room, np.uint64),
-            np.zeros(room + 1, np.int64), np.empty(room, np.int64), np.empty(edges),
-            np.empty(edges, np.int64), np.empty((edges if self.game.pays else 0, players)),
-            np.zeros((room, players)),
-        )  # fmt: skip
-
-    def run(self, known: Keys, most: int, stop: Callable[[], bool]) -> bool:
-        """Expand until nothing is left, or until there are more states than `most`, if that is not
-        0; whether nothing is left."""
-        game = self.game
-        while True:
-            budget = BUDGET if not most else min(BUDGET, most + 1 - int(self.at[kernels.STATES]))
-            code = kernels.expand_on(
-                game.transition, game.numbers, self.edges, game.bits, self.place, self.nodes,
-                self.records, self.patterns, known, self.at, max(1, budget),
-            )  # fmt: skip
-            if code == kernels.FINISHED:
-                return True
-            if stop():
-                raise Stopped
-            if code == kernels.GROW:
-                self._grow()
-            elif code != kernels.PAUSE:
-                state = unpack_all(game.bits, self.nodes.keys[self.at[kernels.WRONG]])[0]
-                raise too_many_edges(game, state) if code == kernels.CROWDED else self._rose(state)
-            if most and self.at[kernels.STATES] > most:
-                return False
-
-    def sample(self) -> Keys:
-        """Some of the keys of the states that were met."""
-        count = int(self.at[kernels.COUNT])
-        keys = self.nodes.keys[:count, 0][self.nodes.outside[:count] == 0]
-        return _some(keys, SAMPLE)
-
-    def _rose(self, state: Ints) -> StateError:
-        """The error of a state (fields,) one of whose edges leads where none should."""
-        children = expand(self.game, state.reshape(1, -1)).children
-        keys = hashing.pack_all(self.game.bits, children)
-        own = hashing.pack_all(self.game.bits, state.reshape(1, -1))
-        at = int(np.argmax(self.stages.forbidden(np.repeat(own, len(keys)), keys)))
-        return RisingError(
-            f"level {self.stages.level}: is not one of {self.game.board.game}: an edge leads from "
-            f"{self.game.describe(state)} to {self.game.describe(children[at])}"
-        )
-
-    def _grow(self) -> None:
-        at, most = self.at, kernels.BATCH * self.game.max_edges
-        while at[kernels.COUNT] + most > len(self.nodes.keys):
-            nodes = self.nodes
-            keys = _longer(nodes.keys)
-            slots = np.full(2 * len(keys), -1, np.int32)
-            hashing.rehash(slots, keys, int(at[kernels.COUNT]))
-            self.nodes = Nodes(slots, keys, _longer(nodes.outside))
-        while at[kernels.STATES] + kernels.BATCH > len(self.records.patterns):
-            self.records = self.records._replace(patterns=_longer(self.records.patterns))
-        while at[kernels.EDGES] + most > len(self.records.children):
-            self.records = self.records._replace(children=_longer(self.records.children))
-        kinds, kept = int(at[kernels.PATTERNS]), int(at[kernels.PATTERN_EDGES])
-        while kinds + kernels.BATCH >= len(self.patterns.actors) or (
-            kept + most > len(self.patterns.weights)
-        ):
-            patterns = self.patterns
-            bigger = self._patterns(2 * len(patterns.actors), 2 * len(patterns.weights))
-            for before, after in zip(patterns[1:], bigger[1:], strict=True):
-                after[: len(before)] = before
-            kernels.enter_patterns(bigger.slots, bigger.hashes[:kinds])
-            self.patterns = bigger
-
-    def stage(self, known: tuple[Keys, Floats]) -> Stage:
-        """What was found."""
-        count, edges = int(self.at[kernels.COUNT]), int(self.at[kernels.EDGES])
-        keys, outside = self.nodes.keys[:count, 0], self.nodes.outside[:count]
-        mine = np.flatnonzero(outside == 0).astype(np.int32)
-        n = len(mine)
-        own = keys[mine]
-        places = np.argsort(own).astype(np.int32)
-        pattern_of = self.records.patterns[:n].copy()
-        kinds = int(self.at[kernels.PATTERNS])
-        patterns = self._trimmed(kinds, int(self.at[kernels.PATTERN_EDGES]))
-        states = Order(
-            np.empty(n, np.int32), first_edges(patterns, pattern_of), mine, pattern_of,
-            self.records.children[:edges].copy(),
-        )  # fmt: skip
-        local, starts = np.full(count, -1, np.int32), np.empty(2 * n, np.int32)
-        local[mine] = np.arange(n, dtype=np.int32)
-        loops = kernels.order_states(
-            states.first, states.children, local, states.order, starts,
-            Walk(*(np.empty(n, np.int32) for _ in range(5))),
-        )  # fmt: skip
-        cycles = starts[: 2 * loops].reshape(-1, 2).astype(np.int64)
-        given = own[pattern_of == kernels.GIVEN]
-        payoffs = known[1][np.searchsorted(known[0], given)]
-        wanted = self._wanted(keys, np.flatnonzero(outside).astype(np.int32))
-        return Stage(
-            own[places], places, states, patterns, cycles, wanted, edges, payoffs, self.box
-        )
-
-    def _wanted(
-        self, keys: Keys, others: NDArray[np.int32]
-    ) -> list[tuple[int, Keys, NDArray[np.int32]]]:
-        """The keys of the others, by stage."""
-        asked = keys[others]
-        stage = self.stages.of(asked)
-        found = []
-        for one in np.unique(stage):
-            mine = np.flatnonzero(stage == one)
-            mine = mine[np.argsort(asked[mine])]
-            found.append((int(one), asked[mine], others[mine]))
-        return found
-
-    def _trimmed(self, kinds: int, edges: int) -> Patterns:
-        given = self.patterns
-        return Patterns(
-            np.empty(0, np.int32), np.empty(0, np.uint64), given.first[: kinds + 1].copy(),
-            given.actors[:kinds].copy(), given.weights[:edges].copy(),
-            given.actions[:edges].copy(),
-            given.rewards[: edges if self.game.pays else 0].copy(), given.payoffs[:kinds].copy(),
-        )  # fmt: skip
-
-
-class RisingError(StateError):
-    """An edge raises the level."""
-
-
-def _longer(array: NDArray[Any]) -> NDArray[Any]:
-    """The array with as much room again, zeros."""
-    bigger = np.zeros((2 * len(array), *array.shape[1:]), array.dtype)
-    bigger[: len(array)] = array
-    return bigger
-
-
-def first_edges(patterns: Patterns, pattern_of: NDArray[np.int32]) -> Ints:
-    """int64 (n + 1,): where the edges of each of n states begin."""
+def first_edges(of_patterns: Ints, pattern_of: NDArray[np.int32]) -> Ints:
+    """int64 (n + 1,): where the edges of each of n states begin, from where those of the patterns
+    do (patterns + 1,)."""
     first = np.empty(len(pattern_of) + 1, np.int64)
-    kernels.first_edges(np.append(np.diff(patterns.first), 0), pattern_of, first)
+    kernels.first_edges(np.append(np.diff(of_patterns), 0), pattern_of, first)
     return first
 
 
@@ -433,10 +236,12 @@ class Sweeping:
         self._gap = np.zeros(n)
         self._values[numbers[stage.states.patterns == kernels.GIVEN], 1:] = stage.given
 
-    def give(self, wanted: int, rows: Floats) -> int:
-        """Take the payoffs of the keys number `wanted` of the stage's list from rows (m, 1 +
-        players) by key; returns how many of them are there."""
+    def give(self, wanted: int, rows: Floats, some: NDArray[np.bool_] | None = None) -> int:
+        """Take the payoffs of the keys number `wanted` of the stage's list, or of some of them,
+        from rows (m, 1 + players) by key; returns how many of them are there."""
         _, keys, numbers = self.stage.wanted[wanted]
+        if some is not None:
+            keys, numbers = keys[some], numbers[some]
         found: int = kernels.join(keys, rows, numbers, self._values)
         return found
 

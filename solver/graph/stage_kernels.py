@@ -34,9 +34,10 @@ from luckbase.solver.njit import njit
 
 FINISHED, GROW, PAUSE, CROWDED, RISES, COMPONENT = 0, 1, 2, 3, 4, 5
 """Why a pass stops."""
-NEXT, COUNT, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG = range(7)
+NEXT, COUNT, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG, MINE = range(8)
 """Where expanding keeps its place: the number of the next state to expand, states met, states
-expanded, edges, patterns and their edges; the state that is crowded, or whose edge rises."""
+expanded, edges, patterns and their edges; the state that is crowded, or whose edge rises; how many
+of those met are of the stage."""
 BATCH = 16
 """States that are expanded before their children are looked up, all of them together."""
 LEAF = -3
@@ -186,17 +187,18 @@ def _same(patterns, p, actor, edges, given):
 @njit(
     _i(
         TRANSITION, NUMBERS_TYPE, EDGES_TYPE, _i1, _place, _nodes, _records, _patterns, _u1, _i1,
-        _i,
+        _i, _i,
     ),
     cache=True, nogil=True,
 )  # fmt: skip
 def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `depth_first.search`
-    transition, board, room, bits, place, nodes, records, patterns, known, at, budget
+    transition, board, room, bits, place, nodes, records, patterns, known, at, budget, limit
 ):
     """Expand the states met that are of the stage, and enter their children, until none is left or
     there is something to do first:
 
-    GROW: something may not have room; PAUSE: `budget` states were expanded; CROWDED: a state,
+    GROW: something may not have room; PAUSE: `budget` states were expanded, or more than `limit` of
+    the stage met; CROWDED: a state,
     at[WRONG], has more edges than there is room for; RISES: a state's edge leads where the level
     says that none does. Those whose keys are in `known`, ascending, are not expanded.
     """
@@ -216,7 +218,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `dept
     weight_bits = borrowed(chances).view(np.uint64)
     paid_bits = borrowed(paid.reshape(-1)).view(np.uint64)
     upcoming, count, states, edges = at[NEXT], at[COUNT], at[STATES], at[EDGES]
-    kinds, kept = at[PATTERNS], at[PATTERN_EDGES]
+    kinds, kept, mine = at[PATTERNS], at[PATTERN_EDGES], at[MINE]
     most, mask, players = below.shape[0], slots.size - 1, paid.shape[1]
     pays, kind_mask = shared.rewards.shape[0] > 0, heads.size - 1
     state = np.empty(bits.size, np.int64)
@@ -232,7 +234,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `dept
         if full or 2 * (kinds + BATCH) >= heads.size or kept + room_for_batch > shared.weights.size:
             code = GROW
             break
-        if budget <= 0:
+        if budget <= 0 or mine > limit:
             code = PAUSE
             break
         members, m = 0, 0
@@ -320,7 +322,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `dept
                         slots[slot] = count
                         keys[count, 0] = wanted[k]
                         outside[count] = 1 - inside
-                        count += 1
+                        count, mine = count + 1, mine + inside
                     z = slots[slot]
                 children[edges + k] = z
                 k += 1
@@ -328,8 +330,51 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `dept
                 break
         states, edges, budget = states + members, edges + m, budget - members
     at[NEXT], at[COUNT], at[STATES], at[EDGES] = upcoming, count, states, edges
-    at[PATTERNS], at[PATTERN_EDGES] = kinds, kept
+    at[PATTERNS], at[PATTERN_EDGES], at[MINE] = kinds, kept, mine
     return code
+
+
+class Expanded(NamedTuple):
+    """States that were met, as they are dealt out to boxes: keys (met, 1); box: int32 (met,), which
+    each is of, -1 for none. numbers, patterns: int32 (n,), of those that were expanded; first:
+    int64 (n + 1,), children: int32 (edges,), as of an `Order`."""
+
+    keys: NDArray[np.uint64]
+    box: NDArray[np.int32]
+    numbers: NDArray[np.int32]
+    patterns: NDArray[np.int32]
+    first: Ints
+    children: NDArray[np.int32]
+
+
+_expanded = _tuple(_u2, _n1, _n1, _n1, _i1, _n1, of=Expanded)
+
+
+@njit(_i(_expanded, _i1, _i1, _n1, _u2, _records), cache=True, nogil=True)
+def divide(before, mine, rows, numbers, keys, records):
+    """Write the states of a box as they are numbered by themselves; returns how many there are.
+
+    mine: int64, its states among those that were met, ascending; rows: int64, its states among
+    those that were expanded. numbers: int32 (met,), -1 everywhere; keys: (met, 1), written: first
+    its states, then the others that they lead to. records: written, with room.
+    """
+    count = mine.size
+    for i in range(count):
+        numbers[mine[i]] = i
+        keys[i, 0] = before.keys[mine[i], 0]
+    at = 0
+    for i in range(rows.size):
+        x = rows[i]
+        records.patterns[i] = before.patterns[x]
+        for k in range(before.first[x], before.first[x + 1]):
+            child = before.children[k]
+            if numbers[child] < 0:
+                numbers[child] = count
+                keys[count, 0] = before.keys[child, 0]
+                count += 1
+            records.children[at] = numbers[child]
+            at += 1
+    return count
 
 
 @njit(types.void(_n1, _u1), cache=True, nogil=True)

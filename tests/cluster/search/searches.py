@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.options import Solved
+from luckbase.cluster.search import level_shards, stage_file
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 from tests.places import ROOT
@@ -21,7 +23,13 @@ START = {"scores": "0,1000,500", "earned": "1,1,1"}
 WIDE = {"scores": "0,1000,500", "earned": "1,1,2", "whammies": "3,2,2"}
 """Four levels and the end below it, thirty stages."""
 SMALL = 60
-"""States of a shard, about, for there to be many of them (`by_stages.SHARD_STATES`)."""
+"""States of a shard, about, for there to be many of them."""
+
+
+def cut_small(patch: pytest.MonkeyPatch, states: int = SMALL) -> None:
+    """Shards of about so many states, from now on: some of several stages, and stages in boxes."""
+    patch.setattr(level_shards, "SHARD_STATES", states)
+    patch.setattr(stage_file, "SPARSE_BITS", 1)
 
 
 def tiny(**options: object) -> Game:

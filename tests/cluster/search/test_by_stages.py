@@ -28,10 +28,10 @@ from luckbase.solver.game.capabilities import SearchHints, hints
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.game.level import Level
 from luckbase.solver.graph import find_level as finding
-from luckbase.solver.graph import stage
-from luckbase.solver.graph.stage import RisingError
+from luckbase.solver.graph import find_stages
+from luckbase.solver.graph.find_stages import RisingError
 from luckbase.solver.policy.evaluate import Policy, evaluate_profile
-from tests.cluster.search.searches import SMALL, WIDE, by, files_of, rows_of, search, tiny
+from tests.cluster.search.searches import WIDE, by, cut_small, files_of, rows_of, search, tiny
 from tests.games import climb  # noqa: F401  (registers the game)
 from tests.places import ROOT
 
@@ -41,7 +41,7 @@ BOARDS = ROOT / "boards"
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small shards."""
-    monkeypatch.setattr(by_stages, "SHARD_STATES", SMALL)
+    cut_small(monkeypatch)
 
 
 def hill(tmp_path: Path, **rules: int) -> Board:
@@ -238,7 +238,7 @@ def test_the_limit_of_a_search_by_stages_is_a_sentence_and_it_goes_on_with_a_hig
 def tables(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """One piece, and by stages in many files."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(by_stages, "SHARD_STATES", SMALL)
+        cut_small(patch)
         folder = tmp_path_factory.mktemp("tables")
         one = search(folder / "one", tiny().parse(WIDE)[None])
         return one.table, by(folder / "other").table
@@ -371,7 +371,7 @@ def test_a_stage_in_many_boxes_is_solved_in_pieces_with_a_file_each(
 ) -> None:
     """Pieces ask one another, and are read back one by one after a stop; a probe opens one file."""
     whole = rows_of(by(tmp_path / "whole", workers=1).table)
-    monkeypatch.setitem(stage.expand_level.__kwdefaults__, "most", 12)
+    monkeypatch.setitem(find_stages.expand_level.__kwdefaults__, "most", 12)
     monkeypatch.setattr(pieces, "PIECE_STATES", 40)
     solved = by(tmp_path / "pieces", workers=2)
     assert rows_of(solved.table) == whole
@@ -400,7 +400,7 @@ def test_a_stage_in_many_boxes_is_solved_in_pieces_with_a_file_each(
 def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_what_they_need(
     tmp_path: Path, ray_cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(by_stages, "SHARD_STATES", SMALL)
+    cut_small(monkeypatch)
     near = by(tmp_path / "near", workers=1)
 
     @contextmanager

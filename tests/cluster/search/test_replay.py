@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.replay import Costs
-from luckbase.cluster.search import by_stages
-from luckbase.cluster.search.replay import TaskTimes, replay_search, times_of
+from luckbase.cluster.search.replay import FindTime, TaskTimes, replay_search, times_of
+from tests.cluster.search.searches import cut_small
 from tests.places import BOARDS
 
 FREE = Costs(task=0, reference=0, commit=0, bytes_a_second=float("inf"))
@@ -21,7 +21,7 @@ FREE = Costs(task=0, reference=0, commit=0, bytes_a_second=float("inf"))
 def test_a_search_leaves_the_times_of_its_tasks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(by_stages, "SHARD_STATES", 300)
+    cut_small(monkeypatch, 300)
     game = solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
     root = game.parse({"scores": "0,0,0", "earned": "2,1,1"}).reshape(1, -1)
     made = cluster.solve_below(game.board, root, results=tmp_path, one_piece=0, workers=1)
@@ -36,23 +36,45 @@ def test_a_search_leaves_the_times_of_its_tasks(
     assert replay_search(times, 2).seconds > replay_search(times, 2, FREE).seconds
 
 
-@given(st.lists(st.lists(st.sampled_from([0.5, 1.0, 4.0]), min_size=1, max_size=6), max_size=4),
+@st.composite
+def levels(draw: st.DrawFn) -> list[list[FindTime]]:
+    """Levels of tasks, each of which waits for some before it."""
+    found = []
+    for _ in range(draw(st.integers(0, 4))):
+        seconds = draw(st.lists(st.sampled_from([0.5, 1.0, 4.0]), min_size=1, max_size=6))
+        found.append([
+            FindTime(taken, draw(st.integers(1, 9)), [k for k in range(i) if draw(st.booleans())])
+            for i, taken in enumerate(seconds)
+        ])  # fmt: skip
+    return found
+
+
+def longest(finds: list[FindTime], i: int) -> float:
+    return finds[i].seconds + max((longest(finds, k) for k in finds[i].after), default=0.0)
+
+
+@given(levels(),
        st.lists(st.tuples(st.sampled_from([0.0, 1.0, 3.0]), st.sampled_from([0.0, 0.5])),
                 min_size=1, max_size=8), st.integers(1, 5), st.data())  # fmt: skip
-def test_each_level_waits_for_the_one_above(
-    finds: list[list[float]], sweeps: list[tuple[float, float]], workers: int, data: st.DataObject
-) -> None:
+def test_each_level_waits_for_the_one_above_and_each_task_for_those_before_it(
+    finds: list[list[FindTime]], sweeps: list[tuple[float, float]], workers: int,
+    data: st.DataObject,
+) -> None:  # fmt: skip
     reads = [data.draw(st.lists(st.integers(0, i - 1), unique=True)) if i else []
              for i in range(len(sweeps))]  # fmt: skip
     times = TaskTimes(9, finds, sweeps, reads, [1] * len(sweeps), 32)
     down = [replay_search(replace(times, finds=[level]), workers, FREE).seconds for level in finds]
     up = replay_search(replace(times, finds=[]), workers, FREE)
     found = replay_search(times, workers, FREE)
-    levels = [seconds - up.seconds for seconds in down]
-    assert found.seconds == pytest.approx(sum(levels) + up.seconds)
-    for level, seconds in zip(finds, levels, strict=True):
-        least = max(max(level), sum(level) / workers)
-        assert least - 1e-9 <= seconds <= sum(level) / workers + max(level) + 1e-9
+    taken = [seconds - up.seconds for seconds in down]
+    assert found.seconds == pytest.approx(sum(taken) + up.seconds)
+    chains = [max(longest(level, i) for i in range(len(level))) for level in finds]
+    assert found.path == pytest.approx(sum(chains) + up.path)
+    for level, seconds, chain in zip(finds, taken, chains, strict=True):
+        work = sum(one.seconds for one in level)
+        assert max(chain, work / workers) - 1e-9 <= seconds <= work / workers + chain + 1e-9
+    if workers == 1:
+        assert found.seconds == pytest.approx(times.work)
     assert found.seconds >= max(found.path, times.work / workers) - 1e-9
     slow = replay_search(times, workers, Costs(bytes_a_second=1.0))
     assert slow.seconds >= found.seconds + (16 if any(reads) else 0)

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.options import Solved
-from luckbase.cluster.search import by_stages
 from luckbase.cluster.search import cut as cutting
 from luckbase.cluster.search.merge import (
     PayoffTable,
@@ -35,15 +34,15 @@ from luckbase.solver.errors import (
     SearchLimitError,
     StateError,
 )
+from luckbase.solver.graph.find_stages import expand_level
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import unpack_all
-from luckbase.solver.graph.stage import expand_level
 from tests.cluster.search.searches import (
-    SMALL,
     START,
     TINY,
     WIDE,
     by,
+    cut_small,
     files_of,
     rows_of,
     search,
@@ -68,7 +67,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Solved:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small shards."""
-    monkeypatch.setattr(by_stages, "SHARD_STATES", SMALL)
+    cut_small(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +80,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Solved:
 def staged(tmp_path_factory: pytest.TempPathFactory) -> Solved:
     """The same search by stages, in small shards."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(by_stages, "SHARD_STATES", SMALL)
+        cut_small(patch)
         return by(tmp_path_factory.mktemp("staged"), workers=1)
 
 
@@ -107,7 +106,7 @@ def test_stages_have_the_rows_of_one_piece_and_the_same_bytes_for_any_workers(
     assert files_of(solved.table) == files_of(staged.table)
     assert (solved.states, solved.solved, solved.edges) == (whole.states, whole.solved, whole.edges)
     assert (solved.levels, solved.overlap, solved.ray) == (5, 1.0, False)
-    assert solved.stages >= solved.shards > 20
+    assert solved.shards > 20
     assert len(solved.ledger.files) <= solved.shards
     assert sum(entry.rows for entry in solved.ledger.files.values()) == solved.states
     left = {path.name for path in solved.table.iterdir()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +11,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from luckbase.cluster.search.stage_file import StageFile, read_ask, write_ask, write_stages
-from luckbase.solver.graph.keys import Keys
-from luckbase.solver.graph.stage import Known, Stage, Stages, Sweeping, expand_level
+from luckbase.cluster.search.stage_file import (
+    StageFile,
+    ask_of,
+    read_asks,
+    sampled,
+    unpacked,
+    write_asks,
+    write_stages,
+)
+from luckbase.solver.graph.find_stages import expand_level
+from luckbase.solver.graph.stage import Known, Stage, Stages, Sweeping
 from tests.solver.graph.laid_out import Laid, Shape, shapes
 
 
@@ -83,20 +90,33 @@ def test_boxes_are_written_as_they_come_and_none_is_held(tmp_path: Path) -> None
     assert len(sizes) > 2 and sizes == sorted(set(sizes))
 
 
-@given(st.lists(st.tuples(
-    st.sampled_from([0, 1, 1 << 32, (1 << 63) | 5]),
-    st.sets(st.integers(0, (1 << 64) - 1), max_size=8),
-), max_size=8), st.sets(st.sampled_from([0, 1, 2, 1 << 32, (1 << 63) | 5])))  # fmt: skip
-def test_an_ask_gives_back_the_keys_of_the_stages_that_are_wanted(
-    said: list[tuple[int, set[int]]], stages: set[int]
+@given(shapes(), st.data())
+def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
+    shape: Shape, data: st.DataObject
 ) -> None:
-    wanted = [(stage, np.array(sorted(keys), np.uint64)) for stage, keys in said]
-    content = write_ask(wanted)
-    found = list(read_ask(content, sorted(stages)))
-    right: Sequence[Keys] = [keys for stage, keys in wanted if stage in stages]
-    assert [keys.tolist() for keys in found] == [keys.tolist() for keys in right]
-    assert all(keys.dtype == np.uint64 for keys in found)
-    assert write_ask(wanted) == content
+    laid = Laid(shape)
+    stages, keys = Stages(laid.game, shape.true_level), np.unique(laid.keys(laid.spots))
+    chosen = data.draw(st.lists(st.sets(st.sampled_from(keys.tolist()), min_size=1), max_size=5))
+    wanted = [np.array(sorted(some), np.uint64) for some in chosen]
+    asks = [ask_of(stages, i << 32, some) for i, some in enumerate(wanted)]
+    content = write_asks(asks)
+    found = read_asks(content)
+    assert [one.stage for one in found] == [i << 32 for i in range(len(wanted))]
+    for one, ask, some in zip(found, asks, wanted, strict=True):
+        same(one.keys, some)
+        same(unpacked(one.packed, one.count), some)
+        assert one.box == ask.box and set(one.sample.tolist()) <= set(some.tolist())
+        assert (stages.boxes_of(some, [one.box]) == 0).all()
+        least = stages.inside.values(stages.inside.of(some)).min(axis=0)
+        assert not shape.true_level.inside or one.box.low == stages.inside.word(least)
+    assert write_asks(asks) == content
+
+
+def test_whoever_asks_for_a_key_has_it_in_the_sample_or_nobody_has() -> None:
+    keys = np.random.default_rng(1).integers(0, 1 << 63, 100_000).astype(np.uint64)
+    drawn = sampled(keys)
+    assert 300 < drawn.sum() < 500
+    assert (sampled(keys[::3]) == drawn[::3]).all()
 
 
 def test_a_file_that_was_cut_short_is_none(tmp_path: Path) -> None:

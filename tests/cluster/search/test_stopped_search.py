@@ -16,7 +16,6 @@ import pytest
 
 from luckbase import cluster
 from luckbase.cluster.run.options import Solved
-from luckbase.cluster.search import by_stages
 from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.search.pieces import ask_name, shard_name, stage_file_name
 from luckbase.cluster.search.stage_tasks import Swept
@@ -24,7 +23,7 @@ from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import MissingTableError
-from tests.cluster.search.searches import SMALL, WIDE, by, files_of, rows_of, search, tiny
+from tests.cluster.search.searches import WIDE, by, cut_small, files_of, rows_of, search, tiny
 from tests.places import ROOT
 
 OTHER = {"scores": "0,500,500", "earned": "0,1,1", "passed": "1,0,0", "whammies": "3,3,2"}
@@ -34,14 +33,14 @@ OTHER = {"scores": "0,500,500", "earned": "0,1,1", "passed": "1,0,0", "whammies"
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small shards."""
-    monkeypatch.setattr(by_stages, "SHARD_STATES", SMALL)
+    cut_small(monkeypatch)
 
 
 @pytest.fixture(scope="module")
 def staged(tmp_path_factory: pytest.TempPathFactory) -> Solved:
     """A search that went through."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(by_stages, "SHARD_STATES", SMALL)
+        cut_small(patch)
         return by(tmp_path_factory.mktemp("staged"), workers=1)
 
 
@@ -50,7 +49,7 @@ def killed(results: Path, step: str, times: int) -> Ledger:
     script = (
         "import sys, time; sys.path.insert(0, sys.argv[1])\n"
         "from tests.cluster.search import test_stopped_search as t; from pathlib import Path\n"
-        "t.by_stages.SHARD_STATES = t.SMALL\n"
+        "t.cut_small(t.pytest.MonkeyPatch())\n"
         "step = getattr(t.StageSearch, sys.argv[3])\n"
         "done = []\n"
         "def slowly(self, *a):\n"
@@ -302,7 +301,7 @@ def test_a_worker_that_dies_costs_a_retry(staged: Solved, tmp_path: Path) -> Non
         "    if not mark.exists():\n        mark.touch(); os._exit(1)\n"
         "    yield from remote.run(*given)\n"
         "ray_workers.run = deadly\n"
-        "t.by_stages.SHARD_STATES = t.SMALL\n"
+        "t.cut_small(t.pytest.MonkeyPatch())\n"
         "s = t.by(Path(sys.argv[2]), workers=2, in_process_seconds=-1.0)\n"
         "print(s.ray)\n"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,25 +17,25 @@ from luckbase.solver.game.fields import Field, Fields
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.level import Level
 from luckbase.solver.game.transition import DECISION, TERMINAL
-from luckbase.solver.graph import stage as staging
+from luckbase.solver.graph import find_stages
+from luckbase.solver.graph import stage as sweeping_module
 from luckbase.solver.graph import stage_kernels as kernels
 from luckbase.solver.graph.codes import KNOWN
+from luckbase.solver.graph.find_stages import RisingError, expand_level
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import Keys, pack_all
 from luckbase.solver.graph.stage import (
     Box,
     Known,
-    RisingError,
     SolvedStage,
     Stage,
     Stages,
     Sweeping,
-    expand_level,
 )
 from tests.solver.graph.laid_out import NAMES, Laid, Shape, Spot, shapes
 from tests.solver.graph.three_in_a_ring import ring
 
-TINIEST = st.sampled_from([1, 2, 5, staging.CACHED])
+TINIEST = st.sampled_from([1, 2, 5, find_stages.CACHED])
 """States of a box, at most."""
 
 
@@ -49,7 +50,7 @@ def found_from(
     *,
     alone: bool = True,
     known: Known | None = None,
-    most: int = staging.CACHED,
+    most: int = find_stages.CACHED,
     expected: int = 0,
 ) -> list[list[Stage]]:
     """All boxes of all that lies below roots, highest first, a list for each call; alone: every
@@ -166,6 +167,28 @@ def test_known_states_are_not_expanded_and_their_payoffs_are_taken(
         given_ones = np.isin(keys_in(one), keys)
         assert (one.best[given_ones] == KNOWN).all() and (one.best[~given_ones] != KNOWN).all()
         assert one.best.tolist() == graph.best[at].tolist()
+
+
+@settings(max_examples=60)
+@given(shapes(), st.sampled_from([1, 2, 5]), st.integers(1, 12))
+def test_a_box_that_is_cut_goes_on_and_nothing_is_expanded_twice(
+    shape: Shape, most: int, roots: int
+) -> None:
+    laid = Laid(shape)
+    stages, expanded = Stages(laid.game, shape.true_level), [0]
+    keys = np.unique(keys_of(laid.game, laid.roots(roots)))
+    run = find_stages._Search.run
+
+    def counted(search: find_stages._Search, *how: Any) -> bool:
+        before = int(search.at[kernels.STATES])
+        ended = run(search, *how)
+        expanded[0] += int(search.at[kernels.STATES]) - before
+        return ended
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(find_stages._Search, "run", counted)
+        found = found_from(stages, keys, most=most)
+    assert expanded[0] == sum(len(box.keys) for boxes in found for box in boxes)
 
 
 def test_boxes_are_small_and_none_leads_to_one_before_it() -> None:
@@ -313,7 +336,8 @@ def test_a_level_that_can_not_be_asked_for_is_a_sentence(level: Level, text: str
 
 
 def test_stop_ends_both_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "BUDGET", 1)  # batches of `kernels.BATCH` states each
+    for module in (find_stages, sweeping_module):
+        monkeypatch.setattr(module, "BUDGET", 1)  # batches of `kernels.BATCH` states each
     laid = Laid(Shape(sizes=(2, 1, 12, 8), bits=4))
     stages = Stages(laid.game, laid.shape.true_level)
     keys = [laid.keys(laid.spots[-96:])]

@@ -1,0 +1,89 @@
+"""A task that Ray ends half-way, without an error, is handed out again, a few times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from luckbase.cluster.run.ray_workers import RETRIES, RayWorkers
+from luckbase.cluster.run.worker import Handed, Home
+from luckbase.solver.errors import WorkerError
+
+
+class SomeRay:
+    """As much of Ray as `RayWorkers` asks for: a task yields what comes next of `runs`."""
+
+    exceptions = SimpleNamespace(RayTaskError=KeyError, ObjectLostError=KeyError, RayError=KeyError)
+
+    def __init__(self, *runs: list[Any]) -> None:
+        self.runs, self.handed_out = list(runs), 0
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return [{
+            "NodeID": "a", "Alive": True, "NodeManagerHostname": "a", "NodeManagerAddress": "::",
+            "Resources": {"CPU": 1.0, "memory": 1e9},
+        }]  # fmt: skip
+
+    def remote(self, *function: Any, **how: Any) -> Any:
+        return self if function else lambda done: self if done.__name__ == "run" else None
+
+    def options(self, **how: Any) -> Any:
+        return SimpleNamespace(remote=self._begin)
+
+    def _begin(self, *given: Any) -> Iterator[Any]:
+        self.handed_out += 1
+        return iter(self.runs.pop(0))
+
+    def put(self, value: Any) -> Any:
+        return value
+
+    def wait(self, waiting: list[Any], **how: Any) -> tuple[list[Any], list[Any]]:
+        return waiting[:1], waiting[1:]
+
+    def get(self, reference: Any, timeout: float = 0.0) -> Any:
+        return reference
+
+
+RECEIPT = SimpleNamespace(sent=False, node="a", shard=7)
+
+
+def task(*, keep: bool) -> Any:
+    return SimpleNamespace(
+        reads=(), needs=(), memory=1, keep=keep, shard=7, tier=7, part=0, parts=1, stored=None
+    )
+
+
+def receipts(ray: SomeRay, *, keep: bool) -> list[Any]:
+    workers = RayWorkers(ray, Home(Path("/nowhere"), ""), lambda text: None, joined=False, most=1)
+    workers.submit(task(keep=keep))
+    said: list[Any] = []
+    while not said or said[-1] is not RECEIPT:
+        event = workers.wait_one(0.0)
+        said += [event] if event is not None else []
+    assert not workers._tasks
+    return said
+
+
+@pytest.mark.parametrize("ended", [[], [None], [None, "payoffs"]], ids=len)
+def test_it_is_done_again(ended: list[Any]) -> None:
+    ray = SomeRay(ended, ended, [None, "payoffs", RECEIPT, None])
+    said = receipts(ray, keep=False)
+    assert said == [RECEIPT] and ray.handed_out == 3
+
+
+def test_payoffs_that_were_there_come_again_with_the_second_try() -> None:
+    ray = SomeRay([None, "lost"], [None, "payoffs", RECEIPT, None])
+    said = receipts(ray, keep=True)
+    assert [type(one) for one in said] == [Handed, Handed, SimpleNamespace]
+    assert ray.handed_out == 2
+
+
+def test_in_the_end_it_is_a_sentence() -> None:
+    ray = SomeRay(*[[None]] * (RETRIES + 1))
+    with pytest.raises(WorkerError, match=f"half-way {RETRIES + 1} times; what was solved stays"):
+        receipts(ray, keep=False)
+    assert ray.handed_out == RETRIES + 1

@@ -1,0 +1,132 @@
+"""What is asked of a level is cut into shards; which of them comes next."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luckbase.cluster.search import level_shards, stage_file
+from luckbase.cluster.search.level_shards import Above, Asked, LevelShard, Order, told_by
+from luckbase.cluster.search.stage_file import ask_of
+from luckbase.solver.graph.keys import Keys
+from luckbase.solver.graph.stage import WHOLE, Box, Stages
+from tests.solver.graph.laid_out import Laid, Shape, shapes
+
+SIZES = st.sampled_from([1, 3, 10, 1000])
+
+
+def asked_of(laid: Laid, lists: list[list[int]]) -> tuple[Asked, dict[int, list[Keys]]]:
+    """What lists of states ask, each of a shard of its own far above; all of it by stage."""
+    stages = Stages(laid.game, laid.shape.true_level)
+    keys = np.unique(laid.keys(laid.spots))
+    asked, every = Asked(stages, {}), {}
+    for number, chosen in enumerate(lists):
+        mine = keys[sorted({i % len(keys) for i in chosen})]
+        numbers = stages.of(mine)
+        asks = [(int(one), mine[numbers == one]) for one in np.unique(numbers)]
+        asked.add((1 << 20, number), [ask_of(stages, one, some) for one, some in asks])
+        for one, some in asks:
+            every.setdefault(one, []).append(some)
+    return asked, every
+
+
+@given(shapes(), st.lists(st.lists(st.integers(0, 500), min_size=1), min_size=1, max_size=4),
+       SIZES, st.sampled_from([1.0, 3.0]))  # fmt: skip
+def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
+    shape: Shape, lists: list[list[int]], size: int, growth: float
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(level_shards, "SHARD_STATES", size)
+        patch.setattr(stage_file, "SPARSE_BITS", 1)
+        asked, every = asked_of(Laid(shape), lists)
+        stages = asked.stages
+        while (level := asked.highest()) is not None:
+            shards = asked.shards(level, Above(growth))
+            mine = [one for one in every if one >> 32 == level]
+            assert sorted({s for one in shards for s in one.stages}) == sorted(mine)
+            for stage in mine:
+                wanted = np.unique(np.concatenate(every[stage]))
+                of = [one for one in shards if stage in one.stages]
+                inside = np.array([stages.boxes_of(wanted, [one.box]) >= 0 for one in of])
+                assert (inside.sum(axis=0) == 1).all()
+                for one, here in zip(of, inside, strict=True):
+                    told = [ask.keys for _, ask in asked.of(one) if ask.stage == stage]
+                    assert set(wanted[here].tolist()) <= set(np.concatenate(told).tolist()) | set()
+            for i, one in enumerate(shards):
+                assert all(k < i for k in one.after)
+                before = [
+                    k
+                    for k in range(i)
+                    if shards[k].stages == one.stages
+                    and not one.box.whole
+                    and stages.leads([shards[k].box], [one.box])[0, 0]
+                ]
+                assert list(one.after) == before
+                for k in range(i + 1, len(shards)):  # and none leads back
+                    if shards[k].stages == one.stages:
+                        assert not stages.leads([shards[k].box], [one.box])[0, 0]
+            asked.done(level)
+
+
+def test_what_several_ask_for_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage_file, "SPARSE_BITS", 1)
+    laid = Laid(Shape(sizes=(2, 1, 12, 8), bits=4))
+    everything = list(range(len(laid.spots)))
+    once, _ = asked_of(laid, [everything])
+    level = once.highest()
+    assert level is not None
+    thrice, _ = asked_of(laid, [everything] * 3)
+    assert once.keys(level) <= thrice.keys(level) < 2 * once.keys(level)
+
+
+def test_a_level_tells_how_it_grew() -> None:
+    shards = [LevelShard((1,), WHOLE, 10), LevelShard((2,), WHOLE, 0), LevelShard((3,), WHOLE, 50)]
+    assert told_by(shards, [20, 5, 75], 50) == Above(2.0, 5.0, 75)
+    assert told_by(shards, [20, 5000, 75], 50).growth == level_shards.MOST_GROWTH
+
+
+def test_stages_that_may_burst_are_not_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(level_shards, "SHARD_STATES", 100)
+    laid = Laid(Shape())
+    stages = Stages(laid.game, laid.shape.true_level)
+    asked = Asked(stages, {(7 << 32) + i: 10 for i in range(12)})
+    assert [len(one.stages) for one in asked.shards(7, Above())] == [10, 2]
+    assert [len(one.stages) for one in asked.shards(7, Above(2.0))] == [5, 5, 2]
+    assert [len(one.stages) for one in asked.shards(7, Above(1.0, 5.0, 80))] == [4, 4, 4]
+    assert [len(one.stages) for one in asked.shards(7, Above(1.0, 50.0, 20))] == [10, 2]
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 255)), min_size=1, max_size=8),
+       st.randoms())  # fmt: skip
+def test_each_comes_once_those_before_it_are_done_and_the_longest_chain_first(
+    said: list[tuple[int, int]], drawn: object
+) -> None:
+    shards = [
+        LevelShard((0,), Box(), expected, tuple(k for k in range(i) if after >> k & 1))
+        for i, (expected, after) in enumerate(said)
+    ]
+
+    def chain(i: int) -> int:
+        behind = [chain(k) for k in range(len(shards)) if i in shards[k].after]
+        return shards[i].expected + max(behind, default=0)
+
+    order, done, running = Order(shards), set(), []
+    while len(done) < len(shards):
+        ready = {
+            i
+            for i in range(len(shards))
+            if i not in done and i not in running and done.issuperset(shards[i].after)
+        }
+        came = order.pop()
+        if ready:
+            assert came in ready and chain(came) == max(map(chain, ready))
+            running.append(came)
+        else:
+            assert came is None
+        if running and (came is None or drawn.random() < 0.5):  # type: ignore[attr-defined]
+            first = running.pop(0)
+            done.add(first)
+            order.done(first)
+    assert order.pop() is None
