@@ -32,14 +32,24 @@ from luckbase.cluster.run.session import Workers, threads
 from luckbase.cluster.run.shards import Steps, run_shards, through_losses
 from luckbase.cluster.run.watch import Watch
 from luckbase.cluster.run.worker import Home, peak_memory, process_name
-from luckbase.cluster.search.level_shards import Above, Asked, Asker, LevelShard, Order, told_by
+from luckbase.cluster.search import level_shards, stage_file
+from luckbase.cluster.search.level_shards import (
+    Above,
+    Asked,
+    Asker,
+    LevelShard,
+    Order,
+    Path,
+    boxes_in_order,
+    number_of,
+    told_by,
+)
 from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.search.pieces import (
     LEAST_BYTES,
     Piece,
     ask_name,
     askers_of,
-    box_of,
     ends_of,
     pieces_of,
     shard_name,
@@ -56,7 +66,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.level import Level
 from luckbase.solver.graph.find_stages import CACHED
 from luckbase.solver.graph.keys import Keys
-from luckbase.solver.graph.stage import NO_KEYS, Stages
+from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Box, Stages
 
 FIND_BYTES, ASK_BYTES = 160, 24
 """Bytes a state of the box that is being found, and of the whole shard, for what is asked of it."""
@@ -127,19 +137,18 @@ class StageSearch:
         """What the tasks of this run took, and those that it went on from."""
         of = {one.name: one.seconds for one in self.found}
         finds = [
-            [FindTime(of[self._name(one, i)], one.expected, one.after)
-             for i, one in enumerate(shards)]
+            [FindTime(of[self._name(one)], one.expected, one.after) for one in shards]
             for shards in self.levels
-        ]  # fmt: skip
+        ]
         sweeps = [self._sweep_seconds(piece) for piece in self.pieces]
         return TaskTimes(
             self.met, finds, sweeps, self.reads, [piece.states for piece in self.pieces],
             8 * (1 + self.game.players),
         )  # fmt: skip
 
-    def _name(self, shard: LevelShard, number: int) -> str:
-        """The name of a shard with a number in its level."""
-        return f"{self.aim.goal.ask[:12]}-{shard.stages[0] >> 32}-{number}"
+    def _name(self, shard: LevelShard) -> str:
+        """The name of a shard."""
+        return f"{self.aim.goal.ask[:12]}-{shard.stages[0] >> 32}-{number_of(shard.path)}"
 
     def _sweep_seconds(self, piece: Piece) -> tuple[float, float]:
         """Seconds that it took to solve a piece and to write it; its file has those of finding it
@@ -189,8 +198,8 @@ class StageSearch:
         self.asks, above = Asked(self.stages, roots), Above()
         while (level := self.asks.highest()) is not None:
             self.at_level = level
-            shards = self.asks.shards(level, above)
-            entries = self._find(level, shards)
+            shards = self._find(level, Order(self.asks.shards(level, above)))
+            entries = [self.ledger.shards[self._name(one)] for one in shards]
             above = told_by(shards, [entry.rows for entry in entries], self.asks.keys(level))
             self.asks.done(level)
             self.found += entries
@@ -205,50 +214,56 @@ class StageSearch:
                 f"and is not at its end; the limit is {most}"
             )
 
-    def _find(self, level: int, shards: Sequence[LevelShard]) -> list[ShardEntry]:
-        """Find the shards of a level, those that the ledger does not have."""
-        names = [self._name(one, i) for i, one in enumerate(shards)]
-        order, running = Order(shards), 0
+    def _find(self, level: int, order: Order) -> list[LevelShard]:
+        """Find the shards of a level, those that the ledger does not have; returns all."""
         askers: dict[int, list[Asker]] = {}
+
+        def done(i: int, asks: Sequence[Ask]) -> None:
+            shard = order.shards[i]
+            self.asks.add((level, shard.path), asks)
+            left = [(Box(*ends), level_shards.SHARD_STATES) for ends in self._entry(shard).rest]
+            rest = boxes_in_order(
+                self.stages, shard.stages, left, len(order.shards), shard.path
+            ) if left else []  # fmt: skip
+            order.done(i, rest)
 
         def next_one() -> int | None:
             """The next one to find, past those that are there."""
             while (i := order.pop()) is not None:
-                if not self._is_there(names[i], shards[i]):
+                if not self._is_there(order.shards[i]):
                     return i
-                self.asks.add((level, i), read_asks(self.storage.read(ask_name(names[i]))))
-                order.done(i)
+                done(i, read_asks(self.storage.read(ask_name(self._name(order.shards[i])))))
             return None
 
-        waits = next_one()
+        running, waits = 0, next_one()
         while waits is not None or running:
             while waits is not None and running < self.workers.slots:
-                asks = self.asks.of(shards[waits])
+                asks = self.asks.of(order.shards[waits])
                 askers[waits] = [asker for asker, _ in asks]
-                self.workers.submit(self._task_to_find(names[waits], waits, shards[waits], asks))
+                self.workers.submit(self._task_to_find(waits, order.shards[waits], asks))
                 running += 1
                 waits = next_one()
             receipt = self.workers.wait_one(0.5)
             if isinstance(receipt, Found):
-                running -= 1
-                i = receipt.shard
-                used = [askers[i][k] for k in receipt.used]
-                self._keep(names[i], shards[i], receipt, used)
-                self.asks.add((level, i), receipt.asks)
-                order.done(i)
+                running, i = running - 1, receipt.shard
+                self._keep(order.shards[i], receipt, [askers[i][k] for k in receipt.used])
+                done(i, receipt.asks)
                 waits = next_one() if waits is None else waits
             self._show_found()
-        return [self.ledger.shards[name] for name in names]
+        return order.in_order()
+
+    def _entry(self, shard: LevelShard) -> ShardEntry:
+        return self.ledger.shards[self._name(shard)]
 
     def _task_to_find(
-        self, name: str, number: int, shard: LevelShard, asks: Sequence[tuple[Asker, Ask]]
+        self, place: int, shard: LevelShard, asks: Sequence[tuple[Asker, Ask]]
     ) -> Find:
         keys = [self.wanted[stage] for stage in shard.stages if stage in self.wanted]
         return Find(
-            self.game.board, self.home, self.level, number, name, shard.stages, shard.box,
-            np.concatenate(keys) if keys else NO_KEYS,
+            self.game.board, self.home, self.level, place, self._name(shard), shard.stages,
+            shard.box, np.concatenate(keys) if keys else NO_KEYS,
             tuple((ask.packed, ask.count) for _, ask in asks), self._known(shard), shard.expected,
-            self._find_bytes(shard.expected),
+            level_shards.SHARD_STATES, stage_file.SPARSE_BITS, self._find_bytes(shard.expected),
         )  # fmt: skip
 
     def _find_bytes(self, expected: int) -> int:
@@ -256,14 +271,14 @@ class StageSearch:
         box = min(expected, CACHED) if self.stages.level.inside else expected
         return max(LEAST_BYTES, FIND_BYTES * box + ASK_BYTES * expected)
 
-    def _is_there(self, name: str, shard: LevelShard) -> bool:
-        entry = self.ledger.shards.get(name)
+    def _is_there(self, shard: LevelShard) -> bool:
+        entry = self.ledger.shards.get(self._name(shard))
         if entry is None:
             return False
         same = entry.stages == list(shard.stages) and entry.box == ends_of(shard.box)
         if same and entry.given == self.aim.known_sha:
             return True
-        del self.ledger.shards[name]
+        del self.ledger.shards[entry.name]
         self.met, self.shards_met = self.met - entry.rows, self.shards_met - 1
         return False
 
@@ -280,18 +295,20 @@ class StageSearch:
     def _known_stages(self) -> np.ndarray:
         return self.stages.of(self.aim.known.keys)
 
-    def _keep(self, name: str, shard: LevelShard, receipt: Found, askers: Sequence[Asker]) -> None:
-        content = write_asks(receipt.asks)
+    def _keep(self, shard: LevelShard, receipt: Found, askers: Sequence[Asker]) -> None:
+        content, name = write_asks(receipt.asks), self._name(shard)
         self.storage.put(ask_name(name), content)
         self.storage.put(shard_name(name), receipt.path)
-        numbers: dict[str, list[int]] = {}
-        for level, number in askers:
-            numbers.setdefault(str(level), []).append(number)
+        paths: dict[str, set[Path]] = {}
+        for level, path in askers:
+            paths.setdefault(str(level), set()).add(path)
         entry = ShardEntry(
             name, self.aim.goal.ask, sum(receipt.boxes), receipt.bytes, receipt.sha256,
             round(receipt.solve_seconds, 3), self.aim.known_sha, self.at_level,
             list(shard.stages), receipt.boxes, hashlib.sha256(content).hexdigest(), receipt.edges,
-            ends_of(shard.box), {level: sorted(set(mine)) for level, mine in numbers.items()},
+            ends_of(shard.box), [[one.low, one.high] for one in receipt.spans],
+            [[one.low, one.high] for one in receipt.rest],
+            {level: [number_of(one) for one in sorted(mine)] for level, mine in paths.items()},
         )  # fmt: skip
         commit(self.storage, self.ledger, entry)
         self.met, self.shards_met = self.met + entry.rows, self.shards_met + 1
@@ -387,7 +404,7 @@ class StageSearch:
             self.game.board, self.home, self.level, i, entry.name, tuple(entry.stages),
             entry.sha256, piece.boxes, piece.states, reads,
             {stage: tuple(places) for stage, places in of.items()},
-            tuple(box_of(self.pieces[k].entry) for k in reads), self._file(piece), self.aim.error,
+            tuple(self.pieces[k].spans for k in reads), self._file(piece), self.aim.error,
             self.aim.tolerance, step.keep, step.commit, piece.memory, stored,
         )  # fmt: skip
 
@@ -401,7 +418,7 @@ class StageSearch:
         share = piece.states / max(1, piece.entry.rows)
         name, seconds = self._file(piece), piece.entry.seconds * share + receipt.solve_seconds
         line = file_entry(name, self.aim.goal.part, 0, receipt.keys, file, seconds)
-        boxes = [] if piece.alone and not piece.entry.box else receipt.boxes
+        boxes = [] if piece.spans == (WHOLE,) else receipt.boxes
         self.storage.put(name, file.path)
         commit(
             self.storage, self.ledger, replace(line, stages=list(piece.entry.stages), boxes=boxes)

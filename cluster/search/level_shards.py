@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,15 +24,24 @@ SHARD_STATES = 500_000
 BURST = 2
 """Stages are put together as long as they have at most so many times as many, should they burst."""
 MOST_GROWTH = 4.0
-Asker = tuple[int, int]
-"""The level of a shard that asks, and its number in it."""
+Path = tuple[int, ...]
+"""The number of a shard in its level; of a box that it left to others, and their number, and so on.
+"""
+Asker = tuple[int, Path]
+"""The level of a shard that asks, and its path in it."""
+
+
+def number_of(path: Path) -> str:
+    """A path as names have it."""
+    return ".".join(map(str, path))
 
 
 @dataclass(frozen=True)
 class LevelShard:
-    """A shard of a level: some of its stages, or a box of one. expected: its states, about. after:
-    the numbers of those shards of its level that must be found before."""
+    """A shard of a level: some of its stages, or a box of them. expected: its states, about. after:
+    the places, in a list of shards, of those that must be found before."""
 
+    path: Path
     stages: tuple[int, ...]
     box: Box
     expected: int
@@ -51,9 +60,13 @@ class Above:
 
 
 def told_by(shards: Sequence[LevelShard], states: Sequence[int], asked: int) -> Above:
-    """What the shards of a level tell, which have so many states; asked: what was asked of it."""
-    bursts = [n / max(1, one.expected) for one, n in zip(shards, states, strict=True)]
-    return Above(min(MOST_GROWTH, sum(states) / asked), max(bursts), max(states))
+    """What the shards of a level tell, in order, which have so many states; asked: what was asked
+    of it. What one left to others counts as its own."""
+    first: dict[int, int] = {}
+    for one, n in zip(shards, states, strict=True):
+        first[one.path[0]] = first.get(one.path[0], 0) + n
+    bursts = [first[one.path[0]] / max(1, one.expected) for one in shards if len(one.path) == 1]
+    return Above(min(MOST_GROWTH, sum(states) / asked), max(bursts), max(first.values()))
 
 
 class Asked:
@@ -111,15 +124,15 @@ class Asked:
             size = round(self._keys(stage) * above.growth)
             at_most = min(above.largest, round(size * above.burst))
             if together and max(states + size, (burst + at_most) // BURST) > SHARD_STATES:
-                found.append(LevelShard(tuple(together), WHOLE, states))
+                found.append(LevelShard((len(found),), tuple(together), WHOLE, states))
                 together, states, burst = [], 0, 0
             boxes = self._boxes(stage, size) if size > SHARD_STATES else []
             if len(boxes) > 1:
-                found += boxes_in_order(self.stages, stage, boxes, len(found))
+                found += boxes_in_order(self.stages, (stage,), boxes, len(found))
             else:
                 together, states, burst = [*together, stage], states + size, burst + at_most
         if together:
-            found.append(LevelShard(tuple(together), WHOLE, states))
+            found.append(LevelShard((len(found),), tuple(together), WHOLE, states))
         return found
 
     def _boxes(self, stage: int, size: int) -> list[tuple[Box, int]]:
@@ -143,22 +156,31 @@ class Asked:
 
 
 def boxes_in_order(
-    stages: Stages, stage: int, boxes: Sequence[tuple[Box, int]], first: int
+    stages: Stages,
+    numbers: tuple[int, ...],
+    boxes: Sequence[tuple[Box, int]],
+    first: int,
+    above: Path = (),
 ) -> list[LevelShard]:
-    """Shards of the boxes of a stage and their states, numbered from `first` on."""
+    """Shards of boxes, and their states, of some stages; the first one comes to place `first`.
+    above: whose part they are; by themselves they are numbered by their places."""
     places = [box for box, _ in boxes]
     leads = np.triu(stages.leads(places, places), 1)
     return [
-        LevelShard((stage,), box, states, tuple((first + np.flatnonzero(leads[:, i])).tolist()))
+        LevelShard(
+            (*above, i if above else first + i), numbers, box, states,
+            tuple((first + np.flatnonzero(leads[:, i])).tolist()),
+        )
         for i, (box, states) in enumerate(boxes)
-    ]
+    ]  # fmt: skip
 
 
 class Order:
     """Which shard of a level comes next: of those that can be found, the one with the most states
-    on the longest chain that waits for it."""
+    on the longest chain that waits for it. shards: all, those that were added last."""
 
     def __init__(self, shards: Sequence[LevelShard]) -> None:
+        self.shards = list(shards)
         self._missing = [len(one.after) for one in shards]
         self._next: list[list[int]] = [[] for _ in shards]
         for i, one in enumerate(shards):
@@ -172,12 +194,36 @@ class Order:
         heapq.heapify(self._ready)
 
     def pop(self) -> int | None:
-        """The number of the next one; None where others must be done before."""
+        """The place of the next one; None where others must be done before."""
         return heapq.heappop(self._ready)[1] if self._ready else None
 
-    def done(self, shard: int) -> None:
-        """A shard is found."""
-        for i in self._next[shard]:
-            self._missing[i] -= 1
+    def done(self, shard: int, rest: Sequence[LevelShard] = ()) -> None:
+        """A shard is found, and leaves others, which come to the end of the list; what waited for
+        it waits for them."""
+        waiting, first = self._next[shard], len(self.shards)
+        behind = max((self._chain[i] for i in waiting), default=0)
+        for one in rest:
+            self.shards.append(one)
+            self._missing.append(len(one.after))
+            self._next.append(list(waiting))
+            self._chain.append(one.expected + behind)
+        for i in waiting:
+            after = (*self.shards[i].after, *range(first, len(self.shards)))
+            self.shards[i] = replace(self.shards[i], after=after)
+            self._missing[i] += len(rest) - 1
             if not self._missing[i]:
                 heapq.heappush(self._ready, (-self._chain[i], i))
+        for i in range(first, len(self.shards)):
+            for before in self.shards[i].after:
+                self._next[before].append(i)
+            if not self._missing[i]:
+                heapq.heappush(self._ready, (-self._chain[i], i))
+
+    def in_order(self) -> list[LevelShard]:
+        """All shards, each after those that it waited for."""
+        at = sorted(range(len(self.shards)), key=lambda i: self.shards[i].path)
+        place = {i: k for k, i in enumerate(at)}
+        return [
+            replace(self.shards[i], after=tuple(sorted(place[k] for k in self.shards[i].after)))
+            for i in at
+        ]

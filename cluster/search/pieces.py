@@ -50,6 +50,11 @@ class Piece:
         return sum(self.entry.boxes[slice(*self.boxes)])
 
     @property
+    def spans(self) -> tuple[Box, ...]:
+        """Where they lie."""
+        return tuple(Box(*ends) for ends in self.entry.spans[slice(*self.boxes)])
+
+    @property
     def alone(self) -> bool:
         """Whether it is all of the shard."""
         return self.boxes == (0, len(self.entry.boxes))
@@ -76,11 +81,6 @@ def pieces_of(entry: ShardEntry) -> list[Piece]:
 def ends_of(box: Box) -> list[int]:
     """A box as the ledger says it: its ends, nothing for all of a stage."""
     return [] if box.whole else [box.low, box.high]
-
-
-def box_of(entry: ShardEntry) -> Box:
-    """The part of its stage that a shard is."""
-    return Box(*entry.box)
 
 
 def askers_of(entry: ShardEntry) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from luckbase.cluster.run.replay import Costs, Replayed, Tasks, longest_chain, play_out
 from luckbase.cluster.run.schedule import Shard
 from luckbase.cluster.search.level_shards import LevelShard, Order
-from luckbase.solver.graph.stage import Box
+from luckbase.solver.graph.stage import WHOLE
 
 ENDING = ".tasks.json"
 COSTS = Costs()
@@ -102,7 +102,9 @@ def _chain(finds: Sequence[FindTime]) -> float:
 def _found(finds: Sequence[FindTime], workers: int, costs: Costs) -> float:
     """Seconds until a level is found: the driver hands out its tasks in their order, and commits
     what comes back, one thing after the other."""
-    order = Order([LevelShard((), Box(), one.expected, tuple(one.after)) for one in finds])
+    order = Order(
+        [LevelShard((i,), (), WHOLE, one.expected, tuple(one.after)) for i, one in enumerate(finds)]
+    )
     events: list[tuple[float, int]] = []
     free, driver = workers, 0.0
     while True:

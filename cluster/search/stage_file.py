@@ -157,16 +157,16 @@ class Ask:
         return unpacked(self.packed, self.count)
 
 
-def ask_of(stages: Stages, stage: int, keys: Keys) -> Ask:
-    """An ask for ascending keys of a stage, at least one."""
+def ask_of(stages: Stages, stage: int, keys: Keys, bits: int) -> Ask:
+    """An ask for ascending keys of a stage, at least one; bits: as of `sampled`."""
     packed = _CODEC.compress(np.diff(keys, prepend=np.uint64(0)), asbytes=True)
-    return Ask(stage, stages.around(keys), len(keys), keys[sampled(keys)], packed)
+    return Ask(stage, stages.around(keys), len(keys), keys[sampled(keys, bits)], packed)
 
 
-def sampled(keys: Keys) -> NDArray[np.bool_]:
-    """Which of some keys are in the sample: by their bits alone, as if drawn."""
+def sampled(keys: Keys, bits: int) -> NDArray[np.bool_]:
+    """Which of some keys are in the sample, one in 2 to the `bits`: by what they are alone."""
     mixed = (keys ^ (keys >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
-    found: NDArray[np.bool_] = mixed >> np.uint64(64 - SPARSE_BITS) == 0
+    found: NDArray[np.bool_] = mixed >> np.uint64(64 - bits) == 0
     return found
 
 

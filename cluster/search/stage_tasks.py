@@ -48,7 +48,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.level import level_from
 from luckbase.solver.graph.bellman import final_payoffs
 from luckbase.solver.graph.codes import KNOWN, OVER
-from luckbase.solver.graph.find_stages import expand_level
+from luckbase.solver.graph.find_stages import LevelSearch
 from luckbase.solver.graph.keys import Keys, unpack_all
 from luckbase.solver.graph.stage import Box, Known, Stage, Stages, Sweeping
 
@@ -80,8 +80,9 @@ class _StageTask:
 class Find(_StageTask):
     """A shard to find: the stages of these numbers, all of one level, or `box` of the one. wanted:
     the keys with which it begins. asks: what others ask of these stages, packed, and how many keys
-    each. known: states that are not expanded. name: of its stage file. memory: bytes that it takes,
-    about.
+    each. known: states that are not expanded. enough: states after which the boxes that are left
+    are left to others. sparse: bits, of the sample of what it asks. name: of its stage file.
+    memory: bytes that it takes, about.
     """
 
     shard: int
@@ -92,6 +93,8 @@ class Find(_StageTask):
     asks: tuple[tuple[bytes, int], ...]
     known: Known
     expected: int
+    enough: int
+    sparse: int
     memory: int = 0
 
     reads: tuple[int, ...] = ()
@@ -115,55 +118,54 @@ class Find(_StageTask):
         started = time.perf_counter()
         stages = stages_of(self.board, self.level)
         level = self.stages[0] >> 32
-        wanted, used = self._wanted(stages)
-        found = expand_level(
-            stages, level, wanted, box=self.box, known=self.known, expected=self.expected, stop=stop
-        )
+        wanted = [_within(stages, self.wanted, [self.box])]
+        wanted += [_within(stages, unpacked(*ask), [self.box]) for ask in self.asks]
+        search = LevelSearch(
+            stages, level, [keys for keys in wanted if len(keys)], box=self.box, known=self.known,
+            expected=self.expected, enough=self.enough,
+        )  # fmt: skip
         asked: dict[int, list[Keys]] = {}
-        edges, boxes = 0, []
+        edges, boxes, spans = 0, [], []
         content = None
         with self.home.storage() as storage:
             path = storage.temporary(self.place)
-            for stage in write_stages(path, found):
+            for stage in write_stages(path, search.boxes(stop)):
                 boxes.append(len(stage.keys))
+                spans.append(stage.box)
                 edges += stage.edges
-                for number, keys in self._asked(stages, stage):
+                for number, keys, _ in stage.wanted:
                     asked.setdefault(number, []).append(keys)
-            asks = [ask_of(stages, number, _merged(lists)) for number, lists in asked.items()]
             with path.open("rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             size = path.stat().st_size
             if isinstance(storage, Memory):
                 content = path.read_bytes()
-        seconds = time.perf_counter() - started
+        met = [_within(stages, keys, spans) for keys in wanted[1:]]
         receipt = Found(
-            self.shard, boxes, edges, path, size, sha256, asks, used, seconds, process_name(),
-            peak_memory(), content is not None,
+            self.shard, boxes, spans, search.rest, edges, path, size, sha256,
+            self._asks(stages, asked, spans), [i for i, keys in enumerate(met) if len(keys)],
+            time.perf_counter() - started, process_name(), peak_memory(), content is not None,
         )  # fmt: skip
         yield Result(receipt, content)
 
-    def _wanted(self, stages: Stages) -> tuple[list[Keys], list[int]]:
-        """What is asked for, of its box, and which of the asks have any of that."""
-        wanted = [_within(stages, self.wanted, self.box)]
-        wanted += [_within(stages, unpacked(*ask), self.box) for ask in self.asks]
-        used = [i for i, keys in enumerate(wanted[1:]) if len(keys)]
-        return [keys for keys in wanted if len(keys)], used
-
-    def _asked(self, stages: Stages, stage: Stage) -> Iterator[tuple[int, Keys]]:
-        """What it asks of other shards, by the numbers of their stages."""
-        for number, keys, _ in stage.wanted:
-            if number not in self.stages:
-                yield number, keys
-            elif not self.box.whole:
-                outside = keys[stages.boxes_of(keys, [self.box]) < 0]
-                if len(outside):
-                    yield number, outside
+    def _asks(
+        self, stages: Stages, asked: dict[int, list[Keys]], spans: Sequence[Box]
+    ) -> list[Ask]:
+        """What it asks of others: of its own stages what lies elsewhere."""
+        found = []
+        for number, lists in asked.items():
+            keys = _merged(lists)
+            if number in self.stages:
+                keys = keys[stages.boxes_of(keys, spans) < 0]
+            if len(keys):
+                found.append(ask_of(stages, number, keys, self.sparse))
+        return found
 
 
-def _within(stages: Stages, keys: Keys, box: Box) -> Keys:
-    """Those of some keys that lie in a box."""
-    if not box.whole and len(keys):
-        keys = keys[stages.boxes_of(keys, [box]) == 0]
+def _within(stages: Stages, keys: Keys, boxes: Sequence[Box]) -> Keys:
+    """Those of some keys that lie in any of some boxes."""
+    if not boxes[0].whole and len(keys):
+        keys = keys[stages.boxes_of(keys, boxes) >= 0]
     return keys
 
 
@@ -178,11 +180,14 @@ def _merged(lists: Sequence[Keys]) -> Keys:
 
 @dataclass(frozen=True)
 class Found:
-    """What came of a `Find`: the states of each box, edges expanded, its file; what it asks for,
-    and which of the asks that it was handed it met. sent, node: as of a `Receipt`."""
+    """What came of a `Find`: the states of each box and where it lies, the boxes that are left,
+    edges expanded, its file; what it asks for, and which of the asks that it was handed it met.
+    sent, node: as of a `Receipt`."""
 
     shard: int
     boxes: list[int]
+    spans: list[Box]
+    rest: list[Box]
     edges: int
     path: Path
     bytes: int
@@ -207,7 +212,7 @@ class Found:
 class Sweep(_StageTask):
     """A piece of a shard to solve. name, stages, sha256: of its stage file; boxes: from the first
     to before the last, with so many states. reads: the pieces whose payoff tables it is handed; of:
-    for each stage that it asks for, which of these; within: the box that each has of its stage.
+    for each stage that it asks for, which of these; within: the boxes that each has of its stages.
     file: the table's, that it writes. error: beside the gaps of cycles. stored: its committed file,
     where payoffs are read back only.
     """
@@ -220,7 +225,7 @@ class Sweep(_StageTask):
     states: int
     reads: tuple[int, ...]
     of: dict[int, tuple[int, ...]]
-    within: tuple[Box, ...]
+    within: tuple[tuple[Box, ...], ...]
     file: str
     error: float
     tolerance: float
@@ -314,8 +319,9 @@ class Sweep(_StageTask):
             stage = file.stage(i)
             sweeping = Sweeping(game, stage)
             for wanted, (number, keys, _) in enumerate(stage.wanted):
-                others = [(self.within[k], tables[k][1:]) for k in self.of.get(number, ())]
-                found = _give(stages, sweeping, wanted, others)
+                others = self.of.get(number, ())
+                there = [(box, tables[k][1:]) for k in others for box in self.within[k]]
+                found = _give(stages, sweeping, wanted, there)
                 if number in self.stages:
                     found += _give(stages, sweeping, wanted, solved)
                 if found != len(keys):

@@ -24,7 +24,7 @@ TIERS, SEARCH = "tiers", "search"
 CHECK = 32
 _SEALED = re.compile(r'(?s)(.*),\s*"check":\s*"([0-9a-f]{32})"\s*\}\s*')
 _NAME = re.compile(r"(tiers|search|search-[0-9a-f]{1,32})/[A-Za-z0-9_.-]{1,200}\.parquet")
-_SHARD = re.compile(r"[0-9a-f]{1,64}(-[0-9]{1,12}){2}")
+_SHARD = re.compile(r"[0-9a-f]{1,64}-[0-9]{1,12}-[0-9]{1,12}(\.[0-9]{1,12}){0,20}")
 Raw = bytes  # an entry has a field `bytes`
 
 
@@ -134,9 +134,9 @@ class FileEntry:
 class ShardEntry:
     """One shard of a search that runs, found and not solved yet: its stage file, of what search,
     the SHA-256 of what was known to it, "" for nothing. level, stages: what it holds; box: the part
-    of its stage, none for all; boxes: the states of each box that it was found in. askers: the
-    shards that ask it, the numbers of each level. What it asks lies beside its file, with its own
-    SHA-256. edges: expanded."""
+    of its stages that it was to find, none for all; boxes, spans: the states of each box that it
+    found, and where it lies; rest: boxes that it left to others. askers: the shards that ask it, by
+    level. What it asks lies beside its file, with its own SHA-256. edges: expanded."""
 
     name: str
     ask: str
@@ -151,12 +151,9 @@ class ShardEntry:
     ask_sha256: str
     edges: int
     box: list[int] = field(default_factory=list)
-    askers: dict[str, list[int]] = field(default_factory=dict)
-
-    @property
-    def number(self) -> int:
-        """Its number in its level."""
-        return int(self.name.rpartition("-")[2])
+    spans: list[list[int]] = field(default_factory=list)
+    rest: list[list[int]] = field(default_factory=list)
+    askers: dict[str, list[str]] = field(default_factory=dict)
 
 
 Line = Goal | Done | LevelEntry | FileEntry | ShardEntry

@@ -49,12 +49,17 @@ def expand_level(
     level: int,
     wanted: Sequence[Keys],
     *,
-    box: Box = WHOLE,
     known: Known | None = None,
     expected: int = 0,
     most: int = CACHED,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Stage]:
+    """All boxes of a `LevelSearch`."""
+    search = LevelSearch(stages, level, wanted, known=known, expected=expected, most=most)
+    return search.boxes(stop)
+
+
+class LevelSearch:
     """The states of a level and of a box of it that lie at or below the `wanted` ones, all of which
     are of these and have nothing to do with others; in several lists, which may have some in
     common.
@@ -62,33 +67,57 @@ def expand_level(
     They come in boxes of at most about `most` states, as far as the level has functions that cut
     it; none leads to one before it. expected: how many states there are, about: cuts are better
     made before than found to be needed. known: keys, ascending, and payoffs (m, players) of states
-    that are not expanded. Raises RisingError for an edge that leads where the level says that none
-    does, StateError for a state with more edges than `Game.max_edges`; Stopped soon after `stop()`
-    turns true.
+    that are not expanded. enough: after so many states no other box is begun; 0 for all. rest: the
+    boxes that were left then.
     """
-    known = known or (NO_KEYS, np.empty((0, stages.game.players)))
-    limit = most if stages.level.inside else 0
-    todo = [_Search(stages, level, box)]
-    if limit and expected > most:
-        sample = np.concatenate([_some(keys, SAMPLE // len(wanted) + 1) for keys in wanted])
-        boxes = stages.split(box, sample, 1 + 2 * len(sample) * most // (3 * expected))
-        todo = [_Search(stages, level, one) for one in boxes]
-    for keys in wanted:
-        _hand_out(stages, keys, todo)
-    while todo:
-        search = todo.pop(0)
-        if not search.run(known[0], limit, stop):
-            sample = search.sample()
-            boxes = stages.split(search.box, sample, len(sample) // PIECES)
-            if len(boxes) > 1:
-                todo = [*search.divide(boxes), *todo]
-                continue
-            search.run(known[0], 0, stop)
-        stage = search.stage(known)
-        for number, keys, _ in stage.wanted:
-            if number >> 32 == level:
-                _hand_out(stages, keys, todo)
-        yield stage
+
+    def __init__(
+        self,
+        stages: Stages,
+        level: int,
+        wanted: Sequence[Keys],
+        *,
+        box: Box = WHOLE,
+        known: Known | None = None,
+        expected: int = 0,
+        most: int = CACHED,
+        enough: int = 0,
+    ) -> None:
+        self.stages, self.level, self.enough = stages, level, enough
+        self.known = known or (NO_KEYS, np.empty((0, stages.game.players)))
+        self.limit = most if stages.level.inside else 0
+        self.rest: list[Box] = []
+        self._todo = [_Search(stages, level, box)]
+        if self.limit and expected > most and wanted:
+            sample = np.concatenate([_some(keys, SAMPLE // len(wanted) + 1) for keys in wanted])
+            boxes = stages.split(box, sample, 1 + 2 * len(sample) * most // (3 * expected))
+            self._todo = [_Search(stages, level, one) for one in boxes]
+        for keys in wanted:
+            _hand_out(stages, keys, self._todo)
+
+    def boxes(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Stage]:
+        """The boxes, one after the other; stop: asked now and then.
+
+        Raises RisingError for an edge that leads where the level says that none does, StateError
+        for a state with more edges than `Game.max_edges`; Stopped soon after `stop()` turns true.
+        """
+        states = 0
+        while self._todo and not (self.enough and states >= self.enough):
+            search = self._todo.pop(0)
+            if not search.run(self.known[0], self.limit, stop):
+                sample = search.sample()
+                boxes = self.stages.split(search.box, sample, len(sample) // PIECES)
+                if len(boxes) > 1:
+                    self._todo = [*search.divide(boxes), *self._todo]
+                    continue
+                search.run(self.known[0], 0, stop)
+            stage = search.stage(self.known)
+            for number, keys, _ in stage.wanted:
+                if number >> 32 == self.level:
+                    _hand_out(self.stages, keys, self._todo)
+            states += len(stage.keys)
+            yield stage
+        self.rest = [search.box for search in self._todo]
 
 
 def _some(keys: Keys, count: int) -> Keys:

@@ -28,8 +28,7 @@ from luckbase.solver.game.capabilities import SearchHints, hints
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.game.level import Level
 from luckbase.solver.graph import find_level as finding
-from luckbase.solver.graph import find_stages
-from luckbase.solver.graph.find_stages import RisingError
+from luckbase.solver.graph.find_stages import LevelSearch, RisingError
 from luckbase.solver.policy.evaluate import Policy, evaluate_profile
 from tests.cluster.search.searches import WIDE, by, cut_small, files_of, rows_of, search, tiny
 from tests.games import climb  # noqa: F401  (registers the game)
@@ -371,7 +370,7 @@ def test_a_stage_in_many_boxes_is_solved_in_pieces_with_a_file_each(
 ) -> None:
     """Pieces ask one another, and are read back one by one after a stop; a probe opens one file."""
     whole = rows_of(by(tmp_path / "whole", workers=1).table)
-    monkeypatch.setitem(find_stages.expand_level.__kwdefaults__, "most", 12)
+    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "most", 12)
     monkeypatch.setattr(pieces, "PIECE_STATES", 40)
     solved = by(tmp_path / "pieces", workers=2)
     assert rows_of(solved.table) == whole

@@ -11,7 +11,7 @@ from luckbase.cluster.search import level_shards, stage_file
 from luckbase.cluster.search.level_shards import Above, Asked, LevelShard, Order, told_by
 from luckbase.cluster.search.stage_file import ask_of
 from luckbase.solver.graph.keys import Keys
-from luckbase.solver.graph.stage import WHOLE, Box, Stages
+from luckbase.solver.graph.stage import WHOLE, Stages
 from tests.solver.graph.laid_out import Laid, Shape, shapes
 
 SIZES = st.sampled_from([1, 3, 10, 1000])
@@ -26,7 +26,7 @@ def asked_of(laid: Laid, lists: list[list[int]]) -> tuple[Asked, dict[int, list[
         mine = keys[sorted({i % len(keys) for i in chosen})]
         numbers = stages.of(mine)
         asks = [(int(one), mine[numbers == one]) for one in np.unique(numbers)]
-        asked.add((1 << 20, number), [ask_of(stages, one, some) for one, some in asks])
+        asked.add((1 << 20, (number,)), [ask_of(stages, one, some, 1) for one, some in asks])
         for one, some in asks:
             every.setdefault(one, []).append(some)
     return asked, every
@@ -82,7 +82,11 @@ def test_what_several_ask_for_counts_once(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_level_tells_how_it_grew() -> None:
-    shards = [LevelShard((1,), WHOLE, 10), LevelShard((2,), WHOLE, 0), LevelShard((3,), WHOLE, 50)]
+    shards = [
+        LevelShard((0,), (1,), WHOLE, 10),
+        LevelShard((1,), (2,), WHOLE, 0),
+        LevelShard((2,), (3,), WHOLE, 50),
+    ]
     assert told_by(shards, [20, 5, 75], 50) == Above(2.0, 5.0, 75)
     assert told_by(shards, [20, 5000, 75], 50).growth == level_shards.MOST_GROWTH
 
@@ -104,7 +108,7 @@ def test_each_comes_once_those_before_it_are_done_and_the_longest_chain_first(
     said: list[tuple[int, int]], drawn: object
 ) -> None:
     shards = [
-        LevelShard((0,), Box(), expected, tuple(k for k in range(i) if after >> k & 1))
+        LevelShard((i,), (0,), WHOLE, expected, tuple(k for k in range(i) if after >> k & 1))
         for i, (expected, after) in enumerate(said)
     ]
 

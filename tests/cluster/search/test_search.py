@@ -34,7 +34,7 @@ from luckbase.solver.errors import (
     SearchLimitError,
     StateError,
 )
-from luckbase.solver.graph.find_stages import expand_level
+from luckbase.solver.graph.find_stages import LevelSearch
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import unpack_all
 from tests.cluster.search.searches import (
@@ -117,8 +117,8 @@ def test_stages_have_the_rows_of_one_piece_and_the_same_bytes_for_any_workers(
 def test_boxes_change_no_row(
     whole: Solved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert expand_level.__kwdefaults__ is not None
-    monkeypatch.setitem(expand_level.__kwdefaults__, "most", 50)
+    assert LevelSearch.__init__.__kwdefaults__ is not None
+    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "most", 50)
     assert rows_of(by(tmp_path, workers=2).table) == rows_of(whole.table)
 
 

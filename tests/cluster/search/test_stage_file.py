@@ -98,7 +98,7 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
     stages, keys = Stages(laid.game, shape.true_level), np.unique(laid.keys(laid.spots))
     chosen = data.draw(st.lists(st.sets(st.sampled_from(keys.tolist()), min_size=1), max_size=5))
     wanted = [np.array(sorted(some), np.uint64) for some in chosen]
-    asks = [ask_of(stages, i << 32, some) for i, some in enumerate(wanted)]
+    asks = [ask_of(stages, i << 32, some, 2) for i, some in enumerate(wanted)]
     content = write_asks(asks)
     found = read_asks(content)
     assert [one.stage for one in found] == [i << 32 for i in range(len(wanted))]
@@ -114,9 +114,9 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
 
 def test_whoever_asks_for_a_key_has_it_in_the_sample_or_nobody_has() -> None:
     keys = np.random.default_rng(1).integers(0, 1 << 63, 100_000).astype(np.uint64)
-    drawn = sampled(keys)
+    drawn = sampled(keys, 8)
     assert 300 < drawn.sum() < 500
-    assert (sampled(keys[::3]) == drawn[::3]).all()
+    assert (sampled(keys[::3], 8) == drawn[::3]).all()
 
 
 def test_a_file_that_was_cut_short_is_none(tmp_path: Path) -> None:

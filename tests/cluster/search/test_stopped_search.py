@@ -8,21 +8,26 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from luckbase import cluster
 from luckbase.cluster.run.options import Solved
+from luckbase.cluster.search import level_shards
 from luckbase.cluster.search.by_stages import StageSearch
+from luckbase.cluster.search.level_shards import LevelShard
 from luckbase.cluster.search.pieces import ask_name, shard_name, stage_file_name
 from luckbase.cluster.search.stage_tasks import Swept
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import MissingTableError
+from luckbase.solver.game.game import Stopped
+from luckbase.solver.graph.find_stages import LevelSearch
 from tests.cluster.search.searches import WIDE, by, cut_small, files_of, rows_of, search, tiny
 from tests.places import ROOT
 
@@ -80,9 +85,9 @@ class Watched:
         self.solved: list[str] = []
         keep, commit = StageSearch._keep, StageSearch._commit
 
-        def kept(search: StageSearch, name: str, *how: object) -> None:
-            self.found.append(name)
-            keep(search, name, *how)  # type: ignore[arg-type]
+        def kept(search: StageSearch, shard: LevelShard, *how: object) -> None:
+            self.found.append(search._name(shard))
+            keep(search, shard, *how)  # type: ignore[arg-type]
 
         def committed(search: StageSearch, receipt: Swept) -> None:
             if receipt.file is not None:
@@ -119,9 +124,9 @@ def test_a_search_killed_on_its_way_down_goes_on_from_what_it_found(
 def test_a_search_killed_on_its_way_up_goes_on_from_what_it_solved(
     staged: Solved, small: None, watched: Watched, tmp_path: Path, workers: int
 ) -> None:
-    left = killed(tmp_path, "_commit", 14)
+    left = killed(tmp_path, "_commit", 40)
     (table,) = tmp_path.glob("*/*/*")
-    assert len(left.shards) == staged.shards and 4 < len(left.files) <= 14
+    assert len(left.shards) == staged.shards and 4 < len(left.files) <= 40
     before = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
     solved = by(tmp_path, workers=workers)
     assert files_of(solved.table) == files_of(staged.table)
@@ -131,6 +136,42 @@ def test_a_search_killed_on_its_way_up_goes_on_from_what_it_solved(
     assert all(path.stat().st_mtime_ns == then for path, then in before.items())
     assert (solved.states, solved.kept) == (staged.states - left.rows, left.rows)
     assert not list(table.glob("shards/*"))
+
+
+def test_boxes_that_a_shard_leaves_to_others_are_found_by_these_also_after_a_stop(
+    whole_rows: Mapping[str, Any], watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody foresees that a shard bursts, so all of a stage is one shard at first."""
+    cut_small(monkeypatch)
+    monkeypatch.setattr(level_shards, "MOST_GROWTH", 0.01)
+    monkeypatch.setattr(level_shards, "BURST", 1000)
+    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "most", 40)  # type: ignore[arg-type]
+    once = by(tmp_path / "once", workers=1)
+    left = [name for name in watched.found if "." in name]
+    assert len(left) > 20 and any(name.count(".") > 1 for name in left)
+    assert rows_of(once.table) == whole_rows
+    keep, times = StageSearch._keep, [0]
+
+    def stops(search: StageSearch, *how: Any) -> None:
+        keep(search, *how)
+        times[0] += 1
+        if times[0] in (10, 25, 60):
+            raise Stopped
+
+    monkeypatch.setattr(StageSearch, "_keep", stops)
+    watched.found.clear()
+    for _ in range(3):
+        with pytest.raises(Stopped):
+            by(tmp_path / "stopped", workers=2)
+    again = by(tmp_path / "stopped", workers=3)
+    assert files_of(again.table) == files_of(once.table)
+    assert times[0] <= once.shards + 3 * 2  # what ran at a stop is found again, nothing else
+
+
+@pytest.fixture(scope="module")
+def whole_rows(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """What lies below WIDE, in one piece."""
+    return rows_of(search(tmp_path_factory.mktemp("whole"), tiny().parse(WIDE)[None]).table)
 
 
 def test_a_search_killed_at_its_very_end_is_done_by_the_next_one(
@@ -211,7 +252,7 @@ def halfway(small: None, tmp_path: Path) -> Callable[[str], Path]:
         def stops(search: StageSearch, *how: object) -> None:
             do(search, *how)
             done.append(0)
-            if len(done) == {"_keep": 7, "_commit": 14}[step]:
+            if len(done) == {"_keep": 7, "_commit": 40}[step]:
                 raise KeyboardInterrupt
 
         with pytest.MonkeyPatch.context() as patch:
