@@ -106,6 +106,8 @@ class StageSearch:
         self.found: list[ShardEntry] = []
         self.levels: list[list[LevelShard]] = []
         self.solved = self.committed = self.cores = 0
+        self.keeping: list[float] = []
+        self.committing: list[float] = []
 
     def run(self) -> Solved:
         """Both passes. Raises as `find_stages.expand_level` and `stage.Sweeping.solve` do."""
@@ -143,7 +145,7 @@ class StageSearch:
         sweeps = [self._sweep_seconds(piece) for piece in self.pieces]
         return TaskTimes(
             self.met, finds, sweeps, self.reads, [piece.states for piece in self.pieces],
-            8 * (1 + self.game.players),
+            8 * (1 + self.game.players), _mean(self.keeping), _mean(self.committing),
         )  # fmt: skip
 
     def _name(self, shard: LevelShard) -> str:
@@ -245,9 +247,10 @@ class StageSearch:
                 waits = next_one()
             receipt = self.workers.wait_one(0.5)
             if isinstance(receipt, Found):
-                running, i = running - 1, receipt.shard
+                running, i, began = running - 1, receipt.shard, time.perf_counter()
                 self._keep(order.shards[i], receipt, [askers[i][k] for k in receipt.used])
                 done(i, receipt.asks)
+                self.keeping.append(time.perf_counter() - began)
                 waits = next_one() if waits is None else waits
             self._show_found()
         return order.in_order()
@@ -409,7 +412,7 @@ class StageSearch:
         )  # fmt: skip
 
     def _commit(self, receipt: Swept) -> None:
-        piece, file = self.pieces[receipt.shard], receipt.file
+        piece, file, began = self.pieces[receipt.shard], receipt.file, time.perf_counter()
         self.solved += receipt.solved
         self.committed += piece.states
         if file is None:
@@ -423,6 +426,7 @@ class StageSearch:
         commit(
             self.storage, self.ledger, replace(line, stages=list(piece.entry.stages), boxes=boxes)
         )
+        self.committing.append(time.perf_counter() - began)
 
     def _clear(self) -> None:
         """Delete what lies between the passes."""
@@ -431,3 +435,7 @@ class StageSearch:
             with suppress(OSError):
                 self.storage.delete(shard_name(entry.name))
                 self.storage.delete(ask_name(entry.name))
+
+
+def _mean(seconds: Sequence[float]) -> float:
+    return round(sum(seconds) / len(seconds), 6) if seconds else 0.0

@@ -19,7 +19,7 @@ from luckbase.cluster.search.stage_file import Ask
 from luckbase.solver.graph.keys import Keys
 from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Box, Stages
 
-SHARD_STATES = 500_000
+SHARD_STATES = 700_000
 """States of a shard, about: a second."""
 BURST = 2
 """Stages are put together as long as they have at most so many times as many, should they burst."""

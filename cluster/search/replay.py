@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +38,8 @@ class TaskTimes:
     highest first, its tasks on the way down. sweeps: seconds of each task on the way
     up, in the schedule's order: to solve, and to write its file. reads: the tasks before it that
     each reads. states_of: states that each solves. row_bytes: of each state's payoffs as they
-    travel."""
+    travel. keep, commit: seconds that the driver took to keep what a task has found, to commit a
+    file, on average; 0 where it did neither."""
 
     states: int
     finds: list[list[FindTime]]
@@ -46,6 +47,8 @@ class TaskTimes:
     reads: list[list[int]]
     states_of: list[int]
     row_bytes: int
+    keep: float = 0.0
+    commit: float = 0.0
 
     @property
     def work(self) -> float:
@@ -73,12 +76,14 @@ def _read(form: dict[str, Any]) -> TaskTimes:
 
 
 def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Replayed:
-    """Both passes with so many workers."""
+    """Both passes with so many workers. What the driver does takes as long as it was measured."""
     down = driver = path = 0.0
+    keeping = replace(costs, commit=times.keep or costs.commit)
+    costs = replace(costs, commit=times.commit or costs.commit)
     for finds in times.finds:
-        driver += (costs.task + costs.commit) * len(finds)
+        driver += (costs.task + keeping.commit) * len(finds)
         path += _chain(finds)
-        down += _found(finds, workers, costs)
+        down += _found(finds, workers, keeping)
     shards = [
         Shard(i, str(i), tuple(reads), states, 1)
         for i, (reads, states) in enumerate(zip(times.reads, times.states_of, strict=True))

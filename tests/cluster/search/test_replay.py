@@ -29,11 +29,15 @@ def test_a_search_leaves_the_times_of_its_tasks(
     assert times.states == sum(times.states_of) > made.states  # those that are over as well
     assert sum(map(len, times.finds)) == made.shards and len(times.finds) == made.levels
     assert times.work > 0 and len(times.sweeps) == len(times.reads) > 4
-    alone = replay_search(times, 1, FREE)
+    free = replace(times, keep=0.0, commit=0.0)
+    alone = replay_search(free, 1, FREE)
     assert alone.seconds == pytest.approx(times.work)
-    many = replay_search(times, 10_000, FREE)
+    many = replay_search(free, 10_000, FREE)
     assert many.seconds == pytest.approx(many.path) and many.path < times.work
-    assert replay_search(times, 2).seconds > replay_search(times, 2, FREE).seconds
+    assert replay_search(times, 2).seconds > replay_search(free, 2, FREE).seconds
+    assert 0 < times.keep < 0.5 and 0 < times.commit < 0.5
+    slow = replay_search(replace(times, keep=1.0, commit=2.0), 10_000, FREE)
+    assert slow.driver == pytest.approx(made.shards + 2.0 * len(times.sweeps))
 
 
 @st.composite
