@@ -25,8 +25,8 @@ ONE_PIECE = 1_000_000
 class Progress:
     """How far a solve is: shards and rows of this run, seconds since it started. compiling: it has
     not, all else is 0. finding: of a search that does not know yet how many states there are, where
-    it is; rows are those found. of: what a shard is called. before: rows that were there when it
-    started."""
+    it is; rows are those found, about: how many there are by an estimate, 0 before there is one.
+    of: what a shard is called. before: rows that were there when it started."""
 
     shards: int
     shards_total: int
@@ -35,6 +35,7 @@ class Progress:
     seconds: float
     compiling: bool = False
     finding: str = ""
+    about: int = 0
     of: str = "tiers"
     before: int = 0
 
@@ -51,6 +52,7 @@ class Progress:
             "shards": self.shards, "shards_total": self.shards_total, "states": self.rows,
             "states_total": self.rows_total, "seconds": round(self.seconds, 1),
             "states_a_second": round(rate), "finding": self.finding or None,
+            "states_about": self.about or None,
             "seconds_left": None if left is None else round(max(0.0, left), 1),
         }  # fmt: skip
 

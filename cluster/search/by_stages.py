@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
@@ -61,15 +62,18 @@ from luckbase.cluster.search.stage_tasks import Find, Found, Sweep, Swept
 from luckbase.cluster.table.ledger import Ledger, commit
 from luckbase.cluster.table.lines import Goal, LevelEntry, ShardEntry
 from luckbase.cluster.table.storage import Folder
-from luckbase.solver.errors import SearchLimitError
+from luckbase.solver.errors import LuckbaseError, SearchLimitError
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.level import Level
+from luckbase.solver.graph.estimate import estimate
 from luckbase.solver.graph.find_stages import CACHED
-from luckbase.solver.graph.keys import Keys
+from luckbase.solver.graph.keys import Keys, unpack_all
 from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Box, Stages
 
 FIND_BYTES, ASK_BYTES = 160, 24
 """Bytes a state of the box that is being found, and of the whole shard, for what is asked of it."""
+ABOUT_AFTER = 20.0
+"""Seconds after which it is estimated, beside the rest, how many states there are."""
 STORE_BYTES = 4 << 30
 """Of Ray's object store on this machine; what is beyond spills to the disk."""
 
@@ -106,6 +110,7 @@ class StageSearch:
         self.found: list[ShardEntry] = []
         self.levels: list[list[LevelShard]] = []
         self.solved = self.committed = self.cores = 0
+        self.about: int | None = None
         self.keeping: list[float] = []
         self.committing: list[float] = []
 
@@ -321,8 +326,17 @@ class StageSearch:
     def _show_found(self) -> None:
         """How far it is on its way down."""
         seconds, finding = time.perf_counter() - self.started, f"level {self.at_level}"
-        now = Progress(self.shards_met, 0, self.met, 0, seconds, finding=finding)
+        if seconds > ABOUT_AFTER and self.about is None:
+            self.about = 0
+            threading.Thread(target=self._estimate, daemon=True, name="luckbase estimate").start()
+        about = max(self.met, self.about) if self.about else 0
+        now = Progress(self.shards_met, 0, self.met, 0, seconds, finding=finding, about=about)
         self._show(replace(now, before=self.found_before))
+
+    def _estimate(self) -> None:
+        """About how many states there are. What is wrong with one the search itself will say."""
+        with suppress(LuckbaseError):
+            self.about = estimate(self.game, unpack_all(self.game.bits, self.aim.roots)).states
 
     def _show_solved(self) -> None:
         """How far it is on its way up."""

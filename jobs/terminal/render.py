@@ -199,7 +199,8 @@ def _parts(now: Progress) -> tuple[int, int]:
 def _said(now: Progress) -> str:
     rate = now.rate / 1e6
     if now.finding:
-        return f"{count(now.rows)} states found, {now.finding}, {rate:.1f} M states/s"
+        about = f" of about {count(now.about)}" if now.about else ""
+        return f"{count(now.rows)}{about} states found, {now.finding}, {rate:.1f} M states/s"
     what = now.of if now.rows_total else "shards"
     shards = f", {now.shards} of {now.shards_total} {what}" if now.shards_total else ""
     return f"{rate:.1f} M states/s{shards}"

@@ -3,6 +3,7 @@ or none; and what is asked of a table of many files."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.options import Solved
+from luckbase.cluster.run.options import Progress, Solved
 from luckbase.cluster.run.worker import Home
 from luckbase.cluster.search import by_stages, pieces
 from luckbase.cluster.search import solve as searching
@@ -24,10 +25,12 @@ from luckbase.cluster.table.ledger import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.game import Board
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import SearchHints, hints
-from luckbase.solver.game.game import Stopped
+from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.level import Level
 from luckbase.solver.graph import find_level as finding
+from luckbase.solver.graph.estimate import Estimate
 from luckbase.solver.graph.find_stages import LevelSearch, RisingError
 from luckbase.solver.policy.evaluate import Policy, evaluate_profile
 from tests.cluster.search.searches import WIDE, by, cut_small, files_of, rows_of, search, tiny
@@ -228,6 +231,36 @@ def test_the_limit_of_a_search_by_stages_is_a_sentence_and_it_goes_on_with_a_hig
     assert not list(tmp_path.rglob("*.parquet"))
     solved = by(tmp_path, max_states=100_000)
     assert solved.ledger.complete and solved.levels == 5
+
+
+def test_a_search_that_takes_long_says_about_how_many_states_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[Progress] = []
+    by(tmp_path / "short", on_progress=said.append)
+    assert {one.about for one in said} == {0} and said[0].as_json()["states_about"] is None
+    there, estimated = threading.Event(), by_stages.estimate
+    show = StageSearch._show_found
+
+    def at_last(game: Game, roots: Ints) -> Estimate:
+        found = estimated(game, roots)
+        there.set()
+        return found
+
+    def waits(run: StageSearch) -> None:
+        show(run)
+        while not there.wait(30) or run.about == 0:
+            pass
+
+    monkeypatch.setattr(by_stages, "ABOUT_AFTER", 0.0)
+    monkeypatch.setattr(by_stages, "estimate", at_last)
+    monkeypatch.setattr(StageSearch, "_show_found", waits)
+    said.clear()
+    found = by(tmp_path / "long", on_progress=said.append)
+    late = [one for one in said if one.finding][1:]
+    met = max(one.rows for one in late)
+    assert found.solved < met and {one.about for one in late} == {met}  # so few are counted
+    assert late[0].as_json()["states_about"] == met
 
 
 # --- a table of many files ------------------------------------------------------------------------
