@@ -42,6 +42,7 @@ from luckbase.cluster.search.level_shards import (
     Order,
     Path,
     boxes_in_order,
+    cutting,
     number_of,
     told_by,
 )
@@ -117,7 +118,7 @@ class StageSearch:
     def run(self) -> Solved:
         """Both passes. Raises as `find_stages.expand_level` and `stage.Sweeping.solve` do."""
         table, goal = self.report.table, self.aim.goal
-        entry = LevelEntry(goal.ask, json.loads(self.level), self.aim.known_sha)
+        entry = LevelEntry(goal.ask, json.loads(self.level), self.aim.known_sha, cutting())
         if goal.ask not in self.ledger.levels:
             commit(self.storage, self.ledger, entry)
         with (
@@ -271,7 +272,8 @@ class StageSearch:
             self.game.board, self.home, self.level, place, self._name(shard), shard.stages,
             shard.box, np.concatenate(keys) if keys else NO_KEYS,
             tuple((ask.packed, ask.count) for _, ask in asks), self._known(shard), shard.expected,
-            level_shards.SHARD_STATES, stage_file.SPARSE_BITS, self._find_bytes(shard.expected),
+            level_shards.SHARD_STATES * (len(shard.path) < level_shards.DEEPEST),
+            stage_file.SPARSE_BITS, self._find_bytes(shard.expected),
         )  # fmt: skip
 
     def _find_bytes(self, expected: int) -> int:
@@ -294,14 +296,19 @@ class StageSearch:
         known = self.aim.known
         if not len(known):
             return NO_KEYS, np.empty((0, self.game.players))
-        at = np.flatnonzero(np.isin(self._known_stages, np.array(shard.stages, np.uint64)))
+        order, stages = self._known_stages
+        spans = [np.searchsorted(stages, (one, one + 1)).tolist() for one in shard.stages]
+        at = np.sort(np.concatenate([order[start:stop] for start, stop in spans]))
         if not shard.box.whole:
             at = at[self.stages.boxes_of(known.keys[at], [shard.box]) == 0]
         return known.keys[at], np.ascontiguousarray(known.values[at])
 
     @cached_property
-    def _known_stages(self) -> np.ndarray:
-        return self.stages.of(self.aim.known.keys)
+    def _known_stages(self) -> tuple[np.ndarray, np.ndarray]:
+        """What is known by stage: its rows, and the stage of each of these."""
+        stages = self.stages.of(self.aim.known.keys)
+        order = np.argsort(stages, kind="stable")
+        return order, stages[order]
 
     def _keep(self, shard: LevelShard, receipt: Found, askers: Sequence[Asker]) -> None:
         content, name = write_asks(receipt.asks), self._name(shard)
@@ -326,7 +333,7 @@ class StageSearch:
     def _show_found(self) -> None:
         """How far it is on its way down."""
         seconds, finding = time.perf_counter() - self.started, f"level {self.at_level}"
-        if seconds > ABOUT_AFTER and self.about is None:
+        if seconds > ABOUT_AFTER and self.about is None and not len(self.aim.known):
             self.about = 0
             threading.Thread(target=self._estimate, daemon=True, name="luckbase estimate").start()
         about = max(self.met, self.about) if self.about else 0

@@ -9,13 +9,16 @@ hangs on what is asked alone, not on the workers.
 from __future__ import annotations
 
 import heapq
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from luckbase.cluster.search import stage_file
+from luckbase.cluster.search import pieces, stage_file
 from luckbase.cluster.search.stage_file import Ask
+from luckbase.cluster.table.lines import digest
+from luckbase.solver.graph import find_stages
 from luckbase.solver.graph.keys import Keys
 from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Box, Stages
 
@@ -24,11 +27,25 @@ SHARD_STATES = 700_000
 BURST = 2
 """Stages are put together as long as they have at most so many times as many, should they burst."""
 MOST_GROWTH = 4.0
+DEEPEST = 8
+"""So many times a box that was left to others may leave boxes to others; then all of it is found by
+one task, for names must end somewhere."""
+CUTTING = 1
+"""Counts the ways of cutting that there have been."""
 Path = tuple[int, ...]
 """The number of a shard in its level; of a box that it left to others, and their number, and so on.
 """
 Asker = tuple[int, Path]
 """The level of a shard that asks, and its path in it."""
+
+
+def cutting() -> str:
+    """What decides how a search is cut, and so what is in which file."""
+    said = [
+        CUTTING, SHARD_STATES, BURST, MOST_GROWTH, DEEPEST, stage_file.SPARSE_BITS,
+        find_stages.CACHED, find_stages.PIECES, find_stages.SAMPLE, pieces.PIECE_STATES,
+    ]  # fmt: skip
+    return digest(json.dumps(said))
 
 
 def number_of(path: Path) -> str:
@@ -201,6 +218,12 @@ class Order:
         """A shard is found, and leaves others, which come to the end of the list; what waited for
         it waits for them."""
         waiting, first = self._next[shard], len(self.shards)
+        if not rest:
+            for i in waiting:
+                self._missing[i] -= 1
+                if not self._missing[i]:
+                    heapq.heappush(self._ready, (-self._chain[i], i))
+            return
         behind = max((self._chain[i] for i in waiting), default=0)
         for one in rest:
             self.shards.append(one)
@@ -211,8 +234,6 @@ class Order:
             after = (*self.shards[i].after, *range(first, len(self.shards)))
             self.shards[i] = replace(self.shards[i], after=after)
             self._missing[i] += len(rest) - 1
-            if not self._missing[i]:
-                heapq.heappush(self._ready, (-self._chain[i], i))
         for i in range(first, len(self.shards)):
             for before in self.shards[i].after:
                 self._next[before].append(i)
@@ -220,10 +241,15 @@ class Order:
                 heapq.heappush(self._ready, (-self._chain[i], i))
 
     def in_order(self) -> list[LevelShard]:
-        """All shards, each after those that it waited for."""
+        """All shards, each after those that it waited for: what was left to it, for who left it."""
         at = sorted(range(len(self.shards)), key=lambda i: self.shards[i].path)
         place = {i: k for k, i in enumerate(at)}
-        return [
-            replace(self.shards[i], after=tuple(sorted(place[k] for k in self.shards[i].after)))
-            for i in at
-        ]
+        of = {self.shards[i].path: place[i] for i in at}
+        found = []
+        for i in at:
+            one = self.shards[i]
+            after = {place[k] for k in one.after}
+            if len(one.path) > 1:
+                after.add(of[one.path[:-1]])
+            found.append(replace(one, after=tuple(sorted(after))))
+        return found

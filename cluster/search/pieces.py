@@ -90,6 +90,5 @@ def askers_of(entry: ShardEntry) -> list[str]:
 
 
 def all_solved(entry: ShardEntry, files: Collection[str]) -> bool:
-    """Whether all pieces of a shard have their files among the table's."""
-    there = {name.rpartition("/")[2] for name in files}
-    return all(stage_file_name("", entry.name, one.number)[1:] in there for one in pieces_of(entry))
+    """Whether all pieces of a shard have their files among some, without their folders."""
+    return all(stage_file_name("", entry.name, one.number)[1:] in files for one in pieces_of(entry))

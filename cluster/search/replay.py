@@ -67,12 +67,17 @@ def write_times(times: TaskTimes, table: Path, part: str) -> None:
 def times_of(table: Path) -> list[TaskTimes]:
     """Of each search by stages whose states are in a table."""
     found = sorted((table / "log").glob(f"*{ENDING}"))
-    return [_read(json.loads(path.read_text(encoding="utf-8"))) for path in found]
+    read = [_read(json.loads(path.read_text(encoding="utf-8"))) for path in found]
+    return [times for times in read if times is not None]
 
 
-def _read(form: dict[str, Any]) -> TaskTimes:
-    finds = [[FindTime(*one) for one in level] for level in form.pop("finds")]
-    return TaskTimes(finds=finds, **form)
+def _read(form: dict[str, Any]) -> TaskTimes | None:
+    """None for what an earlier version has left, which said less."""
+    try:
+        finds = [[FindTime(*one) for one in level] for level in form.pop("finds")]
+        return TaskTimes(finds=finds, **form)
+    except (KeyError, TypeError):
+        return None
 
 
 def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Replayed:

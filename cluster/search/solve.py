@@ -33,6 +33,7 @@ from luckbase.cluster.run.worker import peak_memory
 from luckbase.cluster.search.by_stages import Aim, StageSearch
 from luckbase.cluster.search.cut import solve_cut
 from luckbase.cluster.search.given import known_payoffs
+from luckbase.cluster.search.level_shards import cutting
 from luckbase.cluster.search.merge import PayoffTable, merge, solved_rows
 from luckbase.cluster.search.pieces import SHARDS, ask_name, shard_name
 from luckbase.cluster.search.roots import root_keys, using_table, warm_up
@@ -164,10 +165,11 @@ class _Search:
 
     def _drop_stopped(self, given: str, by_stages: bool = False) -> None:
         """Take away the files of stages of searches that are not done: other ones', whose states
-        this one is to solve, and its own if other states were known when they were solved.
+        this one is to solve, and its own if other states were known when they were solved, or
+        stages were cut another way.
         by_stages: also all others that are not done, for it does not look at them."""
         line = self.ledger.levels.get(self.goal.ask)
-        own = line is not None and line.given != given
+        own = line is not None and (line.given != given or line.cutting != cutting())
         trusted = {entry.name for entry in self.trusted.entries}
         names = [
             entry.name for entry in self.held.entries

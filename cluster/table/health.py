@@ -76,7 +76,8 @@ def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
     shards of searches that are done; and forget shards that are not as they were written, a
     sentence each."""
     lost = []
-    solved = {name for name, one in ledger.shards.items() if all_solved(one, ledger.files)}
+    files = {name.rpartition("/")[2] for name in ledger.files}
+    solved = {name for name, one in ledger.shards.items() if all_solved(one, files)}
     for name, shard in list(ledger.shards.items()):
         spare = name in solved and solved.issuperset(askers_of(shard))
         why = None if shard.ask in ledger.done else _why_lost(storage, shard, spare)

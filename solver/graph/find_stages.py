@@ -1,7 +1,7 @@
 """The states of a stage are found: a box of a level, from what is asked of it.
 
 A box that turns out to have too many states is cut, and each of its parts goes on from what was
-expanded of it so far: nothing is expanded twice.
+expanded of it so far. Only what was expanded of boxes that are left to other searches is lost.
 """
 
 from __future__ import annotations
@@ -216,7 +216,8 @@ class _Search:
         )
 
     def divide(self, boxes: Sequence[Box]) -> list[_Search]:
-        """Searches of boxes that make up its own, each with what was expanded of it."""
+        """Searches of boxes that make up its own, each with what was expanded of it. Raises
+        RisingError for an edge that leads to a box before its own."""
         at = self.at
         count, states = int(at[kernels.COUNT]), int(at[kernels.STATES])
         keys, outside = self.nodes.keys[:count], self.nodes.outside[:count]
@@ -239,7 +240,9 @@ class _Search:
         part.records = self._records(
             2 * len(rows) + kernels.BATCH, 2 * edges + kernels.BATCH * self.game.max_edges
         )
-        count = kernels.divide(before, mine, rows, numbers, keys, part.records)
+        count = kernels.divide(before, number, mine, rows, numbers, keys, part.records)
+        if count < 0:
+            raise self._rose(unpack_all(self.game.bits, before.keys[-1 - count])[0])
         part.nodes, part.patterns = self._nodes(_power(2 * count)), deepcopy(self.patterns)
         part.nodes.keys[:count] = keys[:count]
         part.nodes.outside[len(mine) : count] = 1

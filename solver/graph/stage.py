@@ -1,10 +1,10 @@
 """Stages of a search: the states that a game's level puts together, found first and solved later.
 
-A **stage** is closed under every cycle (`solver.game.level`). It is found from above: `find_stage`
+A **stage** is closed under every cycle (`solver.game.level`). It is found from above: `find_stages`
 takes the keys that higher stages ask for, expands them and all that they lead to inside, and says
-which keys of lower stages it asks for in turn. It is solved from below: `solve_stage` takes the
+which keys of lower stages it asks for in turn. It is solved from below: `Sweeping` takes the
 payoffs of those keys and goes through the states in an order in which children come first. What it
-needs for that was kept when the states were found, so nothing is expanded twice: each state's
+needs for that was kept when the states were found, so nothing is expanded again: each state's
 pattern (who acts, and the weights, actions and rewards of its edges: states of a game have few of
 them, or else many that the next state has too) and the rows of its children.
 

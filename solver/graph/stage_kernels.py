@@ -350,9 +350,10 @@ class Expanded(NamedTuple):
 _expanded = _tuple(_u2, _n1, _n1, _n1, _i1, _n1, of=Expanded)
 
 
-@njit(_i(_expanded, _i1, _i1, _n1, _u2, _records), cache=True, nogil=True)
-def divide(before, mine, rows, numbers, keys, records):
-    """Write the states of a box as they are numbered by themselves; returns how many there are.
+@njit(_i(_expanded, _i, _i1, _i1, _n1, _u2, _records), cache=True, nogil=True)
+def divide(before, number, mine, rows, numbers, keys, records):
+    """Write the states of a box, by its number, as they are numbered by themselves; returns how
+    many there are, or -1 less the number among those met of a state that leads to a box before it.
 
     mine: int64, its states among those that were met, ascending; rows: int64, its states among
     those that were expanded. numbers: int32 (met,), -1 everywhere; keys: (met, 1), written: first
@@ -369,6 +370,8 @@ def divide(before, mine, rows, numbers, keys, records):
         for k in range(before.first[x], before.first[x + 1]):
             child = before.children[k]
             if numbers[child] < 0:
+                if 0 <= before.box[child] < number:
+                    return -1 - before.numbers[x]
                 numbers[child] = count
                 keys[count, 0] = before.keys[child, 0]
                 count += 1

@@ -53,7 +53,7 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
                 assert (inside.sum(axis=0) == 1).all()
                 for one, here in zip(of, inside, strict=True):
                     told = [ask.keys for _, ask in asked.of(one) if ask.stage == stage]
-                    assert set(wanted[here].tolist()) <= set(np.concatenate(told).tolist()) | set()
+                    assert set(wanted[here].tolist()) <= set(np.concatenate(told).tolist())
             for i, one in enumerate(shards):
                 assert all(k < i for k in one.after)
                 before = [
@@ -134,3 +134,42 @@ def test_each_comes_once_those_before_it_are_done_and_the_longest_chain_first(
             done.add(first)
             order.done(first)
     assert order.pop() is None
+
+
+@given(st.lists(st.integers(0, 255), min_size=1, max_size=6), st.data())
+def test_what_is_left_to_others_comes_after_who_left_it_and_before_who_waited(
+    said: list[int], data: st.DataObject
+) -> None:
+    order = Order([
+        LevelShard((i,), (0,), WHOLE, 5, tuple(k for k in range(i) if after >> k & 1))
+        for i, after in enumerate(said)
+    ])  # fmt: skip
+    waited = {(i,): {(k,) for k in order.shards[i].after} for i in range(len(said))}
+    came: list[tuple[int, ...]] = []
+    left: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    while (i := order.pop()) is not None:
+        path, first = order.shards[i].path, len(order.shards)
+        came.append(path)
+        rest = [
+            LevelShard((*path, k), (0,), WHOLE, 1, tuple(range(first, first + k)))
+            for k in range(data.draw(st.integers(0, 2)) if len(path) < 3 else 0)
+        ]
+        left[path] = [one.path for one in rest]
+        order.done(i, rest)
+    assert len(came) == len(order.shards) == len(set(came))
+
+    def all_of(path: tuple[int, ...]) -> set[tuple[int, ...]]:
+        return {path}.union(*(all_of(one) for one in left[path]))
+
+    for path, before in waited.items():
+        for one in set().union(*(all_of(one) for one in before)) if before else set():
+            assert came.index(one) < came.index(path)
+    found = order.in_order()
+    paths = [one.path for one in found]
+    assert paths == sorted(came)
+    for i, one in enumerate(found):
+        assert all(k < i for k in one.after)
+        assert len(one.path) == 1 or paths.index(one.path[:-1]) in one.after
+        if len(one.path) == 1:
+            wanted = set().union(*(all_of(k) for k in waited[one.path])) if one.after else set()
+            assert {paths[k] for k in one.after} == wanted

@@ -28,7 +28,16 @@ from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.graph.find_stages import LevelSearch
-from tests.cluster.search.searches import WIDE, by, cut_small, files_of, rows_of, search, tiny
+from tests.cluster.search.searches import (
+    SMALL,
+    WIDE,
+    by,
+    cut_small,
+    files_of,
+    rows_of,
+    search,
+    tiny,
+)
 from tests.places import ROOT
 
 OTHER = {"scores": "0,500,500", "earned": "0,1,1", "passed": "1,0,0", "whammies": "3,3,2"}
@@ -166,6 +175,37 @@ def test_boxes_that_a_shard_leaves_to_others_are_found_by_these_also_after_a_sto
     again = by(tmp_path / "stopped", workers=3)
     assert files_of(again.table) == files_of(once.table)
     assert times[0] <= once.shards + 3 * 2  # what ran at a stop is found again, nothing else
+
+
+def test_boxes_are_left_to_others_so_many_times_and_no_more(
+    whole_rows: Mapping[str, Any], watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names end somewhere; what is left is found by one shard."""
+    cut_small(monkeypatch, 4)
+    for name, value in (("MOST_GROWTH", 0.01), ("BURST", 1000), ("DEEPEST", 2)):
+        monkeypatch.setattr(level_shards, name, value)
+    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "most", 4)  # type: ignore[arg-type]
+    assert rows_of(by(tmp_path, workers=1).table) == whole_rows
+    assert {name.count(".") for name in watched.found} == {0, 1}
+
+
+@pytest.mark.parametrize("states", [SMALL, 90, 250])
+def test_a_search_that_is_cut_another_way_does_not_go_on_from_what_is_there(
+    states: int, staged: Solved, tmp_path: Path, halfway: Callable[[str], Path],
+    watched: Watched, monkeypatch: pytest.MonkeyPatch, whole_rows: Mapping[str, Any],
+) -> None:  # fmt: skip
+    """Its files may have the same names; what is in them is not the same."""
+    table = halfway("_commit")
+    there = read_ledger(Folder(table), table)
+    assert there.files and all(level.cutting for level in there.levels.values())
+    cut_small(monkeypatch, states)
+    watched.solved.clear()
+    solved = by(tmp_path / "half", workers=2)
+    assert rows_of(solved.table) == whole_rows
+    kept = len(solved.ledger.files) - len(watched.solved)
+    assert kept == (len(there.files) if states == SMALL else 0)
+    with cluster.open_table(solved.table) as opened:
+        assert check_files(opened) == [] and check_residuals(opened, None).faults == 0
 
 
 @pytest.fixture(scope="module")

@@ -298,8 +298,11 @@ def test_a_level_that_does_not_hold_is_found_out_or_changes_no_answer(
     same_as(graph, solved_from(game, found))
 
 
-def test_a_function_of_boxes_that_an_edge_raises_is_found_out_where_boxes_are_cut() -> None:
-    """Where they are not it changes nothing."""
+@pytest.mark.parametrize("how", [{"most": 5, "expected": 100}, {"most": 5}, {"most": 10}])
+def test_a_function_of_boxes_that_an_edge_raises_is_found_out_where_boxes_are_cut(
+    how: dict[str, int],
+) -> None:
+    """Before or when that is found to be needed; where they are not it changes nothing."""
     shape = replace(PLAIN, sizes=(2, 1, 6, 4), loops=True, players=2)
     laid = planted(shape, ((1, 0, 0, 0), (1, 0, 5, 0)))
     zeros = (0.0,) * shape.players
@@ -307,7 +310,7 @@ def test_a_function_of_boxes_that_an_edge_raises_is_found_out_where_boxes_are_cu
     level = shape.true_level
     keys = np.unique(keys_of(laid.game, laid.states(laid.spots[24:])))
     with pytest.raises(RisingError) as caught:
-        found_from(Stages(laid.game, level), keys, most=5, expected=100)
+        found_from(Stages(laid.game, level), keys, **how)  # type: ignore[arg-type]
     ends = said(laid, (1, 0, 0, 0)), said(laid, (1, 0, 5, 0))
     assert str(caught.value).endswith(f"an edge leads from {ends[0]} to {ends[1]}")
     assert len(found_from(Stages(laid.game, level), keys)) == 2
