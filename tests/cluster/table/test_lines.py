@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from luckbase.cluster.search.pieces import ask_name, shard_name
-from luckbase.cluster.table.lines import FileEntry, Head, ShardEntry, as_text, from_text
+from luckbase.cluster.table.lines import FileEntry, Head, ShardEntry, as_text, from_text, seal
 
 HEAD = Head(3, "pig", "tiny", "0" * 64, {}, 1)
 
@@ -20,7 +21,7 @@ def file(name: str, part: str = "tiers") -> FileEntry:
 
 def shard(name: str) -> ShardEntry:
     sha256 = "0" * 64
-    return ShardEntry(name, "a", 1, 1, sha256, 0.0, "", 3, [3 << 32], [1], {"1": 2}, sha256, 5)
+    return ShardEntry(name, "a", 1, 1, sha256, 0.0, "", 3, [3 << 32], [1], sha256, 5)
 
 
 NAMES = st.one_of(
@@ -59,7 +60,19 @@ def test_names_that_solves_give_are_read() -> None:
         assert from_text(HEAD, as_text(HEAD, line)) == line
 
 
-@pytest.mark.parametrize("line", [file("search/a.parquet"), shard("../a"), shard("a-1")])
+def test_shards_that_others_left_and_those_of_earlier_versions_are_read() -> None:
+    deep = shard("a-1-2" + ".7" * 8)
+    assert from_text(HEAD, as_text(HEAD, deep)) == deep
+    said = {"kind": "shard", "asked": {"1": 2}} | {
+        name: value for name, value in asdict(shard("a-1-2")).items()
+        if name not in ("box", "spans", "rest", "askers")
+    }  # fmt: skip
+    assert from_text(HEAD, seal(HEAD.identity, said)) == shard("a-1-2")
+
+
+@pytest.mark.parametrize("line", [
+    file("search/a.parquet"), shard("../a"), shard("a-1"), shard("a-1-2./3"), shard("a-1-2..3"),
+])  # fmt: skip
 def test_others_are_refused(line: FileEntry | ShardEntry) -> None:
     with pytest.raises(ValueError, match="names a file outside the table"):
         from_text(HEAD, as_text(HEAD, line))
