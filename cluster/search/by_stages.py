@@ -131,7 +131,6 @@ class StageSearch:
             self.seconds_finding = time.perf_counter() - self.started
             self._up()
         write_times(self._times(), table, goal.part)
-        self._clear()
         peak = sum((self.processes | {process_name(): peak_memory()}).values())
         return replace(
             self.report, states=self.solved, solved=self.solved, shards=len(self.found),
@@ -448,14 +447,6 @@ class StageSearch:
             self.storage, self.ledger, replace(line, stages=list(piece.entry.stages), boxes=boxes)
         )
         self.committing.append(time.perf_counter() - began)
-
-    def _clear(self) -> None:
-        """Delete what lies between the passes."""
-        for entry in self.found:
-            self.ledger.shards.pop(entry.name, None)
-            with suppress(OSError):
-                self.storage.delete(shard_name(entry.name))
-                self.storage.delete(ask_name(entry.name))
 
 
 def _mean(seconds: Sequence[float]) -> float:

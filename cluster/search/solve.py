@@ -343,6 +343,7 @@ class _Search:
         mine = [e for e in self.ledger.of_part(self.goal.part) if made_by(e.name, self.goal.ask)]
         rows = sum(entry.rows for entry in mine)
         commit(self.storage, self.ledger, Done(self.goal.ask, len(mine), rows))
+        self._forget_shards()  # from here on nobody goes on from them
         compact(self.storage, self.ledger)
 
 

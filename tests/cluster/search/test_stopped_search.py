@@ -18,11 +18,13 @@ import pytest
 from luckbase import cluster
 from luckbase.cluster.run.options import Solved
 from luckbase.cluster.search import level_shards
+from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.search.level_shards import LevelShard
 from luckbase.cluster.search.pieces import ask_name, shard_name, stage_file_name
 from luckbase.cluster.search.stage_tasks import Swept
 from luckbase.cluster.table.ledger import Ledger, read_ledger
+from luckbase.cluster.table.lines import Done
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import MissingTableError
@@ -225,6 +227,39 @@ def test_a_search_killed_at_its_very_end_is_done_by_the_next_one(
     assert files_of(solved.table) == files_of(staged.table)
     assert (solved.states, solved.kept) == (0, staged.states)
     assert not list(solved.table.glob("shards/*"))
+
+
+@pytest.mark.parametrize("step", ["commit", "compact"])
+def test_a_search_that_ends_before_it_says_so_finds_and_solves_nothing_again(
+    step: str, staged: Solved, small: None, watched: Watched, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Before the line that it is done, and before what lies between the passes is deleted."""
+    do, solved = getattr(searching, step), []
+
+    def stops(storage: Folder, ledger: Ledger, *line: Any) -> None:
+        if (line and isinstance(line[0], Done)) or (step == "compact" and solved):
+            raise Stopped
+        do(storage, ledger, *line)
+
+    finish = searching._Search._finish
+
+    def finishes(search: Any, *how: Any) -> None:
+        solved.append(search)
+        finish(search, *how)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(searching._Search, "_finish", finishes)
+        patch.setattr(searching, step, stops)
+        with pytest.raises(Stopped):
+            by(tmp_path)
+    assert len(solved) == 1
+    watched.found.clear()
+    watched.solved.clear()
+    again = by(tmp_path)
+    assert not watched.found and not watched.solved and not again.damaged
+    assert files_of(again.table) == files_of(staged.table) and again.ledger.complete
+    assert not again.ledger.shards and not list(again.table.glob("shards/*"))
 
 
 def changed(path: Path) -> None:
