@@ -154,7 +154,7 @@ def test_a_damaged_shard_of_a_stopped_search_is_said_and_solved_again(
 def test_shards_of_a_search_that_was_stopped_at_its_very_end_are_swept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stopped(monkeypatch, "_clear", tmp_path, B, one_piece=0)
+    stopped(monkeypatch, "Done", tmp_path, B, one_piece=0)
     (table,) = tmp_path.glob("*/*/*")
     assert list(table.glob("shards/*"))
     before = files(table)
