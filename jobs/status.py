@@ -62,9 +62,7 @@ def _running(said: dict[str, Any]) -> Iterator[str]:
     left = said["seconds_left"]
     far = f"{said['shards']} of {render.many(said['shards_total'], 'shard')}"
     if said["finding"]:
-        about = said.get("states_about")
-        of = f" of about {render.count(about)}" if about else ""
-        far = f"{render.count(said['states'])}{of} states found, {said['finding']}"
+        far = render.found_so_far(said["states"], said.get("states_about"), said["finding"])
     yield (
         f"running: process {said['process']} on {said['host']} since {said['since']}, {far}, "
         f"{render.count(said['states_a_second'])} states/s, {render.size(said['memory'])} here"

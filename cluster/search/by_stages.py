@@ -135,7 +135,7 @@ class StageSearch:
         return replace(
             self.report, states=self.solved, solved=self.solved, shards=len(self.found),
             edges=self._edges(), stages=self._stage_count(),
-            levels=len({one.level for one in self.found}), peak_memory=peak,
+            levels=len(self.levels), peak_memory=peak,
             solve_seconds=self.seconds_down + self.seconds_up,
             seconds=time.perf_counter() - self.started, workers=self.cores or self.asked.slots,
         )  # fmt: skip
@@ -217,7 +217,7 @@ class StageSearch:
         met, most = sum(one.rows for one in self.found), self.asked.max_states
         if most is not None and met > most:
             raise SearchLimitError(
-                f"the search has met {met} states in {len({e.level for e in self.found})} levels "
+                f"the search has met {met} states in {len(self.levels)} levels "
                 f"and is not at its end; the limit is {most}"
             )
 
@@ -229,10 +229,8 @@ class StageSearch:
             shard = order.shards[i]
             self.asks.add((level, shard.path), asks)
             left = [(Box(*ends), level_shards.SHARD_STATES) for ends in self._entry(shard).rest]
-            rest = boxes_in_order(
-                self.stages, shard.stages, left, len(order.shards), shard.path
-            ) if left else []  # fmt: skip
-            order.done(i, rest)
+            first = len(order.shards)
+            order.done(i, boxes_in_order(self.stages, shard.stages, left, first, shard.path))
 
         def next_one() -> int | None:
             """The next one to find, past those that are there."""
@@ -296,7 +294,8 @@ class StageSearch:
         if not len(known):
             return NO_KEYS, np.empty((0, self.game.players))
         order, stages = self._known_stages
-        spans = [np.searchsorted(stages, (one, one + 1)).tolist() for one in shard.stages]
+        ends = np.array([(one, one + 1) for one in shard.stages], np.uint64)  # no float holds them
+        spans = np.searchsorted(stages, ends).tolist()
         at = np.sort(np.concatenate([order[start:stop] for start, stop in spans]))
         if not shard.box.whole:
             at = at[self.stages.boxes_of(known.keys[at], [shard.box]) == 0]

@@ -95,6 +95,7 @@ class Asked:
         self._total = dict(roots)
         self._most = dict(roots)
         self._asks: dict[int, list[tuple[Asker, Ask]]] = {}
+        self._samples: dict[int, Keys] = {}
 
     def add(self, asker: Asker, asks: Iterable[Ask]) -> None:
         """What a shard that is found asks."""
@@ -117,18 +118,20 @@ class Asked:
 
     def _keys(self, stage: int) -> int:
         """The same of a stage: one that several ask for counts once, by the sample."""
-        sample = len(np.unique(self._sample(stage))) << stage_file.SPARSE_BITS
+        sample = len(self._sample(stage)) << stage_file.SPARSE_BITS
         return min(self._total[stage], max(self._most[stage], sample))
 
     def _sample(self, stage: int) -> Keys:
-        """The sample of what higher levels ask of a stage, some of it several times."""
-        asks = self._asks.get(stage, ())
-        samples = [one.sample for asker, one in asks if asker[0] != stage >> 32]
-        return np.concatenate(samples) if samples else NO_KEYS
+        """The sample of what higher levels, all of which are found, ask of a stage."""
+        if stage not in self._samples:
+            asks = self._asks.get(stage, ())
+            samples = [one.sample for asker, one in asks if asker[0] != stage >> 32]
+            self._samples[stage] = np.unique(np.concatenate(samples)) if samples else NO_KEYS
+        return self._samples[stage]
 
     def done(self, level: int) -> None:
         """A level is found: nobody asks for it any more."""
-        for told in (self._total, self._most, self._asks):
+        for told in (self._total, self._most, self._asks, self._samples):
             for stage in [stage for stage in told if stage >> 32 == level]:
                 del told[stage]
 
@@ -155,7 +158,7 @@ class Asked:
     def _boxes(self, stage: int, size: int) -> list[tuple[Box, int]]:
         """Boxes of a stage of about so many states, and how many each has; none leads to one before
         it."""
-        sample = np.unique(self._sample(stage))
+        sample = self._sample(stage)
         if not len(sample) or not self.stages.level.inside:
             return []
         boxes = self.stages.split(WHOLE, sample, 1 + len(sample) * SHARD_STATES // size)

@@ -140,7 +140,9 @@ class Find(_StageTask):
             size = path.stat().st_size
             if isinstance(storage, Memory):
                 content = path.read_bytes()
-        met = [_within(stages, keys, spans) for keys in wanted[1:]]
+        met = wanted[1:]
+        if search.rest:  # else its spans are all of its box
+            met = [_within(stages, keys, spans) for keys in met]
         receipt = Found(
             self.shard, boxes, spans, search.rest, edges, path, size, sha256,
             self._asks(stages, asked, spans), [i for i, keys in enumerate(met) if len(keys)],

@@ -70,33 +70,39 @@ class KeyPart(FilePart, SparsePart):
         return {}
 
     @cached_property
-    def _levels(self) -> list[tuple[Stages, dict[int, list[tuple[int, Box]]]]]:
-        """Of each search by stages: its level, and the files that hold states of each stage, those
-        of a box: a file once for each of its boxes."""
+    def _whole(self) -> list[int]:
+        """The files of searches in one piece."""
+        return [i for i, entry in enumerate(self.entries) if not entry.stages]
+
+    @cached_property
+    def _levels(self) -> list[tuple[Stages, dict[int, tuple[list[int], list[Box]]]]]:
+        """Of each search by stages: its level, and the files that hold states of each stage, with
+        the boxes that they hold: a file once for each of its boxes."""
         found = []
         for ask, line in self.ledger.levels.items():
-            files: dict[int, list[tuple[int, Box]]] = {}
+            files: dict[int, tuple[list[int], list[Box]]] = {}
             for i, entry in enumerate(self.entries):
                 boxes = [Box(*ends) for ends in entry.boxes] or [WHOLE]
                 for stage in entry.stages if made_by(entry.name, ask) else ():
-                    files.setdefault(stage, []).extend((i, box) for box in boxes)
+                    there, held = files.setdefault(stage, ([], []))
+                    there += [i] * len(boxes)
+                    held += boxes
             if files:
                 found.append((Stages(self.game, level_from(line.level)), files))
         return found
 
     def _files_of(self, keys: NDArray[np.uint64]) -> Iterator[tuple[int, Ints]]:
         """Files by number, and which of the keys (n,) each may hold."""
-        for i, entry in enumerate(self.entries):
-            if not entry.stages:
-                span = np.uint64(entry.first_key), np.uint64(entry.last_key)
-                yield i, np.flatnonzero((keys >= span[0]) & (keys <= span[1]))
+        for i in self._whole:
+            entry = self.entries[i]
+            span = np.uint64(entry.first_key), np.uint64(entry.last_key)
+            yield i, np.flatnonzero((keys >= span[0]) & (keys <= span[1]))
         for level, files in self._levels:
             stages = level.of(keys)
             for stage in np.unique(stages).tolist():
                 here = np.flatnonzero(stages == stage)
-                there = files.get(stage, ())
-                which = level.boxes_of(keys[here], [box for _, box in there])
-                of = np.array([*(i for i, _ in there), -1])[which]
+                there, boxes = files.get(stage, ([], []))
+                of = np.array([*there, -1])[level.boxes_of(keys[here], boxes)]
                 for i in np.unique(of[of >= 0]).tolist():
                     yield i, here[of == i]
 

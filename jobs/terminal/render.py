@@ -196,11 +196,16 @@ def _parts(now: Progress) -> tuple[int, int]:
     return (now.rows, now.rows_total) if now.rows_total else (now.shards, now.shards_total)
 
 
+def found_so_far(states: int, about: int | None, finding: str) -> str:
+    """How many states a search has found, of about so many if that is known, and where it is."""
+    of = f" of about {count(about)}" if about else ""
+    return f"{count(states)}{of} states found, {finding}"
+
+
 def _said(now: Progress) -> str:
     rate = now.rate / 1e6
     if now.finding:
-        about = f" of about {count(now.about)}" if now.about else ""
-        return f"{count(now.rows)}{about} states found, {now.finding}, {rate:.1f} M states/s"
+        return f"{found_so_far(now.rows, now.about, now.finding)}, {rate:.1f} M states/s"
     what = now.of if now.rows_total else "shards"
     shards = f", {now.shards} of {now.shards_total} {what}" if now.shards_total else ""
     return f"{rate:.1f} M states/s{shards}"

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +19,8 @@ from luckbase.cluster.run.worker import Home
 from luckbase.cluster.search import by_stages, pieces
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.by_stages import StageSearch
+from luckbase.cluster.search.level_shards import LevelShard
+from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.search.stage_tasks import Swept
 from luckbase.cluster.table.agent import policy_of
 from luckbase.cluster.table.compare import compare
@@ -32,6 +36,7 @@ from luckbase.solver.game.level import Level
 from luckbase.solver.graph import find_level as finding
 from luckbase.solver.graph.estimate import Estimate
 from luckbase.solver.graph.find_stages import LevelSearch, RisingError
+from luckbase.solver.graph.stage import WHOLE
 from luckbase.solver.policy.evaluate import Policy, evaluate_profile
 from tests.cluster.search.searches import WIDE, by, cut_small, files_of, rows_of, search, tiny
 from tests.games import climb  # noqa: F401  (registers the game)
@@ -443,3 +448,14 @@ def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_wha
     far = by(tmp_path / "far", workers=2, address=ray_cluster)
     assert far.ray and far.shards > 20
     assert files_of(far.table) == files_of(near.table)
+
+
+def test_what_is_known_of_a_shard_is_found_among_numbers_that_no_float_tells_apart() -> None:
+    numbers = np.array([(1 << 60) + i for i in (0, 1, 1, 2, 3)], np.uint64)
+    keys, nothing = np.array([5, 6, 7, 8, 9], np.uint64), np.zeros(5, np.int64)
+    known = PayoffTable(keys, np.arange(5.0)[:, None], nothing, nothing.astype(np.uint8))
+    run: Any = SimpleNamespace(aim=SimpleNamespace(known=known))
+    run._known_stages = np.arange(5), numbers
+    shard = LevelShard((0,), ((1 << 60) + 1, (1 << 60) + 3), WHOLE, 1)
+    found, values = StageSearch._known(run, shard)
+    assert found.tolist() == [6, 7, 9] and values[:, 0].tolist() == [1.0, 2.0, 4.0]

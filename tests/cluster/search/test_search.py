@@ -42,7 +42,6 @@ from tests.cluster.search.searches import (
     TINY,
     WIDE,
     by,
-    cut_small,
     files_of,
     rows_of,
     search,
@@ -62,26 +61,6 @@ def file_of(solved: Solved) -> Path:
 @pytest.fixture(scope="module")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Solved:
     return search(tmp_path_factory.mktemp("once"), workers=1)
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small shards."""
-    cut_small(monkeypatch)
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Solved:
-    """What lies below WIDE in one piece."""
-    return search(tmp_path_factory.mktemp("whole"), tiny().parse(WIDE)[None])
-
-
-@pytest.fixture(scope="module")
-def staged(tmp_path_factory: pytest.TempPathFactory) -> Solved:
-    """The same search by stages, in small shards."""
-    with pytest.MonkeyPatch.context() as patch:
-        cut_small(patch)
-        return by(tmp_path_factory.mktemp("staged"), workers=1)
 
 
 # --- the same bits ------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,20 +44,6 @@ from tests.places import ROOT
 
 OTHER = {"scores": "0,500,500", "earned": "0,1,1", "passed": "1,0,0", "whammies": "3,3,2"}
 """Some of what lies below it lies below WIDE too."""
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small shards."""
-    cut_small(monkeypatch)
-
-
-@pytest.fixture(scope="module")
-def staged(tmp_path_factory: pytest.TempPathFactory) -> Solved:
-    """A search that went through."""
-    with pytest.MonkeyPatch.context() as patch:
-        cut_small(patch)
-        return by(tmp_path_factory.mktemp("staged"), workers=1)
 
 
 def killed(results: Path, step: str, times: int) -> Ledger:
@@ -150,7 +136,7 @@ def test_a_search_killed_on_its_way_up_goes_on_from_what_it_solved(
 
 
 def test_boxes_that_a_shard_leaves_to_others_are_found_by_these_also_after_a_stop(
-    whole_rows: Mapping[str, Any], watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whole: Solved, watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody foresees that a shard bursts, so all of a stage is one shard at first."""
     cut_small(monkeypatch)
@@ -160,7 +146,7 @@ def test_boxes_that_a_shard_leaves_to_others_are_found_by_these_also_after_a_sto
     once = by(tmp_path / "once", workers=1)
     left = [name for name in watched.found if "." in name]
     assert len(left) > 20 and any(name.count(".") > 1 for name in left)
-    assert rows_of(once.table) == whole_rows
+    assert rows_of(once.table) == rows_of(whole.table)
     keep, times = StageSearch._keep, [0]
 
     def stops(search: StageSearch, *how: Any) -> None:
@@ -180,21 +166,21 @@ def test_boxes_that_a_shard_leaves_to_others_are_found_by_these_also_after_a_sto
 
 
 def test_boxes_are_left_to_others_so_many_times_and_no_more(
-    whole_rows: Mapping[str, Any], watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whole: Solved, watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Names end somewhere; what is left is found by one shard."""
     cut_small(monkeypatch, 4)
     for name, value in (("MOST_GROWTH", 0.01), ("BURST", 1000), ("DEEPEST", 2)):
         monkeypatch.setattr(level_shards, name, value)
     monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "most", 4)  # type: ignore[arg-type]
-    assert rows_of(by(tmp_path, workers=1).table) == whole_rows
+    assert rows_of(by(tmp_path, workers=1).table) == rows_of(whole.table)
     assert {name.count(".") for name in watched.found} == {0, 1}
 
 
 @pytest.mark.parametrize("states", [SMALL, 90, 250])
 def test_a_search_that_is_cut_another_way_does_not_go_on_from_what_is_there(
     states: int, staged: Solved, tmp_path: Path, halfway: Callable[[str], Path],
-    watched: Watched, monkeypatch: pytest.MonkeyPatch, whole_rows: Mapping[str, Any],
+    watched: Watched, monkeypatch: pytest.MonkeyPatch, whole: Solved,
 ) -> None:  # fmt: skip
     """Its files may have the same names; what is in them is not the same."""
     table = halfway("_commit")
@@ -203,17 +189,11 @@ def test_a_search_that_is_cut_another_way_does_not_go_on_from_what_is_there(
     cut_small(monkeypatch, states)
     watched.solved.clear()
     solved = by(tmp_path / "half", workers=2)
-    assert rows_of(solved.table) == whole_rows
+    assert rows_of(solved.table) == rows_of(whole.table)
     kept = len(solved.ledger.files) - len(watched.solved)
     assert kept == (len(there.files) if states == SMALL else 0)
     with cluster.open_table(solved.table) as opened:
         assert check_files(opened) == [] and check_residuals(opened, None).faults == 0
-
-
-@pytest.fixture(scope="module")
-def whole_rows(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
-    """What lies below WIDE, in one piece."""
-    return rows_of(search(tmp_path_factory.mktemp("whole"), tiny().parse(WIDE)[None]).table)
 
 
 def test_a_search_killed_at_its_very_end_is_done_by_the_next_one(
@@ -260,6 +240,7 @@ def test_a_search_that_ends_before_it_says_so_finds_and_solves_nothing_again(
     assert not watched.found and not watched.solved and not again.damaged
     assert files_of(again.table) == files_of(staged.table) and again.ledger.complete
     assert not again.ledger.shards and not list(again.table.glob("shards/*"))
+    assert len(list(again.table.glob("ledger/*"))) == 1
 
 
 def changed(path: Path) -> None:

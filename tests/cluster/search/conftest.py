@@ -1,0 +1,28 @@
+"""Searches that several test files compare with: in one piece, and by stages in small shards."""
+
+from __future__ import annotations
+
+import pytest
+
+from luckbase.cluster.run.options import Solved
+from tests.cluster.search.searches import WIDE, by, cut_small, search, tiny
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small shards."""
+    cut_small(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Solved:
+    """What lies below WIDE in one piece."""
+    return search(tmp_path_factory.mktemp("whole"), tiny().parse(WIDE)[None])
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Solved:
+    """The same search by stages, in small shards."""
+    with pytest.MonkeyPatch.context() as patch:
+        cut_small(patch)
+        return by(tmp_path_factory.mktemp("staged"), workers=1)
