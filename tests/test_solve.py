@@ -19,6 +19,7 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run import driver
+from luckbase.cluster.run.opening import lock
 from luckbase.cluster.run.options import Progress, Solved
 from luckbase.cluster.run.plan import Plan
 from luckbase.cluster.table import RUNNING, storage
@@ -151,6 +152,29 @@ def test_kill_9_at_any_moment_costs_no_tier_and_no_bit(undisturbed: Path, tmp_pa
     assert files(table) == files(undisturbed)
     assert ledger(table) == ledger(undisturbed)
     assert not leftovers(table)
+
+
+def test_what_a_solve_left_that_was_killed_at_its_very_end_goes_with_the_next(
+    undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All is there by then, but for the ledger in one object."""
+
+    def dies(folder: Folder, ledger: Ledger) -> None:
+        folder.written("ledger/all-0123456789ab.jsonl", b"half of")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(driver, "compact", dies)
+        with pytest.raises(KeyboardInterrupt):
+            cluster.solve(BOARD, results=tmp_path, workers=1)
+    table = table_in(tmp_path)
+    assert len(list(table.glob("ledger/*"))) > len(BOARD_TIERS)
+    with lock(table):  # a solve of more of this table is at work
+        assert cluster.solve(BOARD, results=tmp_path, workers=1).ledger.complete
+    assert leftovers(table)
+    assert cluster.solve(BOARD, results=tmp_path, workers=1).states == 0
+    assert not leftovers(table) and len(list(table.glob("ledger/*"))) == 1
+    assert ledger(table) == ledger(undisturbed)
 
 
 @pytest.mark.parametrize("at", [2, 3, 25, 41, 42, 60])

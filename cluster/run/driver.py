@@ -28,6 +28,7 @@ from luckbase.cluster.run.opening import (
     marked,
     open_ledger,
     spill_folder,
+    tidy,
 )
 from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
 from luckbase.cluster.run.payoffs import Pool
@@ -70,6 +71,7 @@ def solve(board: Board, **options: Unpack[SolveOptions]) -> Solved:
         if ledger is not None and ledger.files.keys() >= set(plan.files):
             kept = sum(ledger.files[name].rows for name in plan.files)
             goal = make_goal(game, ledger, TIERS, len(plan.files), margin=asked.margin)
+            tidy(table)
             return Solved(table, ledger, goal, kept=kept, workers=asked.slots)
     budget = memory_budget(asked)
     there = set(Folder(table).list(f"{TIERS}/"))
@@ -123,7 +125,7 @@ def _solve_locked(
     if goal.ask not in ledger.done:
         commit(Folder(table), ledger, Done(goal.ask, len(plan.files), plan.rows))
         _note_others(table, ledger)
-        compact(Folder(table), ledger)
+    compact(Folder(table), ledger)
     return report
 
 

@@ -23,6 +23,7 @@ from luckbase.cluster.table.health import (
     sweep,
 )
 from luckbase.cluster.table.ledger import (
+    LINES,
     Ledger,
     check_identity,
     compact,
@@ -106,6 +107,17 @@ def complete_ledger(
     if not there or not _is_known(game, ledger):
         return None
     return None if damaged_files(storage, table, ledger) else ledger
+
+
+def tidy(table: Path) -> None:
+    """Do what is left for a complete table whose solve was killed at its very end: its ledger in
+    one object, no temporary files. Who is at it just now does so at its own end."""
+    storage = Folder(table)
+    if len(storage.list(LINES)) > 1:
+        with suppress(RequestError, OSError), lock(table):
+            ledger = read_ledger(storage, table)
+            sweep(storage, table, ledger)
+            compact(storage, ledger)
 
 
 def _is_known(game: Game, ledger: Ledger) -> bool:

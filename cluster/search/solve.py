@@ -26,6 +26,7 @@ from luckbase.cluster.run.opening import (
     lock,
     make_goal,
     open_ledger,
+    tidy,
 )
 from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
 from luckbase.cluster.run.watch import Watch
@@ -76,6 +77,7 @@ def solve_below(
         if ledger is not None:
             goal = make_goal(game, ledger, part, 1, roots=wanted)
             kept = sum(entry.rows for entry in ledger.of_part(part))
+            tidy(table)
             return Solved(table, ledger, goal, kept=kept, workers=0)
     with lock(table):
         return _solve_locked(game, table, keys, part, wanted, asked)
@@ -119,8 +121,10 @@ def _solve_locked(
                 files = sum(made_by(name, ask) for name in ledger.files)
                 if ask not in ledger.done and files == done.files:
                     commit(Folder(table), ledger, done)
-    elif is_new(goal, ledger):
-        commit(Folder(table), ledger, goal)
+    else:
+        if is_new(goal, ledger):
+            commit(Folder(table), ledger, goal)
+        compact(Folder(table), ledger)
     return report
 
 
