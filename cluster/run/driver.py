@@ -39,6 +39,7 @@ from luckbase.cluster.run.session import Workers, threads
 from luckbase.cluster.run.shards import Steps, run_shards, through_losses
 from luckbase.cluster.run.watch import Watch
 from luckbase.cluster.run.worker import Home, Receipt, Task, peak_memory, process_name
+from luckbase.cluster.table.commits import Commits
 from luckbase.cluster.table.health import drop_files
 from luckbase.cluster.table.ledger import Ledger, commit, compact, solver_version, table_directory
 from luckbase.cluster.table.lines import TIERS, Done, FileEntry
@@ -163,7 +164,7 @@ class _Run:
         watch: Watch, memory: int,
     ) -> None:  # fmt: skip
         self.layout, self.plan, self.ledger = layout, plan, ledger
-        self.storage, self.home = Folder(home.table), home
+        self.commits, self.home = Commits(Folder(home.table), ledger), home
         self.workers, self.watch = workers, watch
         self.memory, self.threads = memory, 1
         self._index = {tier: i for i, tier in enumerate(layout.tiers())}
@@ -208,7 +209,7 @@ class _Run:
             self.cores = max(self.cores, sum(n["slots"] for n in doing if "left_out" not in n))
             self.watch.show(Progress(self.shards, todo, done, rows, self.seconds), doing)
 
-        do = Steps(self._task, self._commit, self._count, self._drop, show)
+        do = Steps(self._task, self.commits, self._commit, self._count, self._drop, show)
         run_shards(self.schedule, self.workers, do)
 
     def _count(self, receipt: Receipt) -> None:
@@ -244,6 +245,7 @@ class _Run:
         )  # fmt: skip
 
     def _commit(self, receipt: Receipt) -> None:
+        began = time.perf_counter()
         assert receipt.file is not None
         index, part = self.plan.parts[receipt.shard]
         tier = self.layout.tiers()[index]
@@ -253,8 +255,7 @@ class _Run:
             self.plan.files[receipt.shard], TIERS, self.layout.tier_number(tier), keys,
             receipt.file, receipt.solve_seconds,
         )  # fmt: skip
-        self.storage.put(entry.name, receipt.file.path)
-        commit(self.storage, self.ledger, entry)
+        self.commits.add(entry, {entry.name: receipt.file.path}, began)
 
 
 def file_entry(

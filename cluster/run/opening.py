@@ -81,7 +81,10 @@ def open_ledger(game: Game, table: Path, part: str, *, check: bool) -> tuple[Led
     bad = check_bytes(storage, table, mine) if check else damaged_files(storage, table, mine)
     if bad:
         drop_files(storage, ledger, list(bad))
-    damaged += sweep(storage, table, ledger)
+    lost = sweep(storage, table, ledger)
+    if lost:  # else the lines of these count at the next reading
+        compact(storage, ledger)
+        damaged += lost
     shutil.rmtree(spill_folder(table), ignore_errors=True)
     for path in (table / RUNNING, *table.glob(f"{MARK}*")):
         path.unlink(missing_ok=True)

@@ -164,15 +164,18 @@ class RayWorkers:
     def wait_one(self, seconds: float) -> Any:
         wanted = [one.task.memory for one in self._tasks]
         self.nodes.look_for(max(wanted, default=0) if self._joined else 0)
-        if not self._tasks:
-            time.sleep(seconds)
-            return None
-        waiting = [running.results for running in self._tasks]
-        done, _ = self._ray.wait(waiting, num_returns=1, timeout=seconds, fetch_local=False)
-        if not done:
-            return None
-        running = next(running for running in self._tasks if running.results is done[0])
-        return self._next(running)
+        until = time.monotonic() + seconds
+        while self._tasks:
+            waiting = [running.results for running in self._tasks]
+            left = max(0.0, until - time.monotonic())
+            done, _ = self._ray.wait(waiting, num_returns=1, timeout=left, fetch_local=False)
+            if not done:
+                return None
+            event = self._next(next(one for one in self._tasks if one.results is done[0]))
+            if event is not None:
+                return event
+        time.sleep(seconds)
+        return None
 
     def _next(self, running: _Running) -> Any:
         """What a task has yielded: see `remote.run`."""

@@ -3,8 +3,8 @@
 Each shard takes its seconds: to solve, after which others may read its payoffs, and to write. Cores
 that are idle when a large tier begins help to solve it. The first task of a node that reads a tier
 waits until its payoffs have come over the network, the others of that node find them there; a tier
-in parts is put together first. The driver does one thing at a time: hand out a task, commit a file.
-No Ray, no disk.
+in parts is put together first. The driver does one thing at a time: hand out a task, take in what
+comes back, and when nothing else is to do commit all that it has taken in. No Ray, no disk.
 """
 
 from __future__ import annotations
@@ -16,20 +16,51 @@ from typing import Any
 
 from luckbase.cluster.run.plan import SHARD_SECONDS, WRITE_NS, Plan, payoff_bytes
 from luckbase.cluster.run.schedule import Commit, Instruction, Schedule, Shard, Solve
+from luckbase.cluster.table.commits import MOST
 from luckbase.solver.game.capabilities import Layout
 
 
 @dataclass(frozen=True)
 class Costs:
     """What it costs beside the shards, measured on two cores of an EPYC with Ray 2.60: seconds of
-    the driver to hand out a task, for each reference in it, to commit a file. bytes_a_second: that
-    a node takes in from the network (10 Gbit/s). cores: of a node."""
+    the driver to hand out a task, for each reference in it, to flush a commit, and for each file in
+    it. bytes_a_second: that a node takes in from the network (10 Gbit/s). cores: of a node."""
 
     task: float = 1.5e-3
     reference: float = 1e-4
-    commit: float = 6e-3
+    flush: float = 5e-3
+    commit: float = 1e-3
     bytes_a_second: float = 1.25e9
     cores: int = 16
+
+
+class Driver:
+    """The one who hands out and commits, with a clock. now: until when it is busy; busy: for how
+    long it was."""
+
+    def __init__(self, costs: Costs) -> None:
+        self.costs, self.now, self.busy, self.waiting = costs, 0.0, 0.0, 0
+
+    def takes(self, seconds: float) -> None:
+        """It does something."""
+        self.now, self.busy = self.now + seconds, self.busy + seconds
+
+    def commits(self) -> None:
+        """It takes in a receipt, whose file it commits later."""
+        self.takes(self.costs.commit)
+        self.waiting += 1
+
+    def until(self, event: float) -> None:
+        """The next event comes: what waits is committed before, if there is a moment."""
+        if event > self.now or self.waiting >= MOST:
+            self.flush()
+        self.now = max(self.now, event)
+
+    def flush(self) -> None:
+        """It commits what waits."""
+        if self.waiting:
+            self.takes(self.costs.flush)
+            self.waiting = 0
 
 
 @dataclass(frozen=True)
@@ -128,24 +159,22 @@ def play_out(
     there: dict[tuple[int, int], float] = {}  # when payoffs are on a node
     # when; shard; its workers, the first of which writes; whether it is over
     events: list[tuple[float, int, list[int], bool]] = []
-    driver = busy = waited = 0.0
+    driver, waited = Driver(costs), 0.0
 
-    def follow(steps: list[Instruction], now: float) -> None:
-        nonlocal driver, busy, waited
-        driver = max(driver, now)
+    def follow(steps: list[Instruction]) -> None:
+        nonlocal waited
         begin = sum(isinstance(step, Solve) for step in steps)
         for step in steps:
             if isinstance(step, Solve):
                 begin -= 1
-                cost = costs.task + costs.reference * len(tasks.reads[step.shard])
-                driver, busy = driver + cost, busy + cost
+                driver.takes(costs.task + costs.reference * len(tasks.reads[step.shard]))
                 worker = heapq.heappop(free)
-                start = driver
+                start = driver.now
                 for child in tasks.reads[step.shard]:
                     at = (worker // costs.cores, child)
-                    there.setdefault(at, driver + tasks.coming[child])
+                    there.setdefault(at, driver.now + tasks.coming[child])
                     start = max(start, there[at])
-                waited += start - driver
+                waited += start - driver.now
                 solve, write = tasks.seconds[step.shard]
                 most, faster = tasks.team(step.shard, len(free) - begin)
                 team = [worker, *(heapq.heappop(free) for _ in range(most - 1))]
@@ -154,20 +183,21 @@ def play_out(
                 heapq.heappush(events, (start + solve, step.shard, team, False))
                 heapq.heappush(events, (start + solve + write, step.shard, team[:1], True))
             elif isinstance(step, Commit) and step.commit:
-                driver, busy = driver + costs.commit, busy + costs.commit
+                driver.commits()
 
-    follow(schedule.start(), 0.0)
-    now = 0.0
+    follow(schedule.start())
     while events:
         now, shard, team, over = heapq.heappop(events)
+        driver.until(now)
         for worker in team if over else team[1:]:
             heapq.heappush(free, worker)
         if over:
-            follow(schedule.solved(shard), now)
+            follow(schedule.solved(shard))
         else:
-            follow(schedule.handed(shard), now)
-            follow(schedule.resize(schedule.workers + len(team) - 1), now)
-    return max(now, driver), busy, waited
+            follow(schedule.handed(shard))
+            follow(schedule.resize(schedule.workers + len(team) - 1))
+    driver.flush()
+    return driver.now, driver.busy, waited
 
 
 def speed_ups(layout: Layout[Any], plan: Plan, cores: int) -> list[float]:

@@ -13,17 +13,19 @@ from typing import Any
 from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Solve
 from luckbase.cluster.run.session import PayoffsLostError, Workers
 from luckbase.cluster.run.worker import AnyTask, Handed
+from luckbase.cluster.table.commits import Commits
 
 MOST_LOSSES = 3
 
 
 @dataclass(frozen=True)
 class Steps:
-    """What a driver does. task: the task of an instruction. commit: a receipt whose file is wanted.
-    count: every receipt. drop: shards whose payoffs nobody reads any more. show: after every event,
-    and twice a second."""
+    """What a driver does. task: the task of an instruction. commit: a receipt whose file is wanted,
+    which adds its line to `commits`. count: every receipt. drop: shards whose payoffs nobody reads
+    any more. show: when no event waits, and twice a second."""
 
     task: Callable[[Solve], AnyTask]
+    commits: Commits
     commit: Callable[[Any], None]
     count: Callable[[Any], None]
     drop: Callable[[list[int]], None]
@@ -31,29 +33,49 @@ class Steps:
 
 
 def run_shards(schedule: Schedule, workers: Workers, do: Steps) -> None:
-    """Until the schedule is finished."""
+    """Until the schedule is finished. What is solved stays, also at an error."""
+    with do.commits:
+        _Loop(schedule, workers, do).run()
 
-    def follow(steps: list[Instruction], receipt: Any) -> None:
+
+class _Loop:
+    def __init__(self, schedule: Schedule, workers: Workers, do: Steps) -> None:
+        self.schedule, self.workers, self.do = schedule, workers, do
+        self.dropped: list[int] = []
+
+    def run(self) -> None:
+        schedule, workers = self.schedule, self.workers
+        self.follow(schedule.start())
+        while not schedule.finished:
+            event = workers.wait_one(0.0 if self.dropped or self.do.commits else 0.5)
+            if isinstance(event, Handed):
+                self.follow(schedule.handed(event.shard))
+            elif event is not None:
+                self.follow(schedule.solved(event.shard), event)
+            if workers.slots != schedule.workers:
+                self.follow(schedule.resize(workers.slots))
+            if event is None or self.do.commits.full:
+                self.settle()
+        self.settle()
+
+    def follow(self, steps: list[Instruction], receipt: Any = None) -> None:
         # New work first: workers go on while this process flushes and renames.
         for step in steps:
             if isinstance(step, Solve):
-                workers.submit(do.task(step))
+                self.workers.submit(self.do.task(step))
         if any(isinstance(step, Commit) and step.commit for step in steps):
-            do.commit(receipt)
+            self.do.commit(receipt)
         if receipt is not None:
-            do.count(receipt)
-        do.drop([step.shard for step in steps if isinstance(step, Drop)])
+            self.do.count(receipt)
+        self.dropped += [step.shard for step in steps if isinstance(step, Drop)]
 
-    follow(schedule.start(), None)
-    while not schedule.finished:
-        receipt = workers.wait_one(0.5)
-        if isinstance(receipt, Handed):
-            follow(schedule.handed(receipt.shard), None)
-        elif receipt is not None:
-            follow(schedule.solved(receipt.shard), receipt)
-        if workers.slots != schedule.workers:
-            follow(schedule.resize(workers.slots), None)
-        do.show()
+    def settle(self) -> None:
+        """Commit what waits, then drop: nothing goes that is needed while that is not there."""
+        self.do.commits.flush()
+        if self.dropped:
+            self.do.drop(self.dropped)
+            self.dropped = []
+        self.do.show()
 
 
 def through_losses(

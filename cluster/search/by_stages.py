@@ -17,7 +17,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -60,7 +60,8 @@ from luckbase.cluster.search.pieces import (
 from luckbase.cluster.search.replay import FindTime, TaskTimes, write_times
 from luckbase.cluster.search.stage_file import Ask, read_asks, write_asks
 from luckbase.cluster.search.stage_tasks import Find, Found, Sweep, Swept
-from luckbase.cluster.table.ledger import Ledger, commit
+from luckbase.cluster.table.commits import Commits
+from luckbase.cluster.table.ledger import Ledger, commit, compact
 from luckbase.cluster.table.lines import Goal, LevelEntry, ShardEntry
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.errors import LuckbaseError, SearchLimitError
@@ -112,8 +113,8 @@ class StageSearch:
         self.levels: list[list[LevelShard]] = []
         self.solved = self.committed = self.cores = 0
         self.about: int | None = None
-        self.keeping: list[float] = []
-        self.committing: list[float] = []
+        self.keeping = Commits(self.storage, ledger)
+        self.committing = Commits(self.storage, ledger)
 
     def run(self) -> Solved:
         """Both passes. Raises as `find_stages.expand_level` and `stage.Sweeping.solve` do."""
@@ -150,7 +151,7 @@ class StageSearch:
         sweeps = [self._sweep_seconds(piece) for piece in self.pieces]
         return TaskTimes(
             self.met, finds, sweeps, self.reads, [piece.states for piece in self.pieces],
-            8 * (1 + self.game.players), _mean(self.keeping), _mean(self.committing),
+            8 * (1 + self.game.players), self.keeping.seconds, self.committing.seconds,
         )  # fmt: skip
 
     def _name(self, shard: LevelShard) -> str:
@@ -225,41 +226,43 @@ class StageSearch:
         """Find the shards of a level, those that the ledger does not have; returns all."""
         askers: dict[int, list[Asker]] = {}
 
-        def done(i: int, asks: Sequence[Ask]) -> None:
-            shard = order.shards[i]
+        def done(i: int, asks: Sequence[Ask], rest: Iterable[Box]) -> None:
+            shard, first = order.shards[i], len(order.shards)
             self.asks.add((level, shard.path), asks)
-            left = [(Box(*ends), level_shards.SHARD_STATES) for ends in self._entry(shard).rest]
-            first = len(order.shards)
+            left = [(box, level_shards.SHARD_STATES) for box in rest]
             order.done(i, boxes_in_order(self.stages, shard.stages, left, first, shard.path))
 
         def next_one() -> int | None:
             """The next one to find, past those that are there."""
             while (i := order.pop()) is not None:
-                if not self._is_there(order.shards[i]):
+                entry = self._there(order.shards[i])
+                if entry is None:
                     return i
-                done(i, read_asks(self.storage.read(ask_name(self._name(order.shards[i])))))
+                asks = read_asks(self.storage.read(ask_name(entry.name)))
+                done(i, asks, [Box(*ends) for ends in entry.rest])
             return None
 
-        running, waits = 0, next_one()
-        while waits is not None or running:
-            while waits is not None and running < self.workers.slots:
-                asks = self.asks.of(order.shards[waits])
-                askers[waits] = [asker for asker, _ in asks]
-                self.workers.submit(self._task_to_find(waits, order.shards[waits], asks))
-                running += 1
-                waits = next_one()
-            receipt = self.workers.wait_one(0.5)
-            if isinstance(receipt, Found):
-                running, i, began = running - 1, receipt.shard, time.perf_counter()
-                self._keep(order.shards[i], receipt, [askers[i][k] for k in receipt.used])
-                done(i, receipt.asks)
-                self.keeping.append(time.perf_counter() - began)
-                waits = next_one() if waits is None else waits
-            self._show_found()
+        with self.keeping:
+            running, waits = 0, next_one()
+            while waits is not None or running:
+                while waits is not None and running < self.workers.slots:
+                    asks = self.asks.of(order.shards[waits])
+                    askers[waits] = [asker for asker, _ in asks]
+                    self.workers.submit(self._task_to_find(waits, order.shards[waits], asks))
+                    running += 1
+                    waits = next_one()
+                receipt = self.workers.wait_one(0.0 if self.keeping else 0.5)
+                if isinstance(receipt, Found):
+                    running, i, began = running - 1, receipt.shard, time.perf_counter()
+                    done(i, receipt.asks, receipt.rest)
+                    mine = [askers[i][k] for k in receipt.used]
+                    self._keep(order.shards[i], receipt, mine, began)
+                    waits = next_one() if waits is None else waits
+                if receipt is None or self.keeping.full:
+                    self.keeping.flush()
+                    self._show_found()
+        self._show_found()
         return order.in_order()
-
-    def _entry(self, shard: LevelShard) -> ShardEntry:
-        return self.ledger.shards[self._name(shard)]
 
     def _task_to_find(
         self, place: int, shard: LevelShard, asks: Sequence[tuple[Asker, Ask]]
@@ -278,16 +281,18 @@ class StageSearch:
         box = min(expected, CACHED) if self.stages.level.inside else expected
         return max(LEAST_BYTES, FIND_BYTES * box + ASK_BYTES * expected)
 
-    def _is_there(self, shard: LevelShard) -> bool:
+    def _there(self, shard: LevelShard) -> ShardEntry | None:
+        """What the ledger has of a shard, if it was found as it is to be now."""
         entry = self.ledger.shards.get(self._name(shard))
         if entry is None:
-            return False
+            return None
         same = entry.stages == list(shard.stages) and entry.box == ends_of(shard.box)
         if same and entry.given == self.aim.known_sha:
-            return True
+            return entry
         del self.ledger.shards[entry.name]
+        compact(self.storage, self.ledger)  # else what it says may count at the next reading
         self.met, self.shards_met = self.met - entry.rows, self.shards_met - 1
-        return False
+        return None
 
     def _known(self, shard: LevelShard) -> tuple[Keys, np.ndarray]:
         known = self.aim.known
@@ -308,10 +313,13 @@ class StageSearch:
         order = np.argsort(stages, kind="stable")
         return order, stages[order]
 
-    def _keep(self, shard: LevelShard, receipt: Found, askers: Sequence[Asker]) -> None:
+    def _keep(
+        self, shard: LevelShard, receipt: Found, askers: Sequence[Asker], began: float
+    ) -> None:
+        """Note what was found, and what it asks; `began`: as of `Commits.add`."""
         content, name = write_asks(receipt.asks), self._name(shard)
-        self.storage.put(ask_name(name), content)
-        self.storage.put(shard_name(name), receipt.path)
+        asks = self.storage.temporary(ask_name(name))
+        asks.write_bytes(content)  # not flushed: what a power cut takes is found again
         paths: dict[str, set[Path]] = {}
         for level, path in askers:
             paths.setdefault(str(level), set()).add(path)
@@ -323,7 +331,8 @@ class StageSearch:
             [[one.low, one.high] for one in receipt.rest],
             {level: [number_of(one) for one in sorted(mine)] for level, mine in paths.items()},
         )  # fmt: skip
-        commit(self.storage, self.ledger, entry)
+        files = {ask_name(name): asks, shard_name(name): receipt.path}
+        self.keeping.add(entry, files, began)
         self.met, self.shards_met = self.met + entry.rows, self.shards_met + 1
         self.seconds_down += receipt.solve_seconds
         self.processes[receipt.process] = receipt.peak_memory
@@ -389,7 +398,9 @@ class StageSearch:
         )  # fmt: skip
         self.swept, self.done = 0, sum(pieces[i].states for i in stored)
         self.done_before = self.done
-        do = Steps(self._task, self._commit, self._count, self._drop, self._show_solved)
+        do = Steps(
+            self._task, self.committing, self._commit, self._count, self._drop, self._show_solved
+        )
         run_shards(self.schedule, self.workers, do)
 
     def _count(self, receipt: Swept) -> None:
@@ -441,12 +452,5 @@ class StageSearch:
         name, seconds = self._file(piece), piece.entry.seconds * share + receipt.solve_seconds
         line = file_entry(name, self.aim.goal.part, 0, receipt.keys, file, seconds)
         boxes = [] if piece.spans == (WHOLE,) else receipt.boxes
-        self.storage.put(name, file.path)
-        commit(
-            self.storage, self.ledger, replace(line, stages=list(piece.entry.stages), boxes=boxes)
-        )
-        self.committing.append(time.perf_counter() - began)
-
-
-def _mean(seconds: Sequence[float]) -> float:
-    return round(sum(seconds) / len(seconds), 6) if seconds else 0.0
+        line = replace(line, stages=list(piece.entry.stages), boxes=boxes)
+        self.committing.add(line, {name: file.path}, began)

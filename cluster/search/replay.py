@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from luckbase.cluster.run.replay import Costs, Replayed, Tasks, longest_chain, play_out
+from luckbase.cluster.run.replay import Costs, Driver, Replayed, Tasks, longest_chain, play_out
 from luckbase.cluster.run.schedule import Shard
 from luckbase.cluster.search.level_shards import LevelShard, Order
 from luckbase.solver.graph.stage import WHOLE
@@ -38,8 +38,8 @@ class TaskTimes:
     highest first, its tasks on the way down. sweeps: seconds of each task on the way
     up, in the schedule's order: to solve, and to write its file. reads: the tasks before it that
     each reads. states_of: states that each solves. row_bytes: of each state's payoffs as they
-    travel. keep, commit: seconds that the driver took to keep what a task has found, to commit a
-    file, on average; 0 where it did neither."""
+    travel. keep, commit: seconds that the driver took to note what was found, to commit files, on
+    average: each time that it wrote, and for each task; 0 where it did neither."""
 
     states: int
     finds: list[list[FindTime]]
@@ -47,8 +47,8 @@ class TaskTimes:
     reads: list[list[int]]
     states_of: list[int]
     row_bytes: int
-    keep: float = 0.0
-    commit: float = 0.0
+    keep: tuple[float, float] = (0.0, 0.0)
+    commit: tuple[float, float] = (0.0, 0.0)
 
     @property
     def work(self) -> float:
@@ -75,20 +75,19 @@ def _read(form: dict[str, Any]) -> TaskTimes | None:
     """None for what an earlier version has left, which said less."""
     try:
         finds = [[FindTime(*one) for one in level] for level in form.pop("finds")]
-        return TaskTimes(finds=finds, **form)
+        (k1, k2), (c1, c2) = form.pop("keep"), form.pop("commit")
+        return TaskTimes(finds=finds, keep=(k1, k2), commit=(c1, c2), **form)
     except (KeyError, TypeError):
         return None
 
 
 def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Replayed:
     """Both passes with so many workers. What the driver does takes as long as it was measured."""
-    down = driver = path = 0.0
-    keeping = replace(costs, commit=times.keep or costs.commit)
-    costs = replace(costs, commit=times.commit or costs.commit)
+    driver, path = Driver(_measured(costs, times.keep)), 0.0
     for finds in times.finds:
-        driver += (costs.task + keeping.commit) * len(finds)
         path += _chain(finds)
-        down += _found(finds, workers, keeping)
+        _find(finds, workers, driver)
+    costs = _measured(costs, times.commit)
     shards = [
         Shard(i, str(i), tuple(reads), states, 1)
         for i, (reads, states) in enumerate(zip(times.reads, times.states_of, strict=True))
@@ -98,7 +97,12 @@ def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Repla
     up, busy, waited = play_out(shards, tasks, workers, costs)
     solves, writes = zip(*times.sweeps, strict=True)
     path += longest_chain(shards, solves, writes)
-    return Replayed(workers, down + up, times.work, path, driver + busy, waited)
+    return Replayed(workers, driver.now + up, times.work, path, driver.busy + busy, waited)
+
+
+def _measured(costs: Costs, seconds: tuple[float, float]) -> Costs:
+    """Costs with what the driver was seen to take, where it was."""
+    return replace(costs, flush=seconds[0], commit=seconds[1]) if any(seconds) else costs
 
 
 def _chain(finds: Sequence[FindTime]) -> float:
@@ -109,22 +113,22 @@ def _chain(finds: Sequence[FindTime]) -> float:
     return max(far, default=0.0)
 
 
-def _found(finds: Sequence[FindTime], workers: int, costs: Costs) -> float:
-    """Seconds until a level is found: the driver hands out its tasks in their order, and commits
-    what comes back, one thing after the other."""
+def _find(finds: Sequence[FindTime], workers: int, driver: Driver) -> None:
+    """Find a level: the driver hands out its tasks in their order, and takes in what comes back."""
     order = Order(
         [LevelShard((i,), (), WHOLE, one.expected, tuple(one.after)) for i, one in enumerate(finds)]
     )
     events: list[tuple[float, int]] = []
-    free, driver = workers, 0.0
+    free = workers
     while True:
         while free and (i := order.pop()) is not None:
-            driver += costs.task
-            heapq.heappush(events, (driver + finds[i].seconds, i))
+            driver.takes(driver.costs.task)
+            heapq.heappush(events, (driver.now + finds[i].seconds, i))
             free -= 1
         if not events:
-            return driver
+            return driver.flush()
         ended, i = heapq.heappop(events)
-        driver = max(driver, ended) + costs.commit
+        driver.until(ended)
+        driver.commits()
         order.done(i)
         free += 1

@@ -4,7 +4,7 @@ One folder holds everything that was solved under one rules identity (`solver.bo
 
     results/<game>/<board>/<rules identity>/
         table.json            the head (`ledger`): which board and rules; never changes
-        ledger/*.jsonl        what is committed: one sealed line each (`ledger`)
+        ledger/*.jsonl        what is committed: sealed lines (`ledger`)
         tiers/*.parquet       the full table: one file a tier, or a part of one (`write`)
         search/*.parquet      what lies below the roots of searches, rows by key
         search-<id>/*.parquet of one search that was cut, or that ends at another table
@@ -22,7 +22,8 @@ A table, wherever it is:
 
 Bytes:
 
-* `storage`: put, read, list, delete. `ledger`, `lines`: what is committed, and the seals.
+* `storage`: put, read, list, delete. `ledger`, `lines`: what is committed, and the seals;
+  `commits`: what waits to be, together.
 * `write`: makes the Parquet files; `sealed`: reads them, and refuses a byte that changed.
 
 Questions:

@@ -1,9 +1,9 @@
 """The ledger: what is committed. What it does not name is not in the table.
 
 ``table.json``, the head, says which board and rules; it is written once and never changes. Every
-commit adds one small object ``ledger/<name>.jsonl`` of one line and never touches another; at the
-end of a solve all lines are written into one object (`compact`) and the others deleted, so a table
-of 10,000 files opens at once. Kinds of line::
+commit adds one small object ``ledger/<name>.jsonl`` of a line or several and never touches another;
+at the end of a solve all lines are written into one object (`compact`) and the others deleted, so a
+table of 10,000 files opens at once. Kinds of line::
 
     goal    what a solve was asked for: how far (options of reach) or from which roots; where the
             board was read and with which options; how many files that takes
@@ -322,16 +322,23 @@ def write_head(storage: Storage, head: Head) -> None:
     storage.put(HEAD, seal("", asdict(head), indent=1).encode())
 
 
-def commit(storage: Storage, ledger: Ledger, line: Line) -> None:
-    """Add a line to the ledger, on the disk when this returns; `ledger` is modified in place."""
+def commit(storage: Storage, ledger: Ledger, *lines: Line) -> None:
+    """Add lines to the ledger, all or none, on the disk when this returns; `ledger` is modified in
+    place."""
+    text = "".join(as_text(ledger.head, line) for line in lines)
+    name = _line_name(lines[0]) if len(lines) == 1 else f"lines-{digest(text)[:12]}"
+    storage.put(f"{LINES}{name}.jsonl", text.encode())
+    for line in lines:
+        ledger.add(line)
+
+
+def _line_name(line: Line) -> str:
+    """The name of the object that holds a line alone."""
     if isinstance(line, FileEntry | ShardEntry):
-        name = re.sub(r"[^A-Za-z0-9_.-]", ",", line.name)
-    elif isinstance(line, Done | LevelEntry):
-        name = f"{'done' if isinstance(line, Done) else 'level'}-{line.ask}"
-    else:
-        name = f"goal-{line.number:04d}-{digest(json.dumps(asdict(line), sort_keys=True))[:12]}"
-    storage.put(f"{LINES}{name}.jsonl", as_text(ledger.head, line).encode())
-    ledger.add(line)
+        return re.sub(r"[^A-Za-z0-9_.-]", ",", line.name)
+    if isinstance(line, Done | LevelEntry):
+        return f"{'done' if isinstance(line, Done) else 'level'}-{line.ask}"
+    return f"goal-{line.number:04d}-{digest(json.dumps(asdict(line), sort_keys=True))[:12]}"
 
 
 def compact(storage: Storage, ledger: Ledger) -> None:

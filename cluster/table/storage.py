@@ -26,6 +26,9 @@ class Storage(Protocol):
     def put(self, name: str, content: bytes | Path) -> None:
         """Store an object; a Path, which must come from `temporary`, is moved."""
 
+    def put_all(self, contents: Mapping[str, bytes | Path]) -> None:
+        """Store several objects, each as `put` does."""
+
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         """Bytes [start, stop) of an object. Raises FileNotFoundError, CorruptTableError where there
         are fewer."""
@@ -48,12 +51,17 @@ class Folder:
         self._flushed: set[Path] = set()
 
     def put(self, name: str, content: bytes | Path) -> None:
-        final = self.path / name
-        if isinstance(content, bytes):
-            content = self.written(name, content)
-        final.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(content, final)
-        self._flush_up(final.parent)
+        self.put_all({name: content})
+
+    def put_all(self, contents: Mapping[str, bytes | Path]) -> None:
+        for name, content in contents.items():
+            final = self.path / name
+            if isinstance(content, bytes):
+                content = self.written(name, content)
+            final.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(content, final)
+        for folder in {(self.path / name).parent: None for name in contents}:
+            self._flush_up(folder)
 
     def written(self, name: str, content: bytes) -> Path:
         """Bytes for `name` in a temporary place, on the disk."""
@@ -120,6 +128,10 @@ class Memory:
 
     def put(self, name: str, content: bytes | Path) -> None:
         self.objects[name] = content if isinstance(content, bytes) else content.read_bytes()
+
+    def put_all(self, contents: Mapping[str, bytes | Path]) -> None:
+        for name, content in contents.items():
+            self.put(name, content)
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         if name not in self.objects:

@@ -22,7 +22,7 @@ from luckbase.cluster.run.schedule import Shard
 from luckbase.solver.game.capabilities import Layout
 from tests.places import ROOT
 
-FREE = Costs(task=0, reference=0, commit=0, bytes_a_second=float("inf"))
+FREE = Costs(task=0, reference=0, flush=0, commit=0, bytes_a_second=float("inf"))
 
 
 def case(name: str, **settings: object) -> tuple[Layout[Any], Plan]:
@@ -76,8 +76,8 @@ def test_each_cost_counts() -> None:
     took = [
         replay(layout, plan, seconds, 4, costs).seconds
         for costs in (
-            FREE, Costs(0, 0, 0, 1e6), Costs(0.5, 0, 0, 1e6), Costs(0.5, 0.2, 0, 1e6),
-            Costs(0.5, 0.2, 0.1, 1e6),
+            FREE, Costs(0, 0, 0, 0, 1e6), Costs(0.5, 0, 0, 0, 1e6), Costs(0.5, 0.2, 0, 0, 1e6),
+            Costs(0.5, 0.2, 0.1, 0, 1e6), Costs(0.5, 0.2, 0.1, 0.1, 1e6),
         )
     ]  # fmt: skip
     assert all(one < other for one, other in pairwise(took))

@@ -15,7 +15,7 @@ from luckbase.cluster.search.replay import FindTime, TaskTimes, replay_search, t
 from tests.cluster.search.searches import cut_small
 from tests.places import BOARDS
 
-FREE = Costs(task=0, reference=0, commit=0, bytes_a_second=float("inf"))
+FREE = Costs(task=0, reference=0, flush=0, commit=0, bytes_a_second=float("inf"))
 
 
 def test_a_search_leaves_the_times_of_its_tasks(
@@ -29,15 +29,23 @@ def test_a_search_leaves_the_times_of_its_tasks(
     assert times.states == sum(times.states_of) > made.states  # those that are over as well
     assert sum(map(len, times.finds)) == made.shards and len(times.finds) == made.levels
     assert times.work > 0 and len(times.sweeps) == len(times.reads) > 4
-    free = replace(times, keep=0.0, commit=0.0)
+    free = replace(times, keep=(0.0, 0.0), commit=(0.0, 0.0))
     alone = replay_search(free, 1, FREE)
     assert alone.seconds == pytest.approx(times.work)
     many = replay_search(free, 10_000, FREE)
     assert many.seconds == pytest.approx(many.path) and many.path < times.work
     assert replay_search(times, 2).seconds > replay_search(free, 2, FREE).seconds
-    assert 0 < times.keep < 0.5 and 0 < times.commit < 0.5
-    slow = replay_search(replace(times, keep=1.0, commit=2.0), 10_000, FREE)
+    assert all(0 < seconds < 0.5 for seconds in (*times.keep, *times.commit))
+    slow = replay_search(replace(times, keep=(0.0, 1.0), commit=(0.0, 2.0)), 10_000, FREE)
     assert slow.driver == pytest.approx(made.shards + 2.0 * len(times.sweeps))
+    long = replace(
+        times, keep=(1.0, 0.0), commit=(2.0, 0.0), sweeps=[(4.0, 0.0) for _ in times.sweeps],
+        finds=[[one._replace(seconds=4.0) for one in level] for level in times.finds],
+    )  # fmt: skip
+    one_by_one = made.shards + 2.0 * len(times.sweeps)
+    assert replay_search(long, 1, FREE).driver == pytest.approx(one_by_one)
+    together = replay_search(long, 10_000, FREE)  # tasks that end at the same time
+    assert len(times.finds) <= together.driver < one_by_one - 9
 
 
 @st.composite

@@ -46,23 +46,24 @@ OTHER = {"scores": "0,500,500", "earned": "0,1,1", "passed": "1,0,0", "whammies"
 """Some of what lies below it lies below WIDE too."""
 
 
-def killed(results: Path, step: str, times: int) -> Ledger:
-    """A search by stages that is killed (kill -9) once a step was done so many times."""
+def killed(results: Path, kind: str, times: int) -> Ledger:
+    """A search by stages that is killed (kill -9) once so much of a kind is committed: shards,
+    files."""
     script = (
         "import sys, time; sys.path.insert(0, sys.argv[1])\n"
         "from tests.cluster.search import test_stopped_search as t; from pathlib import Path\n"
         "t.cut_small(t.pytest.MonkeyPatch())\n"
-        "step = getattr(t.StageSearch, sys.argv[3])\n"
-        "done = []\n"
-        "def slowly(self, *a):\n"
-        "    step(self, *a); done.append(0)\n"
-        "    if len(done) == int(sys.argv[4]):\n"
+        "from luckbase.cluster.table.commits import Commits\n"
+        "flush = Commits.flush\n"
+        "def slowly(self):\n"
+        "    flush(self)\n"
+        "    if len(getattr(self.ledger, sys.argv[3])) >= int(sys.argv[4]):\n"
         "        print('done', flush=True); time.sleep(60)\n"
-        "setattr(t.StageSearch, sys.argv[3], slowly)\n"
+        "Commits.flush = slowly\n"
         "t.by(Path(sys.argv[2]), workers=1)\n"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", script, str(ROOT), str(results), step, str(times)],
+        [sys.executable, "-c", script, str(ROOT), str(results), kind, str(times)],
         stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert process.stdout is not None
@@ -103,7 +104,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
 def test_a_search_killed_on_its_way_down_goes_on_from_what_it_found(
     staged: Solved, small: None, watched: Watched, tmp_path: Path
 ) -> None:
-    left = killed(tmp_path, "_keep", 5)
+    left = killed(tmp_path, "shards", 5)
     (table,) = tmp_path.glob("*/*/*")
     assert not left.complete and len(left.shards) == 5 and not left.files and left.levels
     with pytest.raises(MissingTableError, match="solve again to go on"):
@@ -121,9 +122,9 @@ def test_a_search_killed_on_its_way_down_goes_on_from_what_it_found(
 def test_a_search_killed_on_its_way_up_goes_on_from_what_it_solved(
     staged: Solved, small: None, watched: Watched, tmp_path: Path, workers: int
 ) -> None:
-    left = killed(tmp_path, "_commit", 40)
+    left = killed(tmp_path, "files", 40)
     (table,) = tmp_path.glob("*/*/*")
-    assert len(left.shards) == staged.shards and 4 < len(left.files) <= 40
+    assert len(left.shards) == staged.shards and 40 <= len(left.files) < len(staged.ledger.files)
     before = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
     solved = by(tmp_path, workers=workers)
     assert files_of(solved.table) == files_of(staged.table)
@@ -200,7 +201,7 @@ def test_a_search_killed_at_its_very_end_is_done_by_the_next_one(
     staged: Solved, small: None, watched: Watched, tmp_path: Path
 ) -> None:
     """All files are there and nothing says so yet."""
-    left = killed(tmp_path, "_up", 1)
+    left = killed(tmp_path, "files", len(staged.ledger.files))
     assert left.files.keys() == staged.ledger.files.keys() and not left.complete
     solved = by(tmp_path)
     assert solved.ledger.complete and (watched.found, watched.solved) == ([], [])

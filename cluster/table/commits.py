@@ -1,0 +1,68 @@
+"""Lines that wait to be committed together, with the files that they name.
+
+To flush a disk takes milliseconds, for one line as for a hundred: a driver with many workers hands
+out new work first and commits what came meanwhile at once.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from luckbase.cluster.table.ledger import Ledger, commit
+from luckbase.cluster.table.lines import Line
+from luckbase.cluster.table.storage import Storage
+
+MOST = 64
+"""Lines that wait at most: what a process that dies has done in vain."""
+
+
+class Commits:
+    """What waits of a ledger, which is modified in place once it is on the disk. A driver commits
+    when nothing else is to do or `full`. A context: at its end, also at an error, it commits."""
+
+    def __init__(self, storage: Storage, ledger: Ledger) -> None:
+        self.storage, self.ledger = storage, ledger
+        self.lines: list[Line] = []
+        self.files: dict[str, Path] = {}
+        self.times = self.committed = 0
+        self.flushing = self.adding = 0.0
+        """Seconds, in all: of flushes, `times` of them; of the rest, for each of `committed`."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        self.flush()
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @property
+    def full(self) -> bool:
+        """Whether no more should wait."""
+        return len(self) >= MOST
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Seconds that it took, on average: each time, and for each line; 0 where it took none."""
+        once = self.flushing / self.times if self.times else 0.0
+        return round(once, 6), round(self.adding / max(1, self.committed), 6)
+
+    def add(self, line: Line, files: dict[str, Path], began: float) -> None:
+        """A line, and what is moved to its place before it is committed; `began`: when the driver
+        took it up, by `time.perf_counter`."""
+        self.lines.append(line)
+        self.files.update(files)
+        self.adding += time.perf_counter() - began
+
+    def flush(self) -> None:
+        """Commit all that waits: the files first, on the disk when this returns."""
+        if not self.lines:
+            return
+        began = time.perf_counter()
+        lines, files, self.lines, self.files = self.lines, self.files, [], {}
+        self.storage.put_all(files)
+        commit(self.storage, self.ledger, *lines)
+        self.flushing += time.perf_counter() - began
+        self.times, self.committed = self.times + 1, self.committed + len(lines)

@@ -1,0 +1,136 @@
+"""The loop of a driver: what comes at once is committed at once, and nothing goes before that."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luckbase.cluster.run.schedule import Schedule, Shard
+from luckbase.cluster.run.shards import Steps, run_shards
+from luckbase.cluster.run.worker import Handed
+from luckbase.cluster.table import commits as committing
+from luckbase.cluster.table.commits import Commits
+from luckbase.cluster.table.ledger import Ledger, read_ledger
+from luckbase.cluster.table.storage import Folder
+from tests.cluster.run.test_schedule_machine import plans
+from tests.cluster.table.test_lines import HEAD, file
+
+
+class LostError(Exception):
+    """A task's."""
+
+
+class SomeWorkers:
+    """They do `count` tasks at once, and are done with them in the order and number that is drawn;
+    at one event, counted from the first, a task fails."""
+
+    def __init__(self, count: int, data: st.DataObject, fails: int) -> None:
+        self.slots, self.data, self.left = count, data, fails
+        self.tasks: list[Any] = []
+        self.events: list[Any] = []
+        self.flushes = 0
+
+    def submit(self, task: Any) -> None:
+        self.tasks.append(task)
+
+    def wait_one(self, seconds: float) -> Any:
+        if not self.events and (seconds or self.data.draw(st.booleans())):
+            for _ in range(self.data.draw(st.integers(1, len(self.tasks)))):
+                task = self.tasks.pop(self.data.draw(st.integers(0, len(self.tasks) - 1)))
+                self.events += [Handed(task.shard)] if task.keep else []
+                self.events.append(task)
+        if not self.events:
+            assert not seconds
+            return None
+        if not self.left:
+            raise LostError
+        self.left -= 1
+        return self.events.pop(0)
+
+    def drop(self, tier: int) -> None:
+        """They keep nothing."""
+
+
+class Watched(Commits):
+    """How many lines each flush took."""
+
+    def __init__(self, table: Path) -> None:
+        super().__init__(Folder(table), Ledger(HEAD))
+        self.groups: list[int] = []
+
+    def flush(self) -> None:
+        if self.lines:
+            self.groups.append(len(self.lines))
+        super().flush()
+
+
+@contextmanager
+def most(number: int) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(committing, "MOST", number)
+        yield
+
+
+@given(plans(), st.data())
+def test_what_is_solved_is_committed_before_anything_goes_and_at_an_error(
+    shards: list[Shard], data: st.DataObject
+) -> None:
+    workers: Any = SomeWorkers(data.draw(st.integers(1, 4)), data, data.draw(st.integers(0, 40)))
+    schedule = Schedule(shards, workers=workers.slots, memory=100)
+    asked: list[int] = []
+    with tempfile.TemporaryDirectory() as folder, most(data.draw(st.integers(1, 3))):
+        commits = Watched(Path(folder))
+        name = {shard.index: f"tiers/{shard.index}.parquet" for shard in shards}
+
+        def commit(task: Any) -> None:
+            asked.append(task.shard)
+            path = commits.storage.temporary(name[task.shard])
+            path.write_bytes(b"%d" % task.shard)
+            commits.add(file(name[task.shard]), {name[task.shard]: path}, 0.0)
+
+        def drop(indices: list[int]) -> None:
+            readers = {shard.index for shard in shards if {*shard.children} & {*indices}}
+            assert not commits
+            assert commits.ledger.files.keys() >= {name[i] for i in {*indices, *readers}}
+
+        do = Steps(
+            lambda step: SimpleNamespace(shard=step.shard, keep=step.keep),  # type: ignore[arg-type, return-value]
+            commits, commit, lambda receipt: None, drop, lambda: None,
+        )  # fmt: skip
+        with suppress(LostError):
+            run_shards(schedule, workers, do)
+        read = read_ledger(Folder(Path(folder)), Path(folder), head=HEAD)
+        assert read.files.keys() == commits.ledger.files.keys() == {name[i] for i in asked}
+        assert all((Path(folder) / name[i]).read_bytes() == b"%d" % i for i in asked)
+        assert schedule.finished == (len(asked) == len(shards)) or not workers.left
+        assert sum(commits.groups) == len(asked) and max(commits.groups, default=0) <= 3
+        assert not list(Path(folder).rglob("*.part"))
+        assert len(list(Path(folder).glob("ledger/*"))) == len(commits.groups)
+
+
+def test_files_that_come_at_once_are_flushed_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[int] = []
+    monkeypatch.setattr("luckbase.cluster.table.storage.os.fsync", flushed.append)
+    counts = []
+    for number in (1, 30):
+        commits = Commits(Folder(tmp_path / str(number)), Ledger(HEAD))
+        for i in range(number):
+            path = commits.storage.temporary(f"tiers/{i}.parquet")
+            path.touch()
+            commits.add(file(f"tiers/{i}.parquet"), {f"tiers/{i}.parquet": path}, 0.0)
+        flushed.clear()
+        commits.flush()
+        counts.append(len(flushed))
+        assert (commits.times, commits.committed) == (1, number) and not commits
+        assert len(list((tmp_path / str(number)).glob("ledger/*"))) == 1
+    assert counts[0] == counts[1] > 0
