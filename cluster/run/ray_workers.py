@@ -40,7 +40,7 @@ import numpy as np
 
 from luckbase.cluster.run.environment import own_environment, source_files
 from luckbase.cluster.run.nodes import Head, Nodes
-from luckbase.cluster.run.remote import Asked, Refusal, run
+from luckbase.cluster.run.remote import Asked, Refusal, prepare, run
 from luckbase.cluster.run.session import PayoffsLostError, Workers
 from luckbase.cluster.run.worker import AnyTask, Handed, Home
 from luckbase.cluster.table.storage import Folder
@@ -106,6 +106,7 @@ class RayWorkers:
         self._asked: Any = None
         self._remote = ray.remote(num_returns="streaming", max_retries=RETRIES)(run)
         self._gather = ray.remote(max_retries=RETRIES)(_together)
+        self._warming: list[Any] = []
         self._tasks: list[_Running] = []
         self._kept: dict[int, _Tier] = {}
         self.head = Head(ray.nodes) if joined else None
@@ -157,9 +158,17 @@ class RayWorkers:
         if self._asked is None:  # all is compiled by now
             compiled = (self._ray.put(pack()),) if self._joined else ()
             self._asked = self._ray.put(Asked(own_environment(), compiled))
+            self._warm_up(task)
         remote = self._remote.options(**options)
         results = remote.remote(self._asked, pickle.dumps(task), *given)
         self._tasks.append(_Running(task, given, results, tries=tries))
+
+    def _warm_up(self, task: AnyTask) -> None:
+        """Here the other workers load what tasks need while the first one runs, which may be all
+        that there is to do: two seconds."""
+        if not self._joined:
+            warm, content = self._ray.remote(num_cpus=1)(prepare), pickle.dumps(task)
+            self._warming = [warm.remote(self._asked, content) for _ in range(self._most - 1)]
 
     def wait_one(self, seconds: float) -> Any:
         wanted = [one.task.memory for one in self._tasks]

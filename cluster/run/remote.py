@@ -54,6 +54,21 @@ def run(asked: Asked, content: bytes, *given: Any) -> Iterator[Any]:
 
     if any(one is None for one in given):  # made again where it is refused
         raise PayoffsLostError("payoffs were lost with their machine; what was solved stays")
+    task = prepare(asked, content)
+    yield None
+    steps = work(task, given)
+    yield next(steps)
+    result, node = next(steps), ray.get_runtime_context().get_node_id()
+    yield replace(result.receipt, node=node)
+    yield result.content
+
+
+def prepare(asked: Asked, content: bytes) -> Any:
+    """A pickled task; what it needs is loaded, or compiled, when this returns."""
+    import ray
+
+    from luckbase.cluster.run.worker import work  # noqa: F401  (the rest of what a task imports)
+
     task = pickle.loads(content)
     if id(type(task)) not in _ready:
         with _one_at_a_time():
@@ -61,12 +76,7 @@ def run(asked: Asked, content: bytes, *given: Any) -> Iterator[Any]:
                 _unpack(compiled)
             task.compile()
         _ready.add(id(type(task)))
-    yield None
-    steps = work(task, given)
-    yield next(steps)
-    result, node = next(steps), ray.get_runtime_context().get_node_id()
-    yield replace(result.receipt, node=node)
-    yield result.content
+    return task
 
 
 def _unpack(content: bytes) -> None:

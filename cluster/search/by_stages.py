@@ -145,7 +145,7 @@ class StageSearch:
         """What the tasks of this run took, and those that it went on from."""
         of = {one.name: one.seconds for one in self.found}
         finds = [
-            [FindTime(of[self._name(one)], one.expected, one.after) for one in shards]
+            [FindTime(of[self._name(one)], one.likely, one.after) for one in shards]
             for shards in self.levels
         ]
         sweeps = [self._sweep_seconds(piece) for piece in self.pieces]
@@ -271,9 +271,9 @@ class StageSearch:
         return Find(
             self.game.board, self.home, self.level, place, self._name(shard), shard.stages,
             shard.box, np.concatenate(keys) if keys else NO_KEYS,
-            tuple((ask.packed, ask.count) for _, ask in asks), self._known(shard), shard.expected,
+            tuple((ask.packed, ask.count) for _, ask in asks), self._known(shard), shard.likely,
             level_shards.SHARD_STATES * (len(shard.path) < level_shards.DEEPEST),
-            stage_file.SPARSE_BITS, self._find_bytes(shard.expected),
+            stage_file.SPARSE_BITS, self._find_bytes(shard.likely),
         )  # fmt: skip
 
     def _find_bytes(self, expected: int) -> int:

@@ -22,15 +22,16 @@ from luckbase.solver.graph import find_stages
 from luckbase.solver.graph.keys import Keys
 from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Box, Stages
 
-SHARD_STATES = 700_000
-"""States of a shard, about: a second."""
+SHARD_STATES = 350_000
+"""States of a shard, about: half a second. Of twice as many, those that wait for one another take a
+quarter longer (`luckbase bench BOARD replay`), all together 3% less."""
 BURST = 2
 """Stages are put together as long as they have at most so many times as many, should they burst."""
 MOST_GROWTH = 4.0
 DEEPEST = 8
 """So many times a box that was left to others may leave boxes to others; then all of it is found by
 one task, for names must end somewhere."""
-CUTTING = 1
+CUTTING = 2
 """Counts the ways of cutting that there have been."""
 Path = tuple[int, ...]
 """The number of a shard in its level; of a box that it left to others, and their number, and so on.
@@ -43,7 +44,8 @@ def cutting() -> str:
     """What decides how a search is cut, and so what is in which file."""
     said = [
         CUTTING, SHARD_STATES, BURST, MOST_GROWTH, DEEPEST, stage_file.SPARSE_BITS,
-        find_stages.CACHED, find_stages.PIECES, find_stages.SAMPLE, pieces.PIECE_STATES,
+        find_stages.CACHED, find_stages.PIECES, find_stages.SAMPLE, find_stages.FEW,
+        find_stages.EARLY, pieces.PIECE_STATES,
     ]  # fmt: skip
     return digest(json.dumps(said))
 
@@ -56,13 +58,20 @@ def number_of(path: Path) -> str:
 @dataclass(frozen=True)
 class LevelShard:
     """A shard of a level: some of its stages, or a box of them. expected: its states, about. after:
-    the places, in a list of shards, of those that must be found before."""
+    the places, in a list of shards, of those that must be found before. burst: how many states
+    there are should it burst as one of the level above did."""
 
     path: Path
     stages: tuple[int, ...]
     box: Box
     expected: int
     after: tuple[int, ...] = ()
+    burst: int = 0
+
+    @property
+    def likely(self) -> int:
+        """Its states, rather too many than too few."""
+        return max(self.expected, self.burst)
 
 
 @dataclass(frozen=True)
@@ -144,7 +153,7 @@ class Asked:
             size = round(self._keys(stage) * above.growth)
             at_most = min(above.largest, round(size * above.burst))
             if together and max(states + size, (burst + at_most) // BURST) > SHARD_STATES:
-                found.append(LevelShard((len(found),), tuple(together), WHOLE, states))
+                found.append(_together(len(found), together, states, burst))
                 together, states, burst = [], 0, 0
             boxes = self._boxes(stage, size) if size > SHARD_STATES else []
             if len(boxes) > 1:
@@ -152,7 +161,7 @@ class Asked:
             else:
                 together, states, burst = [*together, stage], states + size, burst + at_most
         if together:
-            found.append(LevelShard((len(found),), tuple(together), WHOLE, states))
+            found.append(_together(len(found), together, states, burst))
         return found
 
     def _boxes(self, stage: int, size: int) -> list[tuple[Box, int]]:
@@ -173,6 +182,10 @@ class Asked:
             meets = self.stages.meet([shard.box], [ask.box for _, ask in asks])[0]
             asks = [one for one, there in zip(asks, meets.tolist(), strict=True) if there]
         return sorted(asks, key=lambda one: (-one[0][0], one[0][1], one[1].stage))
+
+
+def _together(place: int, stages: Sequence[int], states: int, burst: int) -> LevelShard:
+    return LevelShard((place,), tuple(stages), WHOLE, states, burst=burst)
 
 
 def boxes_in_order(
@@ -209,7 +222,7 @@ class Order:
         self._chain = [0] * len(shards)
         for i in range(len(shards) - 1, -1, -1):
             behind = max((self._chain[k] for k in self._next[i]), default=0)
-            self._chain[i] = shards[i].expected + behind
+            self._chain[i] = shards[i].likely + behind
         self._ready = [(-self._chain[i], i) for i, n in enumerate(self._missing) if not n]
         heapq.heapify(self._ready)
 
@@ -232,7 +245,7 @@ class Order:
             self.shards.append(one)
             self._missing.append(len(one.after))
             self._next.append(list(waiting))
-            self._chain.append(one.expected + behind)
+            self._chain.append(one.likely + behind)
         for i in waiting:
             after = (*self.shards[i].after, *range(first, len(self.shards)))
             self.shards[i] = replace(self.shards[i], after=after)

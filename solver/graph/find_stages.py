@@ -39,6 +39,10 @@ CACHED = 400_000
 PIECES, SAMPLE = 4, 1 << 13
 """Boxes that a box with too many states is cut into; states that are looked at for that."""
 
+FEW, EARLY = 2000, 4
+"""Below fewer states than these, as below a root, there may be millions: where others may find them
+boxes are so many times smaller, and left to them so much earlier."""
+
 
 class RisingError(StateError):
     """An edge raises the level."""
@@ -83,6 +87,8 @@ class LevelSearch:
         most: int = CACHED,
         enough: int = 0,
     ) -> None:
+        early = EARLY if enough and expected < FEW else 1
+        most, enough = most // early, enough // early
         self.stages, self.level, self.enough = stages, level, enough
         self.known = known or (NO_KEYS, np.empty((0, stages.game.players)))
         self.limit = most if stages.level.inside else 0

@@ -16,6 +16,7 @@ from luckbase.cluster.run.options import Solved
 from luckbase.cluster.search import level_shards, stage_file
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
+from luckbase.solver.graph import find_stages
 from tests.places import ROOT
 
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -30,6 +31,7 @@ def cut_small(patch: pytest.MonkeyPatch, states: int = SMALL) -> None:
     """Shards of about so many states, from now on: some of several stages, and stages in boxes."""
     patch.setattr(level_shards, "SHARD_STATES", states)
     patch.setattr(stage_file, "SPARSE_BITS", 1)
+    patch.setattr(find_stages, "FEW", 0)
 
 
 def tiny(**options: object) -> Game:

@@ -21,6 +21,7 @@ from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.search.level_shards import LevelShard
 from luckbase.cluster.search.merge import PayoffTable
+from luckbase.cluster.search.replay import times_of
 from luckbase.cluster.search.stage_tasks import Swept
 from luckbase.cluster.table.agent import policy_of
 from luckbase.cluster.table.compare import compare
@@ -34,6 +35,7 @@ from luckbase.solver.game.capabilities import SearchHints, hints
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.level import Level
 from luckbase.solver.graph import find_level as finding
+from luckbase.solver.graph import find_stages
 from luckbase.solver.graph.estimate import Estimate
 from luckbase.solver.graph.find_stages import LevelSearch, RisingError
 from luckbase.solver.graph.stage import WHOLE
@@ -448,6 +450,22 @@ def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_wha
     far = by(tmp_path / "far", workers=2, address=ray_cluster)
     assert far.ray and far.shards > 20
     assert files_of(far.table) == files_of(near.table)
+
+
+def test_a_shard_that_begins_with_few_states_leaves_others_early(
+    tmp_path: Path, whole: Solved, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_small(monkeypatch, 400)
+    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "most", 400)
+    made = {}
+    for name, number in (("late", 0), ("early", 2000)):
+        monkeypatch.setattr(find_stages, "FEW", number)
+        solved = by(tmp_path / name, workers=2)
+        assert rows_of(solved.table) == rows_of(whole.table)
+        (times,) = times_of(solved.table)
+        made[name] = [len(level) for level in times.finds]
+    assert files_of(by(tmp_path / "alone", workers=1).table) == files_of(solved.table)
+    assert sum(made["early"]) > sum(made["late"])
 
 
 def test_what_is_known_of_a_shard_is_found_among_numbers_that_no_float_tells_apart() -> None:

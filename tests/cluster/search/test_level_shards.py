@@ -100,21 +100,24 @@ def test_stages_that_may_burst_are_not_put_together(monkeypatch: pytest.MonkeyPa
     assert [len(one.stages) for one in asked.shards(7, Above(2.0))] == [5, 5, 2]
     assert [len(one.stages) for one in asked.shards(7, Above(1.0, 5.0, 80))] == [4, 4, 4]
     assert [len(one.stages) for one in asked.shards(7, Above(1.0, 50.0, 20))] == [10, 2]
+    likely = [one.likely for one in asked.shards(7, Above(1.0, 5.0, 80))]
+    assert likely == [4 * 50] * 3  # ten states each, or five times as many
+    assert [one.likely for one in asked.shards(7, Above(1.0, 50.0, 20))] == [10 * 20, 2 * 20]
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 255)), min_size=1, max_size=8),
-       st.randoms())  # fmt: skip
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 255)), min_size=1,
+                max_size=8), st.randoms())  # fmt: skip
 def test_each_comes_once_those_before_it_are_done_and_the_longest_chain_first(
-    said: list[tuple[int, int]], drawn: object
+    said: list[tuple[int, int, int]], drawn: object
 ) -> None:
     shards = [
-        LevelShard((i,), (0,), WHOLE, expected, tuple(k for k in range(i) if after >> k & 1))
-        for i, (expected, after) in enumerate(said)
+        LevelShard((i,), (0,), WHOLE, expected, tuple(k for k in range(i) if after >> k & 1), burst)
+        for i, (expected, burst, after) in enumerate(said)
     ]
 
     def chain(i: int) -> int:
         behind = [chain(k) for k in range(len(shards)) if i in shards[k].after]
-        return shards[i].expected + max(behind, default=0)
+        return max(said[i][:2]) + max(behind, default=0)
 
     order, done, running = Order(shards), set(), []
     while len(done) < len(shards):
