@@ -58,8 +58,9 @@ KEEPALIVE = {
 }
 """Milliseconds until the driver asks a silent connection for a sign of life, and waits for one.
 Ray's servers refuse to be asked more often than once a minute unless they are told to."""
-GET_SECONDS = 600.0
-"""So long an object that is there may take to come here."""
+GET_SECONDS, LOOK_SECONDS = 600.0, 5.0
+"""So long an object that is there may take to come here; so often it is looked meanwhile whether
+the cluster is still there."""
 JOIN_SECONDS = 60.0
 LEAVE_SECONDS = 10.0
 _nowhere: list[Any] = []
@@ -251,7 +252,12 @@ class RayWorkers:
     def _get(self, reference: Any) -> Any:
         errors = self._ray.exceptions
         try:
-            return self._ray.get(reference, timeout=GET_SECONDS)
+            return self._get_in_time(reference)
+        except errors.GetTimeoutError:
+            raise WorkerError(
+                f"what a worker has to say has not come within {GET_SECONDS:.0f} s; what was "
+                "solved stays, and the same command goes on"
+            ) from None
         except errors.RayTaskError as error:
             cause = error.cause
             if isinstance(cause, LuckbaseError | OSError | ArithmeticError):
@@ -267,6 +273,17 @@ class RayWorkers:
                 f"a worker died {RETRIES + 1} times over the same shard (out of memory?); what was "
                 f"solved stays, and the same command goes on: {reason}"
             ) from None
+
+    def _get_in_time(self, reference: Any) -> Any:
+        """An object; WorkerError as soon as the cluster is known to be lost."""
+        until = time.monotonic() + GET_SECONDS
+        while True:
+            try:
+                return self._ray.get(reference, timeout=LOOK_SECONDS)
+            except self._ray.exceptions.GetTimeoutError:
+                self.nodes.look()
+                if time.monotonic() > until:
+                    raise
 
     # --- payoffs -----------------------------------------------------------------------------
 

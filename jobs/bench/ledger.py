@@ -13,12 +13,14 @@ from typing import Any
 from luckbase.jobs.terminal import render
 
 FILES = 10_000
+TOGETHER = 640
 REWRITES = 5
 
 
 def ledger_suite(board: Path, results: Path) -> None:
     """Print the table: all commits one by one, then opening, sizes looked at, the peer's commit."""
     from luckbase import solver
+    from luckbase.cluster.table.commits import MOST
     from luckbase.cluster.table.health import damaged_files
     from luckbase.cluster.table.ledger import (
         Ledger,
@@ -53,6 +55,7 @@ def ledger_suite(board: Path, results: Path) -> None:
     looked, bad = _timed(lambda: damaged_files(storage, where, read))
     assert not bad
     peer = _rewritten(where / "peer.json", entries)
+    alone, together = (_files_and_lines(results / f"files-{n}", head, n) for n in (1, MOST))
     rows = [
         ("10,000 commits, one small file each", f"{committed:.1f} s"),
         ("opening it before it is compacted", f"{opened:.2f} s"),
@@ -61,6 +64,8 @@ def ledger_suite(board: Path, results: Path) -> None:
         ("the presence and size of 10,000 files", f"{looked:.2f} s"),
         ("one commit at 10,000 files", f"{committed / FILES * 1e3:.1f} ms"),
         ("the same by rewriting one JSON file", f"{peer * 1e3:.0f} ms"),
+        ("a file put in its place and its line committed", f"{alone * 1e3:.1f} ms"),
+        (f"the same of {MOST} at once, each", f"{together * 1e3:.2f} ms"),
     ]
     render.print_table("A ledger of 10,000 files", ("", "time"), rows, sys.stdout)
 
@@ -79,6 +84,24 @@ def _entry(i: int) -> Any:
         f"tiers/spins-{i // 64}.whammies_1-{i % 64}.parquet", "tiers", i, 1000, 1000, i << 40,
         (i << 40) + 999, 5000 + i, 1600, "QUJDREVGR0hJSktMTU5PUA==", 3e-8, seconds, "0",
     )  # fmt: skip
+
+
+def _files_and_lines(folder: Path, head: Any, number: int) -> float:
+    """Seconds that a driver takes to commit a file, of so many at once."""
+    from luckbase.cluster.table.commits import Commits
+    from luckbase.cluster.table.ledger import Ledger
+    from luckbase.cluster.table.storage import Folder
+
+    commits = Commits(Folder(folder), Ledger(head))
+    for first in range(0, TOGETHER, number):
+        entries = [_entry(i) for i in range(first, first + number)]
+        paths = [commits.storage.temporary(entry.name) for entry in entries]
+        for path in paths:
+            path.touch()
+        for entry, path in zip(entries, paths, strict=True):
+            commits.add(entry, {entry.name: path}, time.perf_counter())
+        commits.flush()
+    return (commits.flushing + commits.adding) / commits.committed
 
 
 def _rewritten(path: Path, entries: list[Any]) -> float:

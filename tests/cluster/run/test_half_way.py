@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from luckbase.cluster.run import ray_workers
 from luckbase.cluster.run.ray_workers import RETRIES, RayWorkers
 from luckbase.cluster.run.worker import Handed, Home
 from luckbase.solver.errors import WorkerError
@@ -17,7 +18,11 @@ from luckbase.solver.errors import WorkerError
 class SomeRay:
     """As much of Ray as `RayWorkers` asks for: a task yields what comes next of `runs`."""
 
-    exceptions = SimpleNamespace(RayTaskError=KeyError, ObjectLostError=KeyError, RayError=KeyError)
+    exceptions = SimpleNamespace(
+        RayTaskError=KeyError, ObjectLostError=KeyError, RayError=KeyError,
+        GetTimeoutError=TimeoutError,
+    )  # fmt: skip
+    silent = 0
 
     def __init__(self, *runs: list[Any]) -> None:
         self.runs, self.handed_out = list(runs), 0
@@ -45,6 +50,9 @@ class SomeRay:
         return waiting[:1], waiting[1:]
 
     def get(self, reference: Any, timeout: float = 0.0) -> Any:
+        if self.silent:
+            self.silent -= 1
+            raise TimeoutError
         return reference
 
 
@@ -87,3 +95,41 @@ def test_in_the_end_it_is_a_sentence() -> None:
     with pytest.raises(WorkerError, match=f"half-way {RETRIES + 1} times; what was solved stays"):
         receipts(ray, keep=False)
     assert ray.handed_out == RETRIES + 1
+
+
+class LostError(Exception):
+    """What the nodes say of a cluster that is gone."""
+
+
+def test_what_does_not_come_is_not_waited_for_where_the_cluster_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ray = SomeRay([None, "payoffs", RECEIPT, None])
+    ray.silent = 3
+    workers = RayWorkers(ray, Home(Path("/nowhere"), ""), lambda text: None, joined=False, most=1)
+    workers.submit(task(keep=False))
+    looked: list[int] = []
+    monkeypatch.setattr(workers.nodes, "look", lambda: looked.append(1))
+    assert workers.wait_one(0.0) is RECEIPT and len(looked) == 1 + 3  # once before it waits
+
+    def lost() -> None:
+        looked.append(1)
+        if len(looked) == 7:
+            raise LostError
+
+    ray.runs, ray.silent = [[None, "payoffs", RECEIPT, None]], 100
+    workers.submit(task(keep=False))
+    monkeypatch.setattr(workers.nodes, "look", lost)
+    with pytest.raises(LostError):
+        workers.wait_one(0.0)
+    assert len(looked) == 7
+
+
+def test_in_the_end_what_does_not_come_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_workers, "GET_SECONDS", 0.0)
+    ray = SomeRay([None, "payoffs", RECEIPT, None])
+    ray.silent = 100
+    workers = RayWorkers(ray, Home(Path("/nowhere"), ""), lambda text: None, joined=False, most=1)
+    workers.submit(task(keep=False))
+    with pytest.raises(WorkerError, match="has not come within 0 s; what was solved stays"):
+        workers.wait_one(0.0)
