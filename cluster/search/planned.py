@@ -1,7 +1,7 @@
 """A plan of a search: about how many states lie below the roots, and what they will take.
 
 States are counted or estimated (`solver.graph.estimate`); bytes and seconds follow from the
-constants below, measured on Press Your Luck, and on the others for the bytes of their tables.
+constants below, measured on the games.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import hints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.level import Level
+from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.estimate import Estimate, estimate
-from luckbase.solver.graph.keys import unpack_all
+from luckbase.solver.graph.keys import Keys, pack_all, unpack_all
 from luckbase.solver.graph.stage import Stages
 
 PAYOFF_BYTES, OTHER_BYTES = 8, 3
@@ -39,9 +40,13 @@ BETWEEN_BYTES = 14
 """Bytes a state on disk between the two passes."""
 PIECE_BYTES = 150
 """Bytes a state in memory that a search in one piece takes."""
-STAGE_SECONDS, PIECE_SECONDS = 1.75e-6, 1.6e-6
-"""Seconds of one core a state, by stages and in one piece, the table included; of games that go in
-circles (Pig, Skunk) twenty times as many."""
+STAGE_SECONDS, PIECE_SECONDS, AT_ONCE_SECONDS, CIRCLES_SECONDS = 1.75e-6, 1.6e-6, 8e-6, 35e-6
+"""Seconds of one core a state, the table included: by stages, in one piece; of games in which both
+choose at once (Goofspiel: 4.9 of 9 cards, 10 of 11), and of those that go in circles (Pig 17, two
+dice and Skunk 70)."""
+LOOKED_AT, STEPS, MOST_MET = 32, 6, 2000
+"""Of so many states it is looked whether they lead back to themselves, in so many steps, as long as
+no more states are met."""
 WORKERS_SHARE = 0.85
 """Of each worker, from two on, what it is worth beside the others."""
 
@@ -106,18 +111,49 @@ def plan_below(game: Game, roots: Ints, results: Path, workers: int | None = Non
     level = _level(game, roots) if states > ONE_PIECE else None
     if level is None:
         levels: int | None = 0
-        between, used = 0, 1
-        memory, seconds = PROCESS_BYTES + PIECE_BYTES * states, states * PIECE_SECONDS
+        between, used, memory = 0, 1, PROCESS_BYTES + PIECE_BYTES * states
     else:
         levels, between, used = _levels(game, level, found), BETWEEN_BYTES * states, count
         shard = max(FIND_BYTES, SWEEP_BYTES) * min(states, SHARD_STATES)
         memory = PROCESS_BYTES + used * shard
-        seconds = states * STAGE_SECONDS / (1.0 if used == 1 else WORKERS_SHARE * used)
+    seconds = states * _state_seconds(game, level, found)
+    seconds /= 1.0 if used == 1 else WORKERS_SHARE * used
     return PlannedSearch(
         game.board.name, states, found.how, found.at_least, levels,
         states * (PAYOFF_BYTES * game.players + OTHER_BYTES), between, memory, seconds, used,
         table_directory(results.absolute(), game),
     )  # fmt: skip
+
+
+def _state_seconds(game: Game, level: Level | None, found: Estimate) -> float:
+    """Seconds of one core a state."""
+    if game.simultaneous:
+        return AT_ONCE_SECONDS
+    strict = level is not None and level.strict
+    if not strict and goes_in_circles(game, found.keys):
+        return CIRCLES_SECONDS
+    return PIECE_SECONDS if level is None else STAGE_SECONDS
+
+
+def goes_in_circles(game: Game, keys: Keys) -> bool:
+    """Whether a quarter of some states lead back to themselves by others, within `STEPS`."""
+    some = keys[:: max(1, len(keys) // LOOKED_AT)]
+    return 4 * sum(_comes_back(game, key) for key in some) >= len(some)
+
+
+def _comes_back(game: Game, key: np.uint64) -> bool:
+    met = last = np.array([key], np.uint64)
+    for step in range(STEPS):
+        found = expand(game, unpack_all(game.bits, last))
+        goes_on = np.repeat(~found.terminal, np.diff(found.first))
+        after = np.unique(pack_all(game.bits, found.children[goes_on]))
+        if step and key in after:
+            return True
+        last = np.setdiff1d(after, met, assume_unique=True)
+        met = np.union1d(met, last)
+        if not len(last) or len(met) > MOST_MET:
+            break
+    return False
 
 
 def _level(game: Game, roots: Ints) -> Level | None:

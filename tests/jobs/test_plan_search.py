@@ -9,8 +9,13 @@ from pathlib import Path
 import pytest
 
 import luckbase
+from luckbase import solver
 from luckbase.cluster.run import opening
+from luckbase.cluster.search.planned import goes_in_circles, planned_search
+from luckbase.cluster.search.roots import root_keys
 from luckbase.jobs.app import run
+from luckbase.solver.graph.estimate import estimate
+from luckbase.solver.graph.keys import unpack_all
 
 BOARDS = Path(__file__).parents[2] / "boards"
 PRESS = str(BOARDS / "press-your-luck/1985-02.toml")
@@ -79,3 +84,28 @@ def test_a_formula_knows_no_levels(capsys: pytest.CaptureFixture[str]) -> None:
     every = "1,2,3,4,5,6,7,8,9"
     assert run([*words, *(f"{hand}={every}" for hand in ("mine", "theirs", "deck"))]) == 0
     assert "about 2.81 million by levels" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "circles", "microseconds"),
+    [
+        ("pig/race", {}, True, 35.0),
+        ("pig/two-dice", {}, True, 35.0),
+        ("pig/rounds", {}, False, 1.75),
+        ("skunk/tiny", {}, True, 35.0),
+        ("jackpot/tiny", {}, False, 1.6),
+        ("goofspiel/points", {"cards": 8}, False, 8.0),
+        ("press-your-luck/tiny", {}, False, 1.6),
+    ],
+)
+def test_games_that_go_in_circles_or_in_which_both_choose_at_once_take_longer(
+    name: str, settings: dict[str, int], circles: bool, microseconds: float, tmp_path: Path
+) -> None:
+    board = solver.load_board(BOARDS / f"{name}.toml", **settings)
+    game = solver.load_game(board)
+    words = {"scores": "0,1000,500", "earned": "1,1,1"}
+    roots = game.parse(words)[None] if game.board.game == "press-your-luck" else None
+    plan = planned_search(board, roots, tmp_path, 1)
+    assert plan.seconds == pytest.approx(plan.states * microseconds * 1e-6)
+    keys = estimate(game, unpack_all(game.bits, root_keys(game, roots))).keys
+    assert goes_in_circles(game, keys) == circles
