@@ -15,6 +15,7 @@ from luckbase.cluster.run import opening, payoffs, worker
 from luckbase.cluster.run.opening import check_room
 from luckbase.cluster.run.plan import make_plan
 from luckbase.cluster.table import storage
+from luckbase.cluster.table.ledger import read_ledger
 from luckbase.jobs.app import run
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError
 from luckbase.solver.game.capabilities import Layout
@@ -60,7 +61,7 @@ def full(*given: object, **named: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@pytest.mark.parametrize("where", ["write_tier", "put"])
+@pytest.mark.parametrize("where", ["write_tier", "put", "put_all"])
 def test_a_disk_that_fills_up_is_one_sentence_and_the_same_command_goes_on(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,7 +81,9 @@ def test_a_disk_that_fills_up_is_one_sentence_and_the_same_command_goes_on(
     assert out == "" and err.count("\n") == 1
     assert err.startswith(f"luckbase: {tmp_path}: the disk is full; what was solved stays, and ")
     assert err.endswith(f"the same command goes on: luckbase {' '.join(words)}\n")
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+    (table,) = tmp_path.glob("*/*/*")
+    committed = read_ledger(storage.Folder(table), table).files
+    before = {table / name: (table / name).stat().st_mtime_ns for name in committed}
     assert before
     assert run(words) == 0
     assert all(path.stat().st_mtime_ns == then for path, then in before.items())
