@@ -409,6 +409,7 @@ def test_a_grid_by_keyboard_slider_and_as_a_table(
     slider.focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_url("**turn=5**")
+    expect(page.locator(".readout")).not_to_contain_text("mine = 2")  # the new map is there
     page.get_by_text("The numbers as a table").click()
     table = page.locator("table.numbers")
     expect(table).to_be_visible()
