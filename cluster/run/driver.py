@@ -245,7 +245,6 @@ class _Run:
         )  # fmt: skip
 
     def _commit(self, receipt: Receipt) -> None:
-        began = time.perf_counter()
         assert receipt.file is not None
         index, part = self.plan.parts[receipt.shard]
         tier = self.layout.tiers()[index]
@@ -255,7 +254,7 @@ class _Run:
             self.plan.files[receipt.shard], TIERS, self.layout.tier_number(tier), keys,
             receipt.file, receipt.solve_seconds,
         )  # fmt: skip
-        self.commits.add(entry, {entry.name: receipt.file.path}, began)
+        self.commits.add(entry, {entry.name: receipt.file.path})
 
 
 def file_entry(

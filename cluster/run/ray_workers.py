@@ -39,7 +39,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from luckbase.cluster.run.environment import own_environment, source_files
-from luckbase.cluster.run.nodes import Head, Nodes
+from luckbase.cluster.run.nodes import LOOK_SECONDS, Head, Nodes
 from luckbase.cluster.run.remote import Asked, Refusal, prepare, run
 from luckbase.cluster.run.session import PayoffsLostError, Workers
 from luckbase.cluster.run.worker import AnyTask, Handed, Home
@@ -58,9 +58,8 @@ KEEPALIVE = {
 }
 """Milliseconds until the driver asks a silent connection for a sign of life, and waits for one.
 Ray's servers refuse to be asked more often than once a minute unless they are told to."""
-GET_SECONDS, LOOK_SECONDS = 600.0, 5.0
-"""So long an object that is there may take to come here; so often it is looked meanwhile whether
-the cluster is still there."""
+GET_SECONDS = 600.0
+"""So long an object that is there may take to come here."""
 JOIN_SECONDS = 60.0
 LEAVE_SECONDS = 10.0
 _nowhere: list[Any] = []
@@ -107,7 +106,6 @@ class RayWorkers:
         self._asked: Any = None
         self._remote = ray.remote(num_returns="streaming", max_retries=RETRIES)(run)
         self._gather = ray.remote(max_retries=RETRIES)(_together)
-        self._warming: list[Any] = []
         self._tasks: list[_Running] = []
         self._kept: dict[int, _Tier] = {}
         self.head = Head(ray.nodes) if joined else None
@@ -169,7 +167,8 @@ class RayWorkers:
         that there is to do: two seconds."""
         if not self._joined:
             warm, content = self._ray.remote(num_cpus=1)(prepare), pickle.dumps(task)
-            self._warming = [warm.remote(self._asked, content) for _ in range(self._most - 1)]
+            for _ in range(self._most - 1):
+                warm.remote(self._asked, content)
 
     def wait_one(self, seconds: float) -> Any:
         wanted = [one.task.memory for one in self._tasks]

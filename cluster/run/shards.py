@@ -64,7 +64,8 @@ class _Loop:
             if isinstance(step, Solve):
                 self.workers.submit(self.do.task(step))
         if any(isinstance(step, Commit) and step.commit for step in steps):
-            self.do.commit(receipt)
+            with self.do.commits.taking_in():
+                self.do.commit(receipt)
         if receipt is not None:
             self.do.count(receipt)
         self.dropped += [step.shard for step in steps if isinstance(step, Drop)]

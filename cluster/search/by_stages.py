@@ -253,10 +253,11 @@ class StageSearch:
                     waits = next_one()
                 receipt = self.workers.wait_one(0.0 if self.keeping else 0.5)
                 if isinstance(receipt, Found):
-                    running, i, began = running - 1, receipt.shard, time.perf_counter()
-                    done(i, receipt.asks, receipt.rest)
-                    mine = [askers[i][k] for k in receipt.used]
-                    self._keep(order.shards[i], receipt, mine, began)
+                    running, i = running - 1, receipt.shard
+                    with self.keeping.taking_in():
+                        done(i, receipt.asks, receipt.rest)
+                        mine = [askers[i][k] for k in receipt.used]
+                        self._keep(order.shards[i], receipt, mine)
                     waits = next_one() if waits is None else waits
                 if receipt is None or self.keeping.full:
                     self.keeping.flush()
@@ -313,10 +314,8 @@ class StageSearch:
         order = np.argsort(stages, kind="stable")
         return order, stages[order]
 
-    def _keep(
-        self, shard: LevelShard, receipt: Found, askers: Sequence[Asker], began: float
-    ) -> None:
-        """Note what was found, and what it asks; `began`: as of `Commits.add`."""
+    def _keep(self, shard: LevelShard, receipt: Found, askers: Sequence[Asker]) -> None:
+        """Note what was found, and what it asks."""
         content, name = write_asks(receipt.asks), self._name(shard)
         asks = self.storage.temporary(ask_name(name))
         asks.write_bytes(content)  # not flushed: what a power cut takes is found again
@@ -332,7 +331,7 @@ class StageSearch:
             {level: [number_of(one) for one in sorted(mine)] for level, mine in paths.items()},
         )  # fmt: skip
         files = {ask_name(name): asks, shard_name(name): receipt.path}
-        self.keeping.add(entry, files, began)
+        self.keeping.add(entry, files)
         self.met, self.shards_met = self.met + entry.rows, self.shards_met + 1
         self.seconds_down += receipt.solve_seconds
         self.processes[receipt.process] = receipt.peak_memory
@@ -442,7 +441,7 @@ class StageSearch:
         )  # fmt: skip
 
     def _commit(self, receipt: Swept) -> None:
-        piece, file, began = self.pieces[receipt.shard], receipt.file, time.perf_counter()
+        piece, file = self.pieces[receipt.shard], receipt.file
         self.solved += receipt.solved
         self.committed += piece.states
         if file is None:
@@ -453,4 +452,4 @@ class StageSearch:
         line = file_entry(name, self.aim.goal.part, 0, receipt.keys, file, seconds)
         boxes = [] if piece.spans == (WHOLE,) else receipt.boxes
         line = replace(line, stages=list(piece.entry.stages), boxes=boxes)
-        self.committing.add(line, {name: file.path}, began)
+        self.committing.add(line, {name: file.path})

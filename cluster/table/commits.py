@@ -7,6 +7,8 @@ out new work first and commits what came meanwhile at once.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from luckbase.cluster.table.ledger import Ledger, commit
@@ -46,15 +48,20 @@ class Commits:
     @property
     def seconds(self) -> tuple[float, float]:
         """Seconds that it took, on average: each time, and for each line; 0 where it took none."""
-        once = self.flushing / self.times if self.times else 0.0
-        return round(once, 6), round(self.adding / max(1, self.committed), 6)
+        each = self.flushing / max(1, self.times), self.adding / max(1, self.committed)
+        return round(each[0], 6), round(each[1], 6)
 
-    def add(self, line: Line, files: dict[str, Path], began: float) -> None:
-        """A line, and what is moved to its place before it is committed; `began`: when the driver
-        took it up, by `time.perf_counter`."""
+    @contextmanager
+    def taking_in(self) -> Iterator[None]:
+        """Count the time in which the driver takes in what is to be committed."""
+        began = time.perf_counter()
+        yield
+        self.adding += time.perf_counter() - began
+
+    def add(self, line: Line, files: dict[str, Path]) -> None:
+        """A line, and what is moved to its place before it is committed."""
         self.lines.append(line)
         self.files.update(files)
-        self.adding += time.perf_counter() - began
 
     def flush(self) -> None:
         """Commit all that waits: the files first, on the disk when this returns."""

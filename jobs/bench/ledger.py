@@ -98,8 +98,9 @@ def _files_and_lines(folder: Path, head: Any, number: int) -> float:
         paths = [commits.storage.temporary(entry.name) for entry in entries]
         for path in paths:
             path.touch()
-        for entry, path in zip(entries, paths, strict=True):
-            commits.add(entry, {entry.name: path}, time.perf_counter())
+        with commits.taking_in():
+            for entry, path in zip(entries, paths, strict=True):
+                commits.add(entry, {entry.name: path})
         commits.flush()
     return (commits.flushing + commits.adding) / commits.committed
 

@@ -36,7 +36,6 @@ class SomeWorkers:
         self.slots, self.data, self.left = count, data, fails
         self.tasks: list[Any] = []
         self.events: list[Any] = []
-        self.flushes = 0
 
     def submit(self, task: Any) -> None:
         self.tasks.append(task)
@@ -94,7 +93,7 @@ def test_what_is_solved_is_committed_before_anything_goes_and_at_an_error(
             asked.append(task.shard)
             path = commits.storage.temporary(name[task.shard])
             path.write_bytes(b"%d" % task.shard)
-            commits.add(file(name[task.shard]), {name[task.shard]: path}, 0.0)
+            commits.add(file(name[task.shard]), {name[task.shard]: path})
 
         def drop(indices: list[int]) -> None:
             readers = {shard.index for shard in shards if {*shard.children} & {*indices}}
@@ -127,7 +126,7 @@ def test_files_that_come_at_once_are_flushed_at_once(
         for i in range(number):
             path = commits.storage.temporary(f"tiers/{i}.parquet")
             path.touch()
-            commits.add(file(f"tiers/{i}.parquet"), {f"tiers/{i}.parquet": path}, 0.0)
+            commits.add(file(f"tiers/{i}.parquet"), {f"tiers/{i}.parquet": path})
         flushed.clear()
         commits.flush()
         counts.append(len(flushed))
