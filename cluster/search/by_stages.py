@@ -13,7 +13,6 @@ their names and their rows depend on the game, the roots and what was known, not
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
 import time
@@ -58,7 +57,7 @@ from luckbase.cluster.search.pieces import (
     stage_file_name,
 )
 from luckbase.cluster.search.replay import FindTime, TaskTimes, write_times
-from luckbase.cluster.search.stage_file import Ask, read_asks, write_asks
+from luckbase.cluster.search.stage_file import Ask, read_asks
 from luckbase.cluster.search.stage_tasks import Find, Found, Sweep, Swept
 from luckbase.cluster.table.commits import Commits
 from luckbase.cluster.table.ledger import Ledger, commit, compact
@@ -111,6 +110,7 @@ class StageSearch:
         self.shards_met = len(mine)
         self.found: list[ShardEntry] = []
         self.levels: list[list[LevelShard]] = []
+        self.looks: list[float] = []
         self.solved = self.committed = self.cores = 0
         self.about: int | None = None
         self.keeping = Commits(self.storage, ledger)
@@ -150,8 +150,9 @@ class StageSearch:
         ]
         sweeps = [self._sweep_seconds(piece) for piece in self.pieces]
         return TaskTimes(
-            self.met, finds, sweeps, self.reads, [piece.states for piece in self.pieces],
-            8 * (1 + self.game.players), self.keeping.seconds, self.committing.seconds,
+            self.met, self.looks, finds, sweeps, self.reads,
+            [piece.states for piece in self.pieces], 8 * (1 + self.game.players),
+            self.keeping.seconds, self.committing.seconds,
         )  # fmt: skip
 
     def _name(self, shard: LevelShard) -> str:
@@ -202,11 +203,13 @@ class StageSearch:
             stage: np.ascontiguousarray(self.aim.roots[stages == stage])
             for stage in np.unique(stages).tolist()
         }
-        roots = {stage: len(keys) for stage, keys in self.wanted.items()}
-        self.asks, above = Asked(self.stages, roots), Above()
+        self.asks, above = Asked(self.stages, self.aim.roots), Above()
         while (level := self.asks.highest()) is not None:
             self.at_level = level
-            shards = self._find(level, Order(self.asks.shards(level, above)))
+            started = time.perf_counter()
+            cut = self.asks.shards(level, above)
+            self.looks.append(time.perf_counter() - started)
+            shards = self._find(level, Order(cut))
             entries = [self.ledger.shards[self._name(one)] for one in shards]
             above = told_by(shards, [entry.rows for entry in entries], self.asks.keys(level))
             self.asks.done(level)
@@ -255,7 +258,7 @@ class StageSearch:
                 if isinstance(receipt, Found):
                     running, i = running - 1, receipt.shard
                     with self.keeping.taking_in():
-                        done(i, receipt.asks, receipt.rest)
+                        done(i, read_asks(receipt.asks), receipt.rest)
                         mine = [askers[i][k] for k in receipt.used]
                         self._keep(order.shards[i], receipt, mine)
                     waits = next_one() if waits is None else waits
@@ -273,7 +276,7 @@ class StageSearch:
             self.game.board, self.home, self.level, place, self._name(shard), shard.stages,
             shard.box, np.concatenate(keys) if keys else NO_KEYS,
             tuple((ask.packed, ask.count) for _, ask in asks), self._known(shard), shard.likely,
-            level_shards.SHARD_STATES * (len(shard.path) < level_shards.DEEPEST),
+            level_shards.enough(shard),
             stage_file.SPARSE_BITS, self._find_bytes(shard.likely),
         )  # fmt: skip
 
@@ -316,16 +319,16 @@ class StageSearch:
 
     def _keep(self, shard: LevelShard, receipt: Found, askers: Sequence[Asker]) -> None:
         """Note what was found, and what it asks."""
-        content, name = write_asks(receipt.asks), self._name(shard)
+        name = self._name(shard)
         asks = self.storage.temporary(ask_name(name))
-        asks.write_bytes(content)  # not flushed: what a power cut takes is found again
+        asks.write_bytes(receipt.asks)  # not flushed: what a power cut takes is found again
         paths: dict[str, set[Path]] = {}
         for level, path in askers:
             paths.setdefault(str(level), set()).add(path)
         entry = ShardEntry(
             name, self.aim.goal.ask, sum(receipt.boxes), receipt.bytes, receipt.sha256,
             round(receipt.solve_seconds, 3), self.aim.known_sha, self.at_level,
-            list(shard.stages), receipt.boxes, hashlib.sha256(content).hexdigest(), receipt.edges,
+            list(shard.stages), receipt.boxes, receipt.asks_sha256, receipt.edges,
             ends_of(shard.box), [[one.low, one.high] for one in receipt.spans],
             [[one.low, one.high] for one in receipt.rest],
             {level: [number_of(one) for one in sorted(mine)] for level, mine in paths.items()},

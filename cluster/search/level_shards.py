@@ -1,9 +1,10 @@
 """What is asked of a level, and the shards that it is found in.
 
 Small stages are put together, neighbours, to shards of about `SHARD_STATES`; a larger one is cut
-into boxes of about as many (`solver.graph.stage.Box`), by a sample of what is asked of it. A box
-can be found once those are that may lead to it: the other way none does. Which shards there are
-hangs on what is asked alone, not on the workers.
+along a grid into boxes of about as many (`solver.graph.stage.Box`), by a look at how it lies below
+a sample of what is asked of it (`solver.graph.spread`). A box can be found once those are that may
+lead to it: the other way none does. Which shards there are hangs on what is asked alone, not on the
+workers.
 """
 
 from __future__ import annotations
@@ -18,20 +19,22 @@ import numpy as np
 from luckbase.cluster.search import pieces, stage_file
 from luckbase.cluster.search.stage_file import Ask
 from luckbase.cluster.table.lines import digest
-from luckbase.solver.graph import find_stages
+from luckbase.solver.graph import find_stages, spread
 from luckbase.solver.graph.keys import Keys
+from luckbase.solver.graph.spread import Looks, Spread, grid
 from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Box, Stages
 
-SHARD_STATES = 350_000
-"""States of a shard, about: half a second. Of twice as many, those that wait for one another take a
-quarter longer (`luckbase bench BOARD replay`), all together 3% less."""
+SHARD_STATES = 200_000
+"""States of a shard, about: a quarter of a second."""
+LEFT_AFTER = 2
+"""A box that has so many times as many leaves what is left of it to others."""
 BURST = 2
 """Stages are put together as long as they have at most so many times as many, should they burst."""
 MOST_GROWTH = 4.0
 DEEPEST = 8
 """So many times a box that was left to others may leave boxes to others; then all of it is found by
 one task, for names must end somewhere."""
-CUTTING = 2
+CUTTING = 3
 """Counts the ways of cutting that there have been."""
 Path = tuple[int, ...]
 """The number of a shard in its level; of a box that it left to others, and their number, and so on.
@@ -43,9 +46,9 @@ Asker = tuple[int, Path]
 def cutting() -> str:
     """What decides how a search is cut, and so what is in which file."""
     said = [
-        CUTTING, SHARD_STATES, BURST, MOST_GROWTH, DEEPEST, stage_file.SPARSE_BITS,
-        find_stages.CACHED, find_stages.PIECES, find_stages.SAMPLE, find_stages.FEW,
-        find_stages.EARLY, pieces.PIECE_STATES,
+        CUTTING, SHARD_STATES, LEFT_AFTER, BURST, MOST_GROWTH, DEEPEST, stage_file.SPARSE_BITS,
+        spread.RANGES, spread.MOST_CELLS, spread.MOST_ROOTS, find_stages.CACHED, find_stages.PIECES,
+        find_stages.SAMPLE, find_stages.FEW, find_stages.EARLY, pieces.PIECE_STATES,
     ]  # fmt: skip
     return digest(json.dumps(said))
 
@@ -98,11 +101,13 @@ def told_by(shards: Sequence[LevelShard], states: Sequence[int], asked: int) -> 
 class Asked:
     """What is asked of the stages that are not found yet."""
 
-    def __init__(self, stages: Stages, roots: dict[int, int]) -> None:
-        """roots: how many of them each stage has."""
+    def __init__(self, stages: Stages, roots: Keys) -> None:
+        """roots: the keys with which the search begins."""
         self.stages = stages
-        self._total = dict(roots)
-        self._most = dict(roots)
+        numbers, counts = np.unique(stages.of(roots), return_counts=True)
+        self._total = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+        self._most = dict(self._total)
+        self._looks = Looks(stages, roots)
         self._asks: dict[int, list[tuple[Asker, Ask]]] = {}
         self._samples: dict[int, Keys] = {}
 
@@ -128,7 +133,7 @@ class Asked:
     def _keys(self, stage: int) -> int:
         """The same of a stage: one that several ask for counts once, by the sample."""
         sample = len(self._sample(stage)) << stage_file.SPARSE_BITS
-        return min(self._total[stage], max(self._most[stage], sample))
+        return int(min(self._total[stage], max(self._most[stage], sample)))
 
     def _sample(self, stage: int) -> Keys:
         """The sample of what higher levels, all of which are found, ask of a stage."""
@@ -149,13 +154,17 @@ class Asked:
         found: list[LevelShard] = []
         together: list[int] = []
         states = burst = 0
+        looks = self._spreads(level)
         for stage in self._stages(level):
-            size = round(self._keys(stage) * above.growth)
+            size, lies = round(self._keys(stage) * above.growth), looks.get(stage)
+            boxes: list[tuple[Box, int]] = []
+            if lies is not None:
+                size = lies.total
+                boxes = grid(self.stages, lies, -(-size // SHARD_STATES))
             at_most = min(above.largest, round(size * above.burst))
             if together and max(states + size, (burst + at_most) // BURST) > SHARD_STATES:
                 found.append(_together(len(found), together, states, burst))
                 together, states, burst = [], 0, 0
-            boxes = self._boxes(stage, size) if size > SHARD_STATES else []
             if len(boxes) > 1:
                 found += boxes_in_order(self.stages, (stage,), boxes, len(found))
             else:
@@ -164,16 +173,17 @@ class Asked:
             found.append(_together(len(found), together, states, burst))
         return found
 
-    def _boxes(self, stage: int, size: int) -> list[tuple[Box, int]]:
-        """Boxes of a stage of about so many states, and how many each has; none leads to one before
-        it."""
-        sample = self._sample(stage)
-        if not len(sample) or not self.stages.level.inside:
-            return []
-        boxes = self.stages.split(WHOLE, sample, 1 + len(sample) * SHARD_STATES // size)
-        which = self.stages.boxes_of(sample, boxes)
-        share = np.bincount(which, minlength=len(boxes)) / len(sample)
-        return [(box, round(size * part)) for box, part in zip(boxes, share, strict=True)]
+    def _spreads(self, level: int) -> dict[int, Spread]:
+        """How those stages of a level lie that may be large."""
+        sampled = [stage for stage in self._stages(level) if len(self._sample(stage))]
+        if not sampled or not self.stages.level.inside:
+            return {}
+        width = self._looks.width(np.concatenate([self._sample(stage) for stage in sampled]))
+        each = 1 << stage_file.SPARSE_BITS
+        return {
+            stage: self._looks.at(stage, self._sample(stage), each, width)
+            for stage in sampled if self._keys(stage) * MOST_GROWTH > SHARD_STATES
+        }  # fmt: skip
 
     def of(self, shard: LevelShard) -> list[tuple[Asker, Ask]]:
         """The asks that may be met by a shard, from the highest level on."""
@@ -182,6 +192,11 @@ class Asked:
             meets = self.stages.meet([shard.box], [ask.box for _, ask in asks])[0]
             asks = [one for one, there in zip(asks, meets.tolist(), strict=True) if there]
         return sorted(asks, key=lambda one: (-one[0][0], one[0][1], one[1].stage))
+
+
+def enough(shard: LevelShard) -> int:
+    """States after which a shard leaves what is left of it to others; 0 for never."""
+    return LEFT_AFTER * SHARD_STATES * (len(shard.path) < DEEPEST)
 
 
 def _together(place: int, stages: Sequence[int], states: int, burst: int) -> LevelShard:

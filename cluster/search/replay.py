@@ -34,14 +34,16 @@ class FindTime(NamedTuple):
 
 @dataclass(frozen=True)
 class TaskTimes:
-    """Of a search. states: that it met, those that are over included. finds: of each level, the
-    highest first, its tasks on the way down. sweeps: seconds of each task on the way
-    up, in the schedule's order: to solve, and to write its file. reads: the tasks before it that
-    each reads. states_of: states that each solves. row_bytes: of each state's payoffs as they
-    travel. keep, commit: seconds that the driver took to note what was found, to commit files, on
-    average: each time that it wrote, and for each task; 0 where it did neither."""
+    """Of a search. states: that it met, those that are over included. looks: seconds that the
+    driver took to cut each level, the highest first; finds: of each, its tasks on the way down.
+    sweeps: seconds of each task on the way up, in the schedule's order: to solve, and to write its
+    file. reads: the tasks before it that each reads. states_of: states that each solves. row_bytes:
+    of each state's payoffs as they travel. keep, commit: seconds that the driver took to note what
+    was found, to commit files, on average: each time that it wrote, and for each task; 0 where it
+    did neither."""
 
     states: int
+    looks: list[float]
     finds: list[list[FindTime]]
     sweeps: list[tuple[float, float]]
     reads: list[list[int]]
@@ -84,8 +86,9 @@ def _read(form: dict[str, Any]) -> TaskTimes | None:
 def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Replayed:
     """Both passes with so many workers. What the driver does takes as long as it was measured."""
     driver, path = Driver(_measured(costs, times.keep)), 0.0
-    for finds in times.finds:
-        path += _chain(finds)
+    for look, finds in zip(times.looks, times.finds, strict=True):
+        driver.takes(look)
+        path += look + _chain(finds)
         _find(finds, workers, driver)
     costs = _measured(costs, times.commit)
     shards = [

@@ -39,6 +39,7 @@ _ASKS = pa.schema([
     ("packed", pa.large_binary()),
 ])  # fmt: skip
 _CODEC = pa.Codec("zstd", 1)
+Content = bytes
 SPARSE_BITS = 8
 """One key in 256 is in the sample by which stages are cut, the same ones whoever asks for them."""
 
@@ -184,7 +185,7 @@ def write_asks(asks: Sequence[Ask]) -> bytes:
     ]  # fmt: skip
     arrays = [pa.array(column, field.type) for column, field in zip(columns, _ASKS, strict=True)]
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, _ASKS, options=_SMALL) as out:
+    with pa.ipc.new_file(sink, _ASKS) as out:  # what is large is packed
         out.write_batch(pa.RecordBatch.from_arrays(arrays, schema=_ASKS))
     return bytes(sink.getvalue())
 
@@ -194,6 +195,6 @@ def read_asks(content: bytes) -> list[Ask]:
     with pa.ipc.open_file(pa.BufferReader(content)) as file:
         batch = file.get_batch(0)
     stages, low, high, counts, _, packed = (column.to_pylist() for column in batch.columns)
-    samples = [one.values.to_numpy() for one in batch.column("sample")]
+    samples = [np.array(one.values) for one in batch.column("sample")]  # not a view of all
     boxes = map(Box, low, high)
     return [Ask(*one) for one in zip(stages, boxes, counts, samples, packed, strict=True)]

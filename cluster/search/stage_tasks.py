@@ -32,9 +32,11 @@ from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.search.pieces import shard_name
 from luckbase.cluster.search.stage_file import (
     Ask,
+    Content,
     StageFile,
     ask_of,
     unpacked,
+    write_asks,
     write_stages,
 )
 from luckbase.cluster.table.lines import FileEntry
@@ -143,9 +145,10 @@ class Find(_StageTask):
         met = wanted[1:]
         if search.rest:  # else its spans are all of its box
             met = [_within(stages, keys, spans) for keys in met]
+        asks = write_asks(self._asks(stages, asked, spans))
         receipt = Found(
-            self.shard, boxes, spans, search.rest, edges, path, size, sha256,
-            self._asks(stages, asked, spans), [i for i, keys in enumerate(met) if len(keys)],
+            self.shard, boxes, spans, search.rest, edges, path, size, sha256, asks,
+            hashlib.sha256(asks).hexdigest(), [i for i, keys in enumerate(met) if len(keys)],
             time.perf_counter() - started, process_name(), peak_memory(), content is not None,
         )  # fmt: skip
         yield Result(receipt, content)
@@ -183,8 +186,8 @@ def _merged(lists: Sequence[Keys]) -> Keys:
 @dataclass(frozen=True)
 class Found:
     """What came of a `Find`: the states of each box and where it lies, the boxes that are left,
-    edges expanded, its file; what it asks for, and which of the asks that it was handed it met.
-    sent, node: as of a `Receipt`."""
+    edges expanded, its file; what it asks for, as it is to be written, and that one's SHA-256;
+    which of the asks that it was handed it met. sent, node: as of a `Receipt`."""
 
     shard: int
     boxes: list[int]
@@ -194,7 +197,8 @@ class Found:
     path: Path
     bytes: int
     sha256: str
-    asks: list[Ask]
+    asks: Content
+    asks_sha256: str
     used: list[int]
     solve_seconds: float
     process: str

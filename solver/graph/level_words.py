@@ -88,6 +88,14 @@ def words(fields: Fields, functions: Sequence[Function]) -> Words:
     return Words(table, guards, tuple(reversed(lanes)))
 
 
+def columns_of(fields: Fields, functions: Sequence[Function]) -> int:
+    """The bits of a key that hold the columns which functions look at."""
+    ends = np.cumsum(fields.bits[::-1])[::-1] - fields.bits  # the lowest bit of each column
+    names = {name for one in functions for name, factor in one.items() if factor}
+    each = zip(fields.columns, fields.bits.tolist(), ends.tolist(), strict=True)
+    return sum(((1 << bits) - 1) << end for name, bits, end in each if name in names)
+
+
 def _sums(adds: Ints) -> Table:
     """What each byte of a key adds (8, 256), from what each bit does (64,), never less than 0."""
     bits = (np.arange(256)[:, None] >> np.arange(8)) & 1

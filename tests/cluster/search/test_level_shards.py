@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from luckbase.cluster.search import level_shards, stage_file
 from luckbase.cluster.search.level_shards import Above, Asked, LevelShard, Order, told_by
-from luckbase.cluster.search.stage_file import ask_of
+from luckbase.cluster.search.stage_file import Ask, ask_of
 from luckbase.solver.graph.keys import Keys
-from luckbase.solver.graph.stage import WHOLE, Stages
+from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Stages
 from tests.solver.graph.laid_out import Laid, Shape, shapes
 
 SIZES = st.sampled_from([1, 3, 10, 1000])
@@ -21,7 +21,7 @@ def asked_of(laid: Laid, lists: list[list[int]]) -> tuple[Asked, dict[int, list[
     """What lists of states ask, each of a shard of its own far above; all of it by stage."""
     stages = Stages(laid.game, laid.shape.true_level)
     keys = np.unique(laid.keys(laid.spots))
-    asked, every = Asked(stages, {}), {}
+    asked, every = Asked(stages, NO_KEYS), {}
     for number, chosen in enumerate(lists):
         mine = keys[sorted({i % len(keys) for i in chosen})]
         numbers = stages.of(mine)
@@ -53,7 +53,7 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
                 assert (inside.sum(axis=0) == 1).all()
                 for one, here in zip(of, inside, strict=True):
                     told = [ask.keys for _, ask in asked.of(one) if ask.stage == stage]
-                    assert set(wanted[here].tolist()) <= set(np.concatenate(told).tolist())
+                    assert np.isin(wanted[here], np.concatenate([NO_KEYS, *told])).all()
             for i, one in enumerate(shards):
                 assert all(k < i for k in one.after)
                 before = [
@@ -95,7 +95,8 @@ def test_stages_that_may_burst_are_not_put_together(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(level_shards, "SHARD_STATES", 100)
     laid = Laid(Shape())
     stages = Stages(laid.game, laid.shape.true_level)
-    asked = Asked(stages, {(7 << 32) + i: 10 for i in range(12)})
+    asked = Asked(stages, NO_KEYS)
+    asked.add((8, (0,)), [Ask((7 << 32) + i, WHOLE, 10, NO_KEYS, b"") for i in range(12)])
     assert [len(one.stages) for one in asked.shards(7, Above())] == [10, 2]
     assert [len(one.stages) for one in asked.shards(7, Above(2.0))] == [5, 5, 2]
     assert [len(one.stages) for one in asked.shards(7, Above(1.0, 5.0, 80))] == [4, 4, 4]

@@ -29,17 +29,18 @@ def test_a_search_leaves_the_times_of_its_tasks(
     assert times.states == sum(times.states_of) > made.states  # those that are over as well
     assert sum(map(len, times.finds)) == made.shards and len(times.finds) == made.levels
     assert times.work > 0 and len(times.sweeps) == len(times.reads) > 4
-    free = replace(times, keep=(0.0, 0.0), commit=(0.0, 0.0))
+    assert len(times.looks) == made.levels and all(0 < seconds < 5 for seconds in times.looks)
+    free = replace(times, looks=[0.0] * made.levels, keep=(0.0, 0.0), commit=(0.0, 0.0))
     alone = replay_search(free, 1, FREE)
     assert alone.seconds == pytest.approx(times.work)
     many = replay_search(free, 10_000, FREE)
     assert many.seconds == pytest.approx(many.path) and many.path < times.work
     assert replay_search(times, 2).seconds > replay_search(free, 2, FREE).seconds
     assert all(0 < seconds < 0.5 for seconds in (*times.keep, *times.commit))
-    slow = replay_search(replace(times, keep=(0.0, 1.0), commit=(0.0, 2.0)), 10_000, FREE)
+    slow = replay_search(replace(free, keep=(0.0, 1.0), commit=(0.0, 2.0)), 10_000, FREE)
     assert slow.driver == pytest.approx(made.shards + 2.0 * len(times.sweeps))
     long = replace(
-        times, keep=(1.0, 0.0), commit=(2.0, 0.0), sweeps=[(4.0, 0.0) for _ in times.sweeps],
+        free, keep=(1.0, 0.0), commit=(2.0, 0.0), sweeps=[(4.0, 0.0) for _ in times.sweeps],
         finds=[[one._replace(seconds=4.0) for one in level] for level in times.finds],
     )  # fmt: skip
     one_by_one = made.shards + 2.0 * len(times.sweeps)
@@ -74,9 +75,12 @@ def test_each_level_waits_for_the_one_above_and_each_task_for_those_before_it(
 ) -> None:  # fmt: skip
     reads = [data.draw(st.lists(st.integers(0, i - 1), unique=True)) if i else []
              for i in range(len(sweeps))]  # fmt: skip
-    times = TaskTimes(9, finds, sweeps, reads, [1] * len(sweeps), 32)
-    down = [replay_search(replace(times, finds=[level]), workers, FREE).seconds for level in finds]
-    up = replay_search(replace(times, finds=[]), workers, FREE)
+    times = TaskTimes(9, [0.0] * len(finds), finds, sweeps, reads, [1] * len(sweeps), 32)
+    down = [
+        replay_search(replace(times, looks=[0.0], finds=[level]), workers, FREE).seconds
+        for level in finds
+    ]
+    up = replay_search(replace(times, looks=[], finds=[]), workers, FREE)
     found = replay_search(times, workers, FREE)
     taken = [seconds - up.seconds for seconds in down]
     assert found.seconds == pytest.approx(sum(taken) + up.seconds)
@@ -88,5 +92,8 @@ def test_each_level_waits_for_the_one_above_and_each_task_for_those_before_it(
     if workers == 1:
         assert found.seconds == pytest.approx(times.work)
     assert found.seconds >= max(found.path, times.work / workers) - 1e-9
+    looked = replay_search(replace(times, looks=[2.0] * len(finds)), workers, FREE)
+    assert looked.seconds == pytest.approx(found.seconds + 2.0 * len(finds))
+    assert looked.path == pytest.approx(found.path + 2.0 * len(finds))
     slow = replay_search(times, workers, Costs(bytes_a_second=1.0))
     assert slow.seconds >= found.seconds + (16 if any(reads) else 0)
