@@ -203,7 +203,7 @@ class StageSearch:
             stage: np.ascontiguousarray(self.aim.roots[stages == stage])
             for stage in np.unique(stages).tolist()
         }
-        self.asks, above = Asked(self.stages, self.aim.roots), Above()
+        self.asks, above = Asked(self.stages, self.aim.roots, self.aim.known.keys), Above()
         while (level := self.asks.highest()) is not None:
             self.at_level = level
             started = time.perf_counter()

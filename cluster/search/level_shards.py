@@ -26,6 +26,8 @@ from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Box, Stages
 
 SHARD_STATES = 200_000
 """States of a shard, about: a quarter of a second."""
+MOST_BOXES = 4096
+"""Boxes of a stage, about: who waits for whom are pairs of them."""
 LEFT_AFTER = 2
 """A box that has so many times as many leaves what is left of it to others."""
 BURST = 2
@@ -46,9 +48,10 @@ Asker = tuple[int, Path]
 def cutting() -> str:
     """What decides how a search is cut, and so what is in which file."""
     said = [
-        CUTTING, SHARD_STATES, LEFT_AFTER, BURST, MOST_GROWTH, DEEPEST, stage_file.SPARSE_BITS,
-        spread.RANGES, spread.MOST_CELLS, spread.MOST_ROOTS, find_stages.CACHED, find_stages.PIECES,
-        find_stages.SAMPLE, find_stages.FEW, find_stages.EARLY, pieces.PIECE_STATES,
+        CUTTING, SHARD_STATES, MOST_BOXES, LEFT_AFTER, BURST, MOST_GROWTH, DEEPEST,
+        stage_file.SPARSE_BITS, spread.RANGES, spread.MOST_CELLS, spread.MOST_ROOTS,
+        find_stages.CACHED, find_stages.PIECES, find_stages.SAMPLE, find_stages.FEW,
+        find_stages.EARLY, pieces.PIECE_STATES,
     ]  # fmt: skip
     return digest(json.dumps(said))
 
@@ -94,20 +97,23 @@ def told_by(shards: Sequence[LevelShard], states: Sequence[int], asked: int) -> 
     first: dict[int, int] = {}
     for one, n in zip(shards, states, strict=True):
         first[one.path[0]] = first.get(one.path[0], 0) + n
-    bursts = [first[one.path[0]] / max(1, one.expected) for one in shards if len(one.path) == 1]
+    least = max(1, SHARD_STATES // 8)  # where none was expected a few are no burst
+    bursts = [first[one.path[0]] / max(least, one.expected) for one in shards if len(one.path) == 1]
     return Above(min(MOST_GROWTH, sum(states) / asked), max(bursts), max(first.values()))
 
 
 class Asked:
     """What is asked of the stages that are not found yet."""
 
-    def __init__(self, stages: Stages, roots: Keys) -> None:
-        """roots: the keys with which the search begins."""
+    def __init__(self, stages: Stages, roots: Keys, known: Keys = NO_KEYS) -> None:
+        """roots: the keys with which the search begins; known: ascending, those of states that it
+        does not expand."""
         self.stages = stages
         numbers, counts = np.unique(stages.of(roots), return_counts=True)
         self._total = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
         self._most = dict(self._total)
-        self._looks = Looks(stages, roots)
+        self._roots = roots[stage_file.sampled(roots, stage_file.SPARSE_BITS)]
+        self._looks = Looks(stages, roots, known)
         self._asks: dict[int, list[tuple[Asker, Ask]]] = {}
         self._samples: dict[int, Keys] = {}
 
@@ -136,11 +142,12 @@ class Asked:
         return int(min(self._total[stage], max(self._most[stage], sample)))
 
     def _sample(self, stage: int) -> Keys:
-        """The sample of what higher levels, all of which are found, ask of a stage."""
+        """The sample of what roots and higher levels, all of which are found, ask of a stage."""
         if stage not in self._samples:
             asks = self._asks.get(stage, ())
             samples = [one.sample for asker, one in asks if asker[0] != stage >> 32]
-            self._samples[stage] = np.unique(np.concatenate(samples)) if samples else NO_KEYS
+            samples.append(self._roots[self.stages.of(self._roots) == np.uint64(stage)])
+            self._samples[stage] = np.unique(np.concatenate(samples))
         return self._samples[stage]
 
     def done(self, level: int) -> None:
@@ -159,8 +166,8 @@ class Asked:
             size, lies = round(self._keys(stage) * above.growth), looks.get(stage)
             boxes: list[tuple[Box, int]] = []
             if lies is not None:
-                size = lies.total
-                boxes = grid(self.stages, lies, -(-size // SHARD_STATES))
+                size = max(lies.total, self._keys(stage))
+                boxes = grid(self.stages, lies, min(MOST_BOXES, -(-size // SHARD_STATES)))
             at_most = min(above.largest, round(size * above.burst))
             if together and max(states + size, (burst + at_most) // BURST) > SHARD_STATES:
                 found.append(_together(len(found), together, states, burst))
@@ -178,10 +185,10 @@ class Asked:
         sampled = [stage for stage in self._stages(level) if len(self._sample(stage))]
         if not sampled or not self.stages.level.inside:
             return {}
-        width = self._looks.width(np.concatenate([self._sample(stage) for stage in sampled]))
+        widths = self._looks.widths(np.concatenate([self._sample(stage) for stage in sampled]))
         each = 1 << stage_file.SPARSE_BITS
         return {
-            stage: self._looks.at(stage, self._sample(stage), each, width)
+            stage: self._looks.at(stage, self._sample(stage), each, widths)
             for stage in sampled if self._keys(stage) * MOST_GROWTH > SHARD_STATES
         }  # fmt: skip
 

@@ -22,7 +22,7 @@ Serialization of Classical Planning Problems, ECAI 2012; see also `solver.graph.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
 from itertools import product
 
@@ -33,14 +33,16 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.keys import Keys, pack_all, unpack_all
 from luckbase.solver.graph.level_words import columns_of
-from luckbase.solver.graph.stage import Box, Stages
+from luckbase.solver.graph.stage import NO_KEYS, Box, Stages
 
 RANGES = 6
 """Ranges that the values asked for are put into."""
 MOST_CELLS = 1 << 13
 """Cells of a stage that are looked at, about."""
 MOST_ROOTS = 3
-"""Values of a function at the roots that are cells of their own, at most."""
+"""Where the roots have more values of a function, none of these is a cell of its own."""
+MOST_ROOM = float(1 << 40)
+"""Places of a cell, at most: whole numbers can hold the sum of all."""
 _MIXERS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 
 
@@ -56,73 +58,80 @@ class Spread:
     @property
     def total(self) -> int:
         """About how many states there are."""
-        return round(float(self.states.sum()))
+        return round(_sum(self.states))
 
 
 class Looks:
-    """Looks at stages of one search. roots: the keys that it began with."""
+    """Looks at stages of one search. roots: the keys that it began with; known: those of states
+    that it does not expand, ascending."""
 
-    def __init__(self, stages: Stages, roots: Keys) -> None:
-        self.stages = stages
+    def __init__(self, stages: Stages, roots: Keys, known: Keys = NO_KEYS) -> None:
+        self.stages, self._known = stages, known
         functions, fields = stages.level.inside, stages.game.fields
         self._skeleton = ~np.uint64(columns_of(fields, functions))
         nothing = self._values(np.zeros(1, np.uint64))
-        at_roots = [np.unique(column)[:MOST_ROOTS] for column in self._values(roots).T]
-        self._single = [np.union1d(*both) for both in zip(nothing.T, at_roots, strict=True)]
+        at_roots = [np.unique(column) for column in self._values(roots).T]
+        self._single = [
+            np.union1d(zero, some if len(some) <= MOST_ROOTS else zero)
+            for zero, some in zip(nothing.T, at_roots, strict=True)
+        ]
 
     def _values(self, keys: Keys) -> Ints:
         """The values (n, functions) of keys (n,)."""
         return self.stages.inside.values(self.stages.inside.of(keys))
 
-    def width(self, keys: Keys) -> int:
-        """How wide the ranges are where such keys (n,), n > 0, are asked for."""
-        return max(1, -(-int(np.ptp(self._values(keys), axis=0).max()) // RANGES))
+    def widths(self, keys: Keys) -> Ints:
+        """How wide the ranges (functions,) are where such keys (n,), n > 0, are asked for."""
+        wide: Ints = np.maximum(1, -(-np.ptp(self._values(keys), axis=0) // RANGES))
+        return wide
 
-    def at(self, stage: int, sample: Keys, each: int, width: int) -> Spread:
+    def at(self, stage: int, sample: Keys, each: int, widths: Ints) -> Spread:
         """How a stage lies. sample: keys (n,), n > 0, of it that are asked for, each of which
-        stands for so many; width: of the ranges."""
-        cells, which = np.unique(self._cells(sample, width), return_inverse=True)
-        asked = each * np.bincount(which, minlength=len(cells)).astype(np.float64)
-        first = np.full(len(cells), len(sample))
-        np.minimum.at(first, which, np.arange(len(sample)))
-        front = np.ascontiguousarray(sample[first])
-        met, count = [front], len(cells)
+        stands for so many; widths: of the ranges."""
+        cells, first = np.unique(self._cells(sample, widths), return_index=True)
+        front, count = sample[first], len(cells)
+        met = [front]
         while len(front) and count < MOST_CELLS:
             children = self._children(stage, front)
-            found, at = np.unique(self._cells(children, width), return_index=True)
+            found, at = np.unique(self._cells(children, widths), return_index=True)
             new = ~np.isin(found, cells, assume_unique=True)
-            front = np.ascontiguousarray(children[at[new]])
+            front = children[at[new]]
             cells = np.sort(np.concatenate([cells, found[new]]))
             met.append(front)
             count += len(front)
-        low, high = self._ranges(np.concatenate(met), width)
-        room = (high - low).prod(axis=1).astype(np.float64)
-        full = min(1.0, asked.sum() / room[: len(asked)].sum())
-        share = np.full(len(room), full**0.25)
-        share[: len(asked)] = full
+        low, high = self._ranges(np.concatenate(met), widths)
+        room = np.minimum((high - low).astype(np.float64).prod(axis=1), MOST_ROOM)
+        asked = len(met[0])
+        full = each * len(sample) / float(room[:asked].sum())
+        share = np.full(len(room), full if full > 1 else math.sqrt(math.sqrt(full)))
+        share[:asked] = full
         return Spread(low, high, room * share)
 
     def _children(self, stage: int, keys: Keys) -> Keys:
         """The children (m,) of states that are of their stage."""
         game = self.stages.game
-        found = expand(game, unpack_all(game.bits, keys))
+        if len(self._known):
+            place = np.minimum(np.searchsorted(self._known, keys), len(self._known) - 1)
+            keys = keys[self._known[place] != keys]
+        found = expand(game, unpack_all(game.bits, np.ascontiguousarray(keys)))
         goes_on = np.repeat(~found.terminal, np.diff(found.first))
         children = pack_all(game.bits, found.children[goes_on])
         mine: Keys = children[self.stages.of(children) == np.uint64(stage)]
         return mine
 
-    def _ranges(self, keys: Keys, width: int) -> tuple[Ints, Ints]:
+    def _ranges(self, keys: Keys, widths: Ints) -> tuple[Ints, Ints]:
         """The ranges (n, functions) that keys (n,) lie in: from, and to before."""
         values = self._values(keys)
         single = np.stack(
             [np.isin(values[:, i], some) for i, some in enumerate(self._single)], axis=1
         )
-        low = np.where(single, values, values // width * width)
-        return low, low + np.where(single, 1, width)
+        low = np.where(single, values, values // widths * widths)
+        high = np.minimum(low + np.where(single, 1, widths), self.stages.inside.most + 1)
+        return low, high
 
-    def _cells(self, keys: Keys, width: int) -> NDArray[np.uint64]:
+    def _cells(self, keys: Keys, widths: Ints) -> NDArray[np.uint64]:
         """A number (n,) for the cell of each key."""
-        low, high = self._ranges(keys, width)
+        low, high = self._ranges(keys, widths)
         mixed: NDArray[np.uint64] = (keys & self._skeleton) * _MIXERS[0]
         for column in (2 * low + (high - low == 1)).T:
             mixed = (mixed ^ (mixed >> np.uint64(29)) ^ column.astype(np.uint64)) * _MIXERS[1]
@@ -147,33 +156,37 @@ def grid(stages: Stages, spread: Spread, count: int) -> list[tuple[Box, int]]:
         list(zip([0, *some], [*some, top + 1], strict=True))[::-1]
         for some, top in zip(bounds, most, strict=True)
     ]
-    shares = [_shares(spread, lane, some) for lane, some in enumerate(spans)]
     found = []
-    for places in product(*(range(len(some)) for some in spans)):
-        ends = np.array([some[i] for some, i in zip(spans, places, strict=True)], np.int64)
-        states = spread.states.copy()
-        for share, i in zip(shares, places, strict=True):
-            states *= share[i]
+    for span in product(*spans):
+        states = spread.states
+        for lane, (start, stop) in enumerate(span):
+            states = _inside(spread, states, lane, start, stop)
+        ends = np.array(span, np.int64)
         box = Box(stages.inside.word(ends[:, 0]), stages.inside.word(ends[:, 1] - 1))
-        found.append((box, round(float(states.sum()))))
+        found.append((box, round(_sum(states))))
     return found
 
 
 def _bounds(spread: Spread, lane: int, parts: int) -> list[int]:
     """Values of a function that cut the states into so many parts, as evenly as it goes; fewer
     where it has not so many."""
-    ends = np.unique(np.stack([spread.low[:, lane], spread.high[:, lane]]))
-    spans = [(int(ends[0]), int(end)) for end in ends]
-    before = [float(spread.states @ share) for share in _shares(spread, lane, spans)]
+    ends = np.unique(np.stack([spread.low[:, lane], spread.high[:, lane]])).tolist()
+    before = [_sum(_inside(spread, spread.states, lane, ends[0], end)) for end in ends]
     wanted = [before[-1] * i / parts for i in range(1, parts)]
     found = {round(float(at)) for at in np.interp(wanted, before, ends)}
     return sorted(at for at in found if ends[0] < at < ends[-1])
 
 
-def _shares(spread: Spread, lane: int, spans: Sequence[tuple[int, int]]) -> list[Floats]:
-    """For each of some spans of a function's values which share of each cell lies in it."""
+def _inside(spread: Spread, states: Floats, lane: int, start: int, stop: int) -> Floats:
+    """How many of the states (cells,) have a function's values from start to before stop, if they
+    lie evenly in their cells."""
     low, high = spread.low[:, lane], spread.high[:, lane]
-    return [
-        np.clip(np.minimum(high, stop) - np.maximum(low, start), 0, None) / (high - low)
-        for start, stop in spans
-    ]
+    common = np.maximum(0, np.minimum(high, stop) - np.maximum(low, start))
+    found: Floats = states * (common / (high - low))
+    return found
+
+
+def _sum(states: Floats) -> float:
+    """Their sum to a sixteenth, which is the same on every machine: a search may go on elsewhere,
+    and is to be cut the same way."""
+    return int(np.rint(16 * states).astype(np.int64).sum()) / 16

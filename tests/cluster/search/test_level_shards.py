@@ -13,6 +13,7 @@ from luckbase.cluster.search.stage_file import Ask, ask_of
 from luckbase.solver.graph.keys import Keys
 from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Stages
 from tests.solver.graph.laid_out import Laid, Shape, shapes
+from tests.solver.graph.stages_below import found_of, tiny
 
 SIZES = st.sampled_from([1, 3, 10, 1000])
 
@@ -81,7 +82,8 @@ def test_what_several_ask_for_counts_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert once.keys(level) <= thrice.keys(level) < 2 * once.keys(level)
 
 
-def test_a_level_tells_how_it_grew() -> None:
+def test_a_level_tells_how_it_grew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(level_shards, "SHARD_STATES", 8)
     shards = [
         LevelShard((0,), (1,), WHOLE, 10),
         LevelShard((1,), (2,), WHOLE, 0),
@@ -89,6 +91,8 @@ def test_a_level_tells_how_it_grew() -> None:
     ]
     assert told_by(shards, [20, 5, 75], 50) == Above(2.0, 5.0, 75)
     assert told_by(shards, [20, 5000, 75], 50).growth == level_shards.MOST_GROWTH
+    monkeypatch.setattr(level_shards, "SHARD_STATES", 80)  # a few where none was expected
+    assert told_by(shards, [20, 5, 75], 50).burst == 2.0
 
 
 def test_stages_that_may_burst_are_not_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +108,59 @@ def test_stages_that_may_burst_are_not_put_together(monkeypatch: pytest.MonkeyPa
     likely = [one.likely for one in asked.shards(7, Above(1.0, 5.0, 80))]
     assert likely == [4 * 50] * 3  # ten states each, or five times as many
     assert [one.likely for one in asked.shards(7, Above(1.0, 50.0, 20))] == [10 * 20, 2 * 20]
+
+
+def grown_one(wanted: dict[int, Keys], found: dict[int, Keys]) -> int:
+    """The stage with three times as many states as are asked for of which most is asked."""
+    grown = [one for one in wanted if len(found[one]) > 3 * len(wanted[one])]
+    return max(grown, key=lambda one: len(wanted[one]))
+
+
+def asked_below(stage: int, keys: Keys, stages: Stages) -> Asked:
+    """A level above that asks keys of one stage."""
+    asked = Asked(stages, NO_KEYS)
+    asked.add(((stage >> 32) + 1, (0,)), [ask_of(stages, stage, keys, 1)])
+    return asked
+
+
+def test_a_stage_of_which_little_is_asked_is_cut_by_how_it_lies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those who lost all are asked for with one score; the others come below."""
+    monkeypatch.setattr(stage_file, "SPARSE_BITS", 1)
+    stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
+    wanted, found = found_of(stages, root, 3)
+    stage = grown_one(wanted, found)
+    keys, states = wanted[stage], len(found[stage])
+    monkeypatch.setattr(level_shards, "SHARD_STATES", states // 6)
+    asked = asked_below(stage, keys, stages)
+    shards = asked.shards(stage >> 32, Above())
+    assert len(shards) > 3 and all(one.stages == (stage,) for one in shards)
+    held = [int((stages.boxes_of(found[stage], [one.box]) >= 0).sum()) for one in shards]
+    assert sum(held) == states and max(held) < states / 2
+    monkeypatch.setattr(level_shards, "MOST_BOXES", 2)
+    assert len(asked.shards(stage >> 32, Above())) == 2
+    monkeypatch.setattr(level_shards, "MOST_GROWTH", 0.5)  # it can not be large
+    assert len(asked.shards(stage >> 32, Above())) == 1
+
+
+def test_roots_are_looked_at_and_not_below_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage_file, "SPARSE_BITS", 1)
+    stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
+    wanted, found = found_of(stages, root, 3)
+    stage = grown_one(wanted, found)
+    roots, states = wanted[stage], len(found[stage])
+    monkeypatch.setattr(level_shards, "SHARD_STATES", states // 6)
+    shards = Asked(stages, roots).shards(stage >> 32, Above())
+    assert len(shards) > 3 and sum(one.expected for one in shards) > 2 * len(roots)
+    ends = Asked(stages, roots, np.sort(roots)).shards(stage >> 32, Above())
+    assert sum(one.expected for one in ends) < 1.5 * len(roots)
+
+
+def test_a_shard_of_too_many_states_leaves_some_but_not_without_end() -> None:
+    deep = (0,) * level_shards.DEEPEST
+    assert level_shards.enough(LevelShard((0,), (1,), WHOLE, 1)) > level_shards.SHARD_STATES
+    assert level_shards.enough(LevelShard(deep, (1,), WHOLE, 1)) == 0
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 255)), min_size=1,

@@ -15,7 +15,7 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.fields import Field, Fields, set_field
 from luckbase.solver.game.level import Level, level_from
 from luckbase.solver.graph.keys import Keys, pack_all
-from luckbase.solver.graph.level_words import Words, rises, word_of, words
+from luckbase.solver.graph.level_words import Words, columns_of, rises, word_of, words
 
 Functions = list[dict[str, int]]
 
@@ -77,6 +77,18 @@ def test_words_hold_the_functions_of_the_columns(case: tuple[Fields, Functions, 
     for x, state in enumerate(states):
         right = [worth(fields, one, state) - least(fields, one) for one in functions]
         assert said[x].tolist() == right
+
+
+@given(cases())
+def test_bits_of_other_columns_change_no_function(case: tuple[Fields, Functions, Ints]) -> None:
+    """And each bit of a column that one looks at does change it."""
+    fields, functions, states = case
+    found, keys = words(fields, functions), keys_of(fields, states)
+    looked = columns_of(fields, functions)
+    for bit in range(int(fields.bits.sum())):
+        flipped = keys ^ np.uint64(1 << bit)
+        changed = (found.of(flipped) != found.of(keys)).all()
+        assert changed == bool(looked >> bit & 1)
 
 
 @given(cases())

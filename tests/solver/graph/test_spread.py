@@ -7,43 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luckbase import solver
-from luckbase.solver.game.capabilities import hints
 from luckbase.solver.graph import spread
 from luckbase.solver.graph.find_stages import expand_level
-from luckbase.solver.graph.keys import Keys, pack_all
+from luckbase.solver.graph.keys import Keys
 from luckbase.solver.graph.spread import Looks, Spread, grid
 from luckbase.solver.graph.stage import NO_KEYS, Stages
-from tests.places import BOARDS
 from tests.solver.graph.laid_out import Laid, Shape, shapes
-
-
-def tiny(start: dict[str, str]) -> tuple[Stages, Keys]:
-    """The stages of the tiny board, and the key of a state."""
-    game = solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
-    level = hints(game).level
-    assert level is not None
-    return Stages(game, level), pack_all(game.bits, game.parse(start).reshape(1, -1))
-
-
-def found_of(stages: Stages, root: Keys, down: int) -> tuple[dict[int, Keys], dict[int, Keys]]:
-    """What is asked of each stage of the level so far below a root, and what is found there."""
-    wanted, found = {int(stages.of(root)[0]): [root]}, {}
-    for _ in range(down + 1):
-        level = max(stage >> 32 for stage in wanted)
-        asked = {
-            stage: np.unique(np.concatenate(wanted.pop(stage)))
-            for stage in list(wanted)
-            if stage >> 32 == level
-        }
-        found = {}
-        for box in expand_level(stages, level, list(asked.values())):
-            numbers = stages.of(box.keys)
-            for stage in np.unique(numbers).tolist():
-                found[stage] = np.union1d(found.get(stage, NO_KEYS), box.keys[numbers == stage])
-            for stage, keys, _ in box.wanted:
-                wanted.setdefault(stage, []).append(keys)
-    return asked, found
+from tests.solver.graph.stages_below import found_of, tiny
 
 
 @pytest.mark.parametrize("down", [1, 2, 3])
@@ -52,19 +22,25 @@ def test_it_says_about_how_many_states_there_are(down: int) -> None:
     stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
     looks = Looks(stages, root)
     asked, found = found_of(stages, root, down)
-    width = looks.width(np.concatenate(list(asked.values())))
+    widths = looks.widths(np.concatenate(list(asked.values())))
     grown = 0
     for stage, keys in asked.items():
         states = len(found.get(stage, NO_KEYS))
         if states > 200:
-            total = looks.at(stage, keys, 1, width).total
+            total = looks.at(stage, keys, 1, widths).total
             assert states / 2 < total < 2.5 * states
             grown += states > 2 * len(keys)
     assert grown  # else it would do to count what is asked for
 
 
-@given(shapes(strict=False), st.integers(1, 4), st.integers(0, 1 << 20))
-def test_every_state_lies_in_a_cell_and_in_one_box(shape: Shape, count: int, seed: int) -> None:
+@given(
+    shapes(strict=False), st.integers(1, 20), st.integers(1, 5), st.integers(0, 1 << 20),
+    st.integers(1, 4),
+)  # fmt: skip
+def test_every_state_lies_in_a_cell_and_in_one_box(
+    shape: Shape, count: int, width: int, seed: int, each: int
+) -> None:
+    """Ranges that end beyond the greatest value as well."""
     laid = Laid(shape)
     stages = Stages(laid.game, laid.shape.true_level)
     keys = np.unique(laid.keys(laid.spots))
@@ -73,17 +49,21 @@ def test_every_state_lies_in_a_cell_and_in_one_box(shape: Shape, count: int, see
     (mine,) = np.nonzero(numbers == stage)
     some = np.ascontiguousarray(keys[mine[: 1 + seed % len(mine)]])
     looks = Looks(stages, keys[-1:])
-    lies = looks.at(stage, some, 1, looks.width(some))
+    lies = looks.at(stage, some, each, np.array([width]))
     met = np.unique(np.concatenate([some, *_below(stages, stage, some)]))
-    values = stages.inside.values(stages.inside.of(met))
-    for value in values:
-        assert ((lies.low <= value) & (value < lies.high)).all(axis=1).any()
-    assert lies.total >= 1 and (lies.states > 0).all()
+    if width == 1:
+        values = stages.inside.values(stages.inside.of(met))
+        for value in values:
+            assert ((lies.low <= value) & (value < lies.high)).all(axis=1).any()
+    assert (lies.high <= stages.inside.most + 1).all()
+    assert lies.total >= each * len(some) * 0.99 and (lies.states > 0).all()
     boxes = grid(stages, lies, count)
     assert sum(states for _, states in boxes) == pytest.approx(lies.total, abs=len(boxes))
-    every = np.ascontiguousarray(keys[mine])
-    inside = np.array([stages.boxes_of(every, [box]) >= 0 for box, _ in boxes])
-    assert (inside.sum(axis=0) == 1).all()
+    top = int(stages.inside.most[0])
+    every = np.array([stages.inside.word(np.array([i])) for i in range(top + 1)], np.uint64)
+    ends = [(box.low, box.high) for box, _ in boxes]
+    assert all(low <= high for low, high in ends)
+    assert all(sum(low <= word <= high for low, high in ends) == 1 for word in every.tolist())
     only = [box for box, _ in boxes]
     assert not np.tril(stages.leads(only, only), -1).any()
 
@@ -125,12 +105,44 @@ def test_a_function_that_no_state_differs_in_is_not_cut() -> None:
     assert [states for _, states in grid(stages, _even((1, 1)), 6)] == [1]
 
 
-def test_looking_ends_where_there_are_many_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+def looked_at(down: int = 1) -> tuple[Stages, Keys, int, Keys]:
+    """The tiny board's stages, a root, the stage below it of which most is asked, and what."""
     stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
-    asked, _ = found_of(stages, root, 1)
+    asked, _ = found_of(stages, root, down)
     stage = max(asked, key=lambda one: len(asked[one]))
-    looks = Looks(stages, root)
-    whole = looks.at(stage, asked[stage], 1, 1)
+    return stages, root, stage, asked[stage]
+
+
+def test_looking_ends_where_there_are_many_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    stages, root, stage, asked = looked_at()
+    looks, narrow = Looks(stages, root), np.ones(3, np.int64)
+    whole = looks.at(stage, asked, 1, narrow)
     monkeypatch.setattr(spread, "MOST_CELLS", len(whole.states) // 4)
-    some = looks.at(stage, asked[stage], 1, 1)
-    assert len(some.states) < len(whole.states)
+    assert len(looks.at(stage, asked, 1, narrow).states) < len(whole.states)
+
+
+def test_below_what_is_known_nothing_is_looked_at() -> None:
+    stages, root, stage, asked = looked_at()
+    widths = Looks(stages, root).widths(asked)
+    whole = Looks(stages, root).at(stage, asked, 1, widths)
+    known = Looks(stages, root, np.sort(asked)).at(stage, asked, 1, widths)
+    assert len(known.states) < len(whole.states)
+    assert known.total == pytest.approx(len(asked), rel=0.01)
+
+
+def test_a_value_of_the_roots_is_a_cell_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of few; of many roots none is."""
+    stages, root, stage, asked = looked_at(3)
+    wide = np.full(3, 64)
+    single = [Looks(stages, root).at(stage, asked, 1, wide)]
+    monkeypatch.setattr(spread, "MOST_ROOTS", 0)
+    single.append(Looks(stages, root).at(stage, asked, 1, wide))
+    narrow = [int((one.high - one.low == 1).any(axis=1).sum()) for one in single]
+    assert narrow[0] > narrow[1] > 0  # where nothing was won yet it is one value still
+
+
+def test_more_states_than_places_are_believed() -> None:
+    """Of sets many states have the same number of elements."""
+    stages, root, stage, asked = looked_at()
+    lies = Looks(stages, root).at(stage, asked, 1000, np.ones(3, np.int64))
+    assert lies.total >= 999 * len(asked)
