@@ -338,14 +338,24 @@ def test_a_killed_ray_worker_costs_a_retry_and_no_state(
 def test_a_plain_solve_can_not_be_reached_from_another_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every port that Ray opens for it, on any address but the loopback, is found."""
+    """Every port that Ray opens for it, on any address but the loopback, is found. And nothing is
+    started that only adds machines, serves pages or prints."""
     before = listening()
     heard: list[set[str]] = []
+    seen: set[str] = set()
+
+    def look(now: object) -> None:
+        heard.append(listening())
+        for process in processes():
+            with suppress(OSError):
+                seen.add(Path(f"/proc/{process}/cmdline").read_text().replace("\0", " "))
+
     monkeypatch.setattr(Plan, "in_process", lambda self, workers: False)
-    cluster.solve(
-        BOARD, results=tmp_path, workers=2, on_progress=lambda now: heard.append(listening())
-    )
+    cluster.solve(BOARD, results=tmp_path, workers=2, on_progress=look)
     opened = set().union(*heard) - before
+    assert any("raylet" in said for said in seen)
+    beside = ("monitor.py", "dashboard.py", "log_monitor.py")
+    assert not [said for said in seen if any(name in said.split("--")[0] for name in beside)]
     assert len(opened) >= 4, "Ray was not heard at all"
     away = [place for place in opened if not place.startswith(("127.", "::1 "))]
     assert not away
@@ -368,8 +378,8 @@ def listening() -> set[str]:
     return found
 
 
-def sockets() -> set[str]:
-    """The sockets of this process and of all that it has started, by their inodes."""
+def processes() -> set[int]:
+    """This process and all that it has started."""
     parents: dict[int, int] = {}
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -378,8 +388,13 @@ def sockets() -> set[str]:
     own = {os.getpid()}
     while more := {child for child, parent in parents.items() if parent in own} - own:
         own |= more
+    return own
+
+
+def sockets() -> set[str]:
+    """The sockets of this process and of all that it has started, by their inodes."""
     found = set()
-    for process in own:
+    for process in processes():
         with suppress(OSError):
             for handle in os.listdir(f"/proc/{process}/fd"):
                 with suppress(OSError):

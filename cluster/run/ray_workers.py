@@ -337,7 +337,7 @@ def ray_here(count: int, home: Home, store: int, on_note: Note = _quiet) -> Iter
     spill = home.table / "spill"
     spill.mkdir(parents=True, exist_ok=True)
     with _loopback(), _words_to_the_log(on_note):
-        with _own_signals():
+        with _own_signals(), _few_processes():
             ray.init(
                 address="local",  # not a cluster that runs here, or that RAY_ADDRESS names
                 num_cpus=count,
@@ -370,6 +370,24 @@ def _loopback() -> Iterator[None]:
         os.environ.pop(name)
         if before is not None:
             os.environ[name] = before
+
+
+@contextmanager
+def _few_processes() -> Iterator[None]:
+    """Ray started meanwhile has no processes but those that do tasks: none that adds machines, that
+    serves pages, that prints what workers say. They take two seconds of a short life. There is no
+    option for that; a test holds it."""
+    from ray._private.node import Node
+
+    names = ("start_monitor", "start_api_server", "start_log_monitor")
+    before = {name: getattr(Node, name) for name in names if hasattr(Node, name)}
+    try:
+        for name in before:
+            setattr(Node, name, lambda node, **how: None)
+        yield
+    finally:
+        for name, start in before.items():
+            setattr(Node, name, start)
 
 
 @contextmanager

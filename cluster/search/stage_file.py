@@ -196,6 +196,6 @@ def read_asks(content: bytes) -> list[Ask]:
     with pa.ipc.open_file(pa.BufferReader(content)) as file:
         batch = file.get_batch(0)
     stages, low, high, counts, _, packed = (column.to_pylist() for column in batch.columns)
-    samples = [np.array(one.values) for one in batch.column("sample")]  # not a view of all
+    samples = [one.values.to_numpy().copy() for one in batch.column("sample")]  # a view holds all
     boxes = map(Box, low, high)
     return [Ask(*one) for one in zip(stages, boxes, counts, samples, packed, strict=True)]
