@@ -115,10 +115,9 @@ class RayWorkers:
 
     @property
     def slots(self) -> int:
-        """Cores of the nodes that work; of a cluster one task more, so that none waits for this
-        process."""
+        """Cores of the nodes that work, and one task more, so that none waits for this process."""
         if not self._joined:
-            return self._most
+            return self._most + 1
         cores = sum(node.slots for node in self.nodes.working) + 1
         return max(1, min(cores, self._most or cores))
 
