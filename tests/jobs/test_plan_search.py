@@ -14,6 +14,7 @@ from luckbase.cluster.run import opening
 from luckbase.cluster.search.planned import goes_in_circles, planned_search
 from luckbase.cluster.search.roots import root_keys
 from luckbase.jobs.app import run
+from luckbase.solver.graph import estimate as estimating
 from luckbase.solver.graph.estimate import estimate
 from luckbase.solver.graph.keys import unpack_all
 
@@ -28,7 +29,10 @@ def no_disk(path: object) -> USAGE:
     return USAGE(0, 0, 0)
 
 
-def test_a_search_by_stages(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_search_by_stages(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(estimating, "EXACT_STATES", 300_000)
     words = ["plan", PRESS, *FROM, "--results", str(tmp_path), "--workers", "2"]
     assert run(words) == 0
     out = capsys.readouterr().out
