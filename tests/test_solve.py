@@ -339,21 +339,25 @@ def test_a_plain_solve_can_not_be_reached_from_another_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every port that Ray opens for it, on any address but the loopback, is found. And nothing is
-    started that only adds machines, serves pages or prints."""
+    started that only adds machines, serves pages or prints, and workers do not wait for others."""
     before = listening()
     heard: list[set[str]] = []
     seen: set[str] = set()
+    nice: set[int] = set()
 
     def look(now: object) -> None:
         heard.append(listening())
         for process in processes():
             with suppress(OSError):
                 seen.add(Path(f"/proc/{process}/cmdline").read_text().replace("\0", " "))
+                nice.add(
+                    int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[16])
+                )
 
     monkeypatch.setattr(Plan, "in_process", lambda self, workers: False)
     cluster.solve(BOARD, results=tmp_path, workers=2, on_progress=look)
     opened = set().union(*heard) - before
-    assert any("raylet" in said for said in seen)
+    assert any("raylet" in said for said in seen) and nice == {os.nice(0)}
     beside = ("monitor.py", "dashboard.py", "log_monitor.py")
     assert not [said for said in seen if any(name in said.split("--")[0] for name in beside)]
     assert len(opened) >= 4, "Ray was not heard at all"

@@ -331,6 +331,7 @@ def ray_here(count: int, home: Home, store: int, on_note: Note = _quiet) -> Iter
     """Ray on this machine for the length of a solve, with `count` workers and an object store of so
     many bytes, which spills beside the table."""
     _before_import()
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 lets all else come first
     import ray
 
     spill = home.table / "spill"
