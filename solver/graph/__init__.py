@@ -10,6 +10,7 @@
 * `explore`: which states there are, level by level, nothing solved.
 * `stage`: what lies below some roots cut by a level, into stages and boxes of them, which
   `find_stages` finds, and how they are solved; `stage_kernels` the compiled part of both.
+  `spread`: how a stage lies before it is found, and the grid that it is cut along.
 * `tally`: where states stand among the groups that people care about.
 * `estimate`: about how many states there are.
 * `find_level`: a level of a game that declares none, from a sample of its edges (`edge_sample`).

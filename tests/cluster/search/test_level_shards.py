@@ -110,10 +110,14 @@ def test_stages_that_may_burst_are_not_put_together(monkeypatch: pytest.MonkeyPa
     assert [one.likely for one in asked.shards(7, Above(1.0, 50.0, 20))] == [10 * 20, 2 * 20]
 
 
-def grown_one(wanted: dict[int, Keys], found: dict[int, Keys]) -> int:
-    """The stage with three times as many states as are asked for of which most is asked."""
+def grown_one() -> tuple[Stages, int, Keys, Keys]:
+    """The stage with three times as many states as are asked for of which most is asked: its
+    number, what is asked, what it has."""
+    stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
+    wanted, found = found_of(stages, root, 3)
     grown = [one for one in wanted if len(found[one]) > 3 * len(wanted[one])]
-    return max(grown, key=lambda one: len(wanted[one]))
+    stage = max(grown, key=lambda one: len(wanted[one]))
+    return stages, stage, wanted[stage], found[stage]
 
 
 def asked_below(stage: int, keys: Keys, stages: Stages) -> Asked:
@@ -128,15 +132,13 @@ def test_a_stage_of_which_little_is_asked_is_cut_by_how_it_lies(
 ) -> None:
     """Those who lost all are asked for with one score; the others come below."""
     monkeypatch.setattr(stage_file, "SPARSE_BITS", 1)
-    stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
-    wanted, found = found_of(stages, root, 3)
-    stage = grown_one(wanted, found)
-    keys, states = wanted[stage], len(found[stage])
+    stages, stage, keys, found = grown_one()
+    states = len(found)
     monkeypatch.setattr(level_shards, "SHARD_STATES", states // 6)
     asked = asked_below(stage, keys, stages)
     shards = asked.shards(stage >> 32, Above())
     assert len(shards) > 3 and all(one.stages == (stage,) for one in shards)
-    held = [int((stages.boxes_of(found[stage], [one.box]) >= 0).sum()) for one in shards]
+    held = [int((stages.boxes_of(found, [one.box]) >= 0).sum()) for one in shards]
     assert sum(held) == states and max(held) < states / 2
     monkeypatch.setattr(level_shards, "MOST_BOXES", 2)
     assert len(asked.shards(stage >> 32, Above())) == 2
@@ -146,11 +148,8 @@ def test_a_stage_of_which_little_is_asked_is_cut_by_how_it_lies(
 
 def test_roots_are_looked_at_and_not_below_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage_file, "SPARSE_BITS", 1)
-    stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
-    wanted, found = found_of(stages, root, 3)
-    stage = grown_one(wanted, found)
-    roots, states = wanted[stage], len(found[stage])
-    monkeypatch.setattr(level_shards, "SHARD_STATES", states // 6)
+    stages, stage, roots, found = grown_one()
+    monkeypatch.setattr(level_shards, "SHARD_STATES", len(found) // 6)
     shards = Asked(stages, roots).shards(stage >> 32, Above())
     assert len(shards) > 3 and sum(one.expected for one in shards) > 2 * len(roots)
     ends = Asked(stages, roots, np.sort(roots)).shards(stage >> 32, Above())
