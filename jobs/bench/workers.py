@@ -21,7 +21,11 @@ CASES: tuple[dict[str, object], ...] = (
 
 
 def workers_suite(board: Path, results: Path) -> None:
-    """One table by threads of this process and by Ray's workers on this machine, in turns."""
+    """One table by threads of this process and by Ray's workers on this machine, in turns, each
+    where none is there yet and all that was written before is on the disk."""
+    import os
+    import shutil
+
     from luckbase import cluster, solver
     from luckbase.cluster.run import plan
     from luckbase.cluster.run.machine import cores
@@ -33,8 +37,10 @@ def workers_suite(board: Path, results: Path) -> None:
         for _ in range(2):
             for kind in found:
                 plan.IN_PROCESS_SECONDS = float("inf") if kind == "threads" else 0.0
+                shutil.rmtree(results / "workers", ignore_errors=True)
+                os.sync()
                 began, used = time.perf_counter(), _processor_seconds()
-                solved = cluster.solve(read, results=results, workers=count, force=True)
+                solved = cluster.solve(read, results=results / "workers", workers=count)
                 wall = time.perf_counter() - began
                 found[kind].append((wall, _processor_seconds() - used, solved.peak_memory))
     finally:
