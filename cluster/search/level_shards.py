@@ -109,10 +109,13 @@ class Asked:
         """roots: the keys with which the search begins; known: ascending, those of states that it
         does not expand."""
         self.stages = stages
-        numbers, counts = np.unique(stages.of(roots), return_counts=True)
+        of_roots = stages.of(roots)
+        numbers, counts = np.unique(of_roots, return_counts=True)
         self._total = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
         self._most = dict(self._total)
-        self._roots = roots[stage_file.sampled(roots, stage_file.SPARSE_BITS)]
+        some = stage_file.sampled(roots, stage_file.SPARSE_BITS)
+        sample, of_sample = roots[some], of_roots[some]
+        self._roots = {stage: sample[of_sample == stage] for stage in np.unique(of_sample).tolist()}
         self._looks = Looks(stages, roots, known)
         self._asks: dict[int, list[tuple[Asker, Ask]]] = {}
         self._samples: dict[int, Keys] = {}
@@ -146,7 +149,7 @@ class Asked:
         if stage not in self._samples:
             asks = self._asks.get(stage, ())
             samples = [one.sample for asker, one in asks if asker[0] != stage >> 32]
-            samples.append(self._roots[self.stages.of(self._roots) == np.uint64(stage)])
+            samples.append(self._roots.get(stage, NO_KEYS))
             self._samples[stage] = np.unique(np.concatenate(samples))
         return self._samples[stage]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -23,9 +25,6 @@ CASES: tuple[dict[str, object], ...] = (
 def workers_suite(board: Path, results: Path) -> None:
     """One table by threads of this process and by Ray's workers on this machine, in turns, each
     where none is there yet and all that was written before is on the disk."""
-    import os
-    import shutil
-
     from luckbase import cluster, solver
     from luckbase.cluster.run import plan
     from luckbase.cluster.run.machine import cores
@@ -58,8 +57,6 @@ def workers_suite(board: Path, results: Path) -> None:
 
 def _processor_seconds() -> float:
     """Of this process and of those that it has started and that are over."""
-    import os
-
     said = os.times()
     return said.user + said.system + said.children_user + said.children_system
 

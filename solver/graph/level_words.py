@@ -67,7 +67,7 @@ def words(fields: Fields, functions: Sequence[Function]) -> Words:
     name no column."""
     columns, bits = fields.columns, fields.bits
     sets = np.concatenate([[one.is_set] * one.length for one in fields]).astype(bool)
-    ends = np.cumsum(bits[::-1])[::-1] - bits  # the lowest bit of each column in a key
+    ends = _lowest_bits(fields)
     table, low, guards = np.zeros((8, 256), np.uint64), 0, 0
     lanes = []
     for function in reversed(functions):
@@ -90,10 +90,15 @@ def words(fields: Fields, functions: Sequence[Function]) -> Words:
 
 def columns_of(fields: Fields, functions: Sequence[Function]) -> int:
     """The bits of a key that hold the columns which functions look at."""
-    ends = np.cumsum(fields.bits[::-1])[::-1] - fields.bits  # the lowest bit of each column
     names = {name for one in functions for name, factor in one.items() if factor}
-    each = zip(fields.columns, fields.bits.tolist(), ends.tolist(), strict=True)
+    each = zip(fields.columns, fields.bits.tolist(), _lowest_bits(fields).tolist(), strict=True)
     return sum(((1 << bits) - 1) << end for name, bits, end in each if name in names)
+
+
+def _lowest_bits(fields: Fields) -> Ints:
+    """The lowest bit of each column in a key (columns,)."""
+    found: Ints = np.cumsum(fields.bits[::-1])[::-1] - fields.bits
+    return found
 
 
 def _sums(adds: Ints) -> Table:
