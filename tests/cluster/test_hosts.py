@@ -105,12 +105,17 @@ class Solve:
         assert code == 0, said
         return said
 
-    def kill(self) -> None:
-        """End the driver at once."""
+    def signal(self, number: signal.Signals) -> None:
+        """Send the driver a signal."""
         for pid in self.hosts.processes(self.on):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             if b"luckbase" in words and b"solve" in words:
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, number)
+
+    def kill(self) -> None:
+        """End the driver at once."""
+        self.signal(signal.SIGKILL)
+        self.process.send_signal(signal.SIGCONT)  # nsenter stops with what it waits for
         self.process.wait()
 
     def clear(self) -> None:
@@ -193,6 +198,7 @@ def test_a_shared_folder_a_second_solve_and_a_killed_driver(tmp_path: Path, clea
     with cluster(tmp_path, ("node1",), head_cpus=2) as hosts:
         solve = Solve(hosts)
         solve.until(10)
+        solve.signal(signal.SIGSTOP)  # else it may end while the second one starts
         second = Solve(hosts, on="node1")
         assert second.process.wait(60) == 2
         assert "another solve of this table is running: process" in second.log.read_text()
