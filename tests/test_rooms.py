@@ -17,7 +17,9 @@ NEVER = {
     "cluster": {"typer", "rich", "matplotlib", "jobs", "tests"},
     "jobs": {"tests", "ray"},
 }
-ONLY_THESE_KNOW_RAY = {f"cluster/run/{name}.py" for name in ("ray_workers", "remote")}
+ONLY_THESE_KNOW_RAY = {
+    f"cluster/run/{name}.py" for name in ("ray_session", "ray_workers", "remote")
+}
 
 
 def imported(path: Path) -> set[str]:

@@ -280,7 +280,7 @@ def test_without_an_address_no_running_ray_cluster_is_joined(
     """Not the one that RAY_ADDRESS names either, which Ray would take where it is given none."""
     import ray
 
-    from luckbase.cluster.run.ray_workers import ray_here
+    from luckbase.cluster.run.ray_session import ray_here
     from luckbase.cluster.run.worker import Home
 
     asked: list[dict[str, object]] = []
@@ -297,6 +297,31 @@ def test_without_an_address_no_running_ray_cluster_is_joined(
         pass
     assert [given["address"] for given in asked] == ["local"]
     assert signal.getsignal(signal.SIGTERM) == on_term
+
+
+def test_a_ray_that_will_not_be_without_its_other_processes_gets_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import ray
+    from ray._private.node import Node
+
+    from luckbase.cluster.run.ray_session import ray_here
+    from luckbase.cluster.run.worker import Home
+
+    own, seen = Node.start_raylet, []
+
+    def init(**given: object) -> None:
+        seen.append(Node.start_raylet is own)
+        if not seen[-1]:
+            raise RuntimeError("it waits for an agent in vain")
+
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    monkeypatch.setattr(ray, "nodes", list)
+    monkeypatch.setattr(ray, "remote", lambda **given: lambda work: work)
+    with ray_here(2, Home(tmp_path, "mark"), 0):
+        pass
+    assert seen == [False, True] and Node.start_raylet is own
 
 
 def test_ray_workers_give_the_same_bytes_and_are_gone_afterwards(
@@ -340,16 +365,17 @@ def test_a_plain_solve_can_not_be_reached_from_another_machine(
 ) -> None:
     """Every port that Ray opens for it, on any address but the loopback, is found. And nothing is
     started that only adds machines, serves pages or prints, and workers do not wait for others."""
-    before = listening()
+    before, others = listening(), processes() - {os.getpid()}  # the run's own cluster
     heard: list[set[str]] = []
-    seen: set[str] = set()
+    seen: dict[int, str] = {}
     nice: set[int] = set()
 
     def look(now: object) -> None:
         heard.append(listening())
-        for process in processes():
+        for process in processes() - others:
             with suppress(OSError):
-                seen.add(Path(f"/proc/{process}/cmdline").read_text().replace("\0", " "))
+                said = Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
+                seen[process] = said
                 nice.add(
                     int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[16])
                 )
@@ -357,9 +383,16 @@ def test_a_plain_solve_can_not_be_reached_from_another_machine(
     monkeypatch.setattr(Plan, "in_process", lambda self, workers: False)
     cluster.solve(BOARD, results=tmp_path, workers=2, on_progress=look)
     opened = set().union(*heard) - before
-    assert any("raylet" in said for said in seen) and nice == {os.nice(0)}
+    words = [said.split("--")[0] for said in seen.values()]
+    assert any("raylet" in said for said in words) and nice == {os.nice(0)}
     beside = ("monitor.py", "dashboard.py", "log_monitor.py")
-    assert not [said for said in seen if any(name in said.split("--")[0] for name in beside)]
+    assert not [said for said in words if any(name in said for name in beside)]
+    agents = [said for said in words if "/agent.py" in said or "/agent/main.py" in said]
+    assert len(agents) == 2 and all("no_agent.py" in said for said in agents)
+    until = time.monotonic() + 30
+    while [p for p, said in seen.items() if "no_agent.py" in said and Path(f"/proc/{p}").exists()]:
+        assert time.monotonic() < until, "they end with Ray"
+        time.sleep(0.1)
     assert len(opened) >= 4, "Ray was not heard at all"
     away = [place for place in opened if not place.startswith(("127.", "::1 "))]
     assert not away

@@ -5,7 +5,8 @@
 * `opening`: is there room, is nobody else at it, what of the table is there.
 * `driver`: hands shards out and commits what comes back; `schedule`: what to do next, without a
   clock, a disk or Ray; `shards`: the loop between the two.
-* `session`: workers, threads of this process; `ray_workers`: Ray's, here or of a cluster.
+* `session`: workers, threads of this process; `ray_workers`: Ray's; `ray_session`: Ray started
+  here, or a cluster that is joined; `no_agent`: a process that Ray wants, and nobody needs.
 * `worker`: what one does; `payoffs`: what threads hand on; `remote`, `environment`: whether a
   machine of a cluster is made of the same.
 * `machine`: cores and memory that may be used. `watch`: what a solve says while it runs.

@@ -62,7 +62,7 @@ def solve(board: Board, **options: Unpack[SolveOptions]) -> Solved:
     layout = load_layout(board)
     game = layout.game
     if asked.address:
-        from luckbase.cluster.run.ray_workers import check_address  # Ray itself comes later
+        from luckbase.cluster.run.ray_session import check_address  # Ray itself comes later
 
         check_address(asked.address)
     plan = make_plan(layout, asked.slots)
@@ -147,7 +147,7 @@ def _workers(
     in_flight = min(budget, plan.shard_memory * asked.slots)
     if asked.address is None and plan.in_process(asked.slots):
         return threads(asked.slots, Pool(budget - in_flight, spill_folder(home.table)))
-    from luckbase.cluster.run.ray_workers import ray_cluster, ray_here
+    from luckbase.cluster.run.ray_session import ray_cluster, ray_here
 
     if asked.address is not None:
         return ray_cluster(asked.address, home, watch.note, asked.workers)

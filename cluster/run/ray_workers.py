@@ -6,63 +6,32 @@ references: Ray's object store carries payoffs from node to node, spills them to
 and makes lost ones again from the tasks that made them. A tier in parts is put together once, by a
 task. So no node needs to share the table's folder; where one does, which it sees by a mark, its
 files go there.
-
-Started here, Ray listens on the loopback address only, and stops with the solve. Of a cluster
-(`--address`) the nodes get luckbase's code from here (`py_modules`), are left out by name where
-something else differs, and are counted anew all the time: one task more than they have cores is on
-its way.
-
-Ray's defaults leave a task hanging whose node was cut off: the driver asks its connections for a
-sign of life (`KEEPALIVE`), so that they break within 70 s, and Ray tries elsewhere. Nodes that were
-started with shorter times, as the guide gives them, pass those on by the environment.
 """
 
 from __future__ import annotations
 
-import atexit
-import faulthandler
-import logging
-import os
 import pickle
-import shutil
-import signal
-import socket
-import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from luckbase.cluster.run.environment import own_environment, source_files
+from luckbase.cluster.run.environment import own_environment
 from luckbase.cluster.run.nodes import LOOK_SECONDS, Head, Nodes
 from luckbase.cluster.run.remote import Asked, Refusal, prepare, run
-from luckbase.cluster.run.session import PayoffsLostError, Workers
+from luckbase.cluster.run.session import PayoffsLostError
 from luckbase.cluster.run.worker import AnyTask, Handed, Home
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.compiled import pack
-from luckbase.solver.errors import LuckbaseError, MemoryLimitError, OptionError, WorkerError
+from luckbase.solver.errors import LuckbaseError, MemoryLimitError, WorkerError
 from luckbase.solver.game.arrays import Floats
 
-OBJECT_STORE_BYTES = 100 << 20
-"""The least that an object store has."""
 RETRIES = 3
 """How often a task is tried again when its worker dies."""
-KEEPALIVE = {
-    "RAY_grpc_client_keepalive_time_ms": 60_000,
-    "RAY_grpc_client_keepalive_timeout_ms": 10_000,
-}
-"""Milliseconds until the driver asks a silent connection for a sign of life, and waits for one.
-Ray's servers refuse to be asked more often than once a minute unless they are told to."""
 GET_SECONDS = 600.0
 """So long an object that is there may take to come here."""
-JOIN_SECONDS = 60.0
-LEAVE_SECONDS = 10.0
-_nowhere: list[Any] = []
 
 
 @dataclass
@@ -92,7 +61,7 @@ class Note(Protocol):
     def __call__(self, text: str, *, tell: bool = True) -> None: ...
 
 
-def _quiet(text: str, *, tell: bool = True) -> None:
+def quiet(text: str, *, tell: bool = True) -> None:
     """Nobody is told."""
 
 
@@ -109,7 +78,7 @@ class RayWorkers:
         self._tasks: list[_Running] = []
         self._kept: dict[int, _Tier] = {}
         self.head = Head(ray.nodes) if joined else None
-        self.nodes = Nodes(ray.nodes, _quiet) if self.head is None else Nodes(
+        self.nodes = Nodes(ray.nodes, quiet) if self.head is None else Nodes(
             self.head.nodes, on_note, ray.get_runtime_context().get_node_id()
         )  # fmt: skip
 
@@ -315,198 +284,3 @@ def _lost(error: Exception) -> PayoffsLostError:
         "payoffs were lost with the machines that held them; what was solved stays, and the same "
         f"command goes on: {reason}"
     )
-
-
-# --- sessions ----------------------------------------------------------------------------------
-
-
-def _before_import() -> None:
-    """What Ray reads from the environment when it is imported."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-
-
-@contextmanager
-def ray_here(count: int, home: Home, store: int, on_note: Note = _quiet) -> Iterator[Workers]:
-    """Ray on this machine for the length of a solve, with `count` workers and an object store of so
-    many bytes, which spills beside the table."""
-    _before_import()
-    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 lets all else come first
-    import ray
-
-    spill = home.table / "spill"
-    spill.mkdir(parents=True, exist_ok=True)
-    with _loopback(), _words_to_the_log(on_note):
-        with _own_signals(), _few_processes():
-            ray.init(
-                address="local",  # not a cluster that runs here, or that RAY_ADDRESS names
-                num_cpus=count,
-                include_dashboard=False,
-                object_store_memory=max(OBJECT_STORE_BYTES, store),
-                object_spilling_directory=str(spill),
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                _node_ip_address="127.0.0.1",
-            )
-        try:
-            yield RayWorkers(ray, home, on_note, joined=False, most=count)
-        finally:
-            ray.shutdown()
-
-
-@contextmanager
-def _loopback() -> Iterator[None]:
-    """All that Ray starts meanwhile listens on the loopback address only. It has no option for
-    that but the one for systems with a firewall that asks; a test holds it."""
-    from ray._private import ray_constants
-
-    name = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-    before, clusters = os.environ.get(name), ray_constants.ENABLE_RAY_CLUSTER
-    os.environ[name], ray_constants.ENABLE_RAY_CLUSTER = "0", False
-    try:
-        yield
-    finally:
-        ray_constants.ENABLE_RAY_CLUSTER = clusters
-        os.environ.pop(name)
-        if before is not None:
-            os.environ[name] = before
-
-
-@contextmanager
-def _few_processes() -> Iterator[None]:
-    """Ray started meanwhile has no processes but those that do tasks: none that adds machines, that
-    serves pages, that prints what workers say. They take two seconds of a short life. There is no
-    option for that; a test holds it."""
-    from ray._private.node import Node
-
-    names = ("start_monitor", "start_api_server", "start_log_monitor")
-    before = {name: getattr(Node, name) for name in names if hasattr(Node, name)}
-    try:
-        for name in before:
-            setattr(Node, name, lambda node, **how: None)
-        yield
-    finally:
-        for name, start in before.items():
-            setattr(Node, name, start)
-
-
-@contextmanager
-def ray_cluster(
-    address: str, home: Home, on_note: Note, most: int | None = None
-) -> Iterator[Workers]:
-    """The Ray cluster at an address for the length of a solve. Raises OptionError where there is
-    none, or none that lets this process in."""
-    _before_import()
-    for name, milliseconds in KEEPALIVE.items():
-        os.environ.setdefault(name, str(milliseconds))
-    if "RAY_AUTH_MODE" not in os.environ and Path("~/.ray/auth_token").expanduser().exists():
-        os.environ["RAY_AUTH_MODE"] = "token"
-    import ray
-
-    with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
-        package = Path(folder) / "luckbase"
-        for name, path in source_files():
-            (package / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, package / name)
-        said: list[BaseException] = []
-
-        def join() -> None:
-            try:
-                with _own_signals():
-                    ray.init(
-                        address=address,
-                        runtime_env={"py_modules": [str(package)]},
-                        log_to_driver=False,
-                        logging_level=logging.ERROR,
-                    )
-            except BaseException as error:  # said in this thread
-                said.append(error)
-
-        thread = threading.Thread(target=join, daemon=True, name="luckbase join")
-        thread.start()
-        thread.join(JOIN_SECONDS)
-        if thread.is_alive():
-            raise OptionError(
-                f"--address: the Ray cluster at {address} has not let this process in for "
-                f"{JOIN_SECONDS:.0f} s; is its head up, and does it see this machine?"
-            )
-        if said:
-            raise _not_joined(address, said[0])
-        lost = True
-        try:
-            with _words_to_the_log(on_note):
-                workers = RayWorkers(ray, home, on_note, joined=True, most=most or 0)
-                with closing(workers):
-                    yield workers
-            lost = False
-        except WorkerError:
-            raise
-        except BaseException:
-            lost = False
-            raise
-        finally:
-            _leave(ray, lost)
-
-
-def _leave(ray: Any, lost: bool) -> None:
-    """Leave a cluster. One that is lost is not waited for: Ray would wait for it when this process
-    ends, so it is ended from outside of Python soon after it has said why."""
-    atexit.unregister(ray.shutdown)
-    thread = threading.Thread(target=ray.shutdown, daemon=True, name="luckbase leave")
-    thread.start()
-    thread.join(LEAVE_SECONDS)
-    if thread.is_alive() or lost:
-        _nowhere.append(open(os.devnull, "w"))  # noqa: SIM115  # open until the end
-        faulthandler.dump_traceback_later(LEAVE_SECONDS, exit=True, file=_nowhere[0])
-
-
-@contextmanager
-def _words_to_the_log(on_note: Note) -> Iterator[None]:
-    """What Ray says of nodes and tasks goes to the log; it would print it among our own output."""
-    from ray._private import worker
-
-    printing = worker.print_to_stdstream
-
-    def note(said: Any, ignore_prefix: bool) -> None:
-        on_note("Ray: " + " ".join(" ".join(said["lines"]).split()), tell=False)
-
-    worker.print_to_stdstream = note  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        worker.print_to_stdstream = printing
-
-
-def _not_joined(address: str, error: BaseException) -> BaseException:
-    reason = " ".join(str(error).split())[:200]
-    if "uthenticat" in type(error).__name__ or "token" in reason.lower():
-        return OptionError(
-            f"--address: the Ray cluster at {address} wants its token; copy ~/.ray/auth_token from "
-            f"its head, or set RAY_AUTH_TOKEN: {reason}"
-        )
-    if isinstance(error, ConnectionError | RuntimeError | ValueError | OSError):
-        return OptionError(f"--address: no Ray cluster answers at {address}: {reason}")
-    return error
-
-
-@contextmanager
-def _own_signals() -> Iterator[None]:
-    """SIGTERM stays what it was: Ray puts its own in its place."""
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, before)
-
-
-def check_address(address: str) -> None:
-    """Whether anything listens at host:port; Ray itself takes minutes to say so.
-
-    Raises OptionError. Other forms (``auto``, ``ray://…``) are left to Ray.
-    """
-    host, colon, port = address.rpartition(":")
-    if not colon or "/" in address or not port.isdigit():
-        return
-    try:
-        socket.create_connection((host, int(port)), timeout=5).close()
-    except (OSError, OverflowError) as error:
-        raise OptionError(f"--address: nothing answers at {address}: {error}") from None

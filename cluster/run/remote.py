@@ -1,7 +1,7 @@
 """What a machine of a cluster is asked before it works: is it made of the same; is all compiled.
 
 Light to import, for a machine that lacks something must be able to say what. Code comes with the
-job (`ray_workers`), compiled code with the first task: a machine compiles only what nobody of its
+job (`ray_session`), compiled code with the first task: a machine compiles only what nobody of its
 kind has, and one process of it for all.
 """
 

@@ -186,7 +186,7 @@ class StageSearch:
         if asked.address is None and asked.in_process_seconds >= 0:
             self.cores = asked.slots
             return threads(asked.slots, Pool(self.memory // 2, spill_folder(home.table)))
-        from luckbase.cluster.run.ray_workers import ray_cluster, ray_here
+        from luckbase.cluster.run.ray_session import ray_cluster, ray_here
 
         self.report = replace(self.report, ray=True)
         if asked.address is not None:

@@ -66,7 +66,7 @@ def solve_below(
     asked = Options(**options)
     game = load_game(board)
     if asked.address:
-        from luckbase.cluster.run.ray_workers import check_address  # Ray itself comes later
+        from luckbase.cluster.run.ray_session import check_address  # Ray itself comes later
 
         check_address(asked.address)
     keys = root_keys(game, roots)
