@@ -31,34 +31,26 @@ def workers_suite(board: Path, results: Path) -> None:
 
     read = solver.load_board(board, score_unit=UNIT, frontier=FRONTIER)
     count, usual = max(2, cores()), plan.IN_PROCESS_SECONDS
-    found: dict[str, list[tuple[float, float, float]]] = {"threads": [], "Ray": []}
+    found: dict[str, list[tuple[float, float]]] = {"threads": [], "Ray": []}
     try:
         for _ in range(2):
             for kind in found:
                 plan.IN_PROCESS_SECONDS = float("inf") if kind == "threads" else 0.0
                 shutil.rmtree(results / "workers", ignore_errors=True)
                 os.sync()
-                began, used = time.perf_counter(), _processor_seconds()
+                began = time.perf_counter()
                 solved = cluster.solve(read, results=results / "workers", workers=count)
-                wall = time.perf_counter() - began
-                found[kind].append((wall, _processor_seconds() - used, solved.peak_memory))
+                found[kind].append((time.perf_counter() - began, solved.peak_memory))
     finally:
         plan.IN_PROCESS_SECONDS = usual
     least = {kind: min(runs) for kind, runs in found.items()}
     rows = [
-        (kind, render.duration(wall), f"{used:.0f} s", render.size(memory),
-         f"{wall / least['threads'][0]:.2f}")
-        for kind, (wall, used, memory) in least.items()
-    ]  # fmt: skip
-    heads = ("workers", "time", "processor", "memory", "x threads")
+        (kind, render.duration(wall), render.size(memory), f"{wall / least['threads'][0]:.2f}")
+        for kind, (wall, memory) in least.items()
+    ]
+    heads = ("workers", "time", "memory", "x threads")
     title = f"${UNIT}, frontier {FRONTIER}, {count} workers; the better of two, in turns"
     render.print_table(title, heads, rows, sys.stdout)
-
-
-def _processor_seconds() -> float:
-    """Of this process and of those that it has started and that are over."""
-    said = os.times()
-    return said.user + said.system + said.children_user + said.children_system
 
 
 def replay_suite(board: Path, results: Path) -> None:
