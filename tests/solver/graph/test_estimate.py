@@ -122,6 +122,22 @@ def test_larger_ones_are_looked_at_less_closely(monkeypatch: pytest.MonkeyPatch)
         assert not found.at_least and 13.4e6 / 2 <= found.states <= 2 * 13.4e6
 
 
+@pytest.mark.parametrize(("unit", "spins", "exact"), [(500, 5, 410_138), (1000, 8, 734_674)])
+def test_a_search_in_which_one_player_only_has_spins(
+    unit: int, spins: int, exact: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Too many to be looked at closely, and without the cuts it seems any score of the others could
+    come up; thinned out they stay apart."""
+    for name, most in (("EXACT_STATES", 5_000), ("OWN_KEPT", 50_000)):
+        monkeypatch.setattr(module, name, most)
+    start = {"scores": "0,8000,3000", "earned": f"0,{spins},0"}
+    game, roots = load(PRESS, {"score_unit": unit}, start)
+    found = estimate(game, roots)
+    assert exact / 2 <= found.states <= 2 * exact and not found.at_least
+    monkeypatch.setattr(module, "CUT_KEPT", 1_000)
+    assert estimate(game, roots).states > 4 * exact
+
+
 def test_what_is_too_large_is_said_to_be_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = ("EXACT_STATES", "FIRST_KEPT", "OWN_KEPT", "NONE_KEPT", "MOST_KEPT")
     for name in limits:
