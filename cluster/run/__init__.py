@@ -9,5 +9,6 @@
   here, or a cluster that is joined; `no_agent`: a process that Ray wants, and nobody needs.
 * `worker`: what one does; `payoffs`: what threads hand on; `remote`, `environment`: whether a
   machine of a cluster is made of the same.
-* `machine`: cores and memory that may be used. `watch`: what a solve says while it runs.
+* `machine`: cores and memory that may be used; `memory_used`: the memory that was.
+* `watch`: what a solve says while it runs.
 """

@@ -19,6 +19,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from luckbase.cluster.run.machine import free_memory
+from luckbase.cluster.run.memory_used import MemoryUsed, memory_used, total
 from luckbase.cluster.run.opening import (
     check_room,
     complete_ledger,
@@ -38,7 +39,7 @@ from luckbase.cluster.run.schedule import Schedule, Solve
 from luckbase.cluster.run.session import Workers, threads
 from luckbase.cluster.run.shards import Steps, run_shards, through_losses
 from luckbase.cluster.run.watch import Watch
-from luckbase.cluster.run.worker import Home, Receipt, Task, peak_memory, process_name
+from luckbase.cluster.run.worker import Home, Receipt, Task, process_name
 from luckbase.cluster.table.commits import Commits
 from luckbase.cluster.table.health import drop_files
 from luckbase.cluster.table.ledger import Ledger, commit, compact, solver_version, table_directory
@@ -170,7 +171,7 @@ class _Run:
         self._index = {tier: i for i, tier in enumerate(layout.tiers())}
         self.shards = self.rows = self.again = self.read = self.cores = 0
         self.solve_seconds = self.again_seconds = 0.0
-        self.processes: dict[str, int] = {}
+        self.processes: dict[str, MemoryUsed] = {}
         self.tally: dict[str, float] = {}
         self.started = time.perf_counter()
 
@@ -180,7 +181,7 @@ class _Run:
 
     def report(self, before: Solved) -> Solved:
         """What was done, beside what is known already."""
-        peak = sum((self.processes | {process_name(): peak_memory()}).values())
+        peak = total(self.processes | {process_name(): memory_used()})
         return replace(
             before, again=self.again, read=self.read, states=self.rows,
             shards=self.shards, seconds=self.seconds, solve_seconds=self.solve_seconds,
@@ -215,7 +216,7 @@ class _Run:
     def _count(self, receipt: Receipt) -> None:
         rows = self.plan.shards[receipt.shard].rows
         self.shards += 1
-        self.processes[receipt.process] = receipt.peak_memory
+        self.processes[receipt.process] = receipt.peak
         if receipt.shard in self.schedule.stored:
             self.read += rows
         elif receipt.file is None:

@@ -137,8 +137,8 @@ class Solved:
 
     goal: what was asked for. kept: were there; states: new. shards: handed out. seconds: from the
     first shard handed out to the last commit, starting Ray included. solve_seconds: of the workers,
-    added up. peak_memory: bytes, of this process and of the workers' together. damaged: the files
-    that were not as they should be and were made again, a sentence each.
+    added up. peak_memory: bytes, of this process and of the workers' together (`memory_used`).
+    damaged: the files that were not as they should be and were made again, a sentence each.
 
     Of a full table: again: solved again for those that read them, in `again_seconds` of the kernel;
     read: read back for them. compile_seconds: before the first shard. tally: what the game counted.

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from luckbase.cluster.run.memory_used import memory_used, resident_memory
 from luckbase.cluster.run.options import Options, Progress
 from luckbase.cluster.table import RUNNING
 
@@ -35,6 +36,7 @@ class Watch:
         self._log = table / "log" / f"{self.began:%Y%m%dT%H%M%S.%f}-{os.getpid()}.log"
 
     def __enter__(self) -> Watch:
+        memory_used()  # from here on it is looked at
         self._log.parent.mkdir(parents=True, exist_ok=True)
         for old in sorted(self._log.parent.glob("*.log"))[: -LOGS + 1]:
             with suppress(OSError):
@@ -82,12 +84,3 @@ class Watch:
             self._logged = now
             at = f"{progress.shards} of {progress.shards_total} shards, {progress.rows} states"
             self.note(f"{at}, {len(doing)} nodes", tell=False)
-
-
-def resident_memory() -> int:
-    """Bytes that this process has in memory now."""
-    with suppress(OSError, ValueError):
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) << 10
-    return 0

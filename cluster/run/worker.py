@@ -10,9 +10,7 @@ bytes come back.
 from __future__ import annotations
 
 import os
-import resource
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.run.machine import cores
+from luckbase.cluster.run.memory_used import MemoryUsed, memory_used
 from luckbase.cluster.run.payoffs import writable
 from luckbase.cluster.table.lines import TIERS, FileEntry
 from luckbase.cluster.table.sealed import SealedFile, seal_file
@@ -158,7 +157,7 @@ class Task:
 @dataclass(frozen=True)
 class Receipt:
     """What came of a shard: its file (None if none was wanted), seconds in the kernel, the process
-    that solved it, the most memory that process has had (bytes), and what the game counted.
+    that solved it, the most memory that one has had, and what the game counted.
     sent: whether the file's bytes came back, and it stands in no folder. missing: nothing came of
     it, for its stored file is not to be seen there. node: Ray's id of the machine; "" for this
     one."""
@@ -167,7 +166,7 @@ class Receipt:
     file: FileReceipt | None
     solve_seconds: float
     process: str
-    peak_memory: int
+    peak: MemoryUsed
     tally: dict[str, float]
     sent: bool = False
     missing: bool = False
@@ -224,6 +223,7 @@ def work(
     given: the payoffs of what it reads, then the bytes of the files that it needs, where they were
     asked for. out: where its payoffs are to stand.
     """
+    memory_used()  # from here on it is looked at
     return task.run(given, out, stop)
 
 
@@ -271,14 +271,14 @@ def solve_shard(
             if isinstance(storage, Memory):
                 content = file.path.read_bytes()
     sent = content is not None
-    receipt = Receipt(task.shard, file, seconds, process_name(), peak_memory(), tally, sent)
+    receipt = Receipt(task.shard, file, seconds, process_name(), memory_used(), tally, sent)
     yield Result(receipt, content)
 
 
 def nothing_seen(shard: int) -> Iterator[Any]:
     """What a task yields whose files are not to be seen on its machine: it asks for them."""
     yield None
-    yield Result(Receipt(shard, None, 0.0, process_name(), peak_memory(), {}, missing=True))
+    yield Result(Receipt(shard, None, 0.0, process_name(), memory_used(), {}, missing=True))
 
 
 def _read_back(task: Task, given: Sequence[bytes], out: Floats | None) -> Iterator[Any]:
@@ -305,16 +305,4 @@ def _read_back(task: Task, given: Sequence[bytes], out: Floats | None) -> Iterat
         payoffs = out
     seconds = time.perf_counter() - seconds
     yield payoffs
-    yield Result(Receipt(task.shard, None, seconds, process_name(), peak_memory(), {}))
-
-
-def peak_memory() -> int:
-    """The most memory that this process has had, in bytes."""
-    try:  # getrusage counts what the parent had when it started this process
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) << 10
-    except OSError:
-        pass
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    yield Result(Receipt(task.shard, None, seconds, process_name(), memory_used(), {}))

@@ -24,6 +24,7 @@ from functools import cached_property
 import numpy as np
 
 from luckbase.cluster.run.driver import file_entry, memory_budget
+from luckbase.cluster.run.memory_used import MemoryUsed, memory_used, total
 from luckbase.cluster.run.opening import marked, spill_folder
 from luckbase.cluster.run.options import Options, Progress, Solved
 from luckbase.cluster.run.payoffs import Pool
@@ -31,7 +32,7 @@ from luckbase.cluster.run.schedule import Schedule, Shard, Solve
 from luckbase.cluster.run.session import Workers, threads
 from luckbase.cluster.run.shards import Steps, run_shards, through_losses
 from luckbase.cluster.run.watch import Watch
-from luckbase.cluster.run.worker import Home, peak_memory, process_name
+from luckbase.cluster.run.worker import Home, process_name
 from luckbase.cluster.search import level_shards, stage_file
 from luckbase.cluster.search.level_shards import (
     Above,
@@ -102,7 +103,7 @@ class StageSearch:
         self.stages, self.level = Stages(game, level), json.dumps(level.as_json())
         self.storage, self.report = Folder(report.table), report
         self.started = time.perf_counter()
-        self.processes: dict[str, int] = {}
+        self.processes: dict[str, MemoryUsed] = {}
         self.seconds_down = self.seconds_up = self.seconds_finding = 0.0
         self.at_level = self.done_before = 0
         mine = [one.rows for one in ledger.shards.values() if one.ask == aim.goal.ask]
@@ -132,7 +133,7 @@ class StageSearch:
             self.seconds_finding = time.perf_counter() - self.started
             self._up()
         write_times(self._times(), table, goal.part)
-        peak = sum((self.processes | {process_name(): peak_memory()}).values())
+        peak = total(self.processes | {process_name(): memory_used()})
         return replace(
             self.report, states=self.solved, solved=self.solved, shards=len(self.found),
             edges=self._edges(), stages=self._stage_count(),
@@ -337,7 +338,7 @@ class StageSearch:
         self.keeping.add(entry, files)
         self.met, self.shards_met = self.met + entry.rows, self.shards_met + 1
         self.seconds_down += receipt.solve_seconds
-        self.processes[receipt.process] = receipt.peak_memory
+        self.processes[receipt.process] = receipt.peak
 
     def _show_found(self) -> None:
         """How far it is on its way down."""
@@ -410,7 +411,7 @@ class StageSearch:
         new = receipt.shard not in self.schedule.stored
         self.done += self.pieces[receipt.shard].states * new
         self.seconds_up += receipt.solve_seconds
-        self.processes[receipt.process] = receipt.peak_memory
+        self.processes[receipt.process] = receipt.peak
 
     def _drop(self, shards: list[int]) -> None:
         for shard in shards:

@@ -20,6 +20,7 @@ from typing import Unpack
 import numpy as np
 
 from luckbase.cluster.run.driver import file_entry
+from luckbase.cluster.run.memory_used import memory_used, total
 from luckbase.cluster.run.opening import (
     complete_ledger,
     is_new,
@@ -30,7 +31,7 @@ from luckbase.cluster.run.opening import (
 )
 from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
 from luckbase.cluster.run.watch import Watch
-from luckbase.cluster.run.worker import peak_memory
+from luckbase.cluster.run.worker import process_name
 from luckbase.cluster.search.by_stages import Aim, StageSearch
 from luckbase.cluster.search.cut import solve_cut
 from luckbase.cluster.search.given import known_payoffs
@@ -325,10 +326,10 @@ class _Search:
         self._note_goal()
         self.error += float(solved.gap.sum()) / 2
         self._write(solved)
-        peak = peak_memory()
         self.report = replace(
-            self.report, peak_memory=peak, seconds=time.perf_counter() - self.started
-        )
+            self.report, peak_memory=total({process_name(): memory_used()}),
+            seconds=time.perf_counter() - self.started,
+        )  # fmt: skip
         self._finish(None)
 
     def _write(self, solved: PayoffTable) -> None:

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from luckbase.cluster.run.memory_used import MemoryUsed, memory_used
 from luckbase.cluster.run.payoffs import writable
 from luckbase.cluster.run.worker import (
     Home,
     Receipt,
     Result,
     nothing_seen,
-    peak_memory,
     process_name,
 )
 from luckbase.cluster.search.merge import PayoffTable
@@ -149,7 +149,7 @@ class Find(_StageTask):
         receipt = Found(
             self.shard, boxes, spans, search.rest, edges, path, size, sha256, asks,
             hashlib.sha256(asks).hexdigest(), [i for i, keys in enumerate(met) if len(keys)],
-            time.perf_counter() - started, process_name(), peak_memory(), content is not None,
+            time.perf_counter() - started, process_name(), memory_used(), content is not None,
         )  # fmt: skip
         yield Result(receipt, content)
 
@@ -202,7 +202,7 @@ class Found:
     used: list[int]
     solve_seconds: float
     process: str
-    peak_memory: int
+    peak: MemoryUsed
     sent: bool = False
     node: str = ""
 
@@ -303,7 +303,7 @@ class Sweep(_StageTask):
         keys = (0, 0) if table is None or not len(table) else (table.keys[0], table.keys[-1])
         yield Result(
             Swept(
-                self.shard, written, seconds, process_name(), peak_memory(), {},
+                self.shard, written, seconds, process_name(), memory_used(), {},
                 sent is not None, keys=(int(keys[0]), int(keys[1])),
                 solved=0 if table is None else len(table), boxes=spans,
             ),
