@@ -5,6 +5,7 @@
   comes next; `stage_tasks`: what workers do; `stage_file`: what lies between the two passes;
   `pieces`: names, and what one task solves; `replay`: what the tasks took, and would take on more
   cores.
-* `merge`: payoff tables by key, and their union; `given`: states at which a search ends.
+* `merge`: payoff tables by key, and their union; `given`: states at which a search ends;
+  `held_stages`: those of them that lie in files by stages.
 * `cut`: a search cut at a depth, with bounds.
 """

@@ -34,6 +34,7 @@ from luckbase.cluster.run.shards import Steps, run_shards, through_losses
 from luckbase.cluster.run.watch import Watch
 from luckbase.cluster.run.worker import Home, process_name
 from luckbase.cluster.search import level_shards, stage_file
+from luckbase.cluster.search.held_stages import HeldStages
 from luckbase.cluster.search.level_shards import (
     Above,
     Asked,
@@ -82,12 +83,13 @@ STORE_BYTES = 4 << 30
 
 @dataclass(frozen=True)
 class Aim:
-    """What is searched: the goal, the keys of its roots, what is known (by ascending key), and the
-    bound on the error and the tolerance of ties that come with it."""
+    """What is searched: the goal, the keys of its roots, what is known (by ascending key; in the
+    table's files), and the bound on the error and the tolerance of ties that come with it."""
 
     goal: Goal
     roots: Keys
     known: PayoffTable
+    held: HeldStages | None
     known_sha: str
     error: float
     tolerance: float
@@ -204,7 +206,7 @@ class StageSearch:
             stage: np.ascontiguousarray(self.aim.roots[stages == stage])
             for stage in np.unique(stages).tolist()
         }
-        self.asks, above = Asked(self.stages, self.aim.roots, self.aim.known.keys), Above()
+        self.asks, above = Asked(self.stages, self.aim.roots, self._known_keys), Above()
         while (level := self.asks.highest()) is not None:
             self.at_level = level
             started = time.perf_counter()
@@ -277,8 +279,9 @@ class StageSearch:
             self.game.board, self.home, self.level, place, self._name(shard), shard.stages,
             shard.box, np.concatenate(keys) if keys else NO_KEYS,
             tuple((ask.packed, ask.count) for _, ask in asks), self._known(shard), shard.likely,
-            level_shards.enough(shard),
-            stage_file.SPARSE_BITS, self._find_bytes(shard.likely),
+            level_shards.enough(shard), stage_file.SPARSE_BITS,
+            () if self.aim.held is None else self.aim.held.files(shard.stages, shard.box),
+            self._find_bytes(shard.likely),
         )  # fmt: skip
 
     def _find_bytes(self, expected: int) -> int:
@@ -298,6 +301,13 @@ class StageSearch:
         compact(self.storage, self.ledger)  # else what it says may count at the next reading
         self.met, self.shards_met = self.met - entry.rows, self.shards_met - 1
         return None
+
+    def _known_keys(self, stage: int) -> Keys:
+        """The keys of what is known, ascending: of a stage, maybe of others too."""
+        keys = self.aim.known.keys
+        if self.aim.held is not None:
+            keys = np.sort(np.concatenate([keys, self.aim.held.keys(stage)]))
+        return keys
 
     def _known(self, shard: LevelShard) -> tuple[Keys, np.ndarray]:
         known = self.aim.known
@@ -343,7 +353,7 @@ class StageSearch:
     def _show_found(self) -> None:
         """How far it is on its way down."""
         seconds, finding = time.perf_counter() - self.started, f"level {self.at_level}"
-        if seconds > ABOUT_AFTER and self.about is None and not len(self.aim.known):
+        if seconds > ABOUT_AFTER and self.about is None and not self.aim.known_sha:
             self.about = 0
             threading.Thread(target=self._estimate, daemon=True, name="luckbase estimate").start()
         about = max(self.met, self.about) if self.about else 0

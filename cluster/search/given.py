@@ -43,8 +43,13 @@ def known_payoffs(
     if held is not None:
         keys, values = _by_key(held, roots, max_states)
         error = held.error
+    return known_rows(keys, values), error
+
+
+def known_rows(keys: Keys, values: Floats) -> PayoffTable:
+    """States that are known, by ascending key, and nothing but their payoffs."""
     status = np.full(len(keys), GIVEN, np.uint8)
-    return PayoffTable(keys, values, np.full(len(keys), KNOWN), status), error
+    return PayoffTable(keys, values, np.full(len(keys), KNOWN), status)
 
 
 def _by_key(holder: Holder, roots: Ints, max_states: int) -> tuple[Keys, Floats]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -105,9 +105,10 @@ def told_by(shards: Sequence[LevelShard], states: Sequence[int], asked: int) -> 
 class Asked:
     """What is asked of the stages that are not found yet."""
 
-    def __init__(self, stages: Stages, roots: Keys, known: Keys = NO_KEYS) -> None:
-        """roots: the keys with which the search begins; known: ascending, those of states that it
-        does not expand."""
+    def __init__(
+        self, stages: Stages, roots: Keys, known: Callable[[int], Keys] = lambda stage: NO_KEYS
+    ) -> None:
+        """roots: the keys with which the search begins; known: as of `spread.Looks`."""
         self.stages = stages
         of_roots = stages.of(roots)
         numbers, counts = np.unique(of_roots, return_counts=True)

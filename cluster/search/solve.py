@@ -11,8 +11,8 @@ With `max_depth` the first levels only are solved, with bounds (`cluster.search.
 
 from __future__ import annotations
 
-import hashlib
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
@@ -34,7 +34,8 @@ from luckbase.cluster.run.watch import Watch
 from luckbase.cluster.run.worker import process_name
 from luckbase.cluster.search.by_stages import Aim, StageSearch
 from luckbase.cluster.search.cut import solve_cut
-from luckbase.cluster.search.given import known_payoffs
+from luckbase.cluster.search.given import known_payoffs, known_rows
+from luckbase.cluster.search.held_stages import HeldStages, digest_of, held_stages, read_rows
 from luckbase.cluster.search.level_shards import cutting
 from luckbase.cluster.search.merge import PayoffTable, merge, solved_rows
 from luckbase.cluster.search.pieces import SHARDS, ask_name, shard_name
@@ -55,6 +56,7 @@ from luckbase.solver.game.level import Level, level_from
 from luckbase.solver.graph.find_stages import RisingError
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import Keys, unpack_all
+from luckbase.solver.graph.stage import Stages
 
 
 def solve_below(
@@ -163,10 +165,36 @@ class _Search:
 
     def solve(self) -> None:
         """Solve all that lies below the roots, and commit."""
-        given = self._given(None if self.asked.using is None else Path(self.asked.using))
-        self._drop_stopped(_digest(given))
-        if self.goal.ask in self.ledger.levels or not self._in_one_piece(given):
-            self._by_stages(given)
+        held, given = self._held_stages(), None
+        if held is None:
+            given = self._given(self.asked.most)
+        elif self.goal.ask not in self.ledger.levels:
+            with suppress(SearchLimitError):  # many states lie above those that the table has
+                given = self._given(max(1, self.asked.one_piece))
+        if given is not None:
+            self._drop_stopped(digest_of(given, None))
+            if self.goal.ask not in self.ledger.levels and self._in_one_piece(given):
+                return
+        if given is None or held is not None:
+            given = self._in_one_piece_before()
+        self._by_stages(given, held)
+
+    def _held_stages(self) -> HeldStages | None:
+        """The stages that the table has already; None where it has nothing, or stages of another
+        level, or the search ends at another table or has no level."""
+        entries = self.trusted.entries
+        if self.asked.using is not None or not entries:
+            return None
+        level = self._level_of_stages()
+        if level is None:
+            return None
+        return held_stages(Stages(self.game, level), self.table, self.ledger, entries)
+
+    def _in_one_piece_before(self) -> PayoffTable:
+        """All that the table has from searches in one piece; stages are read as they are met."""
+        files = [entry for entry in self.trusted.entries if not entry.stages]
+        self._take_error(self.trusted.error, used=False)
+        return known_rows(*read_rows(self.storage, self.table, files, self.game))
 
     def _drop_stopped(self, given: str, by_stages: bool = False) -> None:
         """Take away the files of stages of searches that are not done: other ones', whose states
@@ -193,18 +221,22 @@ class _Search:
         self.held = KeyPart(self.storage, self.table, self.ledger, self.goal.part, self.game)
         self.report = replace(self.report, kept=self.held.rows)
 
-    def _given(self, using: Path | None) -> PayoffTable:
+    def _given(self, most: int) -> PayoffTable:
         """What is known of the states at which the search ends: from the part's other files, or
-        the table `using`."""
+        the table that was asked for. Raises SearchLimitError where more than `most` lie above."""
+        using = None if self.asked.using is None else Path(self.asked.using)
         held = self.trusted if self.trusted.entries else None
-        most = self.asked.most
         given, error = known_payoffs(self.game, self.root_states, using, held, most)
-        if using is not None:
+        self._take_error(error, used=using is not None)
+        return given
+
+    def _take_error(self, error: float, used: bool) -> None:
+        """Count the error of what is known; used: it is another table's."""
+        if used:
             self.error += error
             self.tolerance += 2 * error  # rounded payoffs must not decide ties
         else:  # FLOAT64_ERROR is for all sums of a play, whichever search makes them
-            self.error += max(0.0, error - FLOAT64_ERROR)
-        return given
+            self.error = max(self.error, error)
 
     def _in_one_piece(self, given: PayoffTable) -> bool:
         """Solve it in this process and memory; whether it was small enough. A game without levels
@@ -263,14 +295,18 @@ class _Search:
             self._its_level = level
         return self._its_level
 
-    def _by_stages(self, given: PayoffTable) -> None:
+    def _level_of_stages(self) -> Level | None:
+        """The level by which this search goes if it goes by stages: that with which it began."""
         line = self.ledger.levels.get(self.goal.ask)
-        level = self._level() if line is None else level_from(line.level)
+        return self._level() if line is None else level_from(line.level)
+
+    def _by_stages(self, given: PayoffTable, held: HeldStages | None = None) -> None:
+        level = self._level_of_stages()
         assert level is not None
-        digest = _digest(given)
+        digest = digest_of(given, held)
         self._drop_stopped(digest, by_stages=True)
         self._note_goal()
-        aim = Aim(self.goal, self.roots, given, digest, self.error, self.tolerance)
+        aim = Aim(self.goal, self.roots, given, held, digest, self.error, self.tolerance)
         search = StageSearch(self.game, level, self.ledger, aim, self.asked, self.report)
         try:
             self.report = search.run()
@@ -280,7 +316,7 @@ class _Search:
             self.asked.on_note(f"{error}; the search goes on in one piece")
             self._forget_stages()
             self._its_level = None
-            self._in_one_piece(given)
+            self._in_one_piece(given if held is None else self._given(self.asked.most))
             return
         self._finish(given if self.goal.part != SEARCH else None)
 
@@ -350,9 +386,3 @@ class _Search:
         commit(self.storage, self.ledger, Done(self.goal.ask, len(mine), rows))
         self._forget_shards()  # from here on nobody goes on from them
         compact(self.storage, self.ledger)
-
-
-def _digest(given: PayoffTable) -> str:
-    """The SHA-256 of what is known, "" for nothing."""
-    content = given.keys.tobytes() + given.values.tobytes()
-    return hashlib.sha256(content).hexdigest() if len(given) else ""

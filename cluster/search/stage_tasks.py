@@ -28,6 +28,7 @@ from luckbase.cluster.run.worker import (
     nothing_seen,
     process_name,
 )
+from luckbase.cluster.search.held_stages import joined, read_held
 from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.search.pieces import shard_name
 from luckbase.cluster.search.stage_file import (
@@ -83,8 +84,8 @@ class Find(_StageTask):
     """A shard to find: the stages of these numbers, all of one level, or `box` of the one. wanted:
     the keys with which it begins. asks: what others ask of these stages, packed, and how many keys
     each. known: states that are not expanded. enough: states after which the boxes that are left
-    are left to others. sparse: bits, of the sample of what it asks. name: of its stage file.
-    memory: bytes that it takes, about.
+    are left to others. sparse: bits, of the sample of what it asks. held: files of the table whose
+    states are not expanded either. name: of its stage file. memory: bytes that it takes, about.
     """
 
     shard: int
@@ -97,10 +98,10 @@ class Find(_StageTask):
     expected: int
     enough: int
     sparse: int
+    held: tuple[FileEntry, ...]
     memory: int = 0
 
     reads: tuple[int, ...] = ()
-    needs: tuple[str, ...] = ()
     shape: tuple[int, ...] = ()
     span: tuple[int, int] = (0, 0)
     tier: int = -1
@@ -114,17 +115,29 @@ class Find(_StageTask):
         """Where its file goes."""
         return shard_name(self.name)
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The files that it reads."""
+        return tuple(entry.name for entry in self.held)
+
     def run(self, given: Sequence[Any], out: Floats | None, stop: Stop) -> Iterator[Any]:
         """Find the states and write the stage file; yields as `worker.work`."""
-        yield None
         started = time.perf_counter()
         stages = stages_of(self.board, self.level)
+        with self.home.storage() as storage:
+            source = _source(self, storage, given)
+            if source is None:
+                yield from nothing_seen(self.shard)
+                return
+            where = self.stages, self.box
+            there = read_held(source, self.home.table, self.held, stages, where, payoffs=True)
+        yield None
         level = self.stages[0] >> 32
         wanted = [_within(stages, self.wanted, [self.box])]
         wanted += [_within(stages, unpacked(*ask), [self.box]) for ask in self.asks]
         search = LevelSearch(
-            stages, level, [keys for keys in wanted if len(keys)], box=self.box, known=self.known,
-            expected=self.expected, enough=self.enough,
+            stages, level, [keys for keys in wanted if len(keys)], box=self.box,
+            known=joined(self.known, there), expected=self.expected, enough=self.enough,
         )  # fmt: skip
         asked: dict[int, list[Keys]] = {}
         edges, boxes, spans = 0, [], []
@@ -165,6 +178,16 @@ class Find(_StageTask):
             if len(keys):
                 found.append(ask_of(stages, number, keys, self.sparse))
         return found
+
+
+def _source(task: Find | Sweep, storage: Storage, contents: Sequence[Any]) -> Storage | None:
+    """Where the files are that a task needs: in the table's folder, or among what it was handed;
+    None where they are not to be seen. storage: as of `Home.storage`."""
+    if contents:
+        return Memory(dict(zip(task.needs, contents, strict=True)))
+    if task.needs and isinstance(storage, Memory):
+        return None
+    return Folder(task.home.table)
 
 
 def _within(stages: Stages, keys: Keys, boxes: Sequence[Box]) -> Keys:
@@ -273,10 +296,8 @@ class Sweep(_StageTask):
         started = time.perf_counter()
         below, contents = given[: len(self.reads)], given[len(self.reads) :]
         with self.home.storage() as storage:
-            source: Storage = Folder(self.home.table)
-            if contents:
-                source = Memory(dict(zip(self.needs, contents, strict=True)))
-            elif isinstance(storage, Memory):
+            source = _source(self, storage, contents)
+            if source is None:
                 yield from nothing_seen(self.shard)
                 return
             content = source.read(self.needs[0])

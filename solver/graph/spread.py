@@ -23,6 +23,7 @@ Serialization of Classical Planning Problems, ECAI 2012; see also `solver.graph.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
@@ -62,10 +63,12 @@ class Spread:
 
 
 class Looks:
-    """Looks at stages of one search. roots: the keys that it began with; known: those of states
-    that it does not expand, ascending."""
+    """Looks at stages of one search. roots: the keys that it began with. known: of a stage, the
+    keys, ascending, of states that it does not expand, others maybe among them."""
 
-    def __init__(self, stages: Stages, roots: Keys, known: Keys = NO_KEYS) -> None:
+    def __init__(
+        self, stages: Stages, roots: Keys, known: Callable[[int], Keys] = lambda stage: NO_KEYS
+    ) -> None:
         self.stages, self._known = stages, known
         functions, fields = stages.level.inside, stages.game.fields
         self._skeleton = ~np.uint64(columns_of(fields, functions))
@@ -90,9 +93,9 @@ class Looks:
         stands for so many; widths: of the ranges."""
         cells, first = np.unique(self._cells(sample, widths), return_index=True)
         front, count = sample[first], len(cells)
-        met = [front]
+        met, known = [front], self._known(stage)
         while len(front) and count < MOST_CELLS:
-            children = self._children(stage, front)
+            children = self._children(stage, front, known)
             found, at = np.unique(self._cells(children, widths), return_index=True)
             new = ~np.isin(found, cells, assume_unique=True)
             front = children[at[new]]
@@ -107,12 +110,12 @@ class Looks:
         share[:asked] = full
         return Spread(low, high, room * share)
 
-    def _children(self, stage: int, keys: Keys) -> Keys:
+    def _children(self, stage: int, keys: Keys, known: Keys) -> Keys:
         """The children (m,) of states that are of their stage."""
         game = self.stages.game
-        if len(self._known):
-            place = np.minimum(np.searchsorted(self._known, keys), len(self._known) - 1)
-            keys = keys[self._known[place] != keys]
+        if len(known):
+            place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+            keys = keys[known[place] != keys]
         found = expand(game, unpack_all(game.bits, np.ascontiguousarray(keys)))
         goes_on = np.repeat(~found.terminal, np.diff(found.first))
         children = pack_all(game.bits, found.children[goes_on])

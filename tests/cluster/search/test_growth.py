@@ -1,0 +1,210 @@
+"""A large table grows by another root: what it has of each stage is read as the stage is met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from luckbase import cluster
+from luckbase.cluster.run.options import Solved
+from luckbase.cluster.run.worker import Home
+from luckbase.cluster.search import solve as searching
+from luckbase.cluster.search.by_stages import StageSearch
+from luckbase.cluster.search.held_stages import HeldStages, held_stages, read_held, read_rows
+from luckbase.cluster.search.stage_tasks import Find
+from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.verify import check_files, check_residuals
+from luckbase.solver.graph.find_stages import RisingError
+from luckbase.solver.graph.keys import unpack_all
+from luckbase.solver.graph.stage import WHOLE, Box, Stages
+from tests.cluster.search.searches import WIDE, cut_small, files_of, rows_of, search, tiny
+
+MORE = {"scores": "0,1000,500", "earned": "3,2,2"}
+"""Below it lies much of what is below the other root, and more."""
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small shards."""
+    cut_small(monkeypatch)
+
+
+def grown(results: Path, words: dict[str, object], **how: Any) -> Solved:
+    return search(results, tiny().parse(words)[None], **{"one_piece": 0, **how})
+
+
+@pytest.fixture
+def finds(monkeypatch: pytest.MonkeyPatch) -> list[Find]:
+    """The tasks to find a shard that are handed out, as they are."""
+    found: list[Find] = []
+    make = StageSearch._task_to_find
+
+    def task(run: StageSearch, *given: Any) -> Find:
+        found.append(make(run, *given))
+        return found[-1]
+
+    monkeypatch.setattr(StageSearch, "_task_to_find", task)
+    return found
+
+
+def test_nothing_is_gone_through_before_and_no_process_has_all_that_is_there(
+    finds: list[Find], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = grown(tmp_path / "grown", WIDE)
+    assert not any(task.held for task in finds)
+    limits: list[int] = []
+    known = searching.known_payoffs
+
+    def limited(*given: Any) -> Any:
+        limits.append(given[-1])
+        return known(*given)
+
+    monkeypatch.setattr(searching, "known_payoffs", limited)
+    finds.clear()
+    second = grown(tmp_path / "grown", MORE)
+    assert limits == [1], "a look whether it is small, no more"
+    there = {entry.name for entry in first.ledger.files.values()}
+    held = [{entry.name for entry in task.held} for task in finds]
+    assert any(held) and all(one < there for one in held) and not all(held)
+    assert not any(len(task.known[0]) for task in finds)
+    both = np.array([tiny().parse(words) for words in (WIDE, MORE)])
+    whole = search(tmp_path / "whole", both)
+    assert first.states + second.states == whole.states > 1.2 * first.states
+    assert rows_of(second.table) == rows_of(whole.table)
+    with cluster.open_table(second.table) as table:
+        assert check_files(table) == [] and check_residuals(table, None).faults == 0
+
+
+def test_workers_do_not_change_its_bytes(tmp_path: Path) -> None:
+    for name, workers in (("one", 1), ("two", 2)):
+        grown(tmp_path / name, WIDE, workers=workers)
+        grown(tmp_path / name, MORE, workers=workers)
+    one, two = (files_of(next((tmp_path / name).glob("*/*/*"))) for name in ("one", "two"))
+    assert one == two
+
+
+def test_a_machine_that_does_not_see_the_files_asks_for_them_and_finds_the_same(
+    finds: list[Find], tmp_path: Path
+) -> None:
+    grown(tmp_path, WIDE)
+    finds.clear()
+    table = grown(tmp_path, MORE).table
+    (table / "here").touch()
+    some = [task for task in finds if task.held]
+    assert some
+    for task in some:
+        here = replace(task, home=Home(table, "here"))
+        *_, seen = here.run((), None, lambda: False)
+        away = replace(task, home=Home(table, "away"))
+        *_, missing = away.run((), None, lambda: False)
+        assert missing.receipt.missing
+        handed = [(table / name).read_bytes() for name in away.needs]
+        *_, found = away.run(handed, None, lambda: False)
+        assert found.receipt.boxes == seen.receipt.boxes and found.receipt.sent
+        assert found.receipt.asks_sha256 == seen.receipt.asks_sha256
+        assert found.receipt.sha256 == seen.receipt.sha256
+        seen.receipt.path.unlink()
+
+
+def test_one_that_was_stopped_goes_on(
+    finds: list[Find], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown(tmp_path, WIDE)
+    with monkeypatch.context() as patched:
+        patched.setattr(StageSearch, "_up", lambda run: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            grown(tmp_path, MORE)
+    finds.clear()
+    solved = grown(tmp_path, MORE)
+    assert not finds and solved.states
+
+
+def test_what_was_solved_in_one_piece_is_known_too(finds: list[Find], tmp_path: Path) -> None:
+    first = grown(tmp_path / "grown", WIDE, one_piece=10**6)
+    second = grown(tmp_path / "grown", MORE)
+    assert not any(task.held for task in finds) and any(len(task.known[0]) for task in finds)
+    whole = search(tmp_path / "whole", np.array([tiny().parse(w) for w in (WIDE, MORE)]))
+    assert first.states + second.states == whole.states
+    assert rows_of(second.table) == rows_of(whole.table)
+
+
+def test_a_level_that_does_not_hold_leaves_no_key_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search goes on in one piece, and looks for what is known as such a one does."""
+    grown(tmp_path / "grown", WIDE)
+
+    def rises(run: StageSearch) -> Solved:
+        raise RisingError("an edge rises")
+
+    level = searching._Search._level_of_stages
+    with monkeypatch.context() as patched:
+        patched.setattr(StageSearch, "run", rises)
+        patched.setattr(
+            searching._Search, "_level_of_stages",
+            lambda run: replace(level(run), found=True),  # type: ignore[type-var]
+        )  # fmt: skip
+        patched.setattr(searching._Search, "_forget_stages", lambda run: None)
+        patched.setattr(searching, "held_stages", lambda stages, *rest: held(stages, *rest))
+        second = grown(tmp_path / "grown", MORE)
+    whole = search(tmp_path / "whole", np.array([tiny().parse(w) for w in (WIDE, MORE)]))
+    assert rows_of(second.table) == rows_of(whole.table)
+
+
+def held(stages: Stages, *rest: Any) -> HeldStages | None:
+    """The same by the level as it was declared."""
+    return held_stages(Stages(stages.game, replace(stages.level, found=False)), *rest)
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Callable[[], tuple[Any, Stages, HeldStages]]:
+    def of() -> tuple[Any, Stages, HeldStages]:
+        table = grown(tmp_path / "held", WIDE).table
+        ledger = read_ledger(Folder(table), table)
+        stages = Stages(tiny(), searching.hints(tiny()).level)  # type: ignore[arg-type]
+        found = held_stages(stages, table, ledger, ledger.files.values())
+        assert found is not None
+        return ledger, stages, found
+
+    return of
+
+
+def test_each_stage_has_its_rows_and_no_others(
+    opened: Callable[[], tuple[Any, Stages, HeldStages]],
+) -> None:
+    ledger, stages, held = opened()
+    folder, files = Folder(held.table), ledger.files.values()
+    keys, payoffs = read_rows(folder, held.table, files, stages.game)
+    of, places = stages.of(keys), stages.inside.values(stages.inside.of(keys))
+    seen = 0
+    for number in held.of:
+        mine = of == np.uint64(number)
+        assert np.array_equal(held.keys(number), keys[mine])
+        middle = np.median(places[mine], axis=0).astype(np.int64)
+        low = Box(stages.inside.word(places.min(axis=0)), stages.inside.word(middle))
+        for box in (WHOLE, low):
+            here = mine if box.whole else mine & (places <= middle).all(axis=1)
+            some = held.files([number], box)
+            found, values = read_held(
+                folder, held.table, some, stages, ([number], box), payoffs=True
+            )
+            assert np.array_equal(found, keys[here]) and np.array_equal(values, payoffs[here])
+        seen += int(mine.sum())
+    assert seen == len(keys) == sum(entry.rows for entry in files)
+    with cluster.open_table(held.table) as table:
+        assert np.array_equal(table.look(unpack_all(stages.game.bits, keys))[0], payoffs)
+
+
+def test_stages_of_another_level_are_not_taken_for_these(
+    opened: Callable[[], tuple[Any, Stages, HeldStages]],
+) -> None:
+    ledger, stages, found = opened()
+    assert held_stages(stages, found.table, ledger, ()) is not None
+    other = Stages(stages.game, replace(stages.level, inside=()))
+    assert held_stages(other, found.table, ledger, ledger.files.values()) is None
