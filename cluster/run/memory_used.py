@@ -27,15 +27,20 @@ LEAST_SHARED = 1 << 20
 @dataclass(frozen=True)
 class MemoryUsed:
     """The most that a process was seen to have. own: bytes of its own. shared: bytes of shared
-    memory that its machine has had more than when this process first looked; 0 where it uses
-    none."""
+    memory that its machine has had more than when it was first looked at; 0 where this process
+    uses none."""
 
     own: int
     shared: int
 
 
+def look_from_now() -> None:
+    """Forget what this process had before: a solve begins."""
+    _peak.begin()
+
+
 def memory_used() -> MemoryUsed:
-    """The most that this process has had since the first call, and at it."""
+    """The most that this process has had since it was first looked at, or since a solve began."""
     return _peak.so_far()
 
 
@@ -72,11 +77,20 @@ class _Peak:
         self._lock, self._process = threading.Lock(), 0
         self._before = 0
 
+    def begin(self) -> None:
+        with self._lock:
+            self._begin()
+
+    def _begin(self) -> None:
+        self.own, self.shared, self._before = 0, 0, _shared_on_machine()
+        if self._process != os.getpid():  # the first time, also after a fork
+            self._process = os.getpid()
+            threading.Thread(target=self._go_on, daemon=True, name="luckbase memory").start()
+
     def so_far(self) -> MemoryUsed:
         with self._lock:
-            if self._process != os.getpid():  # the first time, also after a fork
-                self._process, self._before = os.getpid(), _shared_on_machine()
-                threading.Thread(target=self._go_on, daemon=True, name="luckbase memory").start()
+            if self._process != os.getpid():
+                self._begin()
             self._look()
             return MemoryUsed(self.own, self.shared)
 
