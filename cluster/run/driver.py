@@ -19,7 +19,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from luckbase.cluster.run.machine import free_memory
-from luckbase.cluster.run.memory_used import MemoryUsed, memory_used, total
+from luckbase.cluster.run.memory_used import MemoryUsed, look_from_now, memory_used, total
 from luckbase.cluster.run.opening import (
     check_room,
     complete_ledger,
@@ -95,6 +95,7 @@ def memory_budget(asked: Options) -> int:
 def _solve_locked(
     layout: Layout[Any], plan: Plan, table: Path, budget: int, asked: Options
 ) -> Solved:
+    look_from_now()
     game = layout.game
     ledger, damaged = open_ledger(game, table, TIERS, check=asked.check)
     if asked.force:  # all of the part where its files get another column, else what was asked for

@@ -11,7 +11,7 @@ LOOK_SECONDS = 1.0
 
 def wait() -> None:
     """Return once the process that started this one has ended."""
-    parent = os.getppid()
+    parent = int(os.environ.get("RAY_RAYLET_PID", os.getppid()))  # which may be over already
     while os.getppid() == parent:
         time.sleep(LOOK_SECONDS)
 

@@ -79,7 +79,8 @@ def ray_here(count: int, home: Home, store: int, on_note: Note = quiet) -> Itera
         )  # fmt: skip
         try:
             start(few=True)
-        except Exception:  # a version of Ray that will not be without the others
+        except Exception as error:  # a version of Ray that will not be without the others
+            on_note(f"Ray did not start without its agents: {error}", tell=False)
             ray.shutdown()
             start(few=False)
         try:
@@ -115,6 +116,7 @@ def _start(ray: Any, few: bool, **options: Any) -> None:
             log_to_driver=False,
             logging_level=logging.ERROR,
             _node_ip_address="127.0.0.1",
+            _skip_env_hook=few,
             **options,
         )
 
@@ -126,7 +128,7 @@ def _few_processes() -> Iterator[None]:
     environments, and waits until they say their ports: what stands in for them imports nothing, and
     their ports are said before, to be none. All this takes three seconds of a short life else.
     There is no option for that; a test holds it."""
-    from ray._private import services
+    from ray._private import ray_constants, services
     from ray._private.node import Node
 
     def nothing(node: Any, **how: Any) -> None:
@@ -134,6 +136,8 @@ def _few_processes() -> Iterator[None]:
 
     names = ("start_monitor", "start_api_server", "start_log_monitor")
     instead: list[tuple[Any, str, Any]] = [(Node, name, nothing) for name in names]
+    # Environments of workers, which agents make: `uv run` asks for one.
+    instead.append((ray_constants, "RAY_ENABLE_UV_RUN_RUNTIME_ENV", False))
     with suppress(ImportError, AttributeError):  # another version of Ray: with its agents
         instead += _no_agents(services, Node)
     instead = [(of, name, what) for of, name, what in instead if hasattr(of, name)]

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from luckbase.cluster.run.memory_used import look_from_now, resident_memory
+from luckbase.cluster.run.memory_used import resident_memory
 from luckbase.cluster.run.options import Options, Progress
 from luckbase.cluster.table import RUNNING
 
@@ -36,7 +36,6 @@ class Watch:
         self._log = table / "log" / f"{self.began:%Y%m%dT%H%M%S.%f}-{os.getpid()}.log"
 
     def __enter__(self) -> Watch:
-        look_from_now()
         self._log.parent.mkdir(parents=True, exist_ok=True)
         for old in sorted(self._log.parent.glob("*.log"))[: -LOGS + 1]:
             with suppress(OSError):

@@ -63,9 +63,9 @@ from luckbase.cluster.search.stage_file import Ask, read_asks
 from luckbase.cluster.search.stage_tasks import Find, Found, Sweep, Swept
 from luckbase.cluster.table.commits import Commits
 from luckbase.cluster.table.ledger import Ledger, commit, compact
-from luckbase.cluster.table.lines import Goal, LevelEntry, ShardEntry
+from luckbase.cluster.table.lines import FileEntry, Goal, LevelEntry, ShardEntry
 from luckbase.cluster.table.storage import Folder
-from luckbase.solver.errors import LuckbaseError, SearchLimitError
+from luckbase.solver.errors import LuckbaseError, SearchLimitError, WorkerError
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.level import Level
 from luckbase.solver.graph.estimate import estimate
@@ -73,8 +73,9 @@ from luckbase.solver.graph.find_stages import CACHED
 from luckbase.solver.graph.keys import Keys, unpack_all
 from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Box, Stages
 
-FIND_BYTES, ASK_BYTES = 160, 24
-"""Bytes a state of the box that is being found, and of the whole shard, for what is asked of it."""
+FIND_BYTES, ASK_BYTES, HELD_BYTES = 160, 24, 100
+"""Bytes a state of the box that is being found, and of the whole shard, for what is asked of it; a
+row of the files that it reads, if all were wanted."""
 ABOUT_AFTER = 20.0
 """Seconds after which it is estimated, beside the rest, how many states there are."""
 STORE_BYTES = 4 << 30
@@ -231,6 +232,7 @@ class StageSearch:
     def _find(self, level: int, order: Order) -> list[LevelShard]:
         """Find the shards of a level, those that the ledger does not have; returns all."""
         askers: dict[int, list[Asker]] = {}
+        bytes_of: dict[int, int] = {}
 
         def done(i: int, asks: Sequence[Ask], rest: Iterable[Box]) -> None:
             shard, first = order.shards[i], len(order.shards)
@@ -253,13 +255,18 @@ class StageSearch:
             while waits is not None or running:
                 while waits is not None and running < self.workers.slots:
                     asks = self.asks.of(order.shards[waits])
+                    task = self._task_to_find(waits, order.shards[waits], asks)
+                    if sum(bytes_of.values(), task.memory) > self.memory and running:
+                        break
                     askers[waits] = [asker for asker, _ in asks]
-                    self.workers.submit(self._task_to_find(waits, order.shards[waits], asks))
+                    self.workers.submit(task)
+                    bytes_of[waits] = task.memory
                     running += 1
                     waits = next_one()
-                receipt = self.workers.wait_one(0.0 if self.keeping else 0.5)
-                if isinstance(receipt, Found):
+                receipt = self._next_found()
+                if receipt is not None:
                     running, i = running - 1, receipt.shard
+                    del bytes_of[i]
                     with self.keeping.taking_in():
                         done(i, read_asks(receipt.asks), receipt.rest)
                         mine = [askers[i][k] for k in receipt.used]
@@ -271,18 +278,42 @@ class StageSearch:
         self._show_found()
         return order.in_order()
 
+    def _next_found(self) -> Found | None:
+        """What a task has found; None where none came for a moment."""
+        receipt = self.workers.wait_one(0.0 if self.keeping else 0.5)
+        if receipt is None or isinstance(receipt, Found):
+            return receipt
+        raise WorkerError("files of the table that the search reads are not to be seen any more")
+
     def _task_to_find(
         self, place: int, shard: LevelShard, asks: Sequence[tuple[Asker, Ask]]
     ) -> Find:
         keys = [self.wanted[stage] for stage in shard.stages if stage in self.wanted]
+        reach, held = shard.box, tuple[FileEntry, ...]()
+        if self.aim.held is not None:
+            roots = [self.stages.around(some) for some in keys]
+            reach = self._reach(shard, [ask.box for _, ask in asks] + roots)
+            held = self.aim.held.files(shard.stages, reach)
         return Find(
             self.game.board, self.home, self.level, place, self._name(shard), shard.stages,
             shard.box, np.concatenate(keys) if keys else NO_KEYS,
             tuple((ask.packed, ask.count) for _, ask in asks), self._known(shard), shard.likely,
-            level_shards.enough(shard), stage_file.SPARSE_BITS,
-            () if self.aim.held is None else self.aim.held.files(shard.stages, shard.box),
-            self._find_bytes(shard.likely),
+            level_shards.enough(shard), stage_file.SPARSE_BITS, reach, held,
+            self._find_bytes(shard.likely) + HELD_BYTES * sum(one.rows for one in held),
         )  # fmt: skip
+
+    def _reach(self, shard: LevelShard, boxes: Sequence[Box]) -> Box:
+        """The part of a shard's box that lies below what is asked of it, in these boxes, for no
+        function rises; others can not be met."""
+        if not boxes or any(box.whole for box in boxes):
+            return shard.box
+        inside = self.stages.inside
+        high = inside.values(np.array([box.high for box in boxes], np.uint64)).max(axis=0)
+        low = 0
+        if not shard.box.whole:
+            low = shard.box.low
+            high = np.minimum(high, inside.values(np.array([shard.box.high], np.uint64))[0])
+        return Box(low, inside.word(high))
 
     def _find_bytes(self, expected: int) -> int:
         """Bytes that it takes to find a shard of so many states."""
@@ -303,11 +334,12 @@ class StageSearch:
         return None
 
     def _known_keys(self, stage: int) -> Keys:
-        """The keys of what is known, ascending: of a stage, maybe of others too."""
-        keys = self.aim.known.keys
-        if self.aim.held is not None:
-            keys = np.sort(np.concatenate([keys, self.aim.held.keys(stage)]))
-        return keys
+        """The keys of a stage that are known, ascending."""
+        known = self._known(LevelShard((0,), (stage,), WHOLE, 0))[0]
+        held = NO_KEYS if self.aim.held is None else self.aim.held.keys(stage)
+        return np.sort(np.concatenate([known, held])) if len(known) and len(held) else (
+            known if len(known) else held
+        )  # fmt: skip
 
     def _known(self, shard: LevelShard) -> tuple[Keys, np.ndarray]:
         known = self.aim.known

@@ -38,12 +38,14 @@ class HeldStages:
     def files(self, numbers: Sequence[int], box: Box) -> tuple[FileEntry, ...]:
         """Those that may hold states of a box of these stages."""
         found = {one.name: one for number in numbers for one in self.of.get(number, ())}
-        return tuple(one for one in found.values() if self._meets(one, box))
-
-    def _meets(self, entry: FileEntry, box: Box) -> bool:
-        if box.whole or not entry.boxes:
-            return True
-        return bool(self.stages.meet([box], [Box(*ends) for ends in entry.boxes]).any())
+        if box.whole or not found:
+            return tuple(found.values())
+        boxes = [(name, Box(*ends)) for name, one in found.items() for ends in one.boxes]
+        met = {name for name, one in found.items() if not one.boxes}
+        if boxes:
+            there = self.stages.meet([box], [one for _, one in boxes])[0].tolist()
+            met |= {name for (name, _), meets in zip(boxes, there, strict=True) if meets}
+        return tuple(one for name, one in found.items() if name in met)
 
     def keys(self, stage: int) -> Keys:
         """The keys of a stage that are there, ascending."""

@@ -12,7 +12,6 @@ With `max_depth` the first levels only are solved, with bounds (`cluster.search.
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
@@ -20,7 +19,7 @@ from typing import Unpack
 import numpy as np
 
 from luckbase.cluster.run.driver import file_entry
-from luckbase.cluster.run.memory_used import memory_used, total
+from luckbase.cluster.run.memory_used import look_from_now, memory_used, total
 from luckbase.cluster.run.opening import (
     complete_ledger,
     is_new,
@@ -103,6 +102,7 @@ def goal_of(game: Game, keys: Keys, asked: Options) -> tuple[Roots, str]:
 def _solve_locked(
     game: Game, table: Path, keys: Keys, part: str, wanted: Roots, asked: Options
 ) -> Solved:
+    look_from_now()
     ledger, damaged = open_ledger(game, table, part, check=asked.check)
     goal = make_goal(game, ledger, part, 1, roots=wanted)
     others = dict(ledger.done)
@@ -165,26 +165,37 @@ class _Search:
 
     def solve(self) -> None:
         """Solve all that lies below the roots, and commit."""
-        held, given = self._held_stages(), None
-        if held is None:
-            given = self._given(self.asked.most)
+        most, small = self.asked.most, self.asked.one_piece
+        grows = self.asked.using is None and bool(self.trusted.entries)
+        given = None
+        if not grows:
+            given = self._given(most)
         elif self.goal.ask not in self.ledger.levels:
-            with suppress(SearchLimitError):  # many states lie above those that the table has
-                given = self._given(max(1, self.asked.one_piece))
-        if given is not None:
-            self._drop_stopped(digest_of(given, None))
-            if self.goal.ask not in self.ledger.levels and self._in_one_piece(given):
-                return
-        if given is None or held is not None:
+            try:
+                given = self._given(min(most, max(1, small)))
+            except SearchLimitError:  # many states lie above those that the table has
+                if most <= small:
+                    raise
+        if given is not None and self._was_small(given):
+            return
+        held = self._held_stages() if grows else None
+        if held is not None:
             given = self._in_one_piece_before()
+        elif given is None:
+            given = self._given(most)
+            if self._was_small(given):
+                return
         self._by_stages(given, held)
 
+    def _was_small(self, given: PayoffTable) -> bool:
+        """Solve it in one piece, if it is not to go on by stages; whether that was done."""
+        self._drop_stopped(digest_of(given, None))
+        return self.goal.ask not in self.ledger.levels and self._in_one_piece(given)
+
     def _held_stages(self) -> HeldStages | None:
-        """The stages that the table has already; None where it has nothing, or stages of another
-        level, or the search ends at another table or has no level."""
+        """The stages that the table has already; None where it has some of another level, or the
+        search has none."""
         entries = self.trusted.entries
-        if self.asked.using is not None or not entries:
-            return None
         level = self._level_of_stages()
         if level is None:
             return None
@@ -209,7 +220,9 @@ class _Search:
             if entry.name not in trusted and (entry.stages or by_stages)
             and (own or not entry.stages or not made_by(entry.name, self.goal.ask))
         ]  # fmt: skip
-        if own:
+        if line is not None and own:
+            why = "what is known" if line.given != given else "how stages are cut"
+            self.asked.on_note(f"{why} has changed since this search was stopped: it begins anew")
             self._forget_shards()
             del self.ledger.levels[self.goal.ask]
         for name in names:

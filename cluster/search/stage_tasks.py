@@ -85,7 +85,8 @@ class Find(_StageTask):
     the keys with which it begins. asks: what others ask of these stages, packed, and how many keys
     each. known: states that are not expanded. enough: states after which the boxes that are left
     are left to others. sparse: bits, of the sample of what it asks. held: files of the table whose
-    states are not expanded either. name: of its stage file. memory: bytes that it takes, about.
+    states are not expanded either; reach: the part of the box in which such may be met. name: of
+    its stage file. memory: bytes that it takes, about.
     """
 
     shard: int
@@ -98,6 +99,7 @@ class Find(_StageTask):
     expected: int
     enough: int
     sparse: int
+    reach: Box
     held: tuple[FileEntry, ...]
     memory: int = 0
 
@@ -129,7 +131,7 @@ class Find(_StageTask):
             if source is None:
                 yield from nothing_seen(self.shard)
                 return
-            where = self.stages, self.box
+            where = self.stages, self.reach
             there = read_held(source, self.home.table, self.held, stages, where, payoffs=True)
         yield None
         level = self.stages[0] >> 32

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,18 @@ import pytest
 
 from luckbase import cluster
 from luckbase.cluster.run.options import Solved
-from luckbase.cluster.run.worker import Home
+from luckbase.cluster.run.worker import Home, nothing_seen
+from luckbase.cluster.search import by_stages
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.search.held_stages import HeldStages, held_stages, read_held, read_rows
 from luckbase.cluster.search.stage_tasks import Find
+from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.lines import SEARCH
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
+from luckbase.solver.errors import SearchLimitError, WorkerError
 from luckbase.solver.graph.find_stages import RisingError
 from luckbase.solver.graph.keys import unpack_all
 from luckbase.solver.graph.stage import WHOLE, Box, Stages
@@ -79,6 +84,41 @@ def test_nothing_is_gone_through_before_and_no_process_has_all_that_is_there(
     assert rows_of(second.table) == rows_of(whole.table)
     with cluster.open_table(second.table) as table:
         assert check_files(table) == [] and check_residuals(table, None).faults == 0
+
+
+def test_of_a_stage_that_is_there_only_what_may_be_met_is_read(
+    finds: list[Find], tmp_path: Path
+) -> None:
+    """No function rises inside a stage, so what lies above all that is asked can not be met; the
+    rows of the files that are read count as memory."""
+    grown(tmp_path, WIDE)
+    finds.clear()
+    solved = grown(tmp_path, {**WIDE, "scores": "0,500,500"})
+    read = [task for task in finds if task.held]
+    assert any(task.box.whole and not task.reach.whole for task in read)
+    assert all(task.memory > by_stages.HELD_BYTES * task.held[0].rows for task in read)
+    every = KeyPart(Folder(solved.table), solved.table, solved.ledger, SEARCH, tiny()).entries
+    assert min(len(task.held) for task in read) < sum(
+        bool(set(entry.stages) & set(read[0].stages)) for entry in every
+    )
+
+
+def test_a_limit_is_said_before_anything_is_touched(tmp_path: Path) -> None:
+    table = grown(tmp_path, WIDE).table
+    before = files_of(table), sorted(path.name for path in (table / "ledger").iterdir())
+    with pytest.raises(SearchLimitError):
+        grown(tmp_path, MORE, one_piece=10**6, max_states=20)
+    assert files_of(table) == before[0]
+    assert sorted(path.name for path in (table / "ledger").iterdir()) == before[1]
+
+
+def test_a_task_that_does_not_see_its_files_is_not_waited_for_without_end() -> None:
+    """Of workers that can not be handed them: threads."""
+    receipts = list(nothing_seen(0))
+    nobody = SimpleNamespace(wait_one=lambda seconds: receipts[-1].receipt)
+    run: Any = SimpleNamespace(workers=nobody, keeping=False)
+    with pytest.raises(WorkerError, match="are not to be seen"):
+        StageSearch._next_found(run)
 
 
 def test_workers_do_not_change_its_bytes(tmp_path: Path) -> None:
