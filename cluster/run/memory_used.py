@@ -61,10 +61,10 @@ def resident_memory() -> int:
 def _status() -> dict[str, int]:
     """What the system says of this process's memory, in bytes; nothing where it is not Linux."""
     found = {}
-    with suppress(OSError):
-        for line in STATUS.read_text().splitlines():
+    with suppress(OSError), open(STATUS, encoding="ascii", errors="replace") as file:
+        for line in file:
             name, _, words = line.partition(":")
-            if words.endswith(" kB"):
+            if words.endswith(" kB\n"):
                 found[name] = int(words.split()[0]) << 10
     return found
 
