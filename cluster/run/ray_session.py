@@ -30,6 +30,7 @@ from typing import Any
 
 from luckbase.cluster.run import no_agent
 from luckbase.cluster.run.environment import source_files
+from luckbase.cluster.run.opening import spill_folder
 from luckbase.cluster.run.ray_workers import Note, RayWorkers, quiet
 from luckbase.cluster.run.session import Workers
 from luckbase.cluster.run.worker import Home
@@ -70,7 +71,7 @@ def ray_here(count: int, home: Home, store: int, on_note: Note = quiet) -> Itera
     os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 lets all else come first
     import ray
 
-    spill = home.table / "spill"
+    spill = spill_folder(home.table)
     spill.mkdir(parents=True, exist_ok=True)
     with _loopback(), _words_to_the_log(on_note):
         start = partial(

@@ -281,6 +281,14 @@ def nothing_seen(shard: int) -> Iterator[Any]:
     yield Result(Receipt(shard, None, 0.0, process_name(), memory_used(), {}, missing=True))
 
 
+def source_of(task: AnyTask, storage: Storage, contents: Sequence[Any]) -> Storage | None:
+    """Where the files are that a task needs: in the table's folder, or among what it was handed;
+    None where they are not to be seen. storage: as of `Home.storage`."""
+    if contents:
+        return Memory(dict(zip(task.needs, contents, strict=True)))
+    return None if task.needs and isinstance(storage, Memory) else storage
+
+
 def _read_back(task: Task, given: Sequence[bytes], out: Floats | None) -> Iterator[Any]:
     """The kernel's own numbers from a committed file; yields as `work`.
 
@@ -289,12 +297,11 @@ def _read_back(task: Task, given: Sequence[bytes], out: Floats | None) -> Iterat
     assert entry is not None
     seconds = time.perf_counter()
     with task.home.storage() as storage:
-        if isinstance(storage, Memory) and not given:
+        source = source_of(task, storage, given)
+        if source is None:
             yield from nothing_seen(task.shard)
             return
-        if given:
-            storage = Memory({entry.name: given[0]})
-        file = SealedFile(storage, task.home.table, entry)
+        file = SealedFile(source, task.home.table, entry)
         names = payoff_columns(layout.game)
         groups = [file.read(number, names) for number in range(file.groups)]
         columns = [np.concatenate([g.column(name).to_numpy() for g in groups]) for name in names]

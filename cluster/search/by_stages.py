@@ -231,8 +231,7 @@ class StageSearch:
 
     def _find(self, level: int, order: Order) -> list[LevelShard]:
         """Find the shards of a level, those that the ledger does not have; returns all."""
-        askers: dict[int, list[Asker]] = {}
-        bytes_of: dict[int, int] = {}
+        running: dict[int, tuple[int, list[Asker]]] = {}  # bytes, and whose asks it was handed
 
         def done(i: int, asks: Sequence[Ask], rest: Iterable[Box]) -> None:
             shard, first = order.shards[i], len(order.shards)
@@ -240,36 +239,36 @@ class StageSearch:
             left = [(box, level_shards.SHARD_STATES) for box in rest]
             order.done(i, boxes_in_order(self.stages, shard.stages, left, first, shard.path))
 
-        def next_one() -> int | None:
-            """The next one to find, past those that are there."""
+        def next_one() -> tuple[Find, list[Asker]] | None:
+            """The next one to find, past those that are there, and whose asks it is handed."""
             while (i := order.pop()) is not None:
                 entry = self._there(order.shards[i])
                 if entry is None:
-                    return i
+                    given = self.asks.of(order.shards[i])
+                    task = self._task_to_find(i, order.shards[i], given)
+                    return task, [asker for asker, _ in given]
                 asks = read_asks(self.storage.read(ask_name(entry.name)))
                 done(i, asks, [Box(*ends) for ends in entry.rest])
             return None
 
         with self.keeping:
-            running, waits = 0, next_one()
+            waits = next_one()
             while waits is not None or running:
-                while waits is not None and running < self.workers.slots:
-                    asks = self.asks.of(order.shards[waits])
-                    task = self._task_to_find(waits, order.shards[waits], asks)
-                    if sum(bytes_of.values(), task.memory) > self.memory and running:
+                while waits is not None and len(running) < self.workers.slots:
+                    task, askers = waits
+                    in_use = sum(memory for memory, _ in running.values())
+                    if running and in_use + task.memory > self.memory:
                         break
-                    askers[waits] = [asker for asker, _ in asks]
                     self.workers.submit(task)
-                    bytes_of[waits] = task.memory
-                    running += 1
+                    running[task.shard] = task.memory, askers
                     waits = next_one()
                 receipt = self._next_found()
                 if receipt is not None:
-                    running, i = running - 1, receipt.shard
-                    del bytes_of[i]
+                    i = receipt.shard
+                    _, askers = running.pop(i)
                     with self.keeping.taking_in():
                         done(i, read_asks(receipt.asks), receipt.rest)
-                        mine = [askers[i][k] for k in receipt.used]
+                        mine = [askers[k] for k in receipt.used]
                         self._keep(order.shards[i], receipt, mine)
                     waits = next_one() if waits is None else waits
                 if receipt is None or self.keeping.full:
@@ -337,9 +336,7 @@ class StageSearch:
         """The keys of a stage that are known, ascending."""
         known = self._known(LevelShard((0,), (stage,), WHOLE, 0))[0]
         held = NO_KEYS if self.aim.held is None else self.aim.held.keys(stage)
-        return np.sort(np.concatenate([known, held])) if len(known) and len(held) else (
-            known if len(known) else held
-        )  # fmt: skip
+        return np.sort(np.concatenate([known, held]), kind="stable")  # it merges what is in order
 
     def _known(self, shard: LevelShard) -> tuple[Keys, np.ndarray]:
         known = self.aim.known

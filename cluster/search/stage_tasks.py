@@ -27,6 +27,7 @@ from luckbase.cluster.run.worker import (
     Result,
     nothing_seen,
     process_name,
+    source_of,
 )
 from luckbase.cluster.search.held_stages import joined, read_held
 from luckbase.cluster.search.merge import PayoffTable
@@ -42,7 +43,7 @@ from luckbase.cluster.search.stage_file import (
 )
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.sealed import SealedFile
-from luckbase.cluster.table.storage import Folder, Memory, Storage
+from luckbase.cluster.table.storage import Memory, Storage
 from luckbase.cluster.table.write import payoff_columns, write_states
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
@@ -127,7 +128,7 @@ class Find(_StageTask):
         started = time.perf_counter()
         stages = stages_of(self.board, self.level)
         with self.home.storage() as storage:
-            source = _source(self, storage, given)
+            source = source_of(self, storage, given)
             if source is None:
                 yield from nothing_seen(self.shard)
                 return
@@ -180,16 +181,6 @@ class Find(_StageTask):
             if len(keys):
                 found.append(ask_of(stages, number, keys, self.sparse))
         return found
-
-
-def _source(task: Find | Sweep, storage: Storage, contents: Sequence[Any]) -> Storage | None:
-    """Where the files are that a task needs: in the table's folder, or among what it was handed;
-    None where they are not to be seen. storage: as of `Home.storage`."""
-    if contents:
-        return Memory(dict(zip(task.needs, contents, strict=True)))
-    if task.needs and isinstance(storage, Memory):
-        return None
-    return Folder(task.home.table)
 
 
 def _within(stages: Stages, keys: Keys, boxes: Sequence[Box]) -> Keys:
@@ -298,7 +289,7 @@ class Sweep(_StageTask):
         started = time.perf_counter()
         below, contents = given[: len(self.reads)], given[len(self.reads) :]
         with self.home.storage() as storage:
-            source = _source(self, storage, contents)
+            source = source_of(self, storage, contents)
             if source is None:
                 yield from nothing_seen(self.shard)
                 return

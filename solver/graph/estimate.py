@@ -169,10 +169,7 @@ def _estimated(game: Game, roots: Ints, keys: Keys) -> Estimate:
 def _thinned_out(game: Game, roots: Ints, wide: list[tuple[int, bool]]) -> Estimate | None:
     """With all its cuts, thinned out; None where it keeps too many."""
     search, less = (_Novelty(game, roots, wide, Look(thin=thin)) for thin in CUT_THIN)
-    if not search.run(CUT_KEPT):
-        return None
-    less.run(CUT_KEPT)
-    return _result(search, search.states() / less.states())
+    return _made_good(search, less, CUT_KEPT, 1) if search.run(CUT_KEPT) else None
 
 
 def _uncut(game: Game, roots: Ints, wide: list[tuple[int, bool]]) -> Estimate:
@@ -180,19 +177,25 @@ def _uncut(game: Game, roots: Ints, wide: list[tuple[int, bool]]) -> Estimate:
     search = _Novelty(game, roots, wide, Look(cuts=NONE))
     if search.run(NONE_KEPT):
         return _result(search)
-    for steps, (thin, thinner) in enumerate(THIN, 1):
-        search = _Novelty(game, roots, wide, Look(cuts=NONE, thin=thin))
+    for steps, thins in enumerate(THIN, 1):
+        search, less = (_Novelty(game, roots, wide, Look(cuts=NONE, thin=t)) for t in thins)
         if search.run(MOST_KEPT):
-            less = _Novelty(game, roots, wide, Look(cuts=NONE, thin=thinner))
-            less.run(MOST_KEPT)
-            states = search.states()
-            return _result(search, (states / less.states()) ** steps)
+            return _made_good(search, less, MOST_KEPT, steps)
     return _result(search)
 
 
-def _result(search: _Novelty, times: float = 1.0) -> Estimate:
-    """times: the states that the search did not see, for each that it did."""
-    states = max(round(search.states() * times), int(search.counts[MET]))
+def _made_good(search: _Novelty, less: _Novelty, most: int, steps: int) -> Estimate:
+    """Of a search that was thinned out: each of so many steps lost what the one to `less`, which is
+    thinned more and keeps at most so many, does."""
+    less.run(most)
+    states = search.states()
+    return _result(search, states * (states / less.states()) ** steps)
+
+
+def _result(search: _Novelty, states: float | None = None) -> Estimate:
+    """states: about how many there are, if not as many as it saw."""
+    found = search.states() if states is None else states
+    states = max(round(found), int(search.counts[MET]))
     return Estimate(states, "estimated", not search.ended, search.keys)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +19,7 @@ from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.search.held_stages import HeldStages, held_stages, read_held, read_rows
 from luckbase.cluster.search.stage_tasks import Find
 from luckbase.cluster.table.keyed import KeyPart
-from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import SEARCH
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
@@ -191,7 +190,7 @@ def test_a_level_that_does_not_hold_leaves_no_key_twice(
             lambda run: replace(level(run), found=True),  # type: ignore[type-var]
         )  # fmt: skip
         patched.setattr(searching._Search, "_forget_stages", lambda run: None)
-        patched.setattr(searching, "held_stages", lambda stages, *rest: held(stages, *rest))
+        patched.setattr(searching, "held_stages", held)
         second = grown(tmp_path / "grown", MORE)
     whole = search(tmp_path / "whole", np.array([tiny().parse(w) for w in (WIDE, MORE)]))
     assert rows_of(second.table) == rows_of(whole.table)
@@ -203,22 +202,19 @@ def held(stages: Stages, *rest: Any) -> HeldStages | None:
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Callable[[], tuple[Any, Stages, HeldStages]]:
-    def of() -> tuple[Any, Stages, HeldStages]:
-        table = grown(tmp_path / "held", WIDE).table
-        ledger = read_ledger(Folder(table), table)
-        stages = Stages(tiny(), searching.hints(tiny()).level)  # type: ignore[arg-type]
-        found = held_stages(stages, table, ledger, ledger.files.values())
-        assert found is not None
-        return ledger, stages, found
-
-    return of
+def opened(tmp_path: Path) -> tuple[Ledger, Stages, HeldStages]:
+    table = grown(tmp_path / "held", WIDE).table
+    ledger = read_ledger(Folder(table), table)
+    stages = Stages(tiny(), searching.hints(tiny()).level)  # type: ignore[arg-type]
+    found = held_stages(stages, table, ledger, ledger.files.values())
+    assert found is not None
+    return ledger, stages, found
 
 
 def test_each_stage_has_its_rows_and_no_others(
-    opened: Callable[[], tuple[Any, Stages, HeldStages]],
+    opened: tuple[Ledger, Stages, HeldStages],
 ) -> None:
-    ledger, stages, held = opened()
+    ledger, stages, held = opened
     folder, files = Folder(held.table), ledger.files.values()
     keys, payoffs = read_rows(folder, held.table, files, stages.game)
     of, places = stages.of(keys), stages.inside.values(stages.inside.of(keys))
@@ -242,9 +238,9 @@ def test_each_stage_has_its_rows_and_no_others(
 
 
 def test_stages_of_another_level_are_not_taken_for_these(
-    opened: Callable[[], tuple[Any, Stages, HeldStages]],
+    opened: tuple[Ledger, Stages, HeldStages],
 ) -> None:
-    ledger, stages, found = opened()
+    ledger, stages, found = opened
     assert held_stages(stages, found.table, ledger, ()) is not None
     other = Stages(stages.game, replace(stages.level, inside=()))
     assert held_stages(other, found.table, ledger, ledger.files.values()) is None
