@@ -22,7 +22,7 @@ from luckbase.cluster.run.environment import own_environment
 from luckbase.cluster.run.nodes import LOOK_SECONDS, Head, Nodes
 from luckbase.cluster.run.remote import Asked, Refusal, prepare, run
 from luckbase.cluster.run.session import PayoffsLostError
-from luckbase.cluster.run.worker import AnyTask, Handed, Home
+from luckbase.cluster.run.worker import AnyTask, Handed, Home, work
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.compiled import pack
 from luckbase.solver.errors import LuckbaseError, MemoryLimitError, WorkerError
@@ -72,6 +72,7 @@ class RayWorkers:
         """joined: to a cluster, whose nodes are told apart. most: slots, however many there are; 0
         for all of a cluster."""
         self._ray, self._home, self._joined, self._most = ray, home, joined, most
+        self._on_note, self._unseeing = on_note, set[str]()
         self._asked: Any = None
         self._remote = ray.remote(num_returns="streaming", max_retries=RETRIES)(run)
         self._gather = ray.remote(max_retries=RETRIES)(_together)
@@ -194,6 +195,8 @@ class RayWorkers:
         """The receipt of a task; None where it has to be done again."""
         task = running.task
         if getattr(receipt, "missing", False):
+            if not task.needs:
+                return self._here(task, receipt.node)
             folder = Folder(self._home.table)
             contents = [self._ray.put(folder.read(name)) for name in task.needs]
             self._submit(task, (*running.given, *contents))
@@ -204,6 +207,16 @@ class RayWorkers:
         if receipt is not None and receipt.node in self.nodes.there:
             self.nodes.there[receipt.node].shards += 1
         return receipt
+
+    def _here(self, task: AnyTask, node: str) -> Any:
+        """The receipt of a task that needs another table, which a node does not see."""
+        name = self.nodes.there[node].name if node in self.nodes.there else node
+        if name not in self._unseeing:
+            self._unseeing.add(name)
+            self._on_note(f"node {name} does not see the table at which the search ends: this "
+                          "process finds what was to be found there")  # fmt: skip
+        *_, result = work(task, ())
+        return result.receipt
 
     def _with_file(self, running: _Running, receipt: Any) -> Any:
         """The receipt with the shard's file in a temporary place of the table's folder; None where

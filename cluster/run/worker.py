@@ -159,7 +159,7 @@ class Receipt:
     """What came of a shard: its file (None if none was wanted), seconds in the kernel, the process
     that solved it, the most memory that one has had, and what the game counted.
     sent: whether the file's bytes came back, and it stands in no folder. missing: nothing came of
-    it, for its stored file is not to be seen there. node: Ray's id of the machine; "" for this
+    it, for a file that it reads is not to be seen there. node: Ray's id of the machine; "" for this
     one."""
 
     shard: int

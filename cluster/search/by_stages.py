@@ -61,6 +61,7 @@ from luckbase.cluster.search.pieces import (
 from luckbase.cluster.search.replay import FindTime, TaskTimes, write_times
 from luckbase.cluster.search.stage_file import Ask, read_asks
 from luckbase.cluster.search.stage_tasks import Find, Found, Sweep, Swept
+from luckbase.cluster.search.used import REMEMBERED, UsedTable, used_ends
 from luckbase.cluster.table.commits import Commits
 from luckbase.cluster.table.ledger import Ledger, commit, compact
 from luckbase.cluster.table.lines import FileEntry, Goal, LevelEntry, ShardEntry
@@ -85,12 +86,14 @@ STORE_BYTES = 4 << 30
 @dataclass(frozen=True)
 class Aim:
     """What is searched: the goal, the keys of its roots, what is known (by ascending key; in the
-    table's files), and the bound on the error and the tolerance of ties that come with it."""
+    table's files; in the table that was asked for), and the bound on the error and the tolerance of
+    ties that come with it."""
 
     goal: Goal
     roots: Keys
     known: PayoffTable
     held: HeldStages | None
+    used: UsedTable | None
     known_sha: str
     error: float
     tolerance: float
@@ -207,7 +210,9 @@ class StageSearch:
             stage: np.ascontiguousarray(self.aim.roots[stages == stage])
             for stage in np.unique(stages).tolist()
         }
-        self.asks, above = Asked(self.stages, self.aim.roots, self._known_keys), Above()
+        ends = None if self.aim.used is None else used_ends(self.aim.used)
+        self.asks = Asked(self.stages, self.aim.roots, self._known_keys, ends)
+        above = Above()
         while (level := self.asks.highest()) is not None:
             self.at_level = level
             started = time.perf_counter()
@@ -297,7 +302,7 @@ class StageSearch:
             self.game.board, self.home, self.level, place, self._name(shard), shard.stages,
             shard.box, np.concatenate(keys) if keys else NO_KEYS,
             tuple((ask.packed, ask.count) for _, ask in asks), self._known(shard), shard.likely,
-            level_shards.enough(shard), stage_file.SPARSE_BITS, reach, held,
+            level_shards.enough(shard), stage_file.SPARSE_BITS, reach, held, self.aim.used,
             self._find_bytes(shard.likely) + HELD_BYTES * sum(one.rows for one in held),
         )  # fmt: skip
 
@@ -317,7 +322,8 @@ class StageSearch:
     def _find_bytes(self, expected: int) -> int:
         """Bytes that it takes to find a shard of so many states."""
         box = min(expected, CACHED) if self.stages.level.inside else expected
-        return max(LEAST_BYTES, FIND_BYTES * box + ASK_BYTES * expected)
+        used = 0 if self.aim.used is None else REMEMBERED
+        return max(LEAST_BYTES, FIND_BYTES * box + ASK_BYTES * expected) + used
 
     def _there(self, shard: LevelShard) -> ShardEntry | None:
         """What the ledger has of a shard, if it was found as it is to be now."""

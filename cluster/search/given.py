@@ -11,7 +11,7 @@ from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.table.above import Holder, known_below
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.sparse import GIVEN
-from luckbase.cluster.table.stored import open_table
+from luckbase.cluster.table.stored import StoredTable, open_table
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import DECISION
@@ -30,20 +30,28 @@ def known_payoffs(
     """
     if using is not None:
         with open_table(using) as table:
-            keys, values = _by_key(table, roots, max_states)
-            status = np.full(len(keys), GIVEN, np.uint8)
-            if not len(keys):
-                return PayoffTable(keys, values, np.empty(0, np.int64), status), table.error
-            states = unpack_all(game.bits, keys)
-            names, margin, _ = table.best_of(states)
-            best, actor = _acting(game, states, names)
-            none = np.zeros(len(keys))
-            return PayoffTable(keys, values, best, status, none, margin, actor), table.error
-    keys, values, error = np.empty(0, np.uint64), np.empty((0, game.players)), 0.0
-    if held is not None:
-        keys, values = _by_key(held, roots, max_states)
-        error = held.error
-    return known_rows(keys, values), error
+            keys, _ = _by_key(table, roots, max_states)
+            return given_rows(table, keys), table.error
+    if held is None:
+        return nothing_known(game), 0.0
+    return known_rows(*_by_key(held, roots, max_states)), held.error
+
+
+def given_rows(table: StoredTable, keys: Keys) -> PayoffTable:
+    """The rows of states (n,) that a table holds, by key, as a search that ends there has them."""
+    game = table.game
+    if not len(keys):
+        return nothing_known(game)
+    states = unpack_all(game.bits, keys)
+    names, margin, _ = table.best_of(states)
+    best, actor = _acting(game, states, names)
+    status, none = np.full(len(keys), GIVEN, np.uint8), np.zeros(len(keys))
+    return PayoffTable(keys, table.look(states)[0], best, status, none, margin, actor)
+
+
+def nothing_known(game: Game) -> PayoffTable:
+    """No state."""
+    return known_rows(np.empty(0, np.uint64), np.empty((0, game.players)))
 
 
 def known_rows(keys: Keys, values: Floats) -> PayoffTable:

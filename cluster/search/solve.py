@@ -33,12 +33,13 @@ from luckbase.cluster.run.watch import Watch
 from luckbase.cluster.run.worker import process_name
 from luckbase.cluster.search.by_stages import Aim, StageSearch
 from luckbase.cluster.search.cut import solve_cut
-from luckbase.cluster.search.given import known_payoffs, known_rows
+from luckbase.cluster.search.given import known_payoffs, known_rows, nothing_known
 from luckbase.cluster.search.held_stages import HeldStages, digest_of, held_stages, read_rows
 from luckbase.cluster.search.level_shards import cutting
 from luckbase.cluster.search.merge import PayoffTable, merge, solved_rows
 from luckbase.cluster.search.pieces import SHARDS, ask_name, shard_name
 from luckbase.cluster.search.roots import root_keys, using_table, warm_up
+from luckbase.cluster.search.used import UsedTable, used_ends, used_table
 from luckbase.cluster.table.health import drop_files
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import Ledger, commit, compact, table_directory
@@ -166,26 +167,30 @@ class _Search:
     def solve(self) -> None:
         """Solve all that lies below the roots, and commit."""
         most, small = self.asked.most, self.asked.one_piece
-        grows = self.asked.using is None and bool(self.trusted.entries)
+        ends = self.asked.using is not None  # at that table
+        grows = not ends and bool(self.trusted.entries)
         given = None
-        if not grows:
+        if not grows and not ends:
             given = self._given(most)
         elif self.goal.ask not in self.ledger.levels:
             try:
                 given = self._given(min(most, max(1, small)))
-            except SearchLimitError:  # many states lie above those that the table has
+            except SearchLimitError:  # many states lie above those that a table has
                 if most <= small:
                     raise
         if given is not None and self._was_small(given):
             return
         held = self._held_stages() if grows else None
+        used = self._used() if ends and self._level_of_stages() is not None else None
         if held is not None:
             given = self._in_one_piece_before()
+        elif used is not None:
+            given = nothing_known(self.game)
         elif given is None:
             given = self._given(most)
             if self._was_small(given):
                 return
-        self._by_stages(given, held)
+        self._by_stages(given, held, used)
 
     def _was_small(self, given: PayoffTable) -> bool:
         """Solve it in one piece, if it is not to go on by stages; whether that was done."""
@@ -200,6 +205,15 @@ class _Search:
         if level is None:
             return None
         return held_stages(Stages(self.game, level), self.table, self.ledger, entries)
+
+    def _used(self) -> UsedTable:
+        """The table that was asked for: its states are looked up as they are met."""
+        assert self.asked.using is not None
+        used = used_table(Path(self.asked.using))
+        ends = used_ends(used)
+        assert ends is not None
+        self._take_error(ends.table.error, used=True)
+        return used
 
     def _in_one_piece_before(self) -> PayoffTable:
         """All that the table has from searches in one piece; stages are read as they are met."""
@@ -246,8 +260,9 @@ class _Search:
     def _take_error(self, error: float, used: bool) -> None:
         """Count the error of what is known; used: it is another table's."""
         if used:
-            self.error += error
-            self.tolerance += 2 * error  # rounded payoffs must not decide ties
+            self.error = FLOAT64_ERROR + error
+            # Rounded payoffs must not decide ties.
+            self.tolerance = self.game.tie_tolerance + 2 * error
         else:  # FLOAT64_ERROR is for all sums of a play, whichever search makes them
             self.error = max(self.error, error)
 
@@ -313,13 +328,15 @@ class _Search:
         line = self.ledger.levels.get(self.goal.ask)
         return self._level() if line is None else level_from(line.level)
 
-    def _by_stages(self, given: PayoffTable, held: HeldStages | None = None) -> None:
+    def _by_stages(
+        self, given: PayoffTable, held: HeldStages | None, used: UsedTable | None
+    ) -> None:
         level = self._level_of_stages()
         assert level is not None
-        digest = digest_of(given, held)
+        digest = digest_of(given, held) if used is None else used.sha256
         self._drop_stopped(digest, by_stages=True)
         self._note_goal()
-        aim = Aim(self.goal, self.roots, given, held, digest, self.error, self.tolerance)
+        aim = Aim(self.goal, self.roots, given, held, used, digest, self.error, self.tolerance)
         search = StageSearch(self.game, level, self.ledger, aim, self.asked, self.report)
         try:
             self.report = search.run()
@@ -329,9 +346,10 @@ class _Search:
             self.asked.on_note(f"{error}; the search goes on in one piece")
             self._forget_stages()
             self._its_level = None
-            self._in_one_piece(given if held is None else self._given(self.asked.most))
+            before = held is None and used is None
+            self._in_one_piece(given if before else self._given(self.asked.most))
             return
-        self._finish(given if self.goal.part != SEARCH else None)
+        self._finish()
 
     def _forget_stages(self) -> None:
         """Undo what was done by a level that does not hold."""
@@ -379,7 +397,7 @@ class _Search:
             self.report, peak_memory=total({process_name(): memory_used()}),
             seconds=time.perf_counter() - self.started,
         )  # fmt: skip
-        self._finish(None)
+        self._finish()
 
     def _write(self, solved: PayoffTable) -> None:
         if len(solved):
@@ -390,10 +408,8 @@ class _Search:
             entry = file_entry(name, self.goal.part, 0, keys, file, self.report.solve_seconds)
             commit(self.storage, self.ledger, entry)
 
-    def _finish(self, given: PayoffTable | None) -> None:
-        """Commit that the goal is there; given: rows that its table has as they were given."""
-        if given is not None:
-            self._write(given)
+    def _finish(self) -> None:
+        """Commit that the goal is there."""
         mine = [e for e in self.ledger.of_part(self.goal.part) if made_by(e.name, self.goal.ask)]
         rows = sum(entry.rows for entry in mine)
         commit(self.storage, self.ledger, Done(self.goal.ask, len(mine), rows))

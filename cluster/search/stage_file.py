@@ -21,14 +21,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from luckbase.solver.graph.keys import Keys
-from luckbase.solver.graph.stage import Box, Stage, Stages, first_edges
+from luckbase.solver.graph.stage import Box, Given, Stage, Stages, first_edges
 from luckbase.solver.graph.stage_kernels import Order, Patterns
 
 _SMALL = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", 1))
 _I, _N, _U, _F = pa.int64(), pa.int32(), pa.uint64(), pa.float64()
 _KINDS: Mapping[str, Any] = {
     "keys": _U, "places": _N, "order": _N, "numbers": _N, "patterns": _N, "children": _N,
-    "loops": _I, "given": _F, "wanted_stages": _U, "wanted_sizes": _I, "wanted_keys": _U,
+    "loops": _I, "given": _F, "given_best": _I, "given_margins": _F, "given_actors": _N,
+    "wanted_stages": _U, "wanted_sizes": _I, "wanted_keys": _U,
     "wanted_numbers": _N, "first": _I, "actors": _I, "weights": _F, "actions": _I, "rewards": _F,
     "payoffs": _F, "counts": _I, "box": _U,
 }  # fmt: skip
@@ -72,14 +73,16 @@ def _batch(stage: Stage) -> pa.RecordBatch:
     columns: dict[str, NDArray[Any]] = {
         "keys": stage.keys, "places": stage.places, "order": states.order,
         "numbers": states.numbers, "patterns": states.patterns, "children": states.children,
-        "loops": stage.loops, "given": stage.given,
+        "loops": stage.loops, "given": stage.given.payoffs, "given_best": stage.given.best,
+        "given_margins": stage.given.margins,
+        "given_actors": stage.given.actors.astype(np.int32),
         "wanted_stages": np.array([number for number, _, _ in wanted], np.uint64),
         "wanted_sizes": np.array([len(keys) for _, keys, _ in wanted], np.int64),
         "wanted_keys": _joined([keys for _, keys, _ in wanted], np.uint64),
         "wanted_numbers": _joined([numbers for _, _, numbers in wanted], np.int32),
         "first": shared.first, "actors": shared.actors, "weights": shared.weights,
         "actions": shared.actions, "rewards": shared.rewards, "payoffs": shared.payoffs,
-        "counts": np.array([stage.edges, stage.given.shape[1]], np.int64),
+        "counts": np.array([stage.edges, stage.given.payoffs.shape[1]], np.int64),
         "box": np.array([stage.box.low, stage.box.high], np.uint64),
     }  # fmt: skip
     arrays = [_one_row(columns[name], kind) for name, kind in _KINDS.items()]
@@ -126,10 +129,14 @@ class StageFile:
         keys, numbers = np.split(read["wanted_keys"], ends), np.split(read["wanted_numbers"], ends)
         stages = read["wanted_stages"].tolist()
         low, high = read["box"].tolist()
+        given = Given(
+            read["given"].reshape(-1, players), read["given_best"], read["given_margins"],
+            read["given_actors"].astype(np.int8),
+        )  # fmt: skip
         return Stage(
             read["keys"], read["places"], states, patterns, read["loops"].reshape(-1, 2),
             list(zip(stages, keys, numbers, strict=False)), edges,
-            read["given"].reshape(-1, players), Box(low, high),
+            given, Box(low, high),
         )  # fmt: skip
 
     def box(self, i: int) -> tuple[int, int]:

@@ -41,8 +41,10 @@ from luckbase.cluster.search.stage_file import (
     write_asks,
     write_stages,
 )
+from luckbase.cluster.search.used import UsedTable, used_ends
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.sparse import GIVEN, SOLVED
 from luckbase.cluster.table.storage import Memory, Storage
 from luckbase.cluster.table.write import payoff_columns, write_states
 from luckbase.solver import load_game
@@ -50,6 +52,7 @@ from luckbase.solver.board.model import Board
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.level import level_from
+from luckbase.solver.graph import stage_kernels
 from luckbase.solver.graph.bellman import final_payoffs
 from luckbase.solver.graph.codes import KNOWN, OVER
 from luckbase.solver.graph.find_stages import LevelSearch
@@ -86,8 +89,8 @@ class Find(_StageTask):
     the keys with which it begins. asks: what others ask of these stages, packed, and how many keys
     each. known: states that are not expanded. enough: states after which the boxes that are left
     are left to others. sparse: bits, of the sample of what it asks. held: files of the table whose
-    states are not expanded either; reach: the part of the box in which such may be met. name: of
-    its stage file. memory: bytes that it takes, about.
+    states are not expanded either; reach: the part of the box in which such may be met. used: the
+    table at which the search ends. name: of its stage file. memory: bytes that it takes, about.
     """
 
     shard: int
@@ -102,6 +105,7 @@ class Find(_StageTask):
     sparse: int
     reach: Box
     held: tuple[FileEntry, ...]
+    used: UsedTable | None
     memory: int = 0
 
     reads: tuple[int, ...] = ()
@@ -132,6 +136,10 @@ class Find(_StageTask):
             if source is None:
                 yield from nothing_seen(self.shard)
                 return
+            ends = None if self.used is None else used_ends(self.used)
+            if self.used is not None and ends is None:
+                yield from nothing_seen(self.shard)
+                return
             where = self.stages, self.reach
             there = read_held(source, self.home.table, self.held, stages, where, payoffs=True)
         yield None
@@ -141,6 +149,7 @@ class Find(_StageTask):
         search = LevelSearch(
             stages, level, [keys for keys in wanted if len(keys)], box=self.box,
             known=joined(self.known, there), expected=self.expected, enough=self.enough,
+            ends=ends,
         )  # fmt: skip
         asked: dict[int, list[Keys]] = {}
         edges, boxes, spans = 0, [], []
@@ -318,8 +327,8 @@ class Sweep(_StageTask):
         yield Result(
             Swept(
                 self.shard, written, seconds, process_name(), memory_used(), {},
-                sent is not None, keys=(int(keys[0]), int(keys[1])),
-                solved=0 if table is None else len(table), boxes=spans,
+                sent is not None, keys=(int(keys[0]), int(keys[1])), boxes=spans,
+                solved=0 if table is None else int((table.status == SOLVED).sum()),
             ),
             sent,
         )  # fmt: skip
@@ -332,7 +341,7 @@ class Sweep(_StageTask):
         game, n = stages.game, self.states
         at, place = self._places(file)
         best, margins = np.empty(n, np.int64), np.empty(n)
-        actors, gap = np.empty(n, np.int8), np.empty(n)
+        actors, gap, given = np.empty(n, np.int8), np.empty(n), np.empty(n, bool)
         solved: list[tuple[Box, Floats]] = []
         first, stop_at = self.boxes
         for i in range(stop_at - 1, first - 1, -1):
@@ -351,13 +360,15 @@ class Sweep(_StageTask):
             here = place[at[i - first] : at[i - first + 1]]
             rows[1 + here], best[here] = done.values, done.best
             margins[here], actors[here], gap[here] = done.margins, done.actors, done.gap
+            given[here] = done.given
         worst = max((float(one[0, 1]) for one in tables), default=self.error)
         rows[0] = 0.0
         rows[0, 1] = worst + float(gap.sum()) / 2
         keys = np.ascontiguousarray(rows[1:, 0]).view(np.uint64)
-        mine = np.flatnonzero((best != OVER) & (best != KNOWN))
+        mine = np.flatnonzero(given | (best != OVER) & (best != KNOWN))
+        status = np.where(given[mine], GIVEN, SOLVED).astype(np.uint8)
         return PayoffTable(
-            keys[mine], rows[1:, 1:][mine], best[mine], np.zeros(len(mine), np.uint8), gap[mine],
+            keys[mine], rows[1:, 1:][mine], best[mine], status, gap[mine],
             margins[mine], actors[mine],
         )  # fmt: skip
 
@@ -401,13 +412,11 @@ class Sweep(_StageTask):
     @staticmethod
     def _leaves(stage: Stage, here: Ints, rows: Floats, known: Any) -> None:
         """Fill in the states whose payoffs were given when they were found."""
-        from luckbase.solver.graph.stage_kernels import GIVEN
-
-        given = np.flatnonzero(stage.states.patterns == GIVEN)
+        given = np.flatnonzero(stage.states.patterns == stage_kernels.GIVEN)
         if len(given):
             by_place = np.empty(len(here), np.int64)
             by_place[stage.places] = here
-            rows[1 + by_place[given], 1:] = stage.given
+            rows[1 + by_place[given], 1:] = stage.given.payoffs
             known[by_place[given]] = True
 
 

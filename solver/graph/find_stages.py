@@ -27,10 +27,13 @@ from luckbase.solver.graph.stage import (
     NO_KEYS,
     WHOLE,
     Box,
+    Ends,
+    Given,
     Known,
     Stage,
     Stages,
     first_edges,
+    only_payoffs,
 )
 from luckbase.solver.graph.stage_kernels import Nodes, Order, Patterns, Records, Walk
 
@@ -71,7 +74,7 @@ class LevelSearch:
     They come in boxes of at most about `most` states, as far as the level has functions that cut
     it; none leads to one before it. expected: how many states there are, about: cuts are better
     made before than found to be needed. known: keys, ascending, and payoffs (m, players) of states
-    that are not expanded. enough: after so many states no other box is begun; 0 for all. rest: the
+    that are not expanded; ends: instead, what knows of such and is asked as they are met. enough: after so many states no other box is begun; 0 for all. rest: the
     boxes that were left then.
     """
 
@@ -86,18 +89,19 @@ class LevelSearch:
         expected: int = 0,
         most: int = CACHED,
         enough: int = 0,
+        ends: Ends | None = None,
     ) -> None:
         early = EARLY if enough and expected < FEW else 1
         most, enough = most // early, enough // early
         self.stages, self.level, self.enough = stages, level, enough
-        self.known = known or (NO_KEYS, np.empty((0, stages.game.players)))
+        known = known or (NO_KEYS, np.empty((0, stages.game.players)))
         self.limit = most if stages.level.inside else 0
         self.rest: list[Box] = []
-        self._todo = [_Search(stages, level, box)]
+        self._todo = [_Search(stages, level, box, known, ends)]
         if self.limit and expected > most and wanted:
             sample = np.concatenate([_some(keys, SAMPLE // len(wanted) + 1) for keys in wanted])
             boxes = stages.split(box, sample, 1 + 2 * len(sample) * most // (3 * expected))
-            self._todo = [_Search(stages, level, one) for one in boxes]
+            self._todo = [_Search(stages, level, one, known, ends) for one in boxes]
         for keys in wanted:
             _hand_out(stages, keys, self._todo)
 
@@ -110,14 +114,14 @@ class LevelSearch:
         states = 0
         while self._todo and not (self.enough and states >= self.enough):
             search = self._todo.pop(0)
-            if not search.run(self.known[0], self.limit, stop):
+            if not search.run(self.limit, stop):
                 sample = search.sample()
                 boxes = self.stages.split(search.box, sample, len(sample) // PIECES)
                 if len(boxes) > 1:
                     self._todo = [*search.divide(boxes), *self._todo]
                     continue
-                search.run(self.known[0], 0, stop)
-            stage = search.stage(self.known)
+                search.run(0, stop)
+            stage = search.stage()
             for number, keys, _ in stage.wanted:
                 if number >> 32 == self.level:
                     _hand_out(self.stages, keys, self._todo)
@@ -139,17 +143,25 @@ def _hand_out(stages: Stages, keys: Keys, searches: Sequence[_Search]) -> None:
 
 
 class _Search:
-    """The arrays of `stage_kernels.expand_on`, which grow, and what else is wanted."""
+    """The arrays of `stage_kernels.expand_on`, which grow, and what else is wanted.
 
-    def __init__(self, stages: Stages, level: int, box: Box) -> None:
+    met: the keys of states that are not expanded, ascending; those that `ends` knows join them as
+    they are met: what lies below is expanded after these were asked for.
+    """
+
+    def __init__(
+        self, stages: Stages, level: int, box: Box, known: Known, ends: Ends | None
+    ) -> None:
         self.stages, self.game, self.level, self.box = stages, stages.game, level, box
+        self.known, self.ends, self.met = known, ends, known[0]
         self.place = stages.place(level, box)
         self.wanted: list[Keys] = []
         game = self.game
         self.nodes = self._nodes(1 << 12)
         self.records = self._records(1 << 11, 1 << 14)
         self.patterns = self._patterns(1 << 8, max(1 << 12, 2 * game.max_edges))
-        self.at = np.zeros(8, np.int64)
+        self.at = np.zeros(9, np.int64)
+        self.at[kernels.UNTIL] = EVERY >> 1 if ends is None else 0
         self.edges = room_for(game.max_edges, game.field_count, game.players)
 
     @staticmethod
@@ -182,27 +194,39 @@ class _Search:
             at[kernels.MINE] += at[kernels.COUNT] - before
         self.wanted = []
 
-    def run(self, known: Keys, most: int, stop: Callable[[], bool]) -> bool:
+    def run(self, most: int, stop: Callable[[], bool]) -> bool:
         """Expand until nothing is left, or until more states than `most` were met, if that is not
         0; whether nothing is left."""
         game, limit = self.game, most or EVERY >> 1
         self._enter()
+        self._ask()
         while True:
             code = kernels.expand_on(
                 game.transition, game.numbers, self.edges, game.bits, self.place, self.nodes,
-                self.records, self.patterns, known, self.at, BUDGET, limit,
+                self.records, self.patterns, self.met, self.at, BUDGET, limit,
             )  # fmt: skip
-            if code == kernels.FINISHED:
+            if code == kernels.FINISHED and not self._ask():
                 return True
             if stop():
                 raise Stopped
             if code == kernels.GROW:
                 self._grow()
-            elif code != kernels.PAUSE:
+            elif code not in (kernels.PAUSE, kernels.FINISHED):
                 state = unpack_all(game.bits, self.nodes.keys[self.at[kernels.WRONG]])[0]
                 raise too_many_edges(game, state) if code == kernels.CROWDED else self._rose(state)
             if self.at[kernels.MINE] > limit:
                 return False
+
+    def _ask(self) -> bool:
+        """Ask which of the states that were met since are known; whether there were such."""
+        at = self.at
+        start, count = int(at[kernels.UNTIL]), int(at[kernels.COUNT])
+        if self.ends is None or start == count:
+            return False
+        at[kernels.UNTIL] = count
+        keys = self.nodes.keys[start:count, 0][self.nodes.outside[start:count] == 0]
+        self.met = np.union1d(self.met, keys[self.ends.holds(keys)])
+        return True
 
     def sample(self) -> Keys:
         """Some of the keys of the states that were met."""
@@ -238,7 +262,8 @@ class _Search:
 
     def _part(self, box: Box, number: int, before: kernels.Expanded) -> _Search:
         """The search of box `number`."""
-        part, at = _Search(self.stages, self.level, box), self.at
+        part, at = _Search(self.stages, self.level, box, self.known, self.ends), self.at
+        part.met = self.met
         numbers, keys = np.full(len(before.keys), -1, np.int32), np.empty_like(before.keys)
         mine = np.flatnonzero(before.box == number)
         rows = np.flatnonzero(before.box[before.numbers] == number)
@@ -257,6 +282,8 @@ class _Search:
         part.at[[kernels.NEXT, kernels.COUNT, kernels.STATES, kernels.EDGES, kernels.MINE]] = (
             len(rows), count, len(rows), edges, len(mine),
         )  # fmt: skip
+        if self.ends is not None:
+            part.at[kernels.UNTIL] = len(rows)
         return part
 
     def _grow_nodes(self, more: int) -> None:
@@ -286,7 +313,7 @@ class _Search:
             kernels.enter_patterns(bigger.slots, bigger.hashes[:kinds])
             self.patterns = bigger
 
-    def stage(self, known: tuple[Keys, Floats]) -> Stage:
+    def stage(self) -> Stage:
         """What was found."""
         count, edges = int(self.at[kernels.COUNT]), int(self.at[kernels.EDGES])
         keys, outside = self.nodes.keys[:count, 0], self.nodes.outside[:count]
@@ -308,12 +335,17 @@ class _Search:
             Walk(*(np.empty(n, np.int32) for _ in range(5))),
         )  # fmt: skip
         cycles = starts[: 2 * loops].reshape(-1, 2).astype(np.int64)
-        given = own[pattern_of == kernels.GIVEN]
-        payoffs = known[1][np.searchsorted(known[0], given)]
+        given = self._given(own[pattern_of == kernels.GIVEN])
         wanted = self._wanted(keys, np.flatnonzero(outside).astype(np.int32))
         return Stage(
-            own[places], places, states, patterns, cycles, wanted, edges, payoffs, self.box
+            own[places], places, states, patterns, cycles, wanted, edges, given, self.box
         )
+
+    def _given(self, keys: Keys) -> Given:
+        """What is known of states that are."""
+        if self.ends is not None:
+            return self.ends.given(keys)
+        return only_payoffs(self.known[1][np.searchsorted(self.known[0], keys)])
 
     def _wanted(
         self, keys: Keys, others: NDArray[np.int32]

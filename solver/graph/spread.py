@@ -34,7 +34,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.keys import Keys, pack_all, unpack_all
 from luckbase.solver.graph.level_words import columns_of
-from luckbase.solver.graph.stage import NO_KEYS, Box, Stages
+from luckbase.solver.graph.stage import NO_KEYS, Box, Ends, Stages
 
 RANGES = 6
 """Ranges that the values asked for are put into."""
@@ -64,12 +64,14 @@ class Spread:
 
 class Looks:
     """Looks at stages of one search. roots: the keys that it began with. known: of a stage, the
-    keys, ascending, of states that it does not expand, others maybe among them."""
+    keys, ascending, of states that it does not expand, others maybe among them; ends: what knows of
+    others."""
 
     def __init__(
-        self, stages: Stages, roots: Keys, known: Callable[[int], Keys] = lambda stage: NO_KEYS
-    ) -> None:
-        self.stages, self._known = stages, known
+        self, stages: Stages, roots: Keys, known: Callable[[int], Keys] = lambda stage: NO_KEYS,
+        ends: Ends | None = None,
+    ) -> None:  # fmt: skip
+        self.stages, self._known, self._ends = stages, known, ends
         functions, fields = stages.level.inside, stages.game.fields
         self._skeleton = ~np.uint64(columns_of(fields, functions))
         nothing = self._values(np.zeros(1, np.uint64))
@@ -116,6 +118,8 @@ class Looks:
         if len(known):
             place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
             keys = keys[known[place] != keys]
+        if self._ends is not None:
+            keys = keys[~self._ends.holds(keys)]
         found = expand(game, unpack_all(game.bits, np.ascontiguousarray(keys)))
         goes_on = np.repeat(~found.terminal, np.diff(found.first))
         children = pack_all(game.bits, found.children[goes_on])

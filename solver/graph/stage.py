@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,6 +171,31 @@ def _cut(values: Ints, cuts: Ints) -> tuple[int, int] | None:
     return found
 
 
+class Given(NamedTuple):
+    """What is known of m states: payoffs float64 (m, players); best, margins, actors (m,), as a
+    `SolvedStage` has them, or (0,) where no more is known."""
+
+    payoffs: Floats
+    best: Ints
+    margins: Floats
+    actors: NDArray[np.int8]
+
+
+class Ends(Protocol):
+    """What knows of states whether a search ends there: another table."""
+
+    def holds(self, keys: Keys) -> NDArray[np.bool_]:
+        """(n,) whether each of some keys (n,) is of a state that it knows."""
+
+    def given(self, keys: Keys) -> Given:
+        """What it knows of these."""
+
+
+def only_payoffs(payoffs: Floats) -> Given:
+    """Of states of which no more is known than their payoffs."""
+    return Given(payoffs, np.empty(0, np.int64), np.empty(0), np.empty(0, np.int8))
+
+
 @dataclass(frozen=True)
 class Stage:
     """A box of a level, as far as it was asked for: n of its states, and others that they lead to,
@@ -178,8 +204,8 @@ class Stage:
     keys: uint64 (n,), its own, ascending; places: int32 (n,), which of the n each is. states: as
     the sweep wants them. patterns: what they share. loops: int64 (k, 2), the place in the order and
     the members of each component that is a cycle. wanted: the keys that it asks others for,
-    ascending within each stage, (stage, keys, numbers). edges: expanded. given: payoffs (m,
-    players) of those of its states that were known, as they were met. box: where they lie.
+    ascending within each stage, (stage, keys, numbers). edges: expanded. given: what is known of
+    those of its states that were, as they were met. box: where they lie.
     """
 
     keys: Keys
@@ -189,7 +215,7 @@ class Stage:
     loops: Ints
     wanted: list[tuple[int, Keys, NDArray[np.int32]]]
     edges: int
-    given: Floats
+    given: Given
     box: Box
 
     @property
@@ -216,6 +242,7 @@ class SolvedStage:
 
     values: float64 (n, 1 + players), the first column the keys. best, margins, actors: (n,), as
     `Graph` has them. gap: float64 (n,), of a cycle that was solved between bounds, at its first.
+    given: (n,) whether all of this was given.
     """
 
     values: Floats
@@ -223,6 +250,7 @@ class SolvedStage:
     margins: Floats
     actors: NDArray[np.int8]
     gap: Floats
+    given: NDArray[np.bool_]
 
 
 class Sweeping:
@@ -234,7 +262,8 @@ class Sweeping:
         self._values = np.empty((n + stage.outside, 1 + game.players))
         self._out = Sweep(self._values, np.empty(n, np.int64), np.empty(n), np.empty(n, np.int8))
         self._gap = np.zeros(n)
-        self._values[numbers[stage.states.patterns == kernels.GIVEN], 1:] = stage.given
+        self._given = stage.states.patterns == kernels.GIVEN
+        self._values[numbers[self._given], 1:] = stage.given.payoffs
 
     def give(self, wanted: int, rows: Floats, some: NDArray[np.bool_] | None = None) -> int:
         """Take the payoffs of the keys number `wanted` of the stage's list, or of some of them,
@@ -273,8 +302,14 @@ class Sweeping:
                 place += members
         rows = np.empty((n, 1 + players))
         kernels.by_key(stage.states.numbers[stage.places], self._values, stage.keys, rows)
-        held, at = self._out, stage.places
-        return SolvedStage(rows, held.best[at], held.margins[at], held.actors[at], self._gap[at])
+        held, at, given = self._out, stage.places, np.zeros(n, bool)
+        if len(stage.given.best):
+            given = self._given
+            held.best[given], held.margins[given] = stage.given.best, stage.given.margins
+            held.actors[given] = stage.given.actors
+        return SolvedStage(
+            rows, held.best[at], held.margins[at], held.actors[at], self._gap[at], given[at]
+        )
 
     def _solve_component(self, start: int, members: int, tolerance: float) -> None:
         """Solve the component of so many members that begins at a place of the order."""

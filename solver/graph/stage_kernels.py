@@ -34,10 +34,10 @@ from luckbase.solver.njit import njit
 
 FINISHED, GROW, PAUSE, CROWDED, RISES, COMPONENT = 0, 1, 2, 3, 4, 5
 """Why a pass stops."""
-NEXT, COUNT, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG, MINE = range(8)
+NEXT, COUNT, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG, MINE, UNTIL = range(9)
 """Where expanding keeps its place: the number of the next state to expand, states met, states
 expanded, edges, patterns and their edges; the state that is crowded, or whose edge rises; how many
-of those met are of the stage."""
+of those met are of the stage; the number from which on none is expanded yet."""
 BATCH = 16
 """States that are expanded before their children are looked up, all of them together."""
 LEAF = -3
@@ -194,8 +194,8 @@ def _same(patterns, p, actor, edges, given):
 def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `depth_first.search`
     transition, board, room, bits, place, nodes, records, patterns, known, at, budget, limit
 ):
-    """Expand the states met that are of the stage, and enter their children, until none is left or
-    there is something to do first:
+    """Expand the states met that are of the stage, and enter their children, until none is left
+    before number at[UNTIL] or there is something to do first:
 
     GROW: something may not have room; PAUSE: `budget` states were expanded, or more than `limit` of
     the stage met; CROWDED: a state,
@@ -218,7 +218,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `dept
     weight_bits = borrowed(chances).view(np.uint64)
     paid_bits = borrowed(paid.reshape(-1)).view(np.uint64)
     upcoming, count, states, edges = at[NEXT], at[COUNT], at[STATES], at[EDGES]
-    kinds, kept, mine = at[PATTERNS], at[PATTERN_EDGES], at[MINE]
+    kinds, kept, mine, until = at[PATTERNS], at[PATTERN_EDGES], at[MINE], at[UNTIL]
     most, mask, players = below.shape[0], slots.size - 1, paid.shape[1]
     pays, kind_mask = shared.rewards.shape[0] > 0, heads.size - 1
     state = np.empty(bits.size, np.int64)
@@ -228,7 +228,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `dept
     last, recent = np.empty(BATCH, np.int64), np.full(64, -1, np.int64)
     room_for_batch = BATCH * most
     code = FINISHED
-    while code == FINISHED and upcoming < count:
+    while code == FINISHED and upcoming < min(count, until):
         full = count + room_for_batch > keys.shape[0] or edges + room_for_batch > children.size
         full = full or states + BATCH > pattern_of.size or kinds + BATCH >= shared.actors.size
         if full or 2 * (kinds + BATCH) >= heads.size or kept + room_for_batch > shared.weights.size:
@@ -238,7 +238,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `dept
             code = PAUSE
             break
         members, m = 0, 0
-        while members < BATCH and upcoming < count:
+        while members < BATCH and upcoming < min(count, until):
             if outside[upcoming]:
                 upcoming += 1
                 continue
