@@ -6,6 +6,7 @@
   `pieces`: names, and what one task solves; `replay`: what the tasks took, and would take on more
   cores.
 * `merge`: payoff tables by key, and their union; `given`: states at which a search ends;
-  `held_stages`: those of them that lie in files by stages.
+  `held_stages`: those of them that lie in files by stages; `used`: those of another table, asked
+  as they are met.
 * `cut`: a search cut at a depth, with bounds.
 """

@@ -61,7 +61,7 @@ from luckbase.cluster.search.pieces import (
 from luckbase.cluster.search.replay import FindTime, TaskTimes, write_times
 from luckbase.cluster.search.stage_file import Ask, read_asks
 from luckbase.cluster.search.stage_tasks import Find, Found, Sweep, Swept
-from luckbase.cluster.search.used import REMEMBERED, UsedTable, used_ends
+from luckbase.cluster.search.used import USED_BYTES, UsedTable, used_ends
 from luckbase.cluster.table.commits import Commits
 from luckbase.cluster.table.ledger import Ledger, commit, compact
 from luckbase.cluster.table.lines import FileEntry, Goal, LevelEntry, ShardEntry
@@ -322,7 +322,7 @@ class StageSearch:
     def _find_bytes(self, expected: int) -> int:
         """Bytes that it takes to find a shard of so many states."""
         box = min(expected, CACHED) if self.stages.level.inside else expected
-        used = 0 if self.aim.used is None else REMEMBERED
+        used = 0 if self.aim.used is None else USED_BYTES
         return max(LEAST_BYTES, FIND_BYTES * box + ASK_BYTES * expected) + used
 
     def _there(self, shard: LevelShard) -> ShardEntry | None:

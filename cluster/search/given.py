@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,9 @@ from luckbase.solver.game.transition import DECISION
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.codes import KNOWN
 from luckbase.solver.graph.keys import Keys, unpack_all
+
+PIECE, PIECE_BYTES = 1 << 16, 400 << 20
+"""States that are looked up at once, and what that takes: for their margins, 6 kB each."""
 
 
 def known_payoffs(
@@ -39,14 +43,21 @@ def known_payoffs(
 
 def given_rows(table: StoredTable, keys: Keys) -> PayoffTable:
     """The rows of states (n,) that a table holds, by key, as a search that ends there has them."""
-    game = table.game
     if not len(keys):
-        return nothing_known(game)
+        return nothing_known(table.game)
+    pieces = [_given_piece(table, keys[at : at + PIECE]) for at in range(0, len(keys), PIECE)]
+    columns = [[getattr(one, each.name) for one in pieces] for each in fields(PayoffTable)]
+    return PayoffTable(*map(np.concatenate, columns))
+
+
+def _given_piece(table: StoredTable, keys: Keys) -> PayoffTable:
+    game, status = table.game, np.full(len(keys), GIVEN, np.uint8)
     states = unpack_all(game.bits, keys)
     names, margin, _ = table.best_of(states)
     best, actor = _acting(game, states, names)
-    status, none = np.full(len(keys), GIVEN, np.uint8), np.zeros(len(keys))
-    return PayoffTable(keys, table.look(states)[0], best, status, none, margin, actor)
+    return PayoffTable(
+        keys, table.look(states)[0], best, status, np.zeros(len(keys)), margin, actor
+    )
 
 
 def nothing_known(game: Game) -> PayoffTable:

@@ -148,8 +148,7 @@ class Find(_StageTask):
         wanted += [_within(stages, unpacked(*ask), [self.box]) for ask in self.asks]
         search = LevelSearch(
             stages, level, [keys for keys in wanted if len(keys)], box=self.box,
-            known=joined(self.known, there), expected=self.expected, enough=self.enough,
-            ends=ends,
+            known=ends or joined(self.known, there), expected=self.expected, enough=self.enough,
         )  # fmt: skip
         asked: dict[int, list[Keys]] = {}
         edges, boxes, spans = 0, [], []

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.search.given import given_rows
-from luckbase.cluster.table.part import FilePart
+from luckbase.cluster.search.given import PIECE_BYTES, given_rows
 from luckbase.cluster.table.ledger import Ledger, read_ledger
+from luckbase.cluster.table.part import FilePart
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.stored import StoredTable
 from luckbase.solver.errors import TableError
@@ -27,6 +27,8 @@ from luckbase.solver.graph.stage import Given
 
 REMEMBERED = 64 << 20
 """Bytes of decoded row groups that a worker remembers of each part."""
+USED_BYTES = REMEMBERED + PIECE_BYTES
+"""That a task takes which asks a table."""
 _ledgers: dict[UsedTable, Ledger] = {}
 _own = threading.local()
 

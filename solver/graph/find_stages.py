@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.game.transition import room_for
 from luckbase.solver.graph import keys as hashing
@@ -56,7 +56,7 @@ def expand_level(
     level: int,
     wanted: Sequence[Keys],
     *,
-    known: Known | None = None,
+    known: Known | Ends | None = None,
     expected: int = 0,
     most: int = CACHED,
     stop: Callable[[], bool] = lambda: False,
@@ -73,9 +73,9 @@ class LevelSearch:
 
     They come in boxes of at most about `most` states, as far as the level has functions that cut
     it; none leads to one before it. expected: how many states there are, about: cuts are better
-    made before than found to be needed. known: keys, ascending, and payoffs (m, players) of states
-    that are not expanded; ends: instead, what knows of such and is asked as they are met. enough: after so many states no other box is begun; 0 for all. rest: the
-    boxes that were left then.
+    made before than found to be needed. known: states that are not expanded: their keys, ascending,
+    and payoffs (m, players); or what is asked for such as states are met. enough: after so many
+    states no other box is begun; 0 for all. rest: the boxes that were left then.
     """
 
     def __init__(
@@ -85,11 +85,10 @@ class LevelSearch:
         wanted: Sequence[Keys],
         *,
         box: Box = WHOLE,
-        known: Known | None = None,
+        known: Known | Ends | None = None,
         expected: int = 0,
         most: int = CACHED,
         enough: int = 0,
-        ends: Ends | None = None,
     ) -> None:
         early = EARLY if enough and expected < FEW else 1
         most, enough = most // early, enough // early
@@ -97,11 +96,11 @@ class LevelSearch:
         known = known or (NO_KEYS, np.empty((0, stages.game.players)))
         self.limit = most if stages.level.inside else 0
         self.rest: list[Box] = []
-        self._todo = [_Search(stages, level, box, known, ends)]
+        self._todo = [_Search(stages, level, box, known)]
         if self.limit and expected > most and wanted:
             sample = np.concatenate([_some(keys, SAMPLE // len(wanted) + 1) for keys in wanted])
             boxes = stages.split(box, sample, 1 + 2 * len(sample) * most // (3 * expected))
-            self._todo = [_Search(stages, level, one, known, ends) for one in boxes]
+            self._todo = [_Search(stages, level, one, known) for one in boxes]
         for keys in wanted:
             _hand_out(stages, keys, self._todo)
 
@@ -145,15 +144,14 @@ def _hand_out(stages: Stages, keys: Keys, searches: Sequence[_Search]) -> None:
 class _Search:
     """The arrays of `stage_kernels.expand_on`, which grow, and what else is wanted.
 
-    met: the keys of states that are not expanded, ascending; those that `ends` knows join them as
-    they are met: what lies below is expanded after these were asked for.
+    met: the keys of states that are known, ascending. Where they are asked for they join as they
+    are met: no state is expanded before.
     """
 
-    def __init__(
-        self, stages: Stages, level: int, box: Box, known: Known, ends: Ends | None
-    ) -> None:
+    def __init__(self, stages: Stages, level: int, box: Box, known: Known | Ends) -> None:
         self.stages, self.game, self.level, self.box = stages, stages.game, level, box
-        self.known, self.ends, self.met = known, ends, known[0]
+        self.known = known
+        self.met = known[0] if isinstance(known, tuple) else NO_KEYS
         self.place = stages.place(level, box)
         self.wanted: list[Keys] = []
         game = self.game
@@ -161,7 +159,7 @@ class _Search:
         self.records = self._records(1 << 11, 1 << 14)
         self.patterns = self._patterns(1 << 8, max(1 << 12, 2 * game.max_edges))
         self.at = np.zeros(9, np.int64)
-        self.at[kernels.UNTIL] = EVERY >> 1 if ends is None else 0
+        self.at[kernels.UNTIL] = EVERY >> 1 if isinstance(known, tuple) else 0
         self.edges = room_for(game.max_edges, game.field_count, game.players)
 
     @staticmethod
@@ -221,11 +219,11 @@ class _Search:
         """Ask which of the states that were met since are known; whether there were such."""
         at = self.at
         start, count = int(at[kernels.UNTIL]), int(at[kernels.COUNT])
-        if self.ends is None or start == count:
+        if isinstance(self.known, tuple) or start == count:
             return False
         at[kernels.UNTIL] = count
         keys = self.nodes.keys[start:count, 0][self.nodes.outside[start:count] == 0]
-        self.met = np.union1d(self.met, keys[self.ends.holds(keys)])
+        self.met = np.union1d(self.met, keys[self.known.holds(keys)])
         return True
 
     def sample(self) -> Keys:
@@ -262,7 +260,7 @@ class _Search:
 
     def _part(self, box: Box, number: int, before: kernels.Expanded) -> _Search:
         """The search of box `number`."""
-        part, at = _Search(self.stages, self.level, box, self.known, self.ends), self.at
+        part, at = _Search(self.stages, self.level, box, self.known), self.at
         part.met = self.met
         numbers, keys = np.full(len(before.keys), -1, np.int32), np.empty_like(before.keys)
         mine = np.flatnonzero(before.box == number)
@@ -282,7 +280,7 @@ class _Search:
         part.at[[kernels.NEXT, kernels.COUNT, kernels.STATES, kernels.EDGES, kernels.MINE]] = (
             len(rows), count, len(rows), edges, len(mine),
         )  # fmt: skip
-        if self.ends is not None:
+        if not isinstance(self.known, tuple):
             part.at[kernels.UNTIL] = len(rows)
         return part
 
@@ -337,15 +335,13 @@ class _Search:
         cycles = starts[: 2 * loops].reshape(-1, 2).astype(np.int64)
         given = self._given(own[pattern_of == kernels.GIVEN])
         wanted = self._wanted(keys, np.flatnonzero(outside).astype(np.int32))
-        return Stage(
-            own[places], places, states, patterns, cycles, wanted, edges, given, self.box
-        )
+        return Stage(own[places], places, states, patterns, cycles, wanted, edges, given, self.box)
 
     def _given(self, keys: Keys) -> Given:
         """What is known of states that are."""
-        if self.ends is not None:
-            return self.ends.given(keys)
-        return only_payoffs(self.known[1][np.searchsorted(self.known[0], keys)])
+        if isinstance(self.known, tuple):
+            return only_payoffs(self.known[1][np.searchsorted(self.known[0], keys)])
+        return self.known.given(keys)
 
     def _wanted(
         self, keys: Keys, others: NDArray[np.int32]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -128,6 +131,9 @@ def test_below_what_is_known_nothing_is_looked_at() -> None:
     known = Looks(stages, root, lambda _: np.sort(asked)).at(stage, asked, 1, widths)
     assert len(known.states) < len(whole.states)
     assert known.total == pytest.approx(len(asked), rel=0.01)
+    ends: Any = SimpleNamespace(holds=lambda keys: np.isin(keys, asked))
+    at_ends = Looks(stages, root, ends=ends).at(stage, asked, 1, widths)
+    assert at_ends.total == known.total
 
 
 def test_a_value_of_the_roots_is_a_cell_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

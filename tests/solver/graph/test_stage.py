@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.fields import Field, Fields
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.level import Level
@@ -26,6 +27,8 @@ from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import Keys, pack_all
 from luckbase.solver.graph.stage import (
     Box,
+    Ends,
+    Given,
     Known,
     SolvedStage,
     Stage,
@@ -49,7 +52,7 @@ def found_from(
     roots: Keys,
     *,
     alone: bool = True,
-    known: Known | None = None,
+    known: Known | Ends | None = None,
     most: int = find_stages.CACHED,
     expected: int = 0,
 ) -> list[list[Stage]]:
@@ -134,7 +137,7 @@ def test_any_true_level_and_any_boxes_give_the_states_and_bits_of_the_search(
     keys = np.unique(keys_of(game, laid.roots(roots)))
     found = found_from(stages, keys, alone=alone, most=most, expected=expected)
     same_as(graph, solved_from(game, found))
-    assert sum(box.edges for boxes in found for box in boxes) == graph.edges
+    assert edges_of(found) == graph.edges
 
 
 @settings(max_examples=60)
@@ -160,13 +163,68 @@ def test_known_states_are_not_expanded_and_their_payoffs_are_taken(
     solved = solved_from(game, found)
     met = np.concatenate([keys_in(one) for one in solved])
     assert len(np.unique(met)) == len(met)
-    assert sum(box.edges for boxes in found for box in boxes) == graph.edges
+    assert edges_of(found) == graph.edges
     for one in solved:
         at = graph.look_up(keys_in(one))
         assert one.values[:, 1:].tobytes() == graph.values[at].tobytes()
         given_ones = np.isin(keys_in(one), keys)
         assert (one.best[given_ones] == KNOWN).all() and (one.best[~given_ones] != KNOWN).all()
         assert one.best.tolist() == graph.best[at].tolist()
+
+
+class Asked:
+    """Ends of a search: some states are known, and more of them than their payoffs."""
+
+    def __init__(self, keys: Keys, payoffs: Floats) -> None:
+        self.keys, self.payoffs, self.asked = keys, payoffs, list[Keys]()
+
+    def holds(self, keys: Keys) -> NDArray[np.bool_]:
+        self.asked.append(keys)
+        return np.isin(keys, self.keys)
+
+    def given(self, keys: Keys) -> Given:
+        at = np.searchsorted(self.keys, keys)
+        assert (self.keys[at] == keys).all()
+        return Given(self.payoffs[at], 1000 + at, at / 8, (at % 3).astype(np.int8))
+
+
+@settings(max_examples=60)
+@given(shapes(), TINIEST, st.integers(1, 4))
+def test_what_is_asked_for_as_it_is_met_is_as_what_was_known_before(
+    shape: Shape, most: int, every: int
+) -> None:
+    laid = Laid(shape)
+    game, stages = laid.game, Stages(laid.game, shape.true_level)
+    keys = laid.keys(laid.spots[::every])
+    payoffs = np.random.default_rng(shape.seed).standard_normal((len(keys), game.players))
+    if game.players == 2:
+        payoffs[:, 1] = -payoffs[:, 0]
+    roots, asked = np.unique(keys_of(game, laid.roots(6))), Asked(keys, payoffs)
+    before, found = (found_from(stages, roots, known=known, most=most)
+                     for known in ((keys, payoffs), asked))  # fmt: skip
+    assert edges_of(found) == edges_of(before), "nothing is expanded below what is known"
+    rows = [solved_from(game, one) for one in (before, found)]
+    assert (
+        len(asked.asked) == 0
+        or np.isin(
+            np.concatenate([keys_in(one) for one in rows[1]]), np.concatenate(asked.asked)
+        ).all()
+    )
+    values, others = (np.concatenate([one.values for one in some]) for some in rows)
+    order = [np.argsort(some[:, 0].view(np.uint64)) for some in (values, others)]
+    assert values[order[0]].tobytes() == others[order[1]].tobytes()
+    for one in rows[1]:
+        mine = keys_in(one)
+        assert one.given.tolist() == np.isin(mine, keys).tolist()
+        at = np.searchsorted(keys, mine[one.given])
+        assert one.best[one.given].tolist() == (1000 + at).tolist()
+        assert one.margins[one.given].tolist() == (at / 8).tolist()
+        assert one.actors[one.given].tolist() == (at % 3).tolist()
+    assert not any(one.given.any() for one in rows[0])
+
+
+def edges_of(found: list[list[Stage]]) -> int:
+    return sum(box.edges for boxes in found for box in boxes)
 
 
 @settings(max_examples=60)

@@ -1,0 +1,242 @@
+"""A search that ends at another table asks it where it meets its states, and nowhere before."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from luckbase import cluster
+from luckbase.cluster.run.options import Solved
+from luckbase.cluster.run.ray_workers import RayWorkers
+from luckbase.cluster.run.worker import Home
+from luckbase.cluster.search import given as giving
+from luckbase.cluster.search import solve as searching
+from luckbase.cluster.search import used as using
+from luckbase.cluster.search.by_stages import StageSearch
+from luckbase.cluster.search.stage_tasks import Find, Swept
+from luckbase.cluster.search.used import USED_BYTES, UsedTable, used_ends, used_table
+from luckbase.cluster.table.sparse import GIVEN
+from luckbase.solver.errors import SearchLimitError, WorkerError
+from luckbase.solver.game.game import Stopped
+from luckbase.solver.game.level import Level
+from luckbase.solver.graph.find_stages import RisingError
+from luckbase.solver.graph.keys import pack_all
+from tests.cluster.search.searches import TINY, WIDE, by, cut_small, files_of, rows_of, tiny
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small shards."""
+    cut_small(monkeypatch)
+
+
+@pytest.fixture
+def full(table_of: Callable[..., Path]) -> Path:
+    return table_of(TINY, frontier=1)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """The same table, to be changed."""
+    return cluster.solve(tiny(frontier=1).board, results=tmp_path / "its").table
+
+
+@pytest.fixture
+def finds(monkeypatch: pytest.MonkeyPatch) -> list[Find]:
+    """The tasks to find a shard that are handed out, as they are."""
+    found: list[Find] = []
+    make = StageSearch._task_to_find
+
+    def task(run: StageSearch, *given: Any) -> Find:
+        found.append(make(run, *given))
+        return found[-1]
+
+    monkeypatch.setattr(StageSearch, "_task_to_find", task)
+    return found
+
+
+@pytest.fixture
+def whole(full: Path, tmp_path: Path) -> Solved:
+    """The search in one piece."""
+    return by(tmp_path / "whole", using=full, one_piece=10**6)
+
+
+def stopped_after(count: int, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    commit, left = StageSearch._commit, [count]
+
+    def stopped(run: StageSearch, receipt: Swept) -> None:
+        commit(run, receipt)
+        left[0] -= 1
+        if not left[0]:
+            raise Stopped
+
+    monkeypatch.setattr(StageSearch, "_commit", stopped)
+    return monkeypatch
+
+
+def test_nothing_is_gone_through_before_and_nobody_holds_what_is_met(
+    finds: list[Find], full: Path, whole: Solved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[int] = []
+    known = searching.known_payoffs
+
+    def limited(*given: Any) -> Any:
+        limits.append(given[-1])
+        return known(*given)
+
+    monkeypatch.setattr(searching, "known_payoffs", limited)
+    monkeypatch.setattr(giving, "PIECE", 7)  # rows at once
+    solved = by(tmp_path / "one", using=full, workers=1)
+    assert limits == [1], "a look whether it is small, no more"
+    assert finds and all(task.used and task.memory > USED_BYTES for task in finds)
+    assert not any(len(task.known[0]) for task in finds)
+    assert rows_of(solved.table) == rows_of(whole.table) and solved.states == whole.states
+    status = np.concatenate([column for column in statuses(solved)])
+    assert solved.states == (status != GIVEN).sum() and (status == GIVEN).sum() > 20
+    assert solved.ledger.error(solved.goal.part) == pytest.approx(
+        whole.ledger.error(whole.goal.part)
+    )
+    two = by(tmp_path / "two", using=full, workers=2)
+    assert files_of(two.table) == files_of(solved.table)
+
+
+def statuses(solved: Solved) -> list[Any]:
+    import pyarrow.parquet as pq
+
+    return [
+        pq.read_table(path, partitioning=None)["status"].to_numpy()
+        for path in sorted(solved.table.rglob("*.parquet"))
+    ]
+
+
+def test_what_stands_in_its_own_table_is_answered_there(full: Path, tmp_path: Path) -> None:
+    solved = by(tmp_path, using=full)
+    with cluster.open_table(solved.table) as table, cluster.open_table(full) as other:
+        (part,) = table.parts
+        states = np.concatenate([rows.states(np.arange(len(rows.values))) for rows in part.scan()])
+        there = states[other.holds(states)]
+        assert len(there) > 20
+        assert np.array_equal(table.look(there)[0], other.look(there)[0])
+        best, margins, _ = table.best_of(there)
+        names, apart, _ = other.best_of(there)
+        assert np.array_equal(margins, apart, equal_nan=True)
+        assert all(one in (name, None) for one, name in zip(best, names, strict=True))
+        assert sum(one is not None for one in best) == (~np.isnan(margins)).sum() > 20
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7])
+def test_one_that_was_stopped_goes_on(
+    finds: list[Find], share: float, full: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that were given are read back with the others."""
+    clean = by(tmp_path / "clean", using=full, workers=1)
+    with monkeypatch.context() as patch, pytest.raises(Stopped):
+        stopped_after(int(share * len(files_of(clean.table))), patch)
+        by(tmp_path / "stopped", using=full, workers=1)
+    finds.clear()
+    solved = by(tmp_path / "stopped", using=full, workers=2)
+    assert not finds and 0 < solved.states <= clean.states
+    assert files_of(solved.table) == files_of(clean.table)
+
+
+def test_it_begins_anew_where_that_table_has_grown(
+    finds: list[Find], own: Path, table_of: Callable[..., Path], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    with monkeypatch.context() as patch, pytest.raises(Stopped):
+        stopped_after(3, patch)
+        by(tmp_path / "mine", using=own, workers=1)
+    cluster.solve(tiny(frontier=2).board, results=tmp_path / "its")
+    finds.clear()
+    notes: list[str] = []
+    solved = by(tmp_path / "mine", using=own, workers=1, on_note=notes.append)
+    assert finds and "what is known has changed" in notes[0]
+    larger = by(tmp_path / "larger", using=table_of(TINY, frontier=2), one_piece=10**6)
+    assert rows_of(solved.table) == rows_of(larger.table) and solved.states == larger.states
+
+
+def test_this_process_goes_on_with_what_it_found_and_others_say_that_they_see_another(
+    own: Path,
+) -> None:
+    used = used_table(own)
+    first = used_ends(used)
+    assert first is not None and used_ends(used) is first
+    state = first.table.game.parse({**WIDE, "earned": "0,0,1"})[None]
+    keys = pack_all(first.table.game.bits, state)
+    assert first.holds(keys).tolist() == [True] and first.holds(keys[:0]).tolist() == []
+    for path, sha in ((own, "another"), (own / "nowhere", used.sha256)):
+        assert used_ends(UsedTable(path, sha)) is None
+    shutil.rmtree(own / "ledger")  # what it says now is of no interest
+    again = used_ends(used)
+    assert again is not None and again.holds(keys).all()
+
+
+def test_a_machine_that_does_not_see_it_says_so_and_the_driver_finds_that(
+    finds: list[Find], full: Path, tmp_path: Path
+) -> None:
+    table = by(tmp_path, using=full, workers=1).table
+    (table / "here").touch()
+    task = replace(max(finds, key=lambda one: len(one.asks)), home=Home(table, "here"))
+    *_, seen = task.run((), None, lambda: False)
+    assert task.used is not None
+    *_, missing = replace(task, used=replace(task.used, path=tmp_path)).run((), None, lambda: False)
+    assert missing.receipt.missing and not task.needs
+    notes: list[str] = []
+    run: Any = RayWorkers.__new__(RayWorkers)
+    run._on_note, run._unseeing, run.nodes = notes.append, set(), type("", (), {"there": {}})()
+    for _ in range(2):
+        found = RayWorkers._here(run, task, "far")
+        assert found.sha256 == seen.receipt.sha256 and not found.sent
+    assert len(notes) == 1 and "node far does not see the table" in notes[0]
+
+
+def test_nodes_of_a_cluster_that_do_not_see_it(
+    full: Path, tmp_path: Path, ray_cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None of them does: the table is known by a sum that it does not have there."""
+    near, notes = by(tmp_path / "near", using=full, workers=1), []
+    make = using._sha256
+    monkeypatch.setattr(using, "_sha256", lambda ledger: "as this process says " + make(ledger))
+    far = by(tmp_path / "far", using=full, address=ray_cluster, workers=2, on_note=notes.append)
+    assert far.ray and files_of(far.table) == files_of(near.table)
+    assert any("does not see the table at which the search ends" in note for note in notes)
+
+
+def test_threads_that_do_not_see_it_end(
+    full: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from luckbase.cluster.search import stage_tasks
+
+    monkeypatch.setattr(stage_tasks, "used_ends", lambda used: None)
+    with pytest.raises(WorkerError, match="not to be seen any more"):
+        by(tmp_path, using=full)
+
+
+def test_a_limit_is_said_before_anything_is_touched(full: Path, tmp_path: Path) -> None:
+    with pytest.raises(SearchLimitError):
+        by(tmp_path, using=full, one_piece=10**6, max_states=20)
+    assert not files_of(tmp_path)
+
+
+def test_a_level_that_does_not_hold_is_done_without(
+    full: Path, whole: Solved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rises(*given: Any) -> Any:
+        raise RisingError("an edge rises")
+
+    level = searching._Search._level
+
+    def found(run: searching._Search) -> Level | None:
+        its = level(run)
+        return None if its is None else replace(its, found=True)
+
+    monkeypatch.setattr(StageSearch, "_down", rises)
+    monkeypatch.setattr(searching._Search, "_level", found)
+    solved = by(tmp_path / "mine", using=full, one_piece=0)
+    assert rows_of(solved.table) == rows_of(whole.table) and solved.levels == 0
