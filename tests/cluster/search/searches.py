@@ -23,7 +23,7 @@ TINY = ROOT / "boards/press-your-luck/tiny.toml"
 START = {"scores": "0,1000,500", "earned": "1,1,1"}
 WIDE = {"scores": "0,1000,500", "earned": "1,1,2", "whammies": "3,2,2"}
 """Four levels and the end below it, thirty stages."""
-SMALL = 60
+SMALL = 100
 """States of a shard, about, for there to be many of them."""
 
 

@@ -40,7 +40,16 @@ from luckbase.solver.graph.estimate import Estimate
 from luckbase.solver.graph.find_stages import LevelSearch, RisingError
 from luckbase.solver.graph.stage import WHOLE
 from luckbase.solver.policy.evaluate import Policy, evaluate_profile
-from tests.cluster.search.searches import WIDE, by, cut_small, files_of, rows_of, search, tiny
+from tests.cluster.search.searches import (
+    START,
+    WIDE,
+    by,
+    cut_small,
+    files_of,
+    rows_of,
+    search,
+    tiny,
+)
 from tests.games import climb  # noqa: F401  (registers the game)
 from tests.places import ROOT
 
@@ -409,10 +418,11 @@ def test_a_stage_in_many_boxes_is_solved_in_pieces_with_a_file_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pieces ask one another, and are read back one by one after a stop; a probe opens one file."""
-    whole = rows_of(by(tmp_path / "whole", workers=1).table)
+    root = tiny().parse(START)[None]
+    whole = rows_of(search(tmp_path / "whole", root).table)
     monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "most", 12)
     monkeypatch.setattr(pieces, "PIECE_STATES", 40)
-    solved = by(tmp_path / "pieces", workers=2)
+    solved = by(tmp_path / "pieces", root, workers=2)
     assert rows_of(solved.table) == whole
     entries = read_ledger(Folder(solved.table), solved.table).files.values()
     assert solved.shards < len(entries)
@@ -430,8 +440,8 @@ def test_a_stage_in_many_boxes_is_solved_in_pieces_with_a_file_each(
     with monkeypatch.context() as patch:
         patch.setattr(StageSearch, "_commit", stopped)
         with pytest.raises(Stopped):
-            by(tmp_path / "stopped", workers=2)
-    again = by(tmp_path / "stopped", workers=1)
+            by(tmp_path / "stopped", root, workers=2)
+    again = by(tmp_path / "stopped", root, workers=1)
     assert files_of(again.table) == files_of(solved.table)
     assert 0 < again.states < solved.states
 

@@ -32,6 +32,7 @@ from luckbase.solver.game.game import Stopped
 from luckbase.solver.graph.find_stages import LevelSearch
 from tests.cluster.search.searches import (
     SMALL,
+    START,
     WIDE,
     by,
     cut_small,
@@ -167,14 +168,16 @@ def test_boxes_that_a_shard_leaves_to_others_are_found_by_these_also_after_a_sto
 
 
 def test_boxes_are_left_to_others_so_many_times_and_no_more(
-    whole: Solved, watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Names end somewhere; what is left is found by one shard."""
     cut_small(monkeypatch, 4)
+    root = tiny().parse(START)[None]
     for name, value in (("MOST_GROWTH", 0.01), ("BURST", 1000), ("DEEPEST", 2)):
         monkeypatch.setattr(level_shards, name, value)
     monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "most", 4)  # type: ignore[arg-type]
-    assert rows_of(by(tmp_path, workers=1).table) == rows_of(whole.table)
+    rows = rows_of(by(tmp_path / "stages", root, workers=1).table)
+    assert rows == rows_of(search(tmp_path / "whole", root).table)
     assert {name.count(".") for name in watched.found} == {0, 1}
 
 
