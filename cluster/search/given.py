@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.search.merge import PayoffTable
-from luckbase.cluster.table.above import Holder, known_below
+from luckbase.cluster.table.above import known_below
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.sparse import GIVEN
-from luckbase.cluster.table.stored import StoredTable, open_table
+from luckbase.cluster.table.stored import StoredTable
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import DECISION
@@ -25,20 +24,20 @@ PIECE, PIECE_BYTES = 1 << 16, 400 << 20
 
 
 def known_payoffs(
-    game: Game, roots: Ints, using: Path | None, held: KeyPart | None, max_states: int
+    game: Game, roots: Ints, held: StoredTable | KeyPart | None, max_states: int
 ) -> tuple[PayoffTable, float]:
-    """What is known of the states at which a search from `roots` (m, fields) ends: from the table
-    `using`, else from the part `held`, else nothing; and the bound on its payoffs' error.
+    """What a table, or a part of one, has of the states at which a search from `roots` (m, fields)
+    ends, nothing but their payoffs if it is a part; and the bound on their error.
 
     Raises SearchLimitError, TableError.
     """
-    if using is not None:
-        with open_table(using) as table:
-            keys, _ = _by_key(table, roots, max_states)
-            return given_rows(table, keys), table.error
     if held is None:
         return nothing_known(game), 0.0
-    return known_rows(*_by_key(held, roots, max_states)), held.error
+    keys, values = known_below(held, roots, max_states)
+    order = np.argsort(keys)
+    if isinstance(held, StoredTable):
+        return given_rows(held, keys[order]), held.error
+    return known_rows(keys[order], values[order]), held.error
 
 
 def given_rows(table: StoredTable, keys: Keys) -> PayoffTable:
@@ -69,13 +68,6 @@ def known_rows(keys: Keys, values: Floats) -> PayoffTable:
     """States that are known, by ascending key, and nothing but their payoffs."""
     status = np.full(len(keys), GIVEN, np.uint8)
     return PayoffTable(keys, values, np.full(len(keys), KNOWN), status)
-
-
-def _by_key(holder: Holder, roots: Ints, max_states: int) -> tuple[Keys, Floats]:
-    """`known_below`, by ascending key."""
-    keys, values = known_below(holder, roots, max_states)
-    order = np.argsort(keys)
-    return keys[order], values[order]
 
 
 def _acting(game: Game, states: Ints, names: list[str | None]) -> tuple[Ints, NDArray[np.int8]]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Unpack
 
@@ -39,7 +40,7 @@ from luckbase.cluster.search.level_shards import cutting
 from luckbase.cluster.search.merge import PayoffTable, merge, solved_rows
 from luckbase.cluster.search.pieces import SHARDS, ask_name, shard_name
 from luckbase.cluster.search.roots import root_keys, using_table, warm_up
-from luckbase.cluster.search.used import UsedTable, used_ends, used_table
+from luckbase.cluster.search.used import UsedEnds, UsedTable, used_ends, used_table
 from luckbase.cluster.table.health import drop_files
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import Ledger, commit, compact, table_directory
@@ -181,11 +182,12 @@ class _Search:
         if given is not None and self._was_small(given):
             return
         held = self._held_stages() if grows else None
-        used = self._used() if ends and self._level_of_stages() is not None else None
+        used = self._used if ends and self._level_of_stages() is not None else None
         if held is not None:
             given = self._in_one_piece_before()
-        elif used is not None:
+        elif used is not None:  # its states are looked up as they are met
             given = nothing_known(self.game)
+            self._take_error(self._ends.table.error, used=True)
         elif given is None:
             given = self._given(most)
             if self._was_small(given):
@@ -206,14 +208,19 @@ class _Search:
             return None
         return held_stages(Stages(self.game, level), self.table, self.ledger, entries)
 
+    @cached_property
     def _used(self) -> UsedTable:
-        """The table that was asked for: its states are looked up as they are met."""
+        """The table that was asked for, without what this search writes into it."""
         assert self.asked.using is not None
-        used = used_table(Path(self.asked.using))
-        ends = used_ends(used)
+        path = Path(self.asked.using)
+        own = path.resolve() == self.table.resolve()
+        return used_table(path, self.goal.part if own else "")
+
+    @cached_property
+    def _ends(self) -> UsedEnds:
+        ends = used_ends(self._used)
         assert ends is not None
-        self._take_error(ends.table.error, used=True)
-        return used
+        return ends
 
     def _in_one_piece_before(self) -> PayoffTable:
         """All that the table has from searches in one piece; stages are read as they are met."""
@@ -251,10 +258,11 @@ class _Search:
     def _given(self, most: int) -> PayoffTable:
         """What is known of the states at which the search ends: from the part's other files, or
         the table that was asked for. Raises SearchLimitError where more than `most` lie above."""
-        using = None if self.asked.using is None else Path(self.asked.using)
-        held = self.trusted if self.trusted.entries else None
-        given, error = known_payoffs(self.game, self.root_states, using, held, most)
-        self._take_error(error, used=using is not None)
+        using = self.asked.using is not None
+        own = self.trusted if self.trusted.entries else None
+        held = self._ends.table if using else own
+        given, error = known_payoffs(self.game, self.root_states, held, most)
+        self._take_error(error, used=using)
         return given
 
     def _take_error(self, error: float, used: bool) -> None:

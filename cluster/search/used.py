@@ -35,18 +35,21 @@ _own = threading.local()
 
 @dataclass(frozen=True)
 class UsedTable:
-    """A table at which a search ends: its folder, and the SHA-256 of what it held when that began,
-    by which the same is known elsewhere."""
+    """A table at which a search ends: its folder, the part that is not asked, for that search
+    itself writes it, and the SHA-256 of what the others held when it began, by which the same is
+    known elsewhere."""
 
     path: Path
+    without: str
     sha256: str
 
 
 class UsedEnds:
     """What a table knows of states: `find_stages.Ends`."""
 
-    def __init__(self, table: StoredTable) -> None:
+    def __init__(self, table: StoredTable, without: str) -> None:
         self.table = table
+        table.parts = [part for part in table.parts if part.name != without]
         for part in table.parts:
             if isinstance(part, FilePart):
                 part.most_held = REMEMBERED
@@ -63,12 +66,13 @@ class UsedEnds:
         return Given(rows.values, rows.best, rows.margin, rows.actor)
 
 
-def used_table(path: Path) -> UsedTable:
-    """The table in a folder, as it stands; this process will find it so also when it has grown.
+def used_table(path: Path, without: str = "") -> UsedTable:
+    """The table in a folder but for a part, as it stands; this process will find it so also when it
+    has grown.
 
     Raises MissingTableError, CorruptTableError."""
     ledger = read_ledger(Folder(path), path)
-    used = UsedTable(path.absolute(), _sha256(ledger))
+    used = UsedTable(path.absolute(), without, _sha256(ledger, without))
     _ledgers[used] = ledger
     return used
 
@@ -79,17 +83,17 @@ def used_ends(used: UsedTable) -> UsedEnds | None:
     if used not in opened:
         if used not in _ledgers:
             try:
-                found = used_table(used.path)
+                found = used_table(used.path, used.without)
             except (TableError, OSError):
                 return None
             if found != used:
                 return None
         while opened:  # of a search before
             opened.popitem()[1].table.close()
-        opened[used] = UsedEnds(StoredTable(used.path, _ledgers[used]))
+        opened[used] = UsedEnds(StoredTable(used.path, _ledgers[used]), used.without)
     return opened[used]
 
 
-def _sha256(ledger: Ledger) -> str:
-    said = sorted((name, entry.checks) for name, entry in ledger.files.items())
+def _sha256(ledger: Ledger, without: str) -> str:
+    said = sorted((one.name, one.checks) for one in ledger.files.values() if one.part != without)
     return hashlib.sha256(repr((ledger.head.identity, said)).encode()).hexdigest()

@@ -161,6 +161,24 @@ def test_it_begins_anew_where_that_table_has_grown(
     assert rows_of(solved.table) == rows_of(larger.table) and solved.states == larger.states
 
 
+def test_one_that_ends_at_its_own_table_goes_on_too(
+    finds: list[Find], own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has written of itself is no part of what it ends at."""
+    clean = by(tmp_path / "clean", using=own, workers=1)
+    with monkeypatch.context() as patch, pytest.raises(Stopped):
+        stopped_after(3, patch)
+        by(tmp_path / "its", using=own, workers=1)
+    finds.clear()
+    solved = by(tmp_path / "its", using=own, workers=1)
+    assert solved.table == own and not finds
+    mine = {name for name in solved.ledger.files if name.startswith(solved.goal.part)}
+    assert {name: (own / name).read_bytes() for name in mine} == files_of(clean.table)
+    for one_piece in (0, 10**6):
+        again = by(tmp_path / "its", using=own, one_piece=one_piece, force=True)
+        assert again.states == clean.states
+
+
 def test_this_process_goes_on_with_what_it_found_and_others_say_that_they_see_another(
     own: Path,
 ) -> None:
@@ -171,7 +189,7 @@ def test_this_process_goes_on_with_what_it_found_and_others_say_that_they_see_an
     keys = pack_all(first.table.game.bits, state)
     assert first.holds(keys).tolist() == [True] and first.holds(keys[:0]).tolist() == []
     for path, sha in ((own, "another"), (own / "nowhere", used.sha256)):
-        assert used_ends(UsedTable(path, sha)) is None
+        assert used_ends(UsedTable(path, "", sha)) is None
     shutil.rmtree(own / "ledger")  # what it says now is of no interest
     again = used_ends(used)
     assert again is not None and again.holds(keys).all()
@@ -202,7 +220,7 @@ def test_nodes_of_a_cluster_that_do_not_see_it(
     """None of them does: the table is known by a sum that it does not have there."""
     near, notes = by(tmp_path / "near", using=full, workers=1), []
     make = using._sha256
-    monkeypatch.setattr(using, "_sha256", lambda ledger: "as this process says " + make(ledger))
+    monkeypatch.setattr(using, "_sha256", lambda *what: "as this process says " + make(*what))
     far = by(tmp_path / "far", using=full, address=ray_cluster, workers=2, on_note=notes.append)
     assert far.ray and files_of(far.table) == files_of(near.table)
     assert any("does not see the table at which the search ends" in note for note in notes)
