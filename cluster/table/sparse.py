@@ -22,7 +22,7 @@ from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.transition import SIMULTANEOUS
 from luckbase.solver.graph import keys as hashing
-from luckbase.solver.graph.bellman import Expanded, evaluate, expand, payoffs_of
+from luckbase.solver.graph.bellman import ActionValues, Expanded, evaluate, expand, payoffs_of
 from luckbase.solver.graph.bellman_step import choose_by_bounds
 
 SOLVED, GIVEN, CUT = range(len(STATUS))
@@ -97,7 +97,8 @@ class SparsePart(Part):
             above = evaluate(edges, children[:, -players:]).values[at]
             found = replace(found, upper=upper, q_upper=above)
         found.ties[:] = self._ties(found, owner, np.maximum(edges.actors, 0))
-        return self._with_given(found, codes, acts & (status == GIVEN))
+        given = acts & (status == GIVEN)
+        return self._with_given(found, self._with_forced(codes, given, lower), given)
 
     def told(self, batch: Batch, at: Ints) -> EveryAction:
         return self.every_action(batch.states(at))
@@ -120,6 +121,17 @@ class SparsePart(Part):
         level = high[at, actors[owner]] >= most[owner] - self.tolerance
         ties: NDArray[np.bool_] = np.bincount(owner[level], minlength=n) > 1
         return ties & (found.best >= 0)
+
+    def _with_forced(
+        self, codes: NDArray[np.int16], given: NDArray[np.bool_], lower: ActionValues
+    ) -> NDArray[np.int16]:
+        """The best actions (n,) with those of given rows that have one action only, for which none
+        is stored."""
+        forced = given & (codes < 0) & (np.diff(lower.first) == 1)
+        names, named = numbered(self.game, lower.actions[lower.first[:-1][forced]])
+        codes = codes.copy()
+        codes[forced] = self.codes_of(names)[named]
+        return codes
 
     def _with_given(
         self, found: EveryAction, codes: NDArray[np.int16], given: NDArray[np.bool_]
