@@ -167,6 +167,7 @@ class _Search:
 
     def solve(self) -> None:
         """Solve all that lies below the roots, and commit."""
+        self._note_stopped()
         most, small = self.asked.most, self.asked.one_piece
         ends = self.asked.using is not None  # at that table
         grows = not ends and bool(self.trusted.entries)
@@ -193,6 +194,16 @@ class _Search:
             if self._was_small(given):
                 return
         self._by_stages(given, held, used)
+
+    def _note_stopped(self) -> None:
+        """Say that others of this part that were stopped half-way will not go on from there."""
+        mine = {goal.ask for goal in self.ledger.goals if goal.part == self.goal.part}
+        others = {one.ask for one in self.ledger.shards.values()} & mine - {self.goal.ask}
+        if others:
+            self.asked.on_note(
+                "another search of this table was stopped half-way; once this one is solved that "
+                "one begins anew (to keep what it found, finish it first)"
+            )
 
     def _was_small(self, given: PayoffTable) -> bool:
         """Solve it in one piece, if it is not to go on by stages; whether that was done."""
