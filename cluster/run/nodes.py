@@ -61,13 +61,14 @@ class Head:
 @dataclass
 class Node:
     """A machine: its cores and the bytes that tasks may have. refused: why it is left out. shards:
-    that it has finished."""
+    that it has finished. sees: whether it sees the table at which a search ends."""
 
     name: str
     slots: int
     memory: int
     refused: str = ""
     shards: int = 0
+    sees: bool = True
 
 
 class Nodes:
@@ -108,6 +109,7 @@ class Nodes:
             if node_id in self.there:
                 self.there[node_id].refused = node.refused
                 self.there[node_id].shards = node.shards
+                self.there[node_id].sees = node.sees
             elif not node.refused:
                 self.gone.append(node.name)
                 self._on_note(f"node {node.name} is gone; its shards are solved elsewhere")
@@ -139,6 +141,23 @@ class Nodes:
     def refused(self) -> list[str]:
         """Those that are, by Ray's ids."""
         return [node_id for node_id, node in self.there.items() if node.refused]
+
+    @property
+    def unseeing(self) -> list[str]:
+        """Those that do not see the table at which the search ends, by Ray's ids, where another
+        that works does."""
+        blind = [node_id for node_id, node in self.there.items() if not node.sees]
+        return blind if any(node.sees for node in self.working) else []
+
+    def see_not(self, node_id: str) -> None:
+        """A node does not see the table at which the search ends."""
+        node = self.there.get(node_id)
+        if node is not None and node.sees:
+            node.sees = False
+            self._on_note(
+                f"node {node.name} does not see the table at which the search ends, or not as it "
+                "was at the beginning: others find what is found there"
+            )
 
     def leave_out(self, node_id: str, name: str, why: str) -> None:
         """Give a node no more tasks. Raises WorkerError where that was the last one."""

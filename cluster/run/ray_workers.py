@@ -72,7 +72,6 @@ class RayWorkers:
         """joined: to a cluster, whose nodes are told apart. most: slots, however many there are; 0
         for all of a cluster."""
         self._ray, self._home, self._joined, self._most = ray, home, joined, most
-        self._on_note, self._unseeing = on_note, set[str]()
         self._asked: Any = None
         self._remote = ray.remote(num_returns="streaming", max_retries=RETRIES)(run)
         self._gather = ray.remote(max_retries=RETRIES)(_together)
@@ -120,7 +119,7 @@ class RayWorkers:
         options: dict[str, Any] = {"num_cpus": 1}
         if self._joined:
             options["memory"] = task.memory
-            bad = self.nodes.refused
+            bad = self.nodes.refused + (self.nodes.unseeing if task.used else [])
             if bad:
                 options["label_selector"] = {"ray.io/node-id": f"!in({','.join(bad)})"}
         if self._asked is None:  # all is compiled by now
@@ -196,7 +195,7 @@ class RayWorkers:
         task = running.task
         if getattr(receipt, "missing", False):
             if not task.needs:
-                return self._here(task, receipt.node)
+                return self._elsewhere(task, receipt.node)
             folder = Folder(self._home.table)
             contents = [self._ray.put(folder.read(name)) for name in task.needs]
             self._submit(task, (*running.given, *contents))
@@ -208,13 +207,13 @@ class RayWorkers:
             self.nodes.there[receipt.node].shards += 1
         return receipt
 
-    def _here(self, task: AnyTask, node: str) -> Any:
-        """The receipt of a task that needs another table, which a node does not see."""
-        name = self.nodes.there[node].name if node in self.nodes.there else node
-        if name not in self._unseeing:
-            self._unseeing.add(name)
-            self._on_note(f"node {name} does not see the table at which the search ends: this "
-                          "process finds what was to be found there")  # fmt: skip
+    def _elsewhere(self, task: AnyTask, node: str) -> Any:
+        """Do a task again whose table a node does not see: on another that may, else here, which
+        gives its receipt."""
+        self.nodes.see_not(node)
+        if self.nodes.unseeing:
+            self._submit(task, ())
+            return None
         *_, result = work(task, ())
         return result.receipt
 

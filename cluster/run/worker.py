@@ -63,7 +63,8 @@ class AnyTask(Protocol):
     """What a worker is handed. keep: whether its payoffs are to be kept, as part `part` of so many
     of `tier`; shape: of the whole of those, span: its rows in them. reads: whose payoffs it is
     handed. memory: bytes that it takes. stored: set where its payoffs are read back only. needs:
-    the files that it reads. place: where its own goes, about."""
+    the files that it reads; used: the other table that it asks, if any. place: where its own goes,
+    about."""
 
     @property
     def shard(self) -> int: ...
@@ -87,6 +88,8 @@ class AnyTask(Protocol):
     def span(self) -> tuple[int, int]: ...
     @property
     def needs(self) -> tuple[str, ...]: ...
+    @property
+    def used(self) -> Any: ...
     @property
     def place(self) -> str: ...
 
@@ -125,6 +128,7 @@ class Task:
     margin: bool = False
     stored: FileEntry | None = None
     threads: int = 0
+    used: None = None
 
     @property
     def place(self) -> str:

@@ -61,7 +61,7 @@ from luckbase.cluster.search.pieces import (
 from luckbase.cluster.search.replay import FindTime, TaskTimes, write_times
 from luckbase.cluster.search.stage_file import Ask, read_asks
 from luckbase.cluster.search.stage_tasks import Find, Found, Sweep, Swept
-from luckbase.cluster.search.used import USED_BYTES, UsedTable, used_ends
+from luckbase.cluster.search.used import UsedTable, let_go, used_ends
 from luckbase.cluster.table.commits import Commits
 from luckbase.cluster.table.ledger import Ledger, commit, compact
 from luckbase.cluster.table.lines import FileEntry, Goal, LevelEntry, ShardEntry
@@ -210,8 +210,8 @@ class StageSearch:
             stage: np.ascontiguousarray(self.aim.roots[stages == stage])
             for stage in np.unique(stages).tolist()
         }
-        ends = None if self.aim.used is None else used_ends(self.aim.used)
-        self.asks = Asked(self.stages, self.aim.roots, self._known_keys, ends)
+        self.ends = None if self.aim.used is None else used_ends(self.aim.used)
+        self.asks = Asked(self.stages, self.aim.roots, self._known_keys, self.ends)
         above = Above()
         while (level := self.asks.highest()) is not None:
             self.at_level = level
@@ -225,6 +225,8 @@ class StageSearch:
             self.found += entries
             self.levels.append(shards)
             self._check_limit()
+        if self.aim.used is not None:
+            let_go(self.aim.used)
 
     def _check_limit(self) -> None:
         met, most = sum(one.rows for one in self.found), self.asked.max_states
@@ -273,7 +275,7 @@ class StageSearch:
                     _, askers = running.pop(i)
                     with self.keeping.taking_in():
                         done(i, read_asks(receipt.asks), receipt.rest)
-                        mine = [askers[k] for k in receipt.used]
+                        mine = [askers[k] for k in receipt.met]
                         self._keep(order.shards[i], receipt, mine)
                     waits = next_one() if waits is None else waits
                 if receipt is None or self.keeping.full:
@@ -322,7 +324,7 @@ class StageSearch:
     def _find_bytes(self, expected: int) -> int:
         """Bytes that it takes to find a shard of so many states."""
         box = min(expected, CACHED) if self.stages.level.inside else expected
-        used = 0 if self.aim.used is None else USED_BYTES
+        used = 0 if self.ends is None else self.ends.memory(expected)
         return max(LEAST_BYTES, FIND_BYTES * box + ASK_BYTES * expected) + used
 
     def _there(self, shard: LevelShard) -> ShardEntry | None:

@@ -19,8 +19,9 @@ from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.codes import KNOWN
 from luckbase.solver.graph.keys import Keys, unpack_all
 
-PIECE, PIECE_BYTES = 1 << 16, 400 << 20
-"""States that are looked up at once, and what that takes: for their margins, 6 kB each."""
+AT_ONCE, BYTES_AN_EDGE = 2, 400
+"""So many times as many states are looked up at once as a table says; for their margins each edge
+takes so many bytes, or less."""
 
 
 def known_payoffs(
@@ -44,9 +45,15 @@ def given_rows(table: StoredTable, keys: Keys) -> PayoffTable:
     """The rows of states (n,) that a table holds, by key, as a search that ends there has them."""
     if not len(keys):
         return nothing_known(table.game)
-    pieces = [_given_piece(table, keys[at : at + PIECE]) for at in range(0, len(keys), PIECE)]
+    size = given_at_once(table)
+    pieces = [_given_piece(table, keys[at : at + size]) for at in range(0, len(keys), size)]
     columns = [[getattr(one, each.name) for one in pieces] for each in fields(PayoffTable)]
     return PayoffTable(*map(np.concatenate, columns))
+
+
+def given_at_once(table: StoredTable) -> int:
+    """How many states are looked up at once."""
+    return AT_ONCE * table.states_at_once
 
 
 def _given_piece(table: StoredTable, keys: Keys) -> PayoffTable:

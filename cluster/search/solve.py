@@ -12,6 +12,7 @@ With `max_depth` the first levels only are solved, with bounds (`cluster.search.
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +41,7 @@ from luckbase.cluster.search.level_shards import cutting
 from luckbase.cluster.search.merge import PayoffTable, merge, solved_rows
 from luckbase.cluster.search.pieces import SHARDS, ask_name, shard_name
 from luckbase.cluster.search.roots import root_keys, using_table, warm_up
-from luckbase.cluster.search.used import UsedEnds, UsedTable, used_ends, used_table
+from luckbase.cluster.search.used import UsedEnds, UsedTable, let_go, used_ends, used_table
 from luckbase.cluster.table.health import drop_files
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import Ledger, commit, compact, table_directory
@@ -119,7 +120,8 @@ def _solve_locked(
         if asked.max_depth is not None:
             run.cut(asked.max_depth)
         else:
-            run.solve()
+            with closing(run):
+                run.solve()
         report = replace(run.report, damaged=tuple(damaged))
         if asked.force:  # what this goal's files held is there again, and what others need of it
             for ask, done in others.items():
@@ -163,16 +165,21 @@ class _Search:
     def root_states(self) -> Ints:
         return np.asarray(unpack_all(self.game.bits, self.roots))
 
+    def close(self) -> None:
+        """Let go of the table at which it ends."""
+        if "_used" in self.__dict__:
+            let_go(self._used)
+
     # --- to the end --------------------------------------------------------------------------
 
     def solve(self) -> None:
         """Solve all that lies below the roots, and commit."""
         self._note_stopped()
         most, small = self.asked.most, self.asked.one_piece
-        ends = self.asked.using is not None  # at that table
-        grows = not ends and bool(self.trusted.entries)
+        using = self.asked.using is not None
+        grows = not using and bool(self.trusted.entries)
         given = None
-        if not grows and not ends:
+        if not grows and not using:
             given = self._given(most)
         elif self.goal.ask not in self.ledger.levels:
             try:
@@ -183,7 +190,7 @@ class _Search:
         if given is not None and self._was_small(given):
             return
         held = self._held_stages() if grows else None
-        used = self._used if ends and self._level_of_stages() is not None else None
+        used = self._used if using and self._level_of_stages() is not None else None
         if held is not None:
             given = self._in_one_piece_before()
         elif used is not None:  # its states are looked up as they are met
@@ -196,14 +203,20 @@ class _Search:
         self._by_stages(given, held, used)
 
     def _note_stopped(self) -> None:
-        """Say that others of this part that were stopped half-way will not go on from there."""
-        mine = {goal.ask for goal in self.ledger.goals if goal.part == self.goal.part}
-        others = {one.ask for one in self.ledger.shards.values()} & mine - {self.goal.ask}
-        if others:
+        """Say that others that were stopped half-way will not go on from there: of this part, or
+        that end at this table."""
+        stopped = {one.ask for one in self.ledger.shards.values()} - {self.goal.ask}
+        if any(goal.ask in stopped and self._is_undone(goal) for goal in self.ledger.goals):
             self.asked.on_note(
                 "another search of this table was stopped half-way; once this one is solved that "
                 "one begins anew (to keep what it found, finish it first)"
             )
+
+    def _is_undone(self, goal: Goal) -> bool:
+        """Whether what this search solves is known to another one."""
+        using = None if goal.roots is None else goal.roots.using
+        here = using is not None and Path(using.table) == self.table.absolute()
+        return here or goal.part == self.goal.part
 
     def _was_small(self, given: PayoffTable) -> bool:
         """Solve it in one piece, if it is not to go on by stages; whether that was done."""
@@ -224,8 +237,7 @@ class _Search:
         """The table that was asked for, without what this search writes into it."""
         assert self.asked.using is not None
         path = Path(self.asked.using)
-        own = path.resolve() == self.table.resolve()
-        return used_table(path, self.goal.part if own else "")
+        return used_table(path, self.goal.part if path.samefile(self.table) else "")
 
     @cached_property
     def _ends(self) -> UsedEnds:
@@ -365,8 +377,9 @@ class _Search:
             self.asked.on_note(f"{error}; the search goes on in one piece")
             self._forget_stages()
             self._its_level = None
-            before = held is None and used is None
-            self._in_one_piece(given if before else self._given(self.asked.most))
+            if held is not None or used is not None:
+                given = self._given(self.asked.most)
+            self._in_one_piece(given)
             return
         self._finish()
 

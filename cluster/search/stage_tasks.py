@@ -211,7 +211,7 @@ def _merged(lists: Sequence[Keys]) -> Keys:
 class Found:
     """What came of a `Find`: the states of each box and where it lies, the boxes that are left,
     edges expanded, its file; what it asks for, as it is to be written, and that one's SHA-256;
-    which of the asks that it was handed it met. sent, node: as of a `Receipt`."""
+    met: which of the asks that it was handed it met. sent, node: as of a `Receipt`."""
 
     shard: int
     boxes: list[int]
@@ -223,7 +223,7 @@ class Found:
     sha256: str
     asks: Content
     asks_sha256: str
-    used: list[int]
+    met: list[int]
     solve_seconds: float
     process: str
     peak: MemoryUsed
@@ -266,6 +266,7 @@ class Sweep(_StageTask):
 
     parts: int = 1
     part: int = 0
+    used: None = None
 
     @property
     def tier(self) -> int:

@@ -9,35 +9,41 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.search.given import PIECE_BYTES, given_rows
+from luckbase.cluster.search.given import BYTES_AN_EDGE, given_at_once, given_rows
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.part import FilePart
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.stored import StoredTable
 from luckbase.solver.errors import TableError
+from luckbase.solver.graph.explore import PIECE
 from luckbase.solver.graph.keys import Keys, unpack_all
 from luckbase.solver.graph.stage import Given
 
 REMEMBERED = 64 << 20
-"""Bytes of decoded row groups that a worker remembers of each part."""
-USED_BYTES = REMEMBERED + PIECE_BYTES
-"""That a task takes which asks a table."""
+"""Bytes of decoded row groups that a worker remembers of each part, at most."""
+DECODED = 4
+"""So many times its bytes on the disk a row group may take."""
 _ledgers: dict[UsedTable, Ledger] = {}
-_own = threading.local()
+"""What the tables said that this process found at the beginning of its searches, which run."""
+_of_others: list[UsedTable] = []
+"""The one of them at which a search of another process ends, for which this one works."""
+_refused: set[UsedTable] = set()
+"""Those that this process does not see as others did."""
+_opened: dict[tuple[int, UsedTable], UsedEnds] = {}
+"""By thread: a table answers one at a time."""
 
 
 @dataclass(frozen=True)
 class UsedTable:
-    """A table at which a search ends: its folder, the part that is not asked, for that search
-    itself writes it, and the SHA-256 of what the others held when it began, by which the same is
-    known elsewhere."""
+    """A table at which a search ends: its folder; the part that is not asked, "" for none, for that
+    search itself writes it; and the SHA-256 of what the others held when it began, by which the
+    same is known elsewhere."""
 
     path: Path
     without: str
@@ -45,20 +51,38 @@ class UsedTable:
 
 
 class UsedEnds:
-    """What a table knows of states: `find_stages.Ends`."""
+    """What a table knows of states: `find_stages.Ends`. Bounds are not known."""
 
-    def __init__(self, table: StoredTable, without: str) -> None:
-        self.table = table
-        table.parts = [part for part in table.parts if part.name != without]
-        for part in table.parts:
-            if isinstance(part, FilePart):
-                part.most_held = REMEMBERED
+    def __init__(self, path: Path, ledger: Ledger, without: str) -> None:
+        self.table = StoredTable(path, ledger)
+        parts = [one for one in self.table.parts if one.name != without and not one.bounds]
+        self.table.parts, self._remembered = list(parts), 0
+        for part in parts:
+            assert isinstance(part, FilePart)
+            part.most_held = REMEMBERED
+            on_disk = sum(entry.bytes for entry in part.entries)
+            self._remembered += min(REMEMBERED, DECODED * on_disk)
+
+    @property
+    def sha256(self) -> str:
+        """Of what is asked."""
+        names = {part.name for part in self.table.parts}
+        files = self.table.ledger.files.values()
+        said = sorted((one.name, one.checks) for one in files if one.part in names)
+        return hashlib.sha256(repr((self.table.identity, said)).encode()).hexdigest()
+
+    def memory(self, states: int) -> int:
+        """Bytes that it takes, about, to ask it of so many states."""
+        at_once = min(states, given_at_once(self.table))
+        return self._remembered + BYTES_AN_EDGE * self.table.game.max_edges * at_once
 
     def holds(self, keys: Keys) -> NDArray[np.bool_]:
         """(n,) whether it holds each state, by key."""
-        if not len(keys):
-            return np.zeros(0, bool)
-        return self.table.holds(unpack_all(self.table.game.bits, np.ascontiguousarray(keys)))
+        bits, found = self.table.game.bits, np.zeros(len(keys), bool)
+        for at in range(0, len(keys), PIECE):
+            some = np.ascontiguousarray(keys[at : at + PIECE])
+            found[at : at + PIECE] = self.table.holds(unpack_all(bits, some))
+        return found
 
     def given(self, keys: Keys) -> Given:
         """The rows of states that it holds, by key."""
@@ -67,33 +91,43 @@ class UsedEnds:
 
 
 def used_table(path: Path, without: str = "") -> UsedTable:
-    """The table in a folder but for a part, as it stands; this process will find it so also when it
-    has grown.
+    """The table in a folder but for a part, as it stands; until it lets go of it this process finds
+    it so also when it has grown.
 
     Raises MissingTableError, CorruptTableError."""
-    ledger = read_ledger(Folder(path), path)
-    used = UsedTable(path.absolute(), without, _sha256(ledger, without))
+    used, ledger = _as_it_stands(path, without)
     _ledgers[used] = ledger
     return used
 
 
+def _as_it_stands(path: Path, without: str) -> tuple[UsedTable, Ledger]:
+    ledger = read_ledger(Folder(path), path)
+    return UsedTable(path.absolute(), without, UsedEnds(path, ledger, without).sha256), ledger
+
+
 def used_ends(used: UsedTable) -> UsedEnds | None:
     """What this thread asks of a table, opened once; None where it is not to be seen as it was."""
-    opened: OrderedDict[UsedTable, UsedEnds] = _own.__dict__.setdefault("opened", OrderedDict())
-    if used not in opened:
-        if used not in _ledgers:
-            try:
-                found = used_table(used.path, used.without)
-            except (TableError, OSError):
-                return None
-            if found != used:
-                return None
-        while opened:  # of a search before
-            opened.popitem()[1].table.close()
-        opened[used] = UsedEnds(StoredTable(used.path, _ledgers[used]), used.without)
-    return opened[used]
+    if used in _refused:
+        return None
+    if used not in _ledgers:
+        for before in _of_others:
+            let_go(before)
+        try:
+            found, ledger = _as_it_stands(used.path, used.without)
+        except (TableError, OSError):
+            found = None
+        if found != used:
+            _refused.add(used)
+            return None
+        _ledgers[used], _of_others[:] = ledger, [used]
+    at = threading.get_ident(), used
+    if at not in _opened:
+        _opened[at] = UsedEnds(used.path, _ledgers[used], used.without)
+    return _opened[at]
 
 
-def _sha256(ledger: Ledger, without: str) -> str:
-    said = sorted((one.name, one.checks) for one in ledger.files.values() if one.part != without)
-    return hashlib.sha256(repr((ledger.head.identity, said)).encode()).hexdigest()
+def let_go(used: UsedTable) -> None:
+    """Close a table in all threads, none of which asks it now, and forget what it said."""
+    for at in [at for at in _opened if at[1] == used]:
+        _opened.pop(at).table.close()
+    _ledgers.pop(used, None)

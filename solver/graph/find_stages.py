@@ -144,14 +144,14 @@ def _hand_out(stages: Stages, keys: Keys, searches: Sequence[_Search]) -> None:
 class _Search:
     """The arrays of `stage_kernels.expand_on`, which grow, and what else is wanted.
 
-    met: the keys of states that are known, ascending. Where they are asked for they join as they
+    held: the keys of states that are known, ascending. Where they are asked for they join as they
     are met: no state is expanded before.
     """
 
     def __init__(self, stages: Stages, level: int, box: Box, known: Known | Ends) -> None:
         self.stages, self.game, self.level, self.box = stages, stages.game, level, box
         self.known = known
-        self.met = known[0] if isinstance(known, tuple) else NO_KEYS
+        self.held = known[0] if isinstance(known, tuple) else NO_KEYS
         self.place = stages.place(level, box)
         self.wanted: list[Keys] = []
         game = self.game
@@ -201,7 +201,7 @@ class _Search:
         while True:
             code = kernels.expand_on(
                 game.transition, game.numbers, self.edges, game.bits, self.place, self.nodes,
-                self.records, self.patterns, self.met, self.at, BUDGET, limit,
+                self.records, self.patterns, self.held, self.at, BUDGET, limit,
             )  # fmt: skip
             if code == kernels.FINISHED and not self._ask():
                 return True
@@ -223,7 +223,7 @@ class _Search:
             return False
         at[kernels.UNTIL] = count
         keys = self.nodes.keys[start:count, 0][self.nodes.outside[start:count] == 0]
-        self.met = np.union1d(self.met, keys[self.known.holds(keys)])
+        self.held = np.union1d(self.held, keys[self.known.holds(keys)])
         return True
 
     def sample(self) -> Keys:
@@ -261,7 +261,7 @@ class _Search:
     def _part(self, box: Box, number: int, before: kernels.Expanded) -> _Search:
         """The search of box `number`."""
         part, at = _Search(self.stages, self.level, box, self.known), self.at
-        part.met = self.met
+        part.held = self.held
         numbers, keys = np.full(len(before.keys), -1, np.int32), np.empty_like(before.keys)
         mine = np.flatnonzero(before.box == number)
         rows = np.flatnonzero(before.box[before.numbers] == number)

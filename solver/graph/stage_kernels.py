@@ -37,7 +37,7 @@ FINISHED, GROW, PAUSE, CROWDED, RISES, COMPONENT = 0, 1, 2, 3, 4, 5
 NEXT, COUNT, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG, MINE, UNTIL = range(9)
 """Where expanding keeps its place: the number of the next state to expand, states met, states
 expanded, edges, patterns and their edges; the state that is crowded, or whose edge rises; how many
-of those met are of the stage; the number from which on none is expanded yet."""
+of those met are of the stage; the number before which states may be expanded."""
 BATCH = 16
 """States that are expanded before their children are looked up, all of them together."""
 LEAF = -3

@@ -6,28 +6,37 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from luckbase import cluster
+from luckbase import cluster, solver
+from luckbase.cluster.run.nodes import Nodes
 from luckbase.cluster.run.options import Solved
 from luckbase.cluster.run.ray_workers import RayWorkers
 from luckbase.cluster.run.worker import Home
+from luckbase.cluster.search import by_stages
 from luckbase.cluster.search import given as giving
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search import used as using
 from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.search.stage_tasks import Find, Swept
-from luckbase.cluster.search.used import USED_BYTES, UsedTable, used_ends, used_table
+from luckbase.cluster.search.used import UsedEnds, UsedTable, let_go, used_ends, used_table
 from luckbase.cluster.table.sparse import GIVEN
 from luckbase.solver.errors import SearchLimitError, WorkerError
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.game.level import Level
+from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.find_stages import RisingError
 from luckbase.solver.graph.keys import pack_all
-from tests.cluster.search.searches import TINY, WIDE, by, cut_small, files_of, rows_of, tiny
+from tests.cluster.search.searches import START, TINY, WIDE, by, cut_small, files_of, rows_of, tiny
+from tests.places import ROOT
+
+OTHER = {"scores": "0,500,500", "earned": "0,1,1", "passed": "1,0,0", "whammies": "3,3,2"}
+"""Some of what lies below it lies below WIDE too."""
+GOOFSPIEL = ROOT / "boards/goofspiel/tiny.toml"
 
 
 @pytest.fixture(autouse=True)
@@ -91,13 +100,13 @@ def test_nothing_is_gone_through_before_and_nobody_holds_what_is_met(
         return known(*given)
 
     monkeypatch.setattr(searching, "known_payoffs", limited)
-    monkeypatch.setattr(giving, "PIECE", 7)  # rows at once
+    monkeypatch.setattr(giving, "given_at_once", lambda table: 7)
     solved = by(tmp_path / "one", using=full, workers=1)
     assert limits == [1], "a look whether it is small, no more"
-    assert finds and all(task.used and task.memory > USED_BYTES for task in finds)
+    assert finds and all(task.used and task.memory > by_stages.LEAST_BYTES for task in finds)
     assert not any(len(task.known[0]) for task in finds)
     assert rows_of(solved.table) == rows_of(whole.table) and solved.states == whole.states
-    status = np.concatenate([column for column in statuses(solved)])
+    status = np.concatenate(statuses(solved))
     assert solved.states == (status != GIVEN).sum() and (status == GIVEN).sum() > 20
     assert solved.ledger.error(solved.goal.part) == pytest.approx(
         whole.ledger.error(whole.goal.part)
@@ -197,6 +206,61 @@ def test_this_process_goes_on_with_what_it_found_and_others_say_that_they_see_an
     shutil.rmtree(own / "ledger")  # what it says now is of no interest
     again = used_ends(used)
     assert again is not None and again.holds(keys).all()
+    table, file = first.table, first.table.parts[0]
+    first.given(keys)
+    assert file._files
+    let_go(used)
+    assert not file._files and used_ends(used) is None and table
+
+
+def test_nothing_of_it_is_kept_open(full: Path, tmp_path: Path) -> None:
+    for one_piece in (0, 10**6):
+        by(tmp_path / str(one_piece), using=full, one_piece=one_piece)
+        assert not using._opened and not using._ledgers
+
+
+def test_bounds_are_not_what_a_search_ends_at(own: Path, tmp_path: Path) -> None:
+    """Parts that were cut at a depth, which may stand before one that is exact."""
+    root = tiny().parse(START)[None]
+    first = by(tmp_path / "its", root, using=own)
+    clean = [by(tmp_path / str(i), using=own, one_piece=i) for i in (0, 10**6)]
+    before = used_table(own)
+    for depth in range(2, 6):
+        by(tmp_path / "its", root, max_depth=depth, one_piece=10**6)
+    assert used_table(own) == before
+    let_go(before)
+    for i, one in zip((0, 10**6), clean, strict=True):
+        again = by(tmp_path / f"again-{i}", using=first.table, one_piece=i)
+        assert rows_of(again.table) == rows_of(one.table)
+
+
+@pytest.mark.parametrize("kind", ["by stages", "in one piece"])
+def test_it_may_be_a_table_of_searches(kind: str, tmp_path: Path) -> None:
+    root = tiny().parse(OTHER)[None]
+    lower = by(tmp_path / "lower", root, one_piece=0 if kind == "by stages" else 10**6)
+    one, other = (
+        by(tmp_path / str(i), using=lower.table, one_piece=i, workers=2) for i in (0, 10**6)
+    )
+    assert one.levels and rows_of(one.table) == rows_of(other.table)
+    assert (np.concatenate(statuses(one)) == GIVEN).sum() > 0
+    only = by(tmp_path / "only", root, using=lower.table)  # the root itself is there
+    assert np.concatenate(statuses(only)).tolist() == [GIVEN]
+
+
+def test_both_may_choose_at_once(table_of: Callable[..., Path], tmp_path: Path) -> None:
+    board = solver.load_board(GOOFSPIEL)
+    game = solver.load_game(board)
+    start = game.needed_start()[None]
+    edges = expand(game, start)
+    below = cluster.solve_below(board, np.unique(edges.children, axis=0)[:3], results=tmp_path)
+    one, other = (
+        cluster.solve_below(
+            board, start, using=below.table, results=tmp_path / str(i), one_piece=i, workers=2
+        )
+        for i in (0, 10**6)
+    )
+    assert one.levels and rows_of(one.table) == rows_of(other.table)
+    assert (np.concatenate(statuses(one)) == GIVEN).sum() > 0
 
 
 def test_a_machine_that_does_not_see_it_says_so_and_the_driver_finds_that(
@@ -210,12 +274,20 @@ def test_a_machine_that_does_not_see_it_says_so_and_the_driver_finds_that(
     *_, missing = replace(task, used=replace(task.used, path=tmp_path)).run((), None, lambda: False)
     assert missing.receipt.missing and not task.needs
     notes: list[str] = []
-    run: Any = RayWorkers.__new__(RayWorkers)
-    run._on_note, run._unseeing, run.nodes = notes.append, set(), type("", (), {"there": {}})()
-    for _ in range(2):
-        found = RayWorkers._here(run, task, "far")
+    listed = [{"NodeID": name, "Alive": True, "NodeManagerHostname": name,
+               "NodeManagerAddress": "-", "Resources": {"CPU": 1}} for name in "ab"]  # fmt: skip
+    nodes, handed = Nodes(lambda: listed, notes.append), list[Any]()
+    run: Any = SimpleNamespace(nodes=nodes, _submit=lambda *what: handed.append(what))
+    assert RayWorkers._elsewhere(run, task, "a") is None
+    assert nodes.unseeing == ["a"] and handed == [(task, ())]
+    for _ in range(2):  # nobody sees it
+        found = RayWorkers._elsewhere(run, task, "b")
         assert found.sha256 == seen.receipt.sha256 and not found.sent
-    assert len(notes) == 1 and "node far does not see the table" in notes[0]
+    assert nodes.unseeing == [] and len(handed) == 1
+    assert len(notes) == 2 and "node a (-) does not see the table" in notes[0]
+    nodes._looked = float("-inf")
+    nodes.look()
+    assert not nodes.there["a"].sees and len(notes) == 2
 
 
 def test_nodes_of_a_cluster_that_do_not_see_it(
@@ -223,8 +295,7 @@ def test_nodes_of_a_cluster_that_do_not_see_it(
 ) -> None:
     """None of them does: the table is known by a sum that it does not have there."""
     near, notes = by(tmp_path / "near", using=full, workers=1), []
-    make = using._sha256
-    monkeypatch.setattr(using, "_sha256", lambda *what: "as this process says " + make(*what))
+    monkeypatch.setattr(UsedEnds, "sha256", "as this process says")
     far = by(tmp_path / "far", using=full, address=ray_cluster, workers=2, on_note=notes.append)
     assert far.ray and files_of(far.table) == files_of(near.table)
     assert any("does not see the table at which the search ends" in note for note in notes)
