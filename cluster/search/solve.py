@@ -41,7 +41,14 @@ from luckbase.cluster.search.level_shards import cutting
 from luckbase.cluster.search.merge import PayoffTable, merge, solved_rows
 from luckbase.cluster.search.pieces import SHARDS, ask_name, shard_name
 from luckbase.cluster.search.roots import root_keys, using_table, warm_up
-from luckbase.cluster.search.used import UsedEnds, UsedTable, let_go, used_ends, used_table
+from luckbase.cluster.search.used import (
+    UsedEnds,
+    UsedTable,
+    let_go,
+    undecided,
+    used_ends,
+    used_table,
+)
 from luckbase.cluster.table.health import drop_files
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import Ledger, commit, compact, table_directory
@@ -444,6 +451,14 @@ class _Search:
         """Commit that the goal is there."""
         mine = [e for e in self.ledger.of_part(self.goal.part) if made_by(e.name, self.goal.ask)]
         rows = sum(entry.rows for entry in mine)
+        if self.tolerance > self.game.tie_tolerance:
+            count = undecided(self.storage, self.table, mine, self.tolerance)
+            if count:
+                self.asked.on_note(
+                    f"{count} decisions are closer than the payoffs of {self.asked.using} can tell "
+                    f"({self.tolerance:.1e}); the earlier action is taken, and what the others get "
+                    "there, and above, may be off by more than the accuracy says"
+                )
         commit(self.storage, self.ledger, Done(self.goal.ask, len(mine), rows))
         self._forget_shards()  # from here on nobody goes on from them
         compact(self.storage, self.ledger)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +19,11 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.search.given import BYTES_AN_EDGE, given_at_once, given_rows
 from luckbase.cluster.table.ledger import Ledger, read_ledger
+from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import FilePart
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.sparse import SOLVED
+from luckbase.cluster.table.storage import Folder, Storage
 from luckbase.cluster.table.stored import StoredTable
 from luckbase.solver.errors import TableError
 from luckbase.solver.graph.explore import PIECE
@@ -124,6 +129,19 @@ def used_ends(used: UsedTable) -> UsedEnds | None:
     if at not in _opened:
         _opened[at] = UsedEnds(used.path, _ledgers[used], used.without)
     return _opened[at]
+
+
+def undecided(storage: Storage, table: Path, entries: Iterable[FileEntry], tolerance: float) -> int:
+    """How many solved rows of files of searches have an action that is as good as the best, as far
+    as the tolerance tells. Raises CorruptTableError."""
+    found = 0
+    for entry in entries:
+        with closing(SealedFile(storage, table, entry)) as file:
+            for group in range(file.groups):
+                read = file.read(group, ["margin", "status"])
+                margin, status = (column.to_numpy() for column in read.columns)
+                found += int(((margin <= tolerance) & (status == SOLVED)).sum())
+    return found
 
 
 def let_go(used: UsedTable) -> None:

@@ -3,8 +3,10 @@
 From the question's state every child is expanded and merged by key until it is over or the
 table holds it (`solver.graph.explore`); the table's payoffs of those are looked up at once, and the
 rest is backward induction by the rules (`solver.graph.game_graph`). So an answer above the frontier
-is as exact as the table below it: its payoffs are means of the table's, within the same bound. Two
-actions that the table's precision can not tell apart count as tied, and the earlier is taken.
+is as exact as the table below it: its payoffs are means of the table's, within the same bound; but
+for decisions that are closer than the table's precision tells. They count as tied, and the earlier
+action is taken: what the others get there may differ by more, and payoffs above there by as much as
+that counts.
 """
 
 from __future__ import annotations

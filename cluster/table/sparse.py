@@ -218,7 +218,7 @@ class SparsePart(Part):
         q = [evaluate(edges, half) for half in halves]
         both = np.concatenate([one.values for one in q], axis=1)
         found: Floats = np.empty(len(states))
-        tolerance = self.game.tie_tolerance
+        tolerance = self.tolerance  # a search above rounded payoffs could not tell more either
         if (edges.kinds == SIMULTANEOUS).any():
             exact = [payoffs_of(edges.kinds, edges.actors, one, tolerance) for one in q]
             found = np.abs(np.concatenate(exact, axis=1) - stored).max(axis=1)

@@ -24,7 +24,9 @@ from luckbase.cluster.search import used as using
 from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.search.stage_tasks import Find, Swept
 from luckbase.cluster.search.used import UsedEnds, UsedTable, let_go, used_ends, used_table
-from luckbase.cluster.table.sparse import GIVEN
+from luckbase.cluster.table.sparse import GIVEN, SOLVED
+from luckbase.cluster.table.stored import StoredTable
+from luckbase.cluster.table.verify import check_residuals
 from luckbase.solver.errors import SearchLimitError, WorkerError
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.game.level import Level
@@ -309,6 +311,26 @@ def test_threads_that_do_not_see_it_end(
     monkeypatch.setattr(stage_tasks, "used_ends", lambda used: None)
     with pytest.raises(WorkerError, match="not to be seen any more"):
         by(tmp_path, using=full)
+
+
+def test_decisions_closer_than_that_table_tells_are_counted_and_no_fault(
+    full: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table that knows payoffs to .005 only; in all tables the earlier of such actions counts."""
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr(StoredTable, "error", 0.005)
+    notes: list[str] = []
+    solved = by(tmp_path, using=full, on_note=notes.append)
+    margins = [
+        pq.read_table(path, partitioning=None, columns=["margin", "status"]).to_pandas()
+        for path in solved.table.rglob("*.parquet")
+    ]
+    close = sum(int(((one.margin <= 0.01) & (one.status == SOLVED)).sum()) for one in margins)
+    assert close > 20 and notes[-1].startswith(f"{close} decisions are closer than the payoffs of")
+    with cluster.open_table(solved.table) as table:
+        assert table.parts[0].tolerance == pytest.approx(0.01, rel=1e-6)
+        assert check_residuals(table, None).faults == 0
 
 
 def test_a_limit_is_said_before_anything_is_touched(full: Path, tmp_path: Path) -> None:
