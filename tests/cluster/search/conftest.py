@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from luckbase.cluster.run.options import Solved
+from luckbase.cluster.search.by_stages import StageSearch
+from luckbase.cluster.search.stage_tasks import Find
 from tests.cluster.search.searches import WIDE, by, cut_small, search, tiny
 
 
@@ -26,3 +30,17 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Solved:
     with pytest.MonkeyPatch.context() as patch:
         cut_small(patch)
         return by(tmp_path_factory.mktemp("staged"), workers=1)
+
+
+@pytest.fixture
+def finds(monkeypatch: pytest.MonkeyPatch) -> list[Find]:
+    """The tasks to find a shard that are handed out, as they are."""
+    found: list[Find] = []
+    make = StageSearch._task_to_find
+
+    def task(run: StageSearch, *given: Any) -> Find:
+        found.append(make(run, *given))
+        return found[-1]
+
+    monkeypatch.setattr(StageSearch, "_task_to_find", task)
+    return found

@@ -43,20 +43,6 @@ def grown(results: Path, words: dict[str, object], **how: Any) -> Solved:
     return search(results, tiny().parse(words)[None], **{"one_piece": 0, **how})
 
 
-@pytest.fixture
-def finds(monkeypatch: pytest.MonkeyPatch) -> list[Find]:
-    """The tasks to find a shard that are handed out, as they are."""
-    found: list[Find] = []
-    make = StageSearch._task_to_find
-
-    def task(run: StageSearch, *given: Any) -> Find:
-        found.append(make(run, *given))
-        return found[-1]
-
-    monkeypatch.setattr(StageSearch, "_task_to_find", task)
-    return found
-
-
 def test_nothing_is_gone_through_before_and_no_process_has_all_that_is_there(
     finds: list[Find], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,20 +59,6 @@ def own(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def finds(monkeypatch: pytest.MonkeyPatch) -> list[Find]:
-    """The tasks to find a shard that are handed out, as they are."""
-    found: list[Find] = []
-    make = StageSearch._task_to_find
-
-    def task(run: StageSearch, *given: Any) -> Find:
-        found.append(make(run, *given))
-        return found[-1]
-
-    monkeypatch.setattr(StageSearch, "_task_to_find", task)
-    return found
-
-
-@pytest.fixture
 def whole(full: Path, tmp_path: Path) -> Solved:
     """The search in one piece."""
     return by(tmp_path / "whole", using=full, one_piece=10**6)
