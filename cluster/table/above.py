@@ -5,8 +5,8 @@ table holds it (`solver.graph.explore`); the table's payoffs of those are looked
 rest is backward induction by the rules (`solver.graph.game_graph`). So an answer above the frontier
 is as exact as the table below it: its payoffs are means of the table's, within the same bound; but
 for decisions that are closer than the table's precision tells. They count as tied, and the earlier
-action is taken: what the others get there may differ by more, and payoffs above there by as much as
-that counts.
+action is taken; what the others get there is another action's. Where a search met such decisions,
+a second one, between bounds, says how far off its payoffs may be.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.table.answer import Answer, Origin
 from luckbase.cluster.table.every_action import stepped
+from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import Expanded, evaluate, expand
@@ -75,29 +76,57 @@ def answer_by_search(
     Raises SearchLimitError, saying how far it got; StateError for a cycle that is not covered.
     """
     edges = expand(table.game, state.reshape(1, -1))
-    payoffs = searched(table, state, edges, max_states)
-    return answer_step(table, state, edges, payoffs, words, source="search")
+    payoffs, off = searched(table, state, edges, max_states)
+    return answer_step(table, state, edges, payoffs, words, off)
 
 
-def searched(table: Holder, state: Ints, edges: Expanded, max_states: int) -> Floats:
+def searched(table: Holder, state: Ints, edges: Expanded, max_states: int) -> tuple[Floats, Floats]:
     """The payoffs (m, players) of the children of one expanded state (fields,) above the table's
-    frontier, by a search down to it. Raises as `answer_by_search`."""
+    frontier, by a search down to it; and bounds (m,) on their errors. Raises as
+    `answer_by_search`."""
     keys, payoffs = known_below(table, state.reshape(1, -1), max_states)
     graph = Graph(table.game, tolerance=table.tolerance, max_states=max_states)
     graph.know(keys, payoffs)
     children = graph.solve(edges.children)
     found: Floats = graph.values[children]
-    return found
+    close = graph.margins[: graph.count] <= table.tolerance
+    rounded = table.error > table.game.tie_tolerance and not table.game.simultaneous
+    if not (rounded and close.any()):
+        return found, np.full(len(found), table.error)
+    return found, _off(table, (keys, payoffs), edges.children, found, max_states)
+
+
+def _off(
+    table: Holder, known: tuple[Keys, Floats], states: Ints, found: Floats, max_states: int
+) -> Floats:
+    """How far the payoffs `found` (m, players) of states (m, fields) may be off: all decisions that
+    the payoffs known (k, players) do not tell, for the table's error, may fall as they like."""
+    game, (keys, payoffs) = table.game, known
+    graph = Graph(game, bounds=True, max_states=max_states)
+    graph.know(keys, np.concatenate([payoffs - table.error, payoffs + table.error], axis=1))
+    try:
+        at = graph.solve(states)
+    except StateError:  # a cycle with such a decision
+        return np.full(len(found), np.ptp(game.payoff_range))
+    bounds = graph.values[at]
+    low, high = bounds[:, : game.players], bounds[:, game.players :]
+    off: Floats = np.maximum(np.maximum(found - low, high - found).max(axis=1), table.error)
+    return off
 
 
 def answer_step(
     table: Answering, state: Ints, edges: Expanded, payoffs: Floats,
-    words: Mapping[str, object] | None = None, source: str = "table",
+    words: Mapping[str, object] | None = None, off: Floats | None = None,
 ) -> Answer:  # fmt: skip
     """The answer to an expanded state (fields,) that is not stored, from the payoffs (m, players)
-    of its children; `words`: as a person gave it, for the names of his bids."""
+    of its children; `words`: as a person gave it, for the names of his bids; off: bounds (m,) on
+    their errors where they come from a search."""
     game = table.game
     given = game.fields.values(state) if words is None else game.fields.read(words)
-    near = table.tolerance, table.error
-    found = stepped(game, edges, evaluate(edges, payoffs), near, given.reshape(1, -1))
+    q, error = evaluate(edges, payoffs), table.error
+    source = "table" if off is None else "search"
+    if off is not None and (off > error).any():
+        further = evaluate(edges, payoffs + off[:, None]).values - q.values
+        error = max(error, float(further.max()))
+    found = stepped(game, edges, q, (table.tolerance, error), given.reshape(1, -1))
     return found.answer(table.origin, game.describe(state), 0, source)

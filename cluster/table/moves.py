@@ -149,14 +149,14 @@ def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves
     else:
         from luckbase.cluster.table.above import answer_step, searched  # compiles the search
 
-        source = "table"
+        off = None
         if not known.all():
             if not max_states:
                 why = table.why_outside(asked[0]) or "not solved yet in this table"
                 raise MissingTableError(f"{words.fields(game.describe(asked[0]))} is {why}")
-            payoffs, source = searched(table, asked[0], edges, max_states), "search"
+            payoffs, off = searched(table, asked[0], edges, max_states)
             known = np.ones(len(payoffs), bool)
-        answer = answer_step(table, asked[0], edges, payoffs, said, source)
+        answer = answer_step(table, asked[0], edges, payoffs, said, off)
     if over:
         return Moves(asked[0], answer, True, True)
     below = Below(game, asked[0], answer, edges, payoffs, known)
