@@ -435,7 +435,8 @@ def _give(
 
 @dataclass(frozen=True)
 class Swept(Receipt):
-    """What came of a `Sweep`: also the first and the last key of its file, its rows, its boxes."""
+    """What came of a `Sweep`: also the first and the last key of its file, how many of its rows it
+    solved, its boxes."""
 
     keys: tuple[int, int] = (0, 0)
     solved: int = 0
