@@ -72,6 +72,7 @@ from luckbase.solver.game.level import Level
 from luckbase.solver.graph.estimate import estimate
 from luckbase.solver.graph.find_stages import CACHED
 from luckbase.solver.graph.keys import Keys, unpack_all
+from luckbase.solver.graph.spread import Knows, among
 from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Box, Stages
 
 FIND_BYTES, ASK_BYTES, HELD_BYTES = 160, 24, 100
@@ -211,8 +212,7 @@ class StageSearch:
             for stage in np.unique(stages).tolist()
         }
         self.ends = None if self.aim.used is None else used_ends(self.aim.used)
-        self.asks = Asked(self.stages, self.aim.roots, self._known_keys, self.ends)
-        above = Above()
+        self.asks, above = Asked(self.stages, self.aim.roots, self._knows), Above()
         while (level := self.asks.highest()) is not None:
             self.at_level = level
             started = time.perf_counter()
@@ -340,11 +340,14 @@ class StageSearch:
         self.met, self.shards_met = self.met - entry.rows, self.shards_met - 1
         return None
 
-    def _known_keys(self, stage: int) -> Keys:
-        """The keys of a stage that are known, ascending."""
+    def _knows(self, stage: int) -> Knows:
+        """What tells which states of a stage are known."""
+        if self.ends is not None:
+            return self.ends.holds
         known = self._known(LevelShard((0,), (stage,), WHOLE, 0))[0]
         held = NO_KEYS if self.aim.held is None else self.aim.held.keys(stage)
-        return np.sort(np.concatenate([known, held]), kind="stable")  # it merges what is in order
+        keys = np.sort(np.concatenate([known, held]), kind="stable")  # it merges what is in order
+        return among(keys)
 
     def _known(self, shard: LevelShard) -> tuple[Keys, np.ndarray]:
         known = self.aim.known

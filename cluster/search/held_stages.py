@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.lines import FileEntry
-from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.sealed import row_groups
 from luckbase.cluster.table.storage import Folder, Storage
 from luckbase.cluster.table.write import made_by, payoff_columns
 from luckbase.solver.game.game import Game
@@ -105,16 +104,13 @@ def _read(
 ) -> Known:  # fmt: skip
     names = payoff_columns(game) if payoffs else []
     keys, values = [NO_KEYS], [np.empty((0, game.players))]
-    for entry in files:
-        with closing(SealedFile(storage, table, entry)) as file:
-            for group in range(file.groups):
-                read = file.read(group, ["key", *names])
-                these = read.column("key").to_numpy().copy()  # numba takes none that is read-only
-                here = inside(these)
-                keys.append(these[here])
-                if payoffs:
-                    columns = [read.column(name).to_numpy()[here] for name in names]
-                    values.append(np.stack(columns, axis=1))
+    for read in row_groups(storage, table, files, ["key", *names]):
+        these = read.column("key").to_numpy().copy()  # numba takes none that is read-only
+        here = inside(these)
+        keys.append(these[here])
+        if payoffs:
+            columns = [read.column(name).to_numpy()[here] for name in names]
+            values.append(np.stack(columns, axis=1))
     every, rows = np.concatenate(keys), np.concatenate(values)
     order = np.argsort(every, kind="stable")
     return every[order], rows[order] if payoffs else rows

@@ -21,8 +21,8 @@ from luckbase.cluster.search.stage_file import Ask
 from luckbase.cluster.table.lines import digest
 from luckbase.solver.graph import find_stages, spread
 from luckbase.solver.graph.keys import Keys
-from luckbase.solver.graph.spread import Looks, Spread, grid
-from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Box, Ends, Stages
+from luckbase.solver.graph.spread import Knows, Looks, Spread, grid
+from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Box, Stages
 
 SHARD_STATES = 200_000
 """States of a shard, about: a quarter of a second."""
@@ -106,10 +106,9 @@ class Asked:
     """What is asked of the stages that are not found yet."""
 
     def __init__(
-        self, stages: Stages, roots: Keys, known: Callable[[int], Keys] = lambda stage: NO_KEYS,
-        ends: Ends | None = None,
-    ) -> None:  # fmt: skip
-        """roots: the keys with which the search begins; known, ends: as of `spread.Looks`."""
+        self, stages: Stages, roots: Keys, known: Callable[[int], Knows] = spread.nothing
+    ) -> None:
+        """roots: the keys with which the search begins; known: as of `spread.Looks`."""
         self.stages = stages
         of_roots = stages.of(roots)
         numbers, counts = np.unique(of_roots, return_counts=True)
@@ -118,7 +117,7 @@ class Asked:
         some = stage_file.sampled(roots, stage_file.SPARSE_BITS)
         sample, of_sample = roots[some], of_roots[some]
         self._roots = {stage: sample[of_sample == stage] for stage in np.unique(of_sample).tolist()}
-        self._looks = Looks(stages, roots, known, ends)
+        self._looks = Looks(stages, roots, known)
         self._asks: dict[int, list[tuple[Asker, Ask]]] = {}
         self._samples: dict[int, Keys] = {}
 

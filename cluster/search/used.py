@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterable
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from luckbase.cluster.search.given import BYTES_AN_EDGE, given_at_once, given_ro
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import FilePart
-from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.sealed import row_groups
 from luckbase.cluster.table.sparse import SOLVED
 from luckbase.cluster.table.storage import Folder, Storage
 from luckbase.cluster.table.stored import StoredTable
@@ -135,12 +134,9 @@ def undecided(storage: Storage, table: Path, entries: Iterable[FileEntry], toler
     """How many solved rows of files of searches have an action that is as good as the best, as far
     as the tolerance tells. Raises CorruptTableError."""
     found = 0
-    for entry in entries:
-        with closing(SealedFile(storage, table, entry)) as file:
-            for group in range(file.groups):
-                read = file.read(group, ["margin", "status"])
-                margin, status = (column.to_numpy() for column in read.columns)
-                found += int(((margin <= tolerance) & (status == SOLVED)).sum())
+    for read in row_groups(storage, table, entries, ["margin", "status"]):
+        margin, status = (column.to_numpy() for column in read.columns)
+        found += int(((margin <= tolerance) & (status == SOLVED)).sum())
     return found
 
 

@@ -13,7 +13,8 @@ import base64
 import hashlib
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +175,13 @@ class SealedFile:
 
 def _line(error: BaseException) -> str:
     return " ".join(str(error).split())[:100]
+
+
+def row_groups(
+    storage: Storage, table: Path, entries: Iterable[FileEntry], columns: Sequence[str]
+) -> Iterator[Any]:
+    """Columns of files, one row group after the other, as `SealedFile.read`."""
+    for entry in entries:
+        with closing(SealedFile(storage, table, entry)) as file:
+            for group in range(file.groups):
+                yield file.read(group, columns)

@@ -98,7 +98,9 @@ class SparsePart(Part):
             found = replace(found, upper=upper, q_upper=above)
         found.ties[:] = self._ties(found, owner, np.maximum(edges.actors, 0))
         given = acts & (status == GIVEN)
-        return self._with_given(found, self._with_forced(codes, given, lower), given)
+        if given.any():
+            found = self._with_given(found, self._with_forced(codes, given, lower), given)
+        return found
 
     def told(self, batch: Batch, at: Ints) -> EveryAction:
         return self.every_action(batch.states(at))

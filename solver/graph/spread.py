@@ -34,8 +34,10 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.keys import Keys, pack_all, unpack_all
 from luckbase.solver.graph.level_words import columns_of
-from luckbase.solver.graph.stage import NO_KEYS, Box, Ends, Stages
+from luckbase.solver.graph.stage import NO_KEYS, Box, Stages
 
+Knows = Callable[[Keys], NDArray[np.bool_]]
+"""Of keys (n,): which of them are known."""
 RANGES = 6
 """Ranges that the values asked for are put into."""
 MOST_CELLS = 1 << 13
@@ -62,16 +64,32 @@ class Spread:
         return round(_sum(self.states))
 
 
+def among(known: Keys) -> Knows:
+    """What tells which of some keys are among these, which ascend."""
+
+    def found(keys: Keys) -> NDArray[np.bool_]:
+        if not len(known):
+            return np.zeros(len(keys), bool)
+        place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        same: NDArray[np.bool_] = known[place] == keys
+        return same
+
+    return found
+
+
+def nothing(stage: int) -> Knows:
+    """Of a stage of which nothing is known."""
+    return among(NO_KEYS)
+
+
 class Looks:
-    """Looks at stages of one search. roots: the keys that it began with. known: of a stage, the
-    keys, ascending, of states that it does not expand, others maybe among them; ends: what knows of
-    others."""
+    """Looks at stages of one search. roots: the keys that it began with. known: of a stage, what
+    tells which of some states, by key, it does not expand."""
 
     def __init__(
-        self, stages: Stages, roots: Keys, known: Callable[[int], Keys] = lambda stage: NO_KEYS,
-        ends: Ends | None = None,
-    ) -> None:  # fmt: skip
-        self.stages, self._known, self._ends = stages, known, ends
+        self, stages: Stages, roots: Keys, known: Callable[[int], Knows] = nothing
+    ) -> None:
+        self.stages, self._known = stages, known
         functions, fields = stages.level.inside, stages.game.fields
         self._skeleton = ~np.uint64(columns_of(fields, functions))
         nothing = self._values(np.zeros(1, np.uint64))
@@ -112,14 +130,10 @@ class Looks:
         share[:asked] = full
         return Spread(low, high, room * share)
 
-    def _children(self, stage: int, keys: Keys, known: Keys) -> Keys:
+    def _children(self, stage: int, keys: Keys, known: Knows) -> Keys:
         """The children (m,) of states that are of their stage."""
         game = self.stages.game
-        if len(known):
-            place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-            keys = keys[known[place] != keys]
-        if self._ends is not None:
-            keys = keys[~self._ends.holds(keys)]
+        keys = keys[~known(keys)]
         found = expand(game, unpack_all(game.bits, np.ascontiguousarray(keys)))
         goes_on = np.repeat(~found.terminal, np.diff(found.first))
         children = pack_all(game.bits, found.children[goes_on])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from luckbase.cluster.run.options import Solved
+from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.search.stage_tasks import Find
 from tests.cluster.search.searches import WIDE, by, cut_small, search, tiny
@@ -43,4 +44,18 @@ def finds(monkeypatch: pytest.MonkeyPatch) -> list[Find]:
         return found[-1]
 
     monkeypatch.setattr(StageSearch, "_task_to_find", task)
+    return found
+
+
+@pytest.fixture
+def limits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The limits with which what is known was looked for before a search."""
+    found: list[int] = []
+    known = searching.known_payoffs
+
+    def limited(*given: Any) -> Any:
+        found.append(given[-1])
+        return known(*given)
+
+    monkeypatch.setattr(searching, "known_payoffs", limited)
     return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.run.options import Solved
 from luckbase.cluster.search import level_shards, stage_file
+from luckbase.cluster.search.by_stages import StageSearch
+from luckbase.cluster.search.stage_tasks import Swept
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.game import Game
+from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.graph import find_stages
 from tests.places import ROOT
 
@@ -23,6 +26,8 @@ TINY = ROOT / "boards/press-your-luck/tiny.toml"
 START = {"scores": "0,1000,500", "earned": "1,1,1"}
 WIDE = {"scores": "0,1000,500", "earned": "1,1,2", "whammies": "3,2,2"}
 """Four levels and the end below it, thirty stages."""
+OTHER = {"scores": "0,500,500", "earned": "0,1,1", "passed": "1,0,0", "whammies": "3,3,2"}
+"""Some of what lies below it lies below WIDE too."""
 SMALL = 100
 """States of a shard, about, for there to be many of them."""
 
@@ -49,6 +54,22 @@ def by(results: Path, roots: Ints | None = None, **how: object) -> Solved:
     """A search by stages, below WIDE if nothing is said."""
     start = tiny().parse(WIDE)[None] if roots is None else roots
     return search(results, start, **{"one_piece": 0, **how})
+
+
+@contextmanager
+def stopped_after(files: int) -> Iterator[None]:
+    """Searches by stages raise Stopped once they have committed so many files."""
+    commit, left = StageSearch._commit, [files]
+
+    def stops(run: StageSearch, receipt: Swept) -> None:
+        commit(run, receipt)
+        left[0] -= 1
+        if not left[0]:
+            raise Stopped
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StageSearch, "_commit", stops)
+        yield
 
 
 def files_of(table: Path) -> dict[str, bytes]:

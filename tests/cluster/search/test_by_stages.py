@@ -22,7 +22,6 @@ from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.search.level_shards import LevelShard
 from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.search.replay import times_of
-from luckbase.cluster.search.stage_tasks import Swept
 from luckbase.cluster.table.agent import policy_of
 from luckbase.cluster.table.compare import compare
 from luckbase.cluster.table.keyed import KeyPart
@@ -48,18 +47,14 @@ from tests.cluster.search.searches import (
     files_of,
     rows_of,
     search,
+    stopped_after,
     tiny,
 )
 from tests.games import climb  # noqa: F401  (registers the game)
 from tests.places import ROOT
 
 BOARDS = ROOT / "boards"
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small shards."""
-    cut_small(monkeypatch)
+pytestmark = pytest.mark.usefixtures("small")
 
 
 def hill(tmp_path: Path, **rules: int) -> Board:
@@ -429,18 +424,8 @@ def test_a_stage_in_many_boxes_is_solved_in_pieces_with_a_file_each(
     assert any(len(entry.boxes) > 1 for entry in entries)
     with cluster.open_table(solved.table) as table:
         assert check_files(table) == [] and check_residuals(table, None).faults == 0
-    commit, left = StageSearch._commit, [len(entries)]
-
-    def stopped(run: StageSearch, receipt: Swept) -> None:
-        commit(run, receipt)
-        left[0] -= 1
-        if not left[0]:
-            raise Stopped
-
-    with monkeypatch.context() as patch:
-        patch.setattr(StageSearch, "_commit", stopped)
-        with pytest.raises(Stopped):
-            by(tmp_path / "stopped", root, workers=2)
+    with pytest.raises(Stopped), stopped_after(len(entries)):
+        by(tmp_path / "stopped", root, workers=2)
     again = by(tmp_path / "stopped", root, workers=1)
     assert files_of(again.table) == files_of(solved.table)
     assert 0 < again.states < solved.states

@@ -27,16 +27,12 @@ from luckbase.solver.errors import SearchLimitError, WorkerError
 from luckbase.solver.graph.find_stages import RisingError
 from luckbase.solver.graph.keys import unpack_all
 from luckbase.solver.graph.stage import WHOLE, Box, Stages
-from tests.cluster.search.searches import WIDE, cut_small, files_of, rows_of, search, tiny
+from tests.cluster.search.searches import WIDE, files_of, rows_of, search, tiny
+
+pytestmark = pytest.mark.usefixtures("small")
 
 MORE = {"scores": "0,1000,500", "earned": "2,1,2", "whammies": "3,2,2"}
 """Below it lies much of what is below the other root, and more."""
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small shards."""
-    cut_small(monkeypatch)
 
 
 def grown(results: Path, words: dict[str, object], **how: Any) -> Solved:
@@ -44,19 +40,12 @@ def grown(results: Path, words: dict[str, object], **how: Any) -> Solved:
 
 
 def test_nothing_is_gone_through_before_and_no_process_has_all_that_is_there(
-    finds: list[Find], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finds: list[Find], limits: list[int], tmp_path: Path
 ) -> None:
     first = grown(tmp_path / "grown", WIDE)
     assert not any(task.held for task in finds)
-    limits: list[int] = []
-    known = searching.known_payoffs
-
-    def limited(*given: Any) -> Any:
-        limits.append(given[-1])
-        return known(*given)
-
-    monkeypatch.setattr(searching, "known_payoffs", limited)
     finds.clear()
+    limits.clear()
     second = grown(tmp_path / "grown", MORE)
     assert limits == [1], "a look whether it is small, no more"
     there = {entry.name for entry in first.ledger.files.values()}

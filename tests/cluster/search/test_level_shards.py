@@ -11,6 +11,7 @@ from luckbase.cluster.search import level_shards, stage_file
 from luckbase.cluster.search.level_shards import Above, Asked, LevelShard, Order, told_by
 from luckbase.cluster.search.stage_file import Ask, ask_of
 from luckbase.solver.graph.keys import Keys
+from luckbase.solver.graph.spread import among
 from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Stages
 from tests.solver.graph.laid_out import Laid, Shape, shapes
 from tests.solver.graph.stages_below import found_of, tiny
@@ -152,7 +153,7 @@ def test_roots_are_looked_at_and_not_below_what_is_known(monkeypatch: pytest.Mon
     monkeypatch.setattr(level_shards, "SHARD_STATES", len(found) // 6)
     shards = Asked(stages, roots).shards(stage >> 32, Above())
     assert len(shards) > 3 and sum(one.expected for one in shards) > 2 * len(roots)
-    ends = Asked(stages, roots, lambda _: np.sort(roots)).shards(stage >> 32, Above())
+    ends = Asked(stages, roots, lambda _: among(np.sort(roots))).shards(stage >> 32, Above())
     assert sum(one.expected for one in ends) < 1.5 * len(roots)
 
 

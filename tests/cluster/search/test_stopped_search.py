@@ -31,6 +31,7 @@ from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.graph.find_stages import LevelSearch
 from tests.cluster.search.searches import (
+    OTHER,
     SMALL,
     START,
     WIDE,
@@ -42,9 +43,6 @@ from tests.cluster.search.searches import (
     tiny,
 )
 from tests.places import ROOT
-
-OTHER = {"scores": "0,500,500", "earned": "0,1,1", "passed": "1,0,0", "whammies": "3,3,2"}
-"""Some of what lies below it lies below WIDE too."""
 
 
 def killed(results: Path, kind: str, times: int) -> Ledger:

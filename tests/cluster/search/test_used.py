@@ -22,7 +22,7 @@ from luckbase.cluster.search import given as giving
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search import used as using
 from luckbase.cluster.search.by_stages import StageSearch
-from luckbase.cluster.search.stage_tasks import Find, Swept
+from luckbase.cluster.search.stage_tasks import Find
 from luckbase.cluster.search.used import UsedEnds, UsedTable, let_go, used_ends, used_table
 from luckbase.cluster.table.sparse import GIVEN, SOLVED
 from luckbase.cluster.table.stored import StoredTable
@@ -33,18 +33,22 @@ from luckbase.solver.game.level import Level
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.find_stages import RisingError
 from luckbase.solver.graph.keys import pack_all
-from tests.cluster.search.searches import START, TINY, WIDE, by, cut_small, files_of, rows_of, tiny
+from tests.cluster.search.searches import (
+    OTHER,
+    START,
+    TINY,
+    WIDE,
+    by,
+    files_of,
+    rows_of,
+    stopped_after,
+    tiny,
+)
 from tests.places import ROOT
 
-OTHER = {"scores": "0,500,500", "earned": "0,1,1", "passed": "1,0,0", "whammies": "3,3,2"}
-"""Some of what lies below it lies below WIDE too."""
+pytestmark = pytest.mark.usefixtures("small")
+
 GOOFSPIEL = ROOT / "boards/goofspiel/tiny.toml"
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small shards."""
-    cut_small(monkeypatch)
 
 
 @pytest.fixture
@@ -64,30 +68,11 @@ def whole(full: Path, tmp_path: Path) -> Solved:
     return by(tmp_path / "whole", using=full, one_piece=10**6)
 
 
-def stopped_after(count: int, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    commit, left = StageSearch._commit, [count]
-
-    def stopped(run: StageSearch, receipt: Swept) -> None:
-        commit(run, receipt)
-        left[0] -= 1
-        if not left[0]:
-            raise Stopped
-
-    monkeypatch.setattr(StageSearch, "_commit", stopped)
-    return monkeypatch
-
-
 def test_nothing_is_gone_through_before_and_nobody_holds_what_is_met(
-    finds: list[Find], full: Path, whole: Solved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limits: list[int] = []
-    known = searching.known_payoffs
-
-    def limited(*given: Any) -> Any:
-        limits.append(given[-1])
-        return known(*given)
-
-    monkeypatch.setattr(searching, "known_payoffs", limited)
+    finds: list[Find], limits: list[int], full: Path, whole: Solved, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    limits.clear()
     monkeypatch.setattr(giving, "given_at_once", lambda table: 7)
     solved = by(tmp_path / "one", using=full, workers=1)
     assert limits == [1], "a look whether it is small, no more"
@@ -137,8 +122,7 @@ def test_one_that_was_stopped_goes_on(
 ) -> None:
     """Rows that were given are read back with the others."""
     clean = by(tmp_path / "clean", using=full, workers=1)
-    with monkeypatch.context() as patch, pytest.raises(Stopped):
-        stopped_after(int(share * len(files_of(clean.table))), patch)
+    with pytest.raises(Stopped), stopped_after(int(share * len(files_of(clean.table)))):
         by(tmp_path / "stopped", using=full, workers=1)
     finds.clear()
     solved = by(tmp_path / "stopped", using=full, workers=2)
@@ -150,8 +134,7 @@ def test_it_begins_anew_where_that_table_has_grown(
     finds: list[Find], own: Path, table_of: Callable[..., Path], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    with monkeypatch.context() as patch, pytest.raises(Stopped):
-        stopped_after(3, patch)
+    with pytest.raises(Stopped), stopped_after(3):
         by(tmp_path / "mine", using=own, workers=1)
     cluster.solve(tiny(frontier=2).board, results=tmp_path / "its")
     finds.clear()
@@ -167,8 +150,7 @@ def test_one_that_ends_at_its_own_table_goes_on_too(
 ) -> None:
     """What it has written of itself is no part of what it ends at."""
     clean = by(tmp_path / "clean", using=own, workers=1)
-    with monkeypatch.context() as patch, pytest.raises(Stopped):
-        stopped_after(3, patch)
+    with pytest.raises(Stopped), stopped_after(3):
         by(tmp_path / "its", using=own, workers=1)
     finds.clear()
     solved = by(tmp_path / "its", using=own, workers=1)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +10,7 @@ from hypothesis import strategies as st
 from luckbase.solver.graph import spread
 from luckbase.solver.graph.find_stages import expand_level
 from luckbase.solver.graph.keys import Keys
-from luckbase.solver.graph.spread import Looks, Spread, grid
+from luckbase.solver.graph.spread import Looks, Spread, among, grid
 from luckbase.solver.graph.stage import NO_KEYS, Stages
 from tests.solver.graph.laid_out import Laid, Shape, shapes
 from tests.solver.graph.stages_below import found_of, tiny
@@ -128,11 +125,12 @@ def test_below_what_is_known_nothing_is_looked_at() -> None:
     stages, root, stage, asked = looked_at()
     widths = Looks(stages, root).widths(asked)
     whole = Looks(stages, root).at(stage, asked, 1, widths)
-    known = Looks(stages, root, lambda _: np.sort(asked)).at(stage, asked, 1, widths)
+    known = Looks(stages, root, lambda _: among(np.sort(asked))).at(stage, asked, 1, widths)
     assert len(known.states) < len(whole.states)
     assert known.total == pytest.approx(len(asked), rel=0.01)
-    ends: Any = SimpleNamespace(holds=lambda keys: np.isin(keys, asked))
-    at_ends = Looks(stages, root, ends=ends).at(stage, asked, 1, widths)
+    at_ends = Looks(stages, root, lambda _: lambda keys: np.isin(keys, asked)).at(
+        stage, asked, 1, widths
+    )
     assert at_ends.total == known.total
 
 
