@@ -347,8 +347,8 @@ def test_what_is_cut_off_leaves_what_was_there(
     path, true = tmp_path / f"x.{ending}", Path.open
     path.write_text("before")
     monkeypatch.setattr(
-        Path, "open", lambda self, *how: Full(true(self, *how), 3_000, error)
-        if self.name.endswith(".part") else true(self, *how),
+        Path, "open", lambda self, *how, **named: Full(true(self, *how, **named), 3_000, error)
+        if self.name.endswith(".part") else true(self, *how, **named),
     )  # fmt: skip
     with pytest.raises(raised) as caught:
         kept("skunk", folder).export(path)
