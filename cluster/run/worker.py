@@ -305,15 +305,19 @@ def _read_back(task: Task, given: Sequence[bytes], out: Floats | None) -> Iterat
         if source is None:
             yield from nothing_seen(task.shard)
             return
-        file = SealedFile(source, task.home.table, entry)
+        payoffs = np.empty(task.own_shape) if out is None else out
+        planes = layout.kernel_planes(layout.tiers()[task.tier])
+        flat = payoffs.reshape(len(planes), -1)
         names = payoff_columns(layout.game)
-        groups = [file.read(number, names) for number in range(file.groups)]
-        columns = [np.concatenate([g.column(name).to_numpy() for g in groups]) for name in names]
+        read = [names[player] for player in planes if player >= 0]
+        file, at = SealedFile(source, task.home.table, entry), 0
+        for number in range(file.groups):
+            group = file.read(number, read)
+            rows = slice(at, at + group.num_rows)
+            for plane, player in zip(flat, planes, strict=True):
+                plane[rows] = group.column(names[player]).to_numpy() if player >= 0 else 0.0
+            at = rows.stop
         file.close()
-    payoffs = layout.kernel_payoffs(layout.tiers()[task.tier], columns).reshape(task.own_shape)
-    if out is not None:
-        out[...] = payoffs
-        payoffs = out
     seconds = time.perf_counter() - seconds
     yield payoffs
     yield Result(Receipt(task.shard, None, seconds, process_name(), memory_used(), {}))

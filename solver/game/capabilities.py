@@ -55,7 +55,7 @@ class Layout(Capability, ABC, Generic[T]):
         "its start, or below --from"
     )
 
-    payoff_type: ClassVar[type[np.floating[Any]]] = np.float32
+    payoff_type: type[np.floating[Any]] = np.float32
     """How a table stores payoffs: float32 or float64."""
     best_names: ClassVar[Sequence[str]]
     """The names of the actions that `Decisions.best` counts from 0, as `action_name` gives them;
@@ -161,11 +161,11 @@ class Layout(Capability, ABC, Generic[T]):
     def state_rows(self, tier: T, start: int, stop: int) -> Mapping[str, NDArray[np.int32] | Coded]:
         """The state columns that are not constant, of rows [start, stop), as `table_columns`."""
 
-    def kernel_payoffs(self, tier: T, columns: Sequence[Floats]) -> Floats:
-        """What `solve_tier` left in `out`, from the stored columns of whole parts: the inverse of
-        `payoff_rows` where `payoff_type` is float64. Here: the payoffs of player 1."""
-        found: Floats = np.ascontiguousarray(columns[0])
-        return found
+    def kernel_planes(self, tier: T) -> Sequence[int]:
+        """The players, from 0, whose payoffs `solve_tier` leaves in `out`, those of all rows of a
+        part one after the other; -1 for zeros. The inverse of `payoff_rows` where `payoff_type` is
+        float64. Here: player 1's alone."""
+        return (0,)
 
     @abstractmethod
     def acting_rows(self, tier: T, start: int, stop: int) -> NDArray[np.int8]:

@@ -36,7 +36,7 @@ game moves by no more than its entries, so errors add up over the layers and no 
 class Layers(Layout[int]):
     """Two players; a tier is the layer of hands of so many cards."""
 
-    payoff_type: ClassVar[type[np.floating[Any]]] = np.float64
+    payoff_type: type[np.floating[Any]] = np.float64
     best_names: ClassVar[tuple[str, ...]] = ()
     smaller: ClassVar[str] = "fewer cards, such as --set cards=7,"
 

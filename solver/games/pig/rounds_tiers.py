@@ -27,7 +27,7 @@ Tier = tuple[int, int]
 class Rounds(Layout[Tier]):
     """A turn a tier; see `rounds_kernel` for the game and how it is solved."""
 
-    payoff_type: ClassVar[type[np.floating[Any]]] = np.float64
+    payoff_type: type[np.floating[Any]] = np.float64
     best_names: ClassVar[tuple[str, ...]] = ("stick", "roll")
     smaller: ClassVar[str] = "a lower cut or fewer rounds"
 

@@ -99,6 +99,10 @@ class Solve(Section):
     frontier: Annotated[StrictInt, Field(ge=1, le=20)] = 2  # total spins that the table covers
     outcomes: Literal["all", "three"] | Annotated[StrictInt, Field(ge=2, le=MAX_OUTCOMES)] = "all"
     """"three": whammy, mean money, mean money + spin; K: at most so many that keep the means."""
+    payoffs: Literal["float32", "float64"] = Field(
+        default="float32", exclude_if=lambda kept: kept == "float32"
+    )
+    """How a table stores them. Left out where it is float32: older tables keep their identity."""
 
     @field_validator("outcomes", mode="before")
     @classmethod

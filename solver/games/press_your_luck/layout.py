@@ -92,6 +92,7 @@ class Planes(Layout[Tier]):
         self.size = self.cap + 1
         self.most = self.board.rules.max_whammies
         self.frontier = self.board.solve.frontier
+        self.payoff_type = np.dtype(self.board.solve.payoffs).type
 
     def tiers(self) -> Sequence[Tier]:
         return tables.depth_first(self.frontier, self.most)
@@ -192,11 +193,19 @@ class Planes(Layout[Tier]):
         self, tier: Tier, payoffs: Floats, start: int, stop: int
     ) -> list[NDArray[np.floating[Any]]]:
         flat = payoffs.reshape(2, -1)
-        a, b, c = (np.empty(stop - start, np.float32) for _ in range(3))
-        _narrow(flat[0, start:stop], flat[1, start:stop], a, b, c)
-        by_player = dict(zip(tiers.slots_of(tier.players_in(self.most)), (a, b, c), strict=True))
-        gone = np.zeros(stop - start, np.float32)
+        v0, v1 = flat[0, start:stop], flat[1, start:stop]
+        held: tuple[NDArray[np.floating[Any]], ...]
+        if self.payoff_type is np.float64:
+            held = v0, v1, np.maximum(1.0 - v0 - v1, 0.0)
+        else:
+            held = a, b, c = tuple(np.empty(stop - start, np.float32) for _ in range(3))
+            _narrow(v0, v1, a, b, c)
+        by_player = dict(zip(tiers.slots_of(tier.players_in(self.most)), held, strict=True))
+        gone = np.zeros(stop - start, self.payoff_type)
         return [by_player.get(player, gone) for player in range(3)]
+
+    def kernel_planes(self, tier: Tier) -> tuple[int, int]:
+        return tiers.slots_of(tier.players_in(self.most))[:2]
 
     def state_rows(self, tier: Tier, start: int, stop: int) -> dict[str, NDArray[np.int32]]:
         block = self.block_rows(tier)

@@ -32,7 +32,7 @@ Question = tuple[str, tuple[float, float, float]]
 class Race(Layout[int]):
     """One tier, number 0. options: the board's rules, in Skunk's words."""
 
-    payoff_type: ClassVar[type[np.floating[Any]]] = np.float64
+    payoff_type: type[np.floating[Any]] = np.float64
     best_names: ClassVar[tuple[str, ...]] = ("hold", "roll")
     smaller: ClassVar[str] = "a lower goal"
 
