@@ -130,7 +130,7 @@ def _solved(board: Board, asked: EraPage, stack: ExitStack) -> Era:
     with render.progress(board.name) as show:
         luckbase.solve(board, results=asked.results, on_progress=show)
     table = stack.enter_context(luckbase.open(board, results=asked.results))
-    return Era(table.game, table.probe, table.error)
+    return Era(table.game, table.probe, table.precision)
 
 
 def _compared(found: list[Era]) -> list[Part]:

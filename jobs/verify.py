@@ -37,7 +37,7 @@ def verify(
     rows = None if every else SAMPLE if sample is None else sample
     with options.open_found(table, results, settings) as opened:
         found, ledger = opened.verify(rows, seed), opened.ledger
-        origin, where, error = opened.origin, opened.where, opened.error
+        origin, where, precision = opened.origin, opened.where, opened.precision
     if as_json:
         print(json.dumps({**origin.as_json(), "table": str(where), **found.as_json()}))
         return 0 if found.ok else 1
@@ -51,7 +51,7 @@ def verify(
         at = render.fields(checked.state)
         print(
             f"{checked.rows:,} rows agree with the rules: worst residual {checked.worst:.2e} at "
-            f"{at}, mean {checked.mean:.2e}, stored to {error:.1e}"
+            f"{at}, mean {checked.mean:.2e}, stored to {precision:.1e}"
         )
     if not ledger.complete:
         left = sum(not ledger.is_done(goal) for goal in ledger.goals)

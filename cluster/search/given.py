@@ -26,19 +26,19 @@ takes so many bytes, or less."""
 
 def known_payoffs(
     game: Game, roots: Ints, held: StoredTable | KeyPart | None, max_states: int
-) -> tuple[PayoffTable, float]:
+) -> PayoffTable:
     """What a table, or a part of one, has of the states at which a search from `roots` (m, fields)
-    ends, nothing but their payoffs if it is a part; and the bound on their error.
+    ends; nothing but their payoffs if it is a part.
 
     Raises SearchLimitError, TableError.
     """
     if held is None:
-        return nothing_known(game), 0.0
+        return nothing_known(game)
     keys, values = known_below(held, roots, max_states)
     order = np.argsort(keys)
     if isinstance(held, StoredTable):
-        return given_rows(held, keys[order]), held.error
-    return known_rows(keys[order], values[order]), held.error
+        return given_rows(held, keys[order])
+    return known_rows(keys[order], values[order])
 
 
 def given_rows(table: StoredTable, keys: Keys) -> PayoffTable:

@@ -46,6 +46,7 @@ from luckbase.cluster.search.used import (
     UsedTable,
     let_go,
     undecided,
+    untold,
     used_ends,
     used_table,
 )
@@ -53,7 +54,9 @@ from luckbase.cluster.table.health import drop_files
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import Ledger, commit, compact, table_directory
 from luckbase.cluster.table.lines import SEARCH, Done, Goal, Roots
+from luckbase.cluster.table.sparse import SOLVED
 from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.stored import StoredTable
 from luckbase.cluster.table.write import made_by, search_name, search_part, write_states
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
@@ -165,7 +168,7 @@ class _Search:
             if any(made_by(entry.name, ask) for ask in ledger.done)
         ]  # fmt: skip
         self.started = time.perf_counter()
-        self.error = FLOAT64_ERROR
+        self.error, self.precision = FLOAT64_ERROR, 0.0
         self.report = Solved(table, ledger, goal, kept=self.held.rows, workers=1)
 
     @property
@@ -202,7 +205,7 @@ class _Search:
             given = self._in_one_piece_before()
         elif used is not None:  # its states are looked up as they are met
             given = nothing_known(self.game)
-            self._take_error(self._ends.table.error, used=True)
+            self._take_table(self._ends.table)
         elif given is None:
             given = self._given(most)
             if self._was_small(given):
@@ -255,7 +258,7 @@ class _Search:
     def _in_one_piece_before(self) -> PayoffTable:
         """All that the table has from searches in one piece; stages are read as they are met."""
         files = [entry for entry in self.trusted.entries if not entry.stages]
-        self._take_error(self.trusted.error, used=False)
+        self.error = max(self.error, self.trusted.error)
         return known_rows(*read_rows(self.storage, self.table, files, self.game))
 
     def _drop_stopped(self, given: str, by_stages: bool = False) -> None:
@@ -288,21 +291,22 @@ class _Search:
     def _given(self, most: int) -> PayoffTable:
         """What is known of the states at which the search ends: from the part's other files, or
         the table that was asked for. Raises SearchLimitError where more than `most` lie above."""
-        using = self.asked.using is not None
+        if self.asked.using is not None:
+            given = known_payoffs(self.game, self.root_states, self._ends.table, most)
+            self._take_table(self._ends.table)
+            return given
         own = self.trusted if self.trusted.entries else None
-        held = self._ends.table if using else own
-        given, error = known_payoffs(self.game, self.root_states, held, most)
-        self._take_error(error, used=using)
-        return given
+        self.error = max(self.error, 0.0 if own is None else own.error)
+        return known_payoffs(self.game, self.root_states, own, most)
 
-    def _take_error(self, error: float, used: bool) -> None:
-        """Count the error of what is known; used: it is another table's."""
-        if used:
-            self.error = FLOAT64_ERROR + error
-            # Rounded payoffs must not decide ties.
-            self.tolerance = self.game.tie_tolerance + 2 * error
-        else:  # FLOAT64_ERROR is for all sums of a play, whichever search makes them
-            self.error = max(self.error, error)
+    def _take_table(self, used: StoredTable) -> None:
+        """Count the errors of the table at which it ends."""
+        if used.error <= FLOAT64_ERROR:  # that is for all sums of a play, whoever makes them
+            return
+        self.error = FLOAT64_ERROR + used.error
+        self.precision = FLOAT64_ERROR + used.precision
+        # Rounded payoffs must not decide ties.
+        self.tolerance = self.game.tie_tolerance + 2 * used.precision
 
     def _in_one_piece(self, given: PayoffTable) -> bool:
         """Solve it in this process and memory; whether it was small enough. A game without levels
@@ -408,7 +412,7 @@ class _Search:
     def _note_goal(self) -> None:
         """Say in the ledger what is being solved; not before something of it is there."""
         if is_new(self.goal, self.ledger):
-            commit(self.storage, self.ledger, self.goal)
+            commit(self.storage, self.ledger, replace(self.goal, precision=self.precision))
 
     def cut(self, max_depth: int) -> None:
         """The first levels with bounds, deeper until the roots' decisions are called."""
@@ -431,6 +435,8 @@ class _Search:
         """Write a search that was solved in one piece, and commit it."""
         self._note_goal()
         self.error += float(solved.gap.sum()) / 2
+        margins = solved.margin[solved.status == SOLVED]
+        self.error = max(self.error, untold(self.game, margins, self.tolerance))
         self._write(solved)
         self.report = replace(
             self.report, peak_memory=total({process_name(): memory_used()}),
@@ -456,8 +462,9 @@ class _Search:
             if count:
                 self.asked.on_note(
                     f"{count} decisions are closer than the payoffs of {self.asked.using} can tell "
-                    f"({self.tolerance:.1e}); the earlier action is taken, and what the others get "
-                    "there, and above, may be off by more than the accuracy says"
+                    f"({self.tolerance:.1e}); the earlier action is taken, and how far off the "
+                    "others' payoffs are there, and above, is not known; a table in float64 would "
+                    "tell"
                 )
         commit(self.storage, self.ledger, Done(self.goal.ask, len(mine), rows))
         self._forget_shards()  # from here on nobody goes on from them

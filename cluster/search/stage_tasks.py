@@ -41,7 +41,7 @@ from luckbase.cluster.search.stage_file import (
     write_asks,
     write_stages,
 )
-from luckbase.cluster.search.used import UsedTable, used_ends
+from luckbase.cluster.search.used import UsedTable, untold, used_ends
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.sparse import GIVEN, SOLVED
@@ -363,9 +363,10 @@ class Sweep(_StageTask):
             given[here] = done.given
         worst = max((float(one[0, 1]) for one in tables), default=self.error)
         rows[0] = 0.0
-        rows[0, 1] = worst + float(gap.sum()) / 2
         keys = np.ascontiguousarray(rows[1:, 0]).view(np.uint64)
         mine = np.flatnonzero(given | (best != OVER) & (best != KNOWN))
+        further = untold(game, margins[mine[~given[mine]]], self.tolerance)
+        rows[0, 1] = max(worst + float(gap.sum()) / 2, further)
         status = np.where(given[mine], GIVEN, SOLVED).astype(np.uint8)
         return PayoffTable(
             keys[mine], rows[1:, 1:][mine], best[mine], status, gap[mine],

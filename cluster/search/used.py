@@ -25,6 +25,8 @@ from luckbase.cluster.table.sparse import SOLVED
 from luckbase.cluster.table.storage import Folder, Storage
 from luckbase.cluster.table.stored import StoredTable
 from luckbase.solver.errors import TableError
+from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.explore import PIECE
 from luckbase.solver.graph.keys import Keys, unpack_all
 from luckbase.solver.graph.stage import Given
@@ -138,6 +140,13 @@ def undecided(storage: Storage, table: Path, entries: Iterable[FileEntry], toler
         margin, status = (column.to_numpy() for column in read.columns)
         found += int(((margin <= tolerance) & (status == SOLVED)).sum())
     return found
+
+
+def untold(game: Game, margins: Floats, tolerance: float) -> float:
+    """How far off payoffs may be for decisions, by their margins, that could not be told: as far as
+    the game allows, for those who do not decide; 0 where all were. Ties by the rules are told."""
+    close = tolerance > game.tie_tolerance and bool((margins <= tolerance).any())
+    return float(np.ptp(game.payoff_range)) * close
 
 
 def let_go(used: UsedTable) -> None:

@@ -29,7 +29,8 @@ Bytes:
 Questions:
 
 * `find`: a person's words to a folder. `answer`: what is said of a state; `above`: of one that no
-  part holds. `moves`: all that can happen at a state; `grid`: a table over two of its columns.
+  part holds; `off`: how far off that may be. `moves`: all that can happen at a state; `grid`: a
+  table over two of its columns.
 * `every_action`: what is said of many states at once, as arrays; `action_columns`: as columns.
 * `frames`: many states in, many answers out; `files`: the same in files. `export`: all rows, as a
   stream; `export_files`: into a file; `where`: which of them.

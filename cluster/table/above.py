@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.cluster.table import off
 from luckbase.cluster.table.answer import Answer, Origin
 from luckbase.cluster.table.every_action import stepped
 from luckbase.solver.errors import StateError
@@ -36,8 +37,8 @@ class Holder(Protocol):
         """The rules."""
 
     @property
-    def error(self) -> float:
-        """The bound on the error of every payoff."""
+    def precision(self) -> float:
+        """The bound on the error of a payoff, but for what hangs on decisions not told."""
 
     @property
     def tolerance(self) -> float:
@@ -56,6 +57,13 @@ class Answering(Holder, Protocol):
     @property
     def origin(self) -> Origin:
         """Which table."""
+
+    @property
+    def rounded(self) -> bool:
+        """Whether decisions that are no ties can be too close for what is stored to tell."""
+
+    def errors(self, states: Ints) -> Floats:
+        """(n,) bounds on the errors of the payoffs of canonical states that it has."""
 
 
 def known_below(table: Holder, roots: Ints, max_states: int) -> tuple[Keys, Floats]:
@@ -76,11 +84,13 @@ def answer_by_search(
     Raises SearchLimitError, saying how far it got; StateError for a cycle that is not covered.
     """
     edges = expand(table.game, state.reshape(1, -1))
-    payoffs, off = searched(table, state, edges, max_states)
-    return answer_step(table, state, edges, payoffs, words, off)
+    payoffs, errors = searched(table, state, edges, max_states)
+    return answer_step(table, state, edges, payoffs, errors, words, "search")
 
 
-def searched(table: Holder, state: Ints, edges: Expanded, max_states: int) -> tuple[Floats, Floats]:
+def searched(
+    table: Answering, state: Ints, edges: Expanded, max_states: int
+) -> tuple[Floats, Floats]:
     """The payoffs (m, players) of the children of one expanded state (fields,) above the table's
     frontier, by a search down to it; and bounds (m,) on their errors. Raises as
     `answer_by_search`."""
@@ -89,44 +99,42 @@ def searched(table: Holder, state: Ints, edges: Expanded, max_states: int) -> tu
     graph.know(keys, payoffs)
     children = graph.solve(edges.children)
     found: Floats = graph.values[children]
+    errors = table.errors(unpack_all(table.game.bits, keys))
     close = graph.margins[: graph.count] <= table.tolerance
-    rounded = table.error > table.game.tie_tolerance and not table.game.simultaneous
-    if not (rounded and close.any()):
-        return found, np.full(len(found), table.error)
-    return found, _off(table, (keys, payoffs), edges.children, found, max_states)
+    if not (table.rounded and close.any()):
+        return found, np.full(len(found), errors.max(initial=table.precision))
+    known = keys, payoffs, errors[:, None]
+    return found, _off(table.game, known, edges.children, found, max_states)
 
 
 def _off(
-    table: Holder, known: tuple[Keys, Floats], states: Ints, found: Floats, max_states: int
+    game: Game, known: tuple[Keys, Floats, Floats], states: Ints, found: Floats, max_states: int
 ) -> Floats:
     """How far the payoffs `found` (m, players) of states (m, fields) may be off: all decisions that
-    the payoffs known (k, players) do not tell, for the table's error, may fall as they like."""
-    game, (keys, payoffs) = table.game, known
+    the payoffs known (k, players) do not tell, for their errors (k, 1), may fall as they like."""
+    keys, payoffs, errors = known
     graph = Graph(game, bounds=True, max_states=max_states)
-    graph.know(keys, np.concatenate([payoffs - table.error, payoffs + table.error], axis=1))
+    graph.know(keys, np.concatenate([payoffs - errors, payoffs + errors], axis=1))
     try:
         at = graph.solve(states)
     except StateError:  # a cycle with such a decision
         return np.full(len(found), np.ptp(game.payoff_range))
     bounds = graph.values[at]
     low, high = bounds[:, : game.players], bounds[:, game.players :]
-    off: Floats = np.maximum(np.maximum(found - low, high - found).max(axis=1), table.error)
-    return off
+    most: Floats = np.maximum(found - low, high - found).max(axis=1)
+    return most
 
 
 def answer_step(
-    table: Answering, state: Ints, edges: Expanded, payoffs: Floats,
-    words: Mapping[str, object] | None = None, off: Floats | None = None,
+    table: Answering, state: Ints, edges: Expanded, payoffs: Floats, errors: Floats,
+    words: Mapping[str, object] | None = None, source: str = "table",
 ) -> Answer:  # fmt: skip
     """The answer to an expanded state (fields,) that is not stored, from the payoffs (m, players)
-    of its children; `words`: as a person gave it, for the names of his bids; off: bounds (m,) on
-    their errors where they come from a search."""
+    of its children, with bounds (m,) on their errors; `words`: as a person gave it, for the names
+    of his bids; source: where they come from."""
     game = table.game
     given = game.fields.values(state) if words is None else game.fields.read(words)
-    q, error = evaluate(edges, payoffs), table.error
-    source = "table" if off is None else "search"
-    if off is not None and (off > error).any():
-        further = evaluate(edges, payoffs + off[:, None]).values - q.values
-        error = max(error, float(further.max()))
+    q = evaluate(edges, payoffs)
+    error = np.maximum(off.of_states(q, off.of_actions(edges, errors)), table.precision)
     found = stepped(game, edges, q, (table.tolerance, error), given.reshape(1, -1))
     return found.answer(table.origin, game.describe(state), 0, source)

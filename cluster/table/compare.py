@@ -83,7 +83,7 @@ def compare(one: Lookup, other: Lookup, **how: Unpack[Comparing]) -> Comparison:
     tolerance, sample = how.get("tolerance"), how.get("sample")
     reachable = how.get("reachable", False) or how.get("start") is not None
     _check(one, other, sample is not None and reachable)
-    slack = one.error + other.error + 1e-9 if tolerance is None else tolerance
+    slack = one.precision + other.precision + 1e-9 if tolerance is None else tolerance
     lost = 0
     if reachable:
         states, lost = _reached(one, other, how.get("start"))

@@ -200,10 +200,10 @@ def numbered(game: Game, actions: Ints) -> tuple[tuple[str, ...], Ints]:
 
 
 def from_rules(
-    game: Game, edges: Expanded, look: Lookahead, values: Floats, error: float
+    game: Game, edges: Expanded, look: Lookahead, values: Floats, error: float | Floats
 ) -> EveryAction:
     """Of n expanded states, none of which is one where both choose at once, from one step ahead;
-    values: float64 (n, p), as they are stored."""
+    values: float64 (n, p), as they are stored, within `error`."""
     over = edges.terminal
     kept = (edges.actors >= 0) & ~over
     first, at = of_some(look.first, kept)
@@ -216,12 +216,13 @@ def from_rules(
 
 
 def stepped(
-    game: Game, edges: Expanded, q: ActionValues, near: tuple[float, float], given: Ints
+    game: Game, edges: Expanded, q: ActionValues, near: tuple[float, Floats], given: Ints
 ) -> EveryAction:
     """Of n expanded states that no table holds, from every action's payoffs.
 
-    near: payoffs closer than the first can not be told apart, and each is within the second. given:
-    the states as a person gave them, values (n, fields), for the names of his bids.
+    near: payoffs closer than the first can not be told apart, and those of a state are within the
+    second (n,). given: the states as a person gave them, values (n, fields), for the names of his
+    bids.
     """
     tolerance, error = near
     taken = chosen(q, edges.actors, tolerance)
@@ -232,7 +233,7 @@ def stepped(
         return found
     bids, worth, gaps = _bids(game, edges, q, given)
     both = np.flatnonzero(~alone)
-    values[both], found.errors[both] = worth[both], error + gaps[both]
+    values[both], found.errors[both] = worth[both], error[both] + gaps[both]
     found.ties[both] = np.logical_or.reduceat(~sure(bids.least, bids.most), bids.first[both])
     return replace(found, bids=bids)
 

@@ -39,6 +39,10 @@ class KeyPart(FilePart, SparsePart):
         return goal is not None and goal.roots is not None and goal.roots.max_depth is not None
 
     @cached_property
+    def precision(self) -> float:
+        return self.ledger.precision(self.name)
+
+    @cached_property
     def _places(self) -> list[tuple[int, int, int]]:
         """(file, row group, rows) of each group."""
         return [

@@ -148,6 +148,11 @@ class Ledger:
         found = (e.error for e in self.files.values() if part in (None, e.part))
         return max(found, default=0.0)
 
+    def precision(self, part: str) -> float:
+        """As `error`, but for what hangs on decisions that could not be told."""
+        found = max((goal.precision for goal in self.goals if goal.part == part), default=0.0)
+        return found or self.error(part)
+
     @property
     def rows(self) -> int:
         """States in the table so far."""

@@ -61,7 +61,8 @@ class Roots:
 @dataclass(frozen=True)
 class Goal:
     """What a solve was asked for (module docstring). margin: whether the files of the full table
-    have that column, all of them or none. number: counted from 1 as they came."""
+    have that column, all of them or none. number: counted from 1 as they came. precision: of a
+    search that ended at payoffs that are rounded, how exact its sums of these are; else 0."""
 
     part: str
     reach: dict[str, Any]
@@ -71,6 +72,7 @@ class Goal:
     settings: dict[str, str]
     margin: bool = False
     number: int = 0
+    precision: float = 0.0
 
     @property
     def ask(self) -> str:

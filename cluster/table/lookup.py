@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.cluster.table import off
 from luckbase.cluster.table.answer import Answer, Origin, origin_of, said
 from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.every_action import EveryAction, joined, stepped
@@ -29,7 +30,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
-from luckbase.solver.graph.bellman import ActionValues, Expanded, evaluate, expand
+from luckbase.solver.graph.bellman import ActionValues, Expanded, chosen, evaluate, expand
 
 D = TypeVar("D")
 
@@ -103,9 +104,20 @@ class Lookup:
         return max((part.error for part in self.exact), default=0.0)
 
     @property
+    def precision(self) -> float:
+        """As `error`, but for what hangs on decisions that could not be told."""
+        return max((part.precision for part in self.exact), default=0.0)
+
+    @property
     def tolerance(self) -> float:
         """Actions closer than this can not be told apart from what is stored."""
-        return self.game.tie_tolerance + 2 * self.error
+        return self.game.tie_tolerance + 2 * self.precision
+
+    @property
+    def rounded(self) -> bool:
+        """Whether decisions that are no ties can be too close for what is stored to tell. Where
+        both choose at once payoffs do not hang on which of two decisions it is."""
+        return self.error > self.game.tie_tolerance and not self.game.simultaneous
 
     @property
     def rows(self) -> int:
@@ -184,6 +196,24 @@ class Lookup:
         why = self.why_outside(state) or "not solved yet in this table"
         return f"{said(self.game, state)} is {why}"
 
+    def errors(self, states: Ints) -> Floats:
+        """(n,) bounds on the errors of the payoffs that `worth` gives of canonical states."""
+        bounds = np.array([*(part.error for part in self.exact), 0.0])  # the last: it is over
+        if not self.rounded:
+            return np.full(len(states), self.error)
+        owners = first_holding(self.exact, states)
+        found: Floats = bounds[owners]
+        missing = np.flatnonzero(owners < 0)
+        if not len(missing):
+            return found
+        edges = expand(self.game, np.ascontiguousarray(states[missing]))
+        below = off.of_actions(edges, bounds[first_holding(self.exact, edges.children)])
+        q = evaluate(edges, self.look(edges.children)[0])
+        taken = chosen(q, edges.actors, self.tolerance)
+        tie = self.game.tie_tolerance
+        found[missing] = off.of_taken(q, edges.actors, below, taken, tie) * ~edges.terminal
+        return found
+
     # --- answers -----------------------------------------------------------------------------
 
     def __getitem__(self, state: Mapping[str, Any]) -> Answer:
@@ -213,7 +243,7 @@ class Lookup:
 
         payoffs, there = self._worth(edges.children)
         if len(there) and there.all():
-            return answer_step(self, asked[0], edges, payoffs, words)
+            return answer_step(self, asked[0], edges, payoffs, self.errors(edges.children), words)
         if max_states:
             return answer_by_search(self, asked[0], max_states, words)
         raise StateError(self._missing(asked[0]))
@@ -284,8 +314,10 @@ class Lookup:
         edges = expand(self.game, states)
         payoffs, there = self._worth(edges.children)
         fine = np.logical_and.reduceat(there, edges.first[:-1])
-        near = self.tolerance, self.error
-        return stepped(self.game, edges, evaluate(edges, payoffs), near, given), fine
+        q = evaluate(edges, payoffs)
+        error = off.of_states(q, off.of_actions(edges, self.errors(edges.children)))
+        near = self.tolerance, np.maximum(error, self.precision)
+        return stepped(self.game, edges, q, near, given), fine
 
     def _worth(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """As `look`, and also of states all of whose children are there."""
@@ -357,4 +389,5 @@ class Lookup:
 def _over(game: Game, edges: Expanded) -> EveryAction:
     """Of states that are over."""
     q = evaluate(edges, np.zeros((len(edges.children), game.players)))
-    return stepped(game, edges, q, (0.0, 0.0), np.empty((0, game.field_count), np.int64))
+    near = 0.0, np.zeros(len(edges.kinds))
+    return stepped(game, edges, q, near, np.empty((0, game.field_count), np.int64))

@@ -149,14 +149,15 @@ def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves
     else:
         from luckbase.cluster.table.above import answer_step, searched  # compiles the search
 
-        off = None
-        if not known.all():
+        if known.all():
+            errors, source = table.errors(edges.children), "table"
+        else:
             if not max_states:
                 why = table.why_outside(asked[0]) or "not solved yet in this table"
                 raise MissingTableError(f"{words.fields(game.describe(asked[0]))} is {why}")
-            payoffs, off = searched(table, asked[0], edges, max_states)
-            known = np.ones(len(payoffs), bool)
-        answer = answer_step(table, asked[0], edges, payoffs, said, off)
+            payoffs, errors = searched(table, asked[0], edges, max_states)
+            known, source = np.ones(len(payoffs), bool), "search"
+        answer = answer_step(table, asked[0], edges, payoffs, errors, said, source)
     if over:
         return Moves(asked[0], answer, True, True)
     below = Below(game, asked[0], answer, edges, payoffs, known)

@@ -106,9 +106,14 @@ class Part(ABC):
         """How many states have a row."""
 
     @property
+    def precision(self) -> float:
+        """As `error`, but for what hangs on decisions that could not be told."""
+        return self.error
+
+    @property
     def tolerance(self) -> float:
         """Actions closer than this can not be told apart from what is stored."""
-        return self.game.tie_tolerance + 2 * self.error
+        return self.game.tie_tolerance + 2 * self.precision
 
     @cached_property
     def columns(self) -> list[str]:

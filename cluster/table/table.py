@@ -134,7 +134,7 @@ class Table(Lookup):
         """
         kind = choose_chart(self.game, name)
         self.check_chart(kind)
-        wanted = Wanted(words.typed(fields), reachable, self.error)
+        wanted = Wanted(words.typed(fields), reachable, self.precision)
         return self.game.need(Charts).make(kind.name, self.probe, wanted)
 
     def check_chart(self, kind: Kind) -> None:

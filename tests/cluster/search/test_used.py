@@ -288,16 +288,23 @@ def test_decisions_closer_than_that_table_tells_are_counted_and_no_fault(
     import pyarrow.parquet as pq
 
     monkeypatch.setattr(StoredTable, "error", 0.005)
+    monkeypatch.setattr(StoredTable, "precision", 0.005)
     notes: list[str] = []
     solved = by(tmp_path, using=full, on_note=notes.append)
-    margins = [
-        pq.read_table(path, partitioning=None, columns=["margin", "status"]).to_pandas()
-        for path in solved.table.rglob("*.parquet")
-    ]
-    close = sum(int(((one.margin <= 0.01) & (one.status == SOLVED)).sum()) for one in margins)
+    close = 0
+    for entry in solved.ledger.files.values():
+        columns = ["margin", "status"]
+        rows = pq.read_table(solved.table / entry.name, partitioning=None, columns=columns)
+        one = rows.to_pandas()
+        here = int(((one.margin <= 0.01) & (one.status == SOLVED)).sum())
+        assert entry.error == 1.0 or not here
+        close += here
     assert close > 20 and notes[-1].startswith(f"{close} decisions are closer than the payoffs of")
+    errors = sorted({entry.error for entry in solved.ledger.files.values()})
+    assert errors == pytest.approx([0.005, 1.0])  # the least: of those below which all is told
     with cluster.open_table(solved.table) as table:
         assert table.parts[0].tolerance == pytest.approx(0.01, rel=1e-6)
+        assert table.parts[0].error == 1.0
         assert check_residuals(table, None).faults == 0
 
 

@@ -42,7 +42,14 @@ def game_of() -> Game:
 class Held:
     """A table that holds what actions a and b lead to, to within ERROR; b is better by `apart`."""
 
-    error, origin, tolerance = ERROR, Origin("held"), TOLERANCE + 2 * ERROR
+    precision, origin, tolerance = ERROR, Origin("held"), TOLERANCE + 2 * ERROR
+
+    @property
+    def rounded(self) -> bool:
+        return self.precision > TOLERANCE
+
+    def errors(self, states: Ints) -> Floats:
+        return np.full(len(states), self.precision)
 
     def __init__(self, apart: float) -> None:
         self.game = game_of()
@@ -104,7 +111,7 @@ def test_but_for_what_hangs_on_a_decision_that_the_table_does_not_tell(state: in
 def test_a_table_whose_error_is_below_the_slack_of_ties_tells_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Held, "error", TOLERANCE)
+    monkeypatch.setattr(Held, "precision", TOLERANCE)
     monkeypatch.setattr(Held, "tolerance", 3 * TOLERANCE)
     assert answer_by_search(Held(2 * TOLERANCE), np.array([0]), 100).error == TOLERANCE
 

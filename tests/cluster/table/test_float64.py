@@ -1,0 +1,93 @@
+"""A table of Press Your Luck in float64: the kernel's own numbers, and what is solved above it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pyarrow.parquet as pq
+import pytest
+
+from luckbase import cluster, solver
+from luckbase.cluster.run.options import Solved
+from luckbase.cluster.table.sparse import SOLVED
+from luckbase.solver.board.identity import rules_identity
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.arrays import FLOAT64_ERROR
+from tests.places import ROOT
+
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+PAYOFFS = [f"payoff_{i}" for i in (1, 2, 3)]
+
+
+def solved(folder: Path, payoffs: str, frontier: int) -> Solved:
+    board = solver.load_board(TINY, payoffs=payoffs, frontier=frontier)
+    return cluster.solve(board, results=folder)
+
+
+def rows_of(search: Solved) -> Any:
+    """Its rows by key, as pandas has them."""
+    files = [e.name for e in search.ledger.of_part(search.goal.part)]
+    read = [pq.read_table(search.table / name, partitioning=None).to_pandas() for name in files]
+    return pandas.concat(read).set_index("key").sort_index()
+
+
+def test_a_board_that_says_float32_is_the_one_that_says_nothing() -> None:
+    said, left_out = solver.load_board(TINY, payoffs="float32"), solver.load_board(TINY)
+    wide = solver.load_board(TINY, payoffs="float64")
+    names = [rules_identity(solver.load_game(board)) for board in (said, left_out, wide)]
+    assert names[0] == names[1] != names[2]
+
+
+def test_another_type_is_refused() -> None:
+    with pytest.raises(OptionError, match="payoffs: 'half' is not one of its values"):
+        solver.load_board(TINY, payoffs="half")
+
+
+def test_it_holds_what_a_table_in_float32_rounds(tmp_path: Path) -> None:
+    narrow, wide = (solved(tmp_path, name, 2) for name in ("float32", "float64"))
+    assert narrow.ledger.files.keys() == wide.ledger.files.keys()
+    for name in narrow.ledger.files:
+        one, two = (pq.read_table(each.table / name, partitioning=None) for each in (narrow, wide))
+        for column in PAYOFFS:
+            assert one[column].type == "float" and two[column].type == "double"
+            rounded = two[column].to_numpy().astype(np.float32)
+            assert np.array_equal(one[column].to_numpy(), rounded)
+        assert one.drop(PAYOFFS) == two.drop(PAYOFFS)
+    assert wide.ledger.error() == FLOAT64_ERROR
+    with cluster.open_table(wide.table) as table:
+        assert table.verify(None).residuals.worst < 1e-14
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_it_has_is_read_back_and_not_solved_again(workers: int, tmp_path: Path) -> None:
+    """Tiers of two players and of three: of the one a plane is zeros."""
+    board = solver.load_board(TINY, payoffs="float64", frontier=3)
+    whole = solved(tmp_path / "whole", "float64", 3)
+    solved(tmp_path / "grown", "float64", 1)
+    below = solved(tmp_path / "grown", "float64", 2)
+    grown = cluster.solve(board, results=tmp_path / "grown", workers=workers)
+    assert grown.again == 0 and grown.read > 0
+    assert grown.kept == below.ledger.rows
+    for name, entry in whole.ledger.files.items():
+        assert grown.ledger.files[name].checks == entry.checks
+
+
+def test_above_it_every_decision_is_that_of_a_search_without_it(tmp_path: Path) -> None:
+    """Scores that are level, so that decisions are tied."""
+    board = solver.load_board(TINY, payoffs="float64", frontier=2)
+    root = solver.load_game(board).parse({"scores": "500,500,500", "earned": "2,1,1"})[None]
+    table = cluster.solve(board, results=tmp_path).table
+    notes: list[str] = []
+    above = cluster.solve_below(
+        board, root, using=table, results=tmp_path, workers=1, on_note=notes.append
+    )
+    alone = cluster.solve_below(board, root, results=tmp_path / "alone", workers=1)
+    assert above.ledger.error(above.goal.part) == FLOAT64_ERROR and not notes
+    found, right = map(rows_of, (above, alone))
+    found = found[found.status == SOLVED]
+    right = right.loc[found.index]
+    assert len(found) > 1000 and (found.best == right.best).all()
+    assert np.abs(found[PAYOFFS] - right[PAYOFFS]).to_numpy().max() < 1e-14

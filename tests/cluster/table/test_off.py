@@ -1,0 +1,98 @@
+"""How far off payoffs may be that are worked out from others: wherever the right ones lie, what the
+rules make of them is within the bounds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luckbase import cluster
+from luckbase.cluster.table import off
+from luckbase.cluster.table.moves import moves
+from luckbase.cluster.table.stored import StoredTable
+from luckbase.solver.graph.bellman import ActionValues, chosen, evaluate, expand
+from tests.solver.graph.written_out import board_of, decides, over, written
+
+TIE = 1e-3
+ERROR = 0.01
+UNITS = st.integers(0, 40).map(lambda k: k / 200)
+
+
+@given(data=st.data())
+def test_the_payoffs_of_whichever_action_is_best_are_within_the_bound(data: st.DataObject) -> None:
+    k = data.draw(st.integers(1, 4))
+    known = np.array(data.draw(st.lists(st.tuples(UNITS, UNITS), min_size=k, max_size=k)))
+    errors = np.array(data.draw(st.lists(UNITS, min_size=k, max_size=k)))
+    moved = data.draw(st.lists(st.tuples(*[st.floats(-1, 1)] * 2), min_size=k, max_size=k))
+    right = known + np.array(moved) * errors[:, None]
+    actor = np.array([data.draw(st.integers(0, 1))])
+    first, actions = np.array([0, k]), np.arange(k)
+    mine = ActionValues(np.zeros(k, np.int64), actions, known, first)
+    theirs = replace(mine, values=right)
+    tolerance = TIE + 2 * errors.max()
+    taken = chosen(mine, actor, tolerance)
+    best = chosen(theirs, actor, TIE)
+    # Payoffs that tell all decisions are as good as right ones: those are tied by the rules.
+    if errors.max() > TIE:
+        bound = off.of_taken(mine, actor, errors, taken, TIE)
+        assert np.abs(known[taken] - right[best]).max() <= bound[0] + 1e-12
+
+
+def test_an_action_that_is_worse_for_sure_does_not_count() -> None:
+    values = np.array([[0.5, 0.1], [0.5 - 2 * ERROR - TIE - 1e-6, 0.9]])
+    q = ActionValues(np.zeros(2, np.int64), np.arange(2), values, np.array([0, 2]))
+    which, each = np.array([0]), np.full(2, ERROR)
+    assert off.of_taken(q, which, each, which, TIE)[0] == ERROR
+    values[1, 0] += 2e-6
+    assert off.of_taken(q, which, each, which, TIE)[0] == pytest.approx(0.8 + ERROR)
+
+
+def test_ties_by_the_rules_are_told() -> None:
+    values = np.array([[0.5, 0.1], [0.5, 0.9]])
+    q = ActionValues(np.zeros(2, np.int64), np.arange(2), values, np.array([0, 2]))
+    which = np.array([0])
+    assert off.of_taken(q, which, np.full(2, TIE), which, TIE)[0] == TIE
+
+
+def test_what_an_action_pays_is_off_by_the_mean_of_its_outcomes() -> None:
+    game = written(
+        decides(0, [(0.25, 1), (0.75, 2)], [(1.0, 1)]),
+        *[decides(0, [(1.0, 3)])] * 2, over(0.0, 1.0),
+    )  # fmt: skip
+    edges = expand(game, np.array([[0]]))
+    found = off.of_actions(edges, np.array([0.5, 0.1, 0.5]))
+    assert found.tolist() == pytest.approx([0.2, 0.5])
+    assert off.of_states(evaluate(edges, np.zeros((3, 2))), found)[0] == 0.5
+    third, rough = np.full(3, 1 / 3), replace(edges, weights=np.array([0.1, 0.9 + 1e-9, 1.0]))
+    assert off.of_actions(rough, third).tolist() == [1 / 3] * 2  # not more than all of them are
+
+
+A, B = 3, 4
+
+
+@pytest.mark.parametrize(("apart", "further"), [(2 * ERROR, 0.5), (3 * ERROR, 0.0)])
+def test_one_step_above_what_is_held_a_decision_may_not_be_told(
+    apart: float, further: float, tmp_path: Path
+) -> None:
+    """From 1 there is one way, to 2, where player 1 takes A or B; these two are held."""
+    board = board_of(
+        decides(0, [(1.0, 1)]), decides(1, [(1.0, 2)]), decides(0, [(1.0, A)], [(1.0, B)]),
+        decides(0, [(1.0, 5)]), decides(0, [(1.0, 6)]),
+        over(0.5, 0.25), over(0.5 + apart, 0.75), tolerance=TIE,
+    )  # fmt: skip
+    found = cluster.solve_below(board, np.array([[A], [B]]), results=tmp_path, workers=1)
+    files = found.ledger.files
+    found.ledger.files = {name: replace(entry, error=ERROR) for name, entry in files.items()}
+    with StoredTable(found.table, found.ledger) as table:
+        asked = {"at": "1"}
+        (answer,) = table.answers(np.array([[1]]))
+        for one in (table.ask(asked), answer, moves(table, asked).answer):
+            assert one.source == "table"
+            assert one.error == pytest.approx(ERROR + further)
+        assert table.ask({"at": "2"}).error == ERROR  # it says which
+        assert table.errors(np.array([[5]])).tolist() == [0.0]
