@@ -15,7 +15,7 @@ from luckbase.cluster.table.stored import StoredTable
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import DECISION
-from luckbase.solver.graph.bellman import expand
+from luckbase.solver.graph.bellman import action_starts, expand
 from luckbase.solver.graph.codes import KNOWN
 from luckbase.solver.graph.keys import Keys, unpack_all
 
@@ -80,7 +80,8 @@ def known_rows(keys: Keys, values: Floats) -> PayoffTable:
 def _acting(game: Game, states: Ints, names: list[str | None]) -> tuple[Ints, NDArray[np.int8]]:
     """The numbers of the named actions of states (n, fields), KNOWN without one; who acts."""
     edges = expand(game, states)
-    numbers = {game.action_name(int(a)): int(a) for a in np.unique(edges.actions)}
+    actions = edges.actions[action_starts(edges)[1]]  # much fewer than edges
+    numbers = {game.action_name(int(a)): int(a) for a in np.unique(actions)}
     found = [KNOWN if name is None else numbers[name] for name in names]
     acts = np.where(edges.kinds == DECISION, edges.actors + 1, 0)
     return np.array(found, np.int64), acts.astype(np.int8)

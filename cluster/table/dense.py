@@ -45,10 +45,10 @@ class DensePart(Part):
 
     # --- decisions ---------------------------------------------------------------------------
 
-    def _best_numbers(self, best: NDArray[np.int16], edges: Expanded) -> Ints:
-        """(n,) the numbers of the stored best actions (n,) of expanded states; -1 where nobody
-        decides, -2 for one that is none of theirs."""
-        there = np.unique(edges.actions).tolist()
+    def _best_numbers(self, best: NDArray[np.int16], actions: Ints) -> Ints:
+        """(n,) the numbers of the stored best actions (n,) of states that have these actions (k,)
+        in all; -1 where nobody decides, -2 for one that is none of theirs."""
+        there = np.unique(actions).tolist()
         known = {self.game.action_name(action): action for action in there if action >= 0}
         numbers = [known.get(name, -2) for name in self.action_names]
         return np.array([*numbers, -1], np.int64)[best]
@@ -75,7 +75,7 @@ class DensePart(Part):
         """Every action of expanded states, from the payoffs of their children, and the stored best
         ones (n,)."""
         q = evaluate(edges, below)
-        best = self._best_numbers(codes, edges)
+        best = self._best_numbers(codes, q.actions)
         allowed = np.logical_or.reduceat(q.actions == best[q.states], q.first[:-1])
         wrong = np.flatnonzero((best != -1) & ~allowed)
         if len(wrong):

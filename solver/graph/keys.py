@@ -65,9 +65,19 @@ def pack_all(bits, states):
     return keys
 
 
+@njit(nb.void(nb.int64[::1], nb.int64[:, ::1], nb.boolean[::1]), cache=True, nogil=True)
+def _fits(bits, states, inside):
+    """Write whether every number of each state (n, fields) has room."""
+    for i in range(inside.size):
+        inside[i] = True
+        for k in range(bits.size):
+            inside[i] &= states[i, k] >= 0 and states[i, k] >> bits[k] == 0
+
+
 def fits(bits: Ints, states: Ints) -> NDArray[np.bool_]:
     """(n,) whether every number of each state (n, fields) has room."""
-    inside: NDArray[np.bool_] = ((states >= 0) & (states >> bits == 0)).all(axis=1)
+    inside = np.empty(len(states), bool)
+    _fits(bits, np.ascontiguousarray(states, np.int64), inside)
     return inside
 
 
