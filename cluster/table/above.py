@@ -135,6 +135,6 @@ def answer_step(
     game = table.game
     given = game.fields.values(state) if words is None else game.fields.read(words)
     q = evaluate(edges, payoffs)
-    error = np.maximum(off.of_states(q, off.of_actions(edges, errors)), table.precision)
+    error = off.of_step(edges, q, errors, table.precision)
     found = stepped(game, edges, q, (table.tolerance, error), given.reshape(1, -1))
     return found.answer(table.origin, game.describe(state), 0, source)

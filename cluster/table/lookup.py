@@ -198,9 +198,9 @@ class Lookup:
 
     def errors(self, states: Ints) -> Floats:
         """(n,) bounds on the errors of the payoffs that `worth` gives of canonical states."""
-        bounds = np.array([*(part.error for part in self.exact), 0.0])  # the last: it is over
         if not self.rounded:
             return np.full(len(states), self.error)
+        bounds = np.array([*(part.error for part in self.exact), 0.0])  # the last: it is over
         owners = first_holding(self.exact, states)
         found: Floats = bounds[owners]
         missing = np.flatnonzero(owners < 0)
@@ -315,8 +315,8 @@ class Lookup:
         payoffs, there = self._worth(edges.children)
         fine = np.logical_and.reduceat(there, edges.first[:-1])
         q = evaluate(edges, payoffs)
-        error = off.of_states(q, off.of_actions(edges, self.errors(edges.children)))
-        near = self.tolerance, np.maximum(error, self.precision)
+        error = off.of_step(edges, q, self.errors(edges.children), self.precision)
+        near = self.tolerance, error
         return stepped(self.game, edges, q, near, given), fine
 
     def _worth(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:

@@ -31,6 +31,12 @@ def of_states(q: ActionValues, off: Floats) -> Floats:
     return found
 
 
+def of_step(edges: Expanded, q: ActionValues, off: Floats, least: float) -> Floats:
+    """(n,) how far off any payoff of any action of expanded states may be, and `least` at least,
+    from those of the children (m,)."""
+    return np.maximum(of_states(q, of_actions(edges, off)), least)
+
+
 def of_taken(q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float) -> Floats:
     """(n,) how far off the payoffs of states may be that are those of the actions taken, rows (n,)
     of `q`: there may be better ones, as far as those of actions, off by so much (k,), tell.

@@ -182,6 +182,14 @@ def read_exactly(handle: int, start: int, stop: int, path: Path) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
+def forget(path: Path) -> None:
+    """Have the system give the memory in which it holds a file's bytes, which are on the disk, to
+    others (where it can)."""
+    if hasattr(os, "posix_fadvise"):
+        with path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 def flush_folder(folder: Path) -> None:
     """Flush a folder's names to the disk (where the system can)."""
     try:

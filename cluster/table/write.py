@@ -44,7 +44,7 @@ from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.table import FORMAT
 from luckbase.cluster.table.lines import SEARCH, TIERS, FileEntry
 from luckbase.cluster.table.sealed import seal_file
-from luckbase.cluster.table.storage import Storage
+from luckbase.cluster.table.storage import Storage, forget
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.coded import Coded
@@ -261,7 +261,7 @@ def _write(
     kinds: _Kinds,
     error: float,
 ) -> FileReceipt:
-    """Write rows in groups of `group`. Flush, read back, seal."""
+    """Write rows in groups of `group`. Flush, read back, seal; it leaves no bytes in memory."""
     started = time.perf_counter()
     writer: pq.ParquetWriter | None = None
     path = storage.temporary(name)
@@ -280,6 +280,7 @@ def _write(
     with path.open("rb") as file:
         os.fsync(file.fileno())
     size, footer, checks = seal_file(path)
+    forget(path)  # written far faster than read: more memory for it, each time, costs a fifth
     seconds = time.perf_counter() - started
     return FileReceipt(path, rows, group, size, footer, checks, error, seconds)
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from luckbase.cluster.table.storage import forget
 from luckbase.jobs.terminal import render
 
 WARM, ASKED = 6_000, 2_000
@@ -124,18 +125,11 @@ def _cold(table: Path, query: str) -> float:
     with serving(table) as server:
         id = json.loads(server.get("/api/tables"))["tables"][0]["id"]
         time.sleep(3)
-        _forget(table)
+        for path in filter(Path.is_file, table.rglob("*")):
+            forget(path)
         began = time.perf_counter()
         server.get(f"/api/tables/{id}/state?{query}")
         return time.perf_counter() - began
-
-
-def _forget(table: Path) -> None:
-    """Have the system forget what it remembers of a table's files."""
-    for path in table.rglob("*"):
-        if path.is_file() and hasattr(os, "posix_fadvise"):
-            with path.open("rb") as file:
-                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _requests(server: Server, queries: list[str]) -> list[tuple[str, ...]]:

@@ -123,9 +123,10 @@ def say_search(solved: Solved) -> None:
     each = f", {a_state:.0f} bytes a state while solving" if a_state else ""
     say(f"  memory       {render.size(solved.peak_memory)} at most{each}")
     if roots.max_depth is None:
-        told = ledger.precision(solved.goal.part) == ledger.error(solved.goal.part)
+        precision = ledger.precision(solved.goal.part)
+        told = precision == ledger.error(solved.goal.part)
         where = "" if told else " where all decisions below are told, and not all are"
-        say(f"  accuracy     payoffs within {ledger.precision(solved.goal.part):.1e}{where}")
+        say(f"  accuracy     payoffs within {precision:.1e}{where}")
 
 
 def _summary(solved: Solved, path: Path, before: list[str]) -> None:

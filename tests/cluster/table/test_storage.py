@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from luckbase import cluster, solver
 from luckbase.cluster.table.storage import Folder, Storage, attempt
 from luckbase.solver.errors import CorruptTableError
+
+
+TINY = Path(__file__).parents[3] / "boards/press-your-luck/tiny.toml"
 
 
 class StorageContract:
@@ -83,3 +87,30 @@ class TestFolder(StorageContract):
 
     def test_an_attempt_names_its_host_and_process(self) -> None:
         assert f"-{os.getpid()}-" in attempt()
+
+
+def in_memory(path: Path) -> bool:
+    """Whether the system would not go to the disk for a file's first bytes."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        return os.preadv(handle, [bytearray(1)], 0, os.RWF_NOWAIT) == 1
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(handle)
+
+
+@pytest.mark.skipif(not hasattr(os, "RWF_NOWAIT"), reason="the system does not say")
+def test_files_of_a_table_leave_the_memory_of_the_system(tmp_path: Path) -> None:
+    control = Folder(tmp_path).written("control", b"1" * 10_000)
+    try:
+        if not in_memory(control):
+            pytest.skip("this disk's files are never in memory")
+    except OSError:
+        pytest.skip("this disk does not say whether files are in memory")
+    solved = cluster.solve(solver.load_board(TINY, frontier=1), results=tmp_path, workers=1)
+    files = list(solved.table.glob("tiers/*.parquet"))
+    assert len(files) > 1
+    assert not any(in_memory(file) for file in files)
+    assert len(files[0].read_bytes()) > 1000
+    assert in_memory(files[0])
