@@ -57,6 +57,10 @@ SUITES = (
     "workers", "replay", "web", "coarsen", "far",
 )  # fmt: skip
 USUAL = tuple(suite for suite in SUITES if suite != "far")  # a quarter of an hour, 13 GB of disk
+KERNELS = (500, 3), (500, 5), (250, 3), (250, 4)
+"""The score unit and the frontier of the boards whose largest tier `kernel` solves."""
+TABLES = (500, 2), (500, 3), (250, 2)
+"""Those of the tables that `solve` solves."""
 
 
 def bench(
@@ -113,7 +117,7 @@ def _kernel(board: Path, results: Path) -> None:
     import numpy as np
 
     rows = []
-    for unit, frontier in ((500, 3), (500, 5), (250, 3), (250, 4)):
+    for unit, frontier in KERNELS:
         layout = _layout(board, score_unit=unit, frontier=frontier)
         layout.compile()
         tier = _largest(layout)
@@ -158,14 +162,14 @@ def _rules_seconds(layout: Layout[Any], tier: Any) -> float:
 
 def _solve(board: Path, results: Path) -> None:
     rows = []
-    for unit, frontier in ((500, 2), (500, 3), (250, 2)):
+    for unit, frontier in TABLES:
         command = [
             sys.executable, "-m", "luckbase", "solve", str(board), "--json", "--force",
             "--results", str(results), "--set", f"score_unit={unit}",
             "--set", f"frontier={frontier}",
         ]  # fmt: skip
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-        said = json.loads(done.stdout)
+        said = json.loads(done.stdout.splitlines()[-1])  # before it, progress
         rows.append(
             (
                 f"${unit}, frontier {frontier}",

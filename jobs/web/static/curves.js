@@ -1,6 +1,6 @@
 // Curves over one axis as SVG: told apart by dashes and by labels at their ends, bands behind them,
 // the numbers under the pointer or the keyboard, and the same as a table.
-import { fill, h, newId, s } from "./dom.js";
+import { fill, h, newId, s, unfold } from "./dom.js";
 
 const LEFT = 66, BOTTOM = 50, TOP = 12, SPARE = 14;
 const GAP = 16, MOST_IN_TABLE = 40, KINDS = 8;
@@ -202,18 +202,14 @@ export class CurveChart {
   /** The same numbers as a table, made when it is opened; of many some, evenly spaced. */
   #table() {
     const { got } = this;
-    const body = h("div.scroll", { tabindex: "0", role: "region", "aria-label": `${got.title}, as a table` });
-    return h("details", {
-      ontoggle: (event) => {
-        if (!event.target.open || body.childElementCount) return;
-        const rows = spaced(got.xs.length);
-        fill(body, h("table.numbers", null,
-          h("caption", null, got.y_label, rows.length < got.xs.length ? `; ${rows.length} of ${grouped(got.xs.length)} rows` : ""),
-          h("thead", null, h("tr", null, h("th.n", { scope: "col" }, got.x_label), got.curves.map((curve) => h("th.n", { scope: "col" }, curve.label)))),
-          h("tbody", null, rows.map((i) => h("tr", null, h("th.n", { scope: "row" }, grouped(got.xs[i])),
-            got.curves.map((curve) => h("td.n", null, curve.values[i] === null ? "" : this.plain(curve.values[i]))))))));
-      },
-    }, h("summary", null, "The numbers as a table"), body);
+    return unfold("The numbers as a table", `${got.title}, as a table`, () => {
+      const rows = spaced(got.xs.length);
+      return h("table.numbers", null,
+        h("caption", null, got.y_label, rows.length < got.xs.length ? `; ${rows.length} of ${grouped(got.xs.length)} rows` : ""),
+        h("thead", null, h("tr", null, h("th.n", { scope: "col" }, got.x_label), got.curves.map((curve) => h("th.n", { scope: "col" }, curve.label)))),
+        h("tbody", null, rows.map((i) => h("tr", null, h("th.n", { scope: "row" }, grouped(got.xs[i])),
+          got.curves.map((curve) => h("td.n", null, curve.values[i] === null ? "" : this.plain(curve.values[i])))))));
+    });
   }
 }
 

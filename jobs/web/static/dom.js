@@ -35,6 +35,21 @@ export function fill(element, ...children) {
   return element;
 }
 
+const opened = new Set();
+
+/** What `make` gives, made when it is opened, below its name; open where one of that name was left so. */
+export function unfold(name, label, make) {
+  const body = h("div.scroll", { tabindex: "0", role: "region", "aria-label": label });
+  return h("details", {
+    open: opened.has(name),
+    ontoggle: ({ target }) => {
+      if (!target.open) return opened.delete(name);
+      opened.add(name);
+      if (!body.childElementCount) fill(body, make());
+    },
+  }, h("summary", null, name), body);
+}
+
 let ids = 0;
 
 /** An id that no other element has. */

@@ -1,7 +1,7 @@
 // A heat map on a canvas: colours, axes, where the best action changes, the numbers under the
 // pointer or the keyboard, and the same as a table.
 import { css } from "./colours.js";
-import { fill, h, newId, s } from "./dom.js";
+import { fill, h, newId, s, unfold } from "./dom.js";
 
 const LEFT = 62, BOTTOM = 46, TOP = 8, RIGHT = 22;
 const MOST_TICKS = 9, MOST_IN_TABLE = 40;
@@ -262,18 +262,14 @@ export class HeatMap {
 
   /** The same numbers as a table, made when it is opened; of many cells some, evenly spaced. */
   #table(caption) {
-    const body = h("div.scroll", { tabindex: "0", role: "region", "aria-label": `${caption}, as a table` });
-    return h("details", {
-      ontoggle: (event) => {
-        if (!event.target.open || body.childElementCount) return;
-        const [is, js] = [spaced(this.nx), spaced(this.ny)];
-        const { x, y } = this.data;
-        fill(body, h("table.numbers", null,
-          h("caption", null, `${this.data.name}: ${x.label} across, ${y.label} down`, is.length < this.nx || js.length < this.ny ? "; some of the cells" : ""),
-          h("thead", null, h("tr", null, h("td"), is.map((i) => h("th.n", { scope: "col" }, short(x.values[i]))))),
-          h("tbody", null, js.map((j) => h("tr", null, h("th.n", { scope: "row" }, short(y.values[j])), is.map((i) => h("td.n", null, this.#cell(i, j))))))));
-      },
-    }, h("summary", null, "The numbers as a table"), body);
+    return unfold("The numbers as a table", `${caption}, as a table`, () => {
+      const [is, js] = [spaced(this.nx), spaced(this.ny)];
+      const { x, y } = this.data;
+      return h("table.numbers", null,
+        h("caption", null, `${this.data.name}: ${x.label} across, ${y.label} down`, is.length < this.nx || js.length < this.ny ? "; some of the cells" : ""),
+        h("thead", null, h("tr", null, h("td"), is.map((i) => h("th.n", { scope: "col" }, short(x.values[i]))))),
+        h("tbody", null, js.map((j) => h("tr", null, h("th.n", { scope: "row" }, short(y.values[j])), is.map((i) => h("td.n", null, this.#cell(i, j)))))));
+    });
   }
 
   #cell(i, j) {

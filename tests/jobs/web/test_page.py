@@ -416,7 +416,20 @@ def test_a_grid_by_keyboard_slider_and_as_a_table(
     value = queried(tables["pig"], {"mine": "2", "yours": "1", "turn": "5"})["value"][0]
     cell = table.locator("tbody tr").nth(1).locator("td").nth(2)
     assert cell.inner_text() == f"{100 * value:.2f}%"
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**turn=6**")
+    value = queried(tables["pig"], {"mine": "2", "yours": "1", "turn": "6"})["value"][0]
+    expect(cell).to_have_text(f"{100 * value:.2f}%")  # what was left open is open
+    page.get_by_text("The numbers as a table").click()
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url("**turn=5**")
+    expect(page.locator(".readout")).not_to_contain_text("mine =")
+    expect(table).to_have_count(0)
     page.locator("canvas.map").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowUp"):
+        page.keyboard.press(key)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     expect(page.locator(".split")).to_be_visible()

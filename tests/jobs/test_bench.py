@@ -1,0 +1,38 @@
+"""Suites of `bench` run to their end, on the smallest board."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from luckbase.jobs import bench
+from luckbase.jobs.app import run
+
+TINY = Path(__file__).parents[2] / "boards/press-your-luck/tiny.toml"
+
+
+def test_the_kernel_is_compared_with_the_rules(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "KERNELS", [(500, 2)])
+    assert run(["bench", str(TINY), "kernel"]) == 0
+    assert "$500, 2 spins" in capsys.readouterr().out
+
+
+def test_a_whole_solve_may_say_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    solve = subprocess.run
+
+    def slow(*words: Any, **how: Any) -> Any:
+        done = solve(*words, **how)
+        done.stdout = b'{"event": "progress"}\n' + done.stdout
+        return done
+
+    monkeypatch.setattr(subprocess, "run", slow)
+    monkeypatch.setattr(bench, "TABLES", [(500, 1)])
+    assert run(["bench", str(TINY), "solve", "--results", str(tmp_path)]) == 0
+    assert "$500, frontier 1" in capsys.readouterr().out
