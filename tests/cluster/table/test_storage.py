@@ -11,7 +11,6 @@ from luckbase import cluster, solver
 from luckbase.cluster.table.storage import Folder, Storage, attempt
 from luckbase.solver.errors import CorruptTableError
 
-
 TINY = Path(__file__).parents[3] / "boards/press-your-luck/tiny.toml"
 
 
