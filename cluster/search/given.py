@@ -14,7 +14,6 @@ from luckbase.cluster.table.sparse import GIVEN
 from luckbase.cluster.table.stored import StoredTable
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import DECISION
 from luckbase.solver.graph.bellman import action_starts, expand
 from luckbase.solver.graph.codes import KNOWN
 from luckbase.solver.graph.keys import Keys, unpack_all
@@ -83,5 +82,5 @@ def _acting(game: Game, states: Ints, names: list[str | None]) -> tuple[Ints, ND
     actions = edges.actions[action_starts(edges)[1]]  # much fewer than edges
     numbers = {game.action_name(int(a)): int(a) for a in np.unique(actions)}
     found = [KNOWN if name is None else numbers[name] for name in names]
-    acts = np.where(edges.kinds == DECISION, edges.actors + 1, 0)
+    acts = np.where(edges.terminal, 0, edges.actors + 1)
     return np.array(found, np.int64), acts.astype(np.int8)
