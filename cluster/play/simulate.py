@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from luckbase.cluster.play.agents import Given, Opener, for_players, no_tables, split
+from luckbase.cluster.run.machine import cores
 from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Ints
@@ -69,7 +70,7 @@ def simulated(
         found = evaluate_profile(game, root, profile, max_states=plays.max_states)
         exact = tuple(found.value.tolist())
         started = time.perf_counter()
-        played = simulate(found.chain, plays.games, plays.seed)
+        played = simulate(found.chain, plays.games, plays.seed, cores())
     except SearchLimitError:
         if OPTIMAL in names or BEST_RESPONSE in names:
             raise OptionError(

@@ -6,7 +6,6 @@ A part of tiers (`cluster.table.dense`) finds a row by its number, a part of a s
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.cluster.run.machine import cores
 from luckbase.cluster.table.every_action import EveryAction
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.lines import FileEntry
@@ -270,7 +270,7 @@ class FilePart(Part):
         for i in {i for i, _ in missing}:
             self.file(i)  # opened by one thread
         shares = [missing[k : k + GROUPS_A_JOB] for k in range(0, len(missing), GROUPS_A_JOB)]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(cores()) as pool:
             for keys, decoded in zip(shares, pool.map(some, shares), strict=True):
                 for key, one in zip(keys, decoded, strict=True):
                     self._keep((*key, kind), one)

@@ -6,7 +6,6 @@ decoded once.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.cluster.run.machine import cores
 from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import FilePart, Rows, labelled
@@ -107,7 +107,7 @@ class TierPart(FilePart, DensePart):
                 for i, groups, at in jobs
                 for share in np.array_split(groups, -(-len(groups) // GROUPS_A_JOB))
             ]
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
+            with ThreadPoolExecutor(cores()) as pool:
                 for done in [pool.submit(self._through, *one, rows, payoffs) for one in shares]:
                     done.result()
         swapped = self.layout.swapped(states) & (files >= 0)

@@ -15,7 +15,6 @@ Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators (2014
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -120,7 +119,7 @@ def _summed_up(games: int, total: Floats, squares: Floats) -> Simulation:
     return Simulation(games, mean, np.sqrt(variance / games))
 
 
-def simulate(chain: Chain, games: int, seed: int = 0, threads: int | None = None) -> Simulation:
+def simulate(chain: Chain, games: int, seed: int = 0, threads: int = 1) -> Simulation:
     """Play `games` games of a profile. Raises StateError where a play does not end."""
     cumulated = np.cumsum(chain.chances)
     before = np.concatenate([[0.0], cumulated])[chain.first[:-1]]
@@ -138,7 +137,7 @@ def simulate(chain: Chain, games: int, seed: int = 0, threads: int | None = None
             raise StateError("with these agents a play may never end")
         return sums
 
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         total, squares = np.sum(list(pool.map(play, blocks)), axis=0)
     return _summed_up(games, total, squares)
 
