@@ -35,8 +35,12 @@ def verify(
     if every and sample is not None:
         raise OptionError("--sample and --all: give one of them")
     rows = None if every else SAMPLE if sample is None else sample
-    with options.open_found(table, results, settings) as opened:
-        found, ledger = opened.verify(rows, seed), opened.ledger
+    with (
+        options.open_found(table, results, settings) as opened,
+        render.progress("verify") as on_progress,
+    ):
+        found = opened.verify(rows, seed, render.rows_progress(on_progress))
+        ledger = opened.ledger
         origin, where, precision = opened.origin, opened.where, opened.precision
     if as_json:
         print(json.dumps({**origin.as_json(), "table": str(where), **found.as_json()}))

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
+from luckbase.cluster.run.machine import cores
 from luckbase.cluster.search.pieces import SHARDS, all_solved, ask_name, askers_of, shard_name
 from luckbase.cluster.table.ledger import HEAD, LINES, Ledger, compact
-from luckbase.cluster.table.lines import SEARCH, TIERS, Goal, ShardEntry
+from luckbase.cluster.table.lines import SEARCH, TIERS, FileEntry, Goal, ShardEntry
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import CorruptTableError
+
+OnRows = Callable[[int, int], None]
+"""Told how many rows were gone through, and of how many; (0, …) when that begins."""
+
+
+def nobody(done: int, total: int) -> None:
+    """Nobody is told."""
 
 
 def files_there(storage: Storage) -> dict[str, int]:
@@ -34,23 +44,34 @@ def check_bytes(
     storage: Storage,
     where: Path,
     ledger: Ledger,
-    on_file: Callable[[int, int], None] = lambda i, n: None,
+    on_rows: OnRows = nobody,
 ) -> dict[str, str]:
-    """The files that are not as they were written, by name: every byte of all of them is read."""
+    """The files that are not as they were written, by name: every byte of all of them is read.
+    on_rows: told how many rows lie in those that were read, and in all."""
     from luckbase.cluster.table.sealed import SealedFile  # brings pyarrow
 
-    found = damaged_files(storage, where, ledger)
-    for i, (name, entry) in enumerate(sorted(ledger.files.items())):
-        on_file(i, len(ledger.files))
-        if name in found:
-            continue
+    def why_not(entry: FileEntry) -> str | None:
         try:
-            file = SealedFile(storage, where, entry)
-            for group in range(file.groups):
-                file.check(group)
-            file.close()
+            with closing(SealedFile(storage, where, entry)) as file:
+                for group in range(file.groups):
+                    file.check(group)
         except CorruptTableError as error:
-            found[name] = str(error)
+            return str(error)
+        return None
+
+    found = damaged_files(storage, where, ledger)
+    entries = [entry for name, entry in sorted(ledger.files.items()) if name not in found]
+    rows, total = 0, sum(entry.rows for entry in entries)
+    pool = ThreadPoolExecutor(cores())
+    try:
+        on_rows(rows, total)
+        for entry, why in zip(entries, pool.map(why_not, entries), strict=True):
+            if why:
+                found[entry.name] = why
+            rows += entry.rows
+            on_rows(rows, total)
+    finally:
+        pool.shutdown(cancel_futures=True)  # after an interrupt no other file is begun
     return found
 
 

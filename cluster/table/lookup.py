@@ -11,7 +11,7 @@ gives a default.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -380,9 +380,9 @@ class Lookup:
         that is whole."""
         return []
 
-    def check_files(self) -> tuple[list[str], int]:
+    def check_files(self, on_rows: Callable[[int, int], None]) -> tuple[list[str], int]:
         """What is wrong with its files, a sentence each, and how many there are: every byte is
-        read."""
+        read. on_rows: as `verify`."""
         return [], 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
@@ -47,10 +48,10 @@ class StoredTable(Table):
     def identity(self) -> str:
         return self.ledger.head.identity
 
-    def check_files(self) -> tuple[list[str], int]:
+    def check_files(self, on_rows: Callable[[int, int], None]) -> tuple[list[str], int]:
         from luckbase.cluster.table.verify import check_files
 
-        return check_files(self), len(self.ledger.files)
+        return check_files(self, on_rows), len(self.ledger.files)
 
     def unfinished(self, part: str | None = None) -> list[str]:
         goal, found = furthest(self.ledger), []

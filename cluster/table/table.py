@@ -109,12 +109,16 @@ class Table(Lookup):
 
         return export(self, os.fspath(out), where, **how)
 
-    def verify(self, sample: int | None = 10_000, seed: int = 0) -> Verdict:
+    def verify(
+        self, sample: int | None = 10_000, seed: int = 0,
+        on_rows: Callable[[int, int], None] = lambda done, total: None,
+    ) -> Verdict:  # fmt: skip
         """Check every byte against the ledger, then the payoffs of `sample` rows (None: all)
-        against the rules. Raises MissingTableError where a child of a row is not there."""
+        against the rules. on_rows: told how many rows were gone through, and of how many; (0, …)
+        when either begins. Raises MissingTableError where a child of a row is not there."""
         from luckbase.cluster.table.verify import verify
 
-        return verify(self, sample, seed)
+        return verify(self, sample, seed, on_rows)
 
     def diff(self, other: Table, **how: Unpack[Comparing]) -> Comparison:
         """Which decisions another table of the game moves, and what it costs to keep those of this

@@ -12,7 +12,7 @@ float32 rounds off, twice the table's error bound; anything above `TOLERANCE` is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from luckbase.cluster import shown, words
-from luckbase.cluster.table.health import check_bytes, files_there
+from luckbase.cluster.table.health import OnRows, check_bytes, files_there, nobody
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import FilePart, Part
@@ -93,12 +93,13 @@ class OnDisk(Protocol):
     parts: list[Part]
 
 
-def verify(table: Lookup, sample: int | None, seed: int = 0) -> Verdict:
-    """Every byte of the table's files, if it has any, then `sample` rows (None: all)."""
-    faults, files = table.check_files()
+def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = nobody) -> Verdict:
+    """Every byte of the table's files, if it has any, then `sample` rows (None: all). on_rows: told
+    how far it is with the one, then with the other."""
+    faults, files = table.check_files(on_rows)
     residuals = None
     if not faults and table.rows:
-        residuals = check_residuals(table, sample, seed)
+        residuals = check_residuals(table, sample, seed, on_rows)
         if residuals.faults:
             faults.append(
                 f"{residuals.faults} of {residuals.rows} rows have a residual above {TOLERANCE}; "
@@ -107,12 +108,10 @@ def verify(table: Lookup, sample: int | None, seed: int = 0) -> Verdict:
     return Verdict(faults, residuals, files)
 
 
-def check_files(
-    table: OnDisk, on_file: Callable[[int, int], None] = lambda i, n: None
-) -> list[str]:
+def check_files(table: OnDisk, on_rows: OnRows = nobody) -> list[str]:
     """What is wrong with the table's files, a sentence each; empty if nothing is."""
     ledger, storage = table.ledger, Folder(table.path)
-    bad = check_bytes(storage, table.path, ledger, on_file)
+    bad = check_bytes(storage, table.path, ledger, on_rows)
     faults = list(bad.values())
     for part in table.parts:
         assert isinstance(part, FilePart)
@@ -182,7 +181,7 @@ def check_residuals(
     table: Lookup,
     sample: int | None,
     seed: int = 0,
-    on_rows: Callable[[int, int], None] = lambda done, total: None,
+    on_rows: OnRows = nobody,
 ) -> Residuals:
     """Bellman residuals of `sample` different rows drawn evenly from the whole table, or of all
     (None, or where there are no more).
@@ -194,6 +193,7 @@ def check_residuals(
     done = faults = 0
     worst, summed = -1.0, 0.0
     where: dict[str, Any] = {}
+    on_rows(done, total)
     for part, states in _pieces(table, sample, seed):
         residuals = part.residuals(states)
         at = int(np.argmax(residuals))

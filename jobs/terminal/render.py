@@ -169,11 +169,17 @@ def _lines(label: str) -> Callable[[Progress], None]:
 
 
 def rows_progress(show: Callable[[Any], None]) -> Callable[[int, int], None]:
-    """`show`, told of rows alone: (done, in all)."""
+    """`show`, told of rows alone: (done, in all); with none done the clock is set anew."""
     from luckbase.cluster.run.options import Progress
 
-    began = time.monotonic()
-    return lambda done, total: show(Progress(0, 0, done, total, time.monotonic() - began))
+    began = [time.monotonic()]
+
+    def on_rows(done: int, total: int) -> None:
+        if not done:
+            began[0] = time.monotonic()
+        show(Progress(0, 0, done, total, time.monotonic() - began[0]))
+
+    return on_rows
 
 
 def left_seconds(now: Progress, compiled: float) -> float | None:
@@ -203,9 +209,9 @@ def found_so_far(states: int, about: int | None, finding: str) -> str:
 
 
 def _said(now: Progress) -> str:
-    rate = now.rate / 1e6
+    rate = f"{now.rate / 1e6:.1f} M" if now.rate >= 1e5 else f"{now.rate:,.0f}"
     if now.finding:
-        return f"{found_so_far(now.rows, now.about, now.finding)}, {rate:.1f} M states/s"
+        return f"{found_so_far(now.rows, now.about, now.finding)}, {rate} states/s"
     what = now.of if now.rows_total else "shards"
     shards = f", {now.shards} of {now.shards_total} {what}" if now.shards_total else ""
-    return f"{rate:.1f} M states/s{shards}"
+    return f"{rate} states/s{shards}"

@@ -21,6 +21,7 @@ import pytest
 from luckbase.cluster.table.ledger import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.jobs.app import run
+from luckbase.jobs.terminal import render
 
 ROOT = Path(__file__).parents[2]
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
@@ -280,11 +281,13 @@ def test_a_wrong_batch_is_one_sentence_and_leaves_no_file(
 
 
 def test_verify_passes_a_sound_table_and_names_a_flipped_byte(
-    command: Command, table: Path
+    command: Command, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, out, _ = command("verify", str(table), "--all")
+    monkeypatch.setattr(render, "LINE_SECONDS", 0.0)
+    code, out, err = command("verify", str(table), "--all")
     assert code == 0
     assert "agree with the rules" in out
+    assert err.count("verify: 100 %") == 2  # with the bytes, then with the rows
     file = sorted(table.rglob("*.parquet"))[3]
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1

@@ -99,7 +99,7 @@ def test_the_lines_of_progress_take_compiling_in_their_stride(
         show(Progress(0, 0, 0, 0, 0.0, compiling=True))
         show(Progress(5, 20, 250, 1000, 40.0))
     assert capsys.readouterr().err == (
-        "tiny: 25 %  0.0 M states/s, 5 of 20 tiers, about 2 min 00 s left\n"
+        "tiny: 25 %  6 states/s, 5 of 20 tiers, about 2 min 00 s left\n"
     )
 
 

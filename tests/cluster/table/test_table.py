@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
+from luckbase.cluster.run.machine import cores
 from luckbase.cluster.run.plan import make_plan
-from luckbase.cluster.table import lines
+from luckbase.cluster.table import lines, sealed
 from luckbase.cluster.table.find import why_stale
+from luckbase.cluster.table.health import check_bytes
 from luckbase.cluster.table.ledger import Ledger, compact, read_ledger
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.sealed import seal_file
@@ -162,6 +167,39 @@ def test_a_sound_table_is_found_sound(path: Path) -> None:
         found = check_residuals(table, None)
         assert (found.rows, found.faults) == (table.rows, 0)
         assert 0 < found.worst < 1e-7
+
+
+def test_verify_says_how_far_it_is_with_bytes_then_with_rows(path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    with cluster.open_table(path) as table:
+        files = len(table.ledger.files)
+        table.verify(500, on_rows=lambda done, total: told.append((done, total)))
+        read, computed = told[: files + 1], told[files + 1 :]
+        assert read[0] == (0, table.rows) and read[-1] == (table.rows, table.rows)
+        assert all(one[0] < two[0] for one, two in pairwise(read))
+    assert computed[0][0] == 0 and computed[-1][0] == computed[-1][1] == pytest.approx(500, rel=0.1)
+
+
+def test_files_that_wait_are_not_read_after_an_interrupt(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    read = sealed.SealedFile.__init__
+
+    def slowly(file: Any, storage: Any, where: Path, entry: FileEntry) -> None:
+        begun.append(entry.name)
+        time.sleep(0.02)
+        read(file, storage, where, entry)
+
+    def interrupt(done: int, total: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sealed.SealedFile, "__init__", slowly)
+    with cluster.open_table(path) as table:
+        with pytest.raises(KeyboardInterrupt):
+            check_bytes(Folder(path), path, table.ledger, interrupt)
+        assert 1 <= len(begun) <= 2 * cores() + 1 < len(table.ledger.files)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
