@@ -49,7 +49,9 @@ class Diff:
     ] = 10
     tolerance: Annotated[
         float | None,
-        typer.Option(metavar="X", min=0, help="Payoffs closer than this agree; the tables' errors"),
+        typer.Option(
+            metavar="X", min=0, help="Payoffs closer than this agree; the tables' precision"
+        ),
     ] = None
     sample: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Compare N states only, drawn evenly.")

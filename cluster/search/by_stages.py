@@ -87,8 +87,8 @@ STORE_BYTES = 4 << 30
 @dataclass(frozen=True)
 class Aim:
     """What is searched: the goal, the keys of its roots, what is known (by ascending key; in the
-    table's files; in the table that was asked for), and the bound on the error and the tolerance of
-    ties that come with it."""
+    table's files; in the table that was asked for), and what comes with it: the bounds on the
+    error, of all and where all decisions are told, and the tolerance of ties."""
 
     goal: Goal
     roots: Keys
@@ -97,6 +97,7 @@ class Aim:
     used: UsedTable | None
     known_sha: str
     error: float
+    precision: float
     tolerance: float
 
 
@@ -491,7 +492,7 @@ class StageSearch:
             entry.sha256, piece.boxes, piece.states, reads,
             {stage: tuple(places) for stage, places in of.items()},
             tuple(self.pieces[k].spans for k in reads), self._file(piece), self.aim.error,
-            self.aim.tolerance, step.keep, step.commit, piece.memory, stored,
+            self.aim.precision, self.aim.tolerance, step.keep, step.commit, piece.memory, stored,
         )  # fmt: skip
 
     def _commit(self, receipt: Swept) -> None:
@@ -505,5 +506,6 @@ class StageSearch:
         name, seconds = self._file(piece), piece.entry.seconds * share + receipt.solve_seconds
         line = file_entry(name, self.aim.goal.part, 0, receipt.keys, file, seconds)
         boxes = [] if piece.spans == (WHOLE,) else receipt.boxes
-        line = replace(line, stages=list(piece.entry.stages), boxes=boxes)
+        precision = receipt.precision if receipt.precision < file.error else 0.0
+        line = replace(line, stages=list(piece.entry.stages), boxes=boxes, precision=precision)
         self.committing.add(line, {name: file.path})

@@ -45,10 +45,11 @@ from luckbase.cluster.search.used import (
     UsedEnds,
     UsedTable,
     let_go,
+    tells,
     undecided,
-    untold,
     used_ends,
     used_table,
+    with_untold,
 )
 from luckbase.cluster.table.health import drop_files
 from luckbase.cluster.table.keyed import KeyPart
@@ -168,7 +169,7 @@ class _Search:
             if any(made_by(entry.name, ask) for ask in ledger.done)
         ]  # fmt: skip
         self.started = time.perf_counter()
-        self.error, self.precision = FLOAT64_ERROR, 0.0
+        self.error = self.precision = FLOAT64_ERROR
         self.report = Solved(table, ledger, goal, kept=self.held.rows, workers=1)
 
     @property
@@ -258,7 +259,7 @@ class _Search:
     def _in_one_piece_before(self) -> PayoffTable:
         """All that the table has from searches in one piece; stages are read as they are met."""
         files = [entry for entry in self.trusted.entries if not entry.stages]
-        self.error = max(self.error, self.trusted.error)
+        self._take_part(self.trusted)
         return known_rows(*read_rows(self.storage, self.table, files, self.game))
 
     def _drop_stopped(self, given: str, by_stages: bool = False) -> None:
@@ -296,14 +297,20 @@ class _Search:
             self._take_table(self._ends.table)
             return given
         own = self.trusted if self.trusted.entries else None
-        self.error = max(self.error, 0.0 if own is None else own.error)
+        if own is not None:
+            self._take_part(own)
         return known_payoffs(self.game, self.root_states, own, most)
+
+    def _take_part(self, own: KeyPart) -> None:
+        """Count the errors of what the part has."""
+        self.error = max(self.error, own.error)
+        self.precision = max(self.precision, own.precision)
 
     def _take_table(self, used: StoredTable) -> None:
         """Count the errors of the table at which it ends."""
         if used.error <= FLOAT64_ERROR:  # that is for all sums of a play, whoever makes them
             return
-        self.error = FLOAT64_ERROR + used.error
+        self.error = min(FLOAT64_ERROR + used.error, float(np.ptp(self.game.payoff_range)))
         self.precision = FLOAT64_ERROR + used.precision
         # Rounded payoffs must not decide ties.
         self.tolerance = self.game.tie_tolerance + 2 * used.precision
@@ -378,7 +385,10 @@ class _Search:
         digest = digest_of(given, held) if used is None else used.sha256
         self._drop_stopped(digest, by_stages=True)
         self._note_goal()
-        aim = Aim(self.goal, self.roots, given, held, used, digest, self.error, self.tolerance)
+        aim = Aim(
+            self.goal, self.roots, given, held, used, digest, self.error, self.precision,
+            self.tolerance,
+        )  # fmt: skip
         search = StageSearch(self.game, level, self.ledger, aim, self.asked, self.report)
         try:
             self.report = search.run()
@@ -412,7 +422,7 @@ class _Search:
     def _note_goal(self) -> None:
         """Say in the ledger what is being solved; not before something of it is there."""
         if is_new(self.goal, self.ledger):
-            commit(self.storage, self.ledger, replace(self.goal, precision=self.precision))
+            commit(self.storage, self.ledger, self.goal)
 
     def cut(self, max_depth: int) -> None:
         """The first levels with bounds, deeper until the roots' decisions are called."""
@@ -434,9 +444,9 @@ class _Search:
     def _commit(self, solved: PayoffTable) -> None:
         """Write a search that was solved in one piece, and commit it."""
         self._note_goal()
-        self.error += float(solved.gap.sum()) / 2
-        margins = solved.margin[solved.status == SOLVED]
-        self.error = max(self.error, untold(self.game, margins, self.tolerance))
+        gaps, margins = float(solved.gap.sum()) / 2, solved.margin[solved.status == SOLVED]
+        self.precision += gaps
+        self.error = with_untold(self.game, margins, self.tolerance, self.error + gaps)
         self._write(solved)
         self.report = replace(
             self.report, peak_memory=total({process_name(): memory_used()}),
@@ -451,13 +461,14 @@ class _Search:
             keys = int(solved.keys[0]), int(solved.keys[-1])
             self.storage.put(name, file.path)
             entry = file_entry(name, self.goal.part, 0, keys, file, self.report.solve_seconds)
-            commit(self.storage, self.ledger, entry)
+            precision = self.precision if self.precision < self.error else 0.0
+            commit(self.storage, self.ledger, replace(entry, precision=precision))
 
     def _finish(self) -> None:
         """Commit that the goal is there."""
         mine = [e for e in self.ledger.of_part(self.goal.part) if made_by(e.name, self.goal.ask)]
         rows = sum(entry.rows for entry in mine)
-        if self.tolerance > self.game.tie_tolerance:
+        if not tells(self.game, self.tolerance):
             count = undecided(self.storage, self.table, mine, self.tolerance)
             if count:
                 self.asked.on_note(

@@ -3,7 +3,8 @@
 A shard is some small stages of one level, which have nothing to do with one another, or a box of a
 large one. `Find` is handed what others ask it for, and leaves a stage file; `Sweep` is handed the
 payoff tables of the shards that it asks, and gives its own: rows of keys, ascending, and payoffs,
-the row in front being the bound on their error. What it writes is the table's file of that shard.
+the row in front beginning with the bounds on their error, where all decisions are told and of all.
+What it writes is the table's file of that shard.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from luckbase.cluster.search.stage_file import (
     write_asks,
     write_stages,
 )
-from luckbase.cluster.search.used import UsedTable, untold, used_ends
+from luckbase.cluster.search.used import UsedTable, used_ends, with_untold
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.sparse import GIVEN, SOLVED
@@ -243,8 +244,8 @@ class Sweep(_StageTask):
     """A piece of a shard to solve. name, stages, sha256: of its stage file; boxes: from the first
     to before the last, with so many states. reads: the pieces whose payoff tables it is handed; of:
     for each stage that it asks for, which of these; within: the boxes that each has of its stages.
-    file: the table's, that it writes. error: beside the gaps of cycles. stored: its committed file,
-    where payoffs are read back only.
+    file: the table's, that it writes. error, precision: of all and where all decisions are told,
+    beside the gaps of cycles. stored: its committed file, where payoffs are read back only.
     """
 
     shard: int
@@ -258,6 +259,7 @@ class Sweep(_StageTask):
     within: tuple[tuple[Box, ...], ...]
     file: str
     error: float
+    precision: float
     tolerance: float
     keep: bool
     commit: bool
@@ -329,6 +331,7 @@ class Sweep(_StageTask):
                 self.shard, written, seconds, process_name(), memory_used(), {},
                 sent is not None, keys=(int(keys[0]), int(keys[1])), boxes=spans,
                 solved=0 if table is None else int((table.status == SOLVED).sum()),
+                precision=float(rows[0, 0]),
             ),
             sent,
         )  # fmt: skip
@@ -361,12 +364,12 @@ class Sweep(_StageTask):
             rows[1 + here], best[here] = done.values, done.best
             margins[here], actors[here], gap[here] = done.margins, done.actors, done.gap
             given[here] = done.given
-        worst = max((float(one[0, 1]) for one in tables), default=self.error)
-        rows[0] = 0.0
+        below = np.array([one[0, :2].tolist() for one in tables] or [[self.precision, self.error]])
+        precision, error = (below.max(axis=0) + gap.sum() / 2).tolist()
         keys = np.ascontiguousarray(rows[1:, 0]).view(np.uint64)
         mine = np.flatnonzero(given | (best != OVER) & (best != KNOWN))
-        further = untold(game, margins[mine[~given[mine]]], self.tolerance)
-        rows[0, 1] = max(worst + float(gap.sum()) / 2, further)
+        chosen, rows[0] = margins[mine[~given[mine]]], 0.0
+        rows[0, :2] = precision, with_untold(game, chosen, self.tolerance, error)
         status = np.where(given[mine], GIVEN, SOLVED).astype(np.uint8)
         return PayoffTable(
             keys[mine], rows[1:, 1:][mine], best[mine], status, gap[mine],
@@ -408,7 +411,7 @@ class Sweep(_StageTask):
         if len(left):
             rows[1 + left, 1:] = final_payoffs(game, unpack_all(game.bits, keys[left]))
         rows[0] = 0.0
-        rows[0, 1] = self.stored.error
+        rows[0, :2] = self.stored.precision or self.stored.error, self.stored.error
 
     @staticmethod
     def _leaves(stage: Stage, here: Ints, rows: Floats, known: Any) -> None:
@@ -437,8 +440,9 @@ def _give(
 @dataclass(frozen=True)
 class Swept(Receipt):
     """What came of a `Sweep`: also the first and the last key of its file, how many of its rows it
-    solved, its boxes."""
+    solved, its boxes, its precision."""
 
     keys: tuple[int, int] = (0, 0)
     solved: int = 0
     boxes: list[list[int]] = field(default_factory=list)
+    precision: float = 0.0

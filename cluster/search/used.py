@@ -142,11 +142,18 @@ def undecided(storage: Storage, table: Path, entries: Iterable[FileEntry], toler
     return found
 
 
-def untold(game: Game, margins: Floats, tolerance: float) -> float:
-    """How far off payoffs may be for decisions, by their margins, that could not be told: as far as
-    the game allows, for those who do not decide; 0 where all were. Ties by the rules are told."""
-    close = tolerance > game.tie_tolerance and bool((margins <= tolerance).any())
-    return float(np.ptp(game.payoff_range)) * close
+def tells(game: Game, tolerance: float) -> bool:
+    """Whether payoffs of which those closer than this, the tie tolerance and twice their error, can
+    not be told apart tell every decision: what is closer is tied, by the rules (`table.off`)."""
+    return tolerance <= 3 * game.tie_tolerance
+
+
+def with_untold(game: Game, margins: Floats, tolerance: float, precision: float) -> float:
+    """How far off payoffs may be that are within `precision` where all decisions, by their margins,
+    could be told: else as far as the game allows, for those who do not decide."""
+    most = float(np.ptp(game.payoff_range))
+    told = tells(game, tolerance) or not (margins <= tolerance).any()
+    return min(most, precision) if told else most
 
 
 def let_go(used: UsedTable) -> None:

@@ -17,7 +17,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table import off
 from luckbase.cluster.table.answer import Answer, Origin
 from luckbase.cluster.table.every_action import stepped
 from luckbase.solver.errors import StateError
@@ -135,6 +134,6 @@ def answer_step(
     game = table.game
     given = game.fields.values(state) if words is None else game.fields.read(words)
     q = evaluate(edges, payoffs)
-    error = off.of_step(edges, q, errors, table.precision)
-    found = stepped(game, edges, q, (table.tolerance, error), given.reshape(1, -1))
+    near = table.tolerance, table.precision
+    found = stepped(game, edges, q, near, errors, given.reshape(1, -1))
     return found.answer(table.origin, game.describe(state), 0, source)

@@ -60,7 +60,7 @@ BATCH = 100_000
 class Comparing(TypedDict, total=False):
     """How two tables are compared.
 
-    tolerance: how far payoffs may be apart (both tables' errors). worst: how many decisions are
+    tolerance: how far payoffs may be apart (both tables' precisions). worst: how many decisions are
     kept (10). sample, seed: only so many states, drawn evenly. reachable: only states that can come
     up under best play of either table, from `start` (the game's own): a state, several, or a frame.
     out: a .csv or .parquet file of every decision that moved. on_rows: told how many rows were

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.cluster.table import off
 from luckbase.cluster.table.answer import (
     Action,
     Answer,
@@ -216,19 +217,24 @@ def from_rules(
 
 
 def stepped(
-    game: Game, edges: Expanded, q: ActionValues, near: tuple[float, Floats], given: Ints
-) -> EveryAction:
+    game: Game, edges: Expanded, q: ActionValues, near: tuple[float, float], errors: Floats,
+    given: Ints,
+) -> EveryAction:  # fmt: skip
     """Of n expanded states that no table holds, from every action's payoffs.
 
-    near: payoffs closer than the first can not be told apart, and those of a state are within the
-    second (n,). given: the states as a person gave them, values (n, fields), for the names of his
-    bids.
+    near: payoffs closer than the first can not be told apart, where none is off by more than the
+    second. errors: (m,) how far off those of the children may be, in the edges' order. given: the
+    states as a person gave them, values (n, fields), for the names of his bids.
     """
-    tolerance, error = near
-    taken = chosen(q, edges.actors, tolerance)
+    tolerance, precision = near
+    taken, apart = chosen(q, edges.actors, tolerance), off.of_actions(edges, errors)
     look = look_ahead(q, edges.actors, tolerance, q.actions[taken])
     values, alone = q.values[taken], edges.kinds != SIMULTANEOUS
+    error = np.maximum(off.of_states(q, apart), precision)
     found = from_rules(game, edges, look, values, error)
+    if (apart > precision).any():
+        untold = off.untold(q, edges.actors, apart, taken, game.tie_tolerance)
+        found.ties[:] |= untold & (found.best >= 0)
     if alone.all():
         return found
     bids, worth, gaps = _bids(game, edges, q, given)

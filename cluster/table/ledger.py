@@ -150,8 +150,8 @@ class Ledger:
 
     def precision(self, part: str) -> float:
         """As `error`, but for what hangs on decisions that could not be told."""
-        found = max((goal.precision for goal in self.goals if goal.part == part), default=0.0)
-        return found or self.error(part)
+        found = (e.precision or e.error for e in self.files.values() if e.part == part)
+        return max(found, default=0.0)
 
     @property
     def rows(self) -> int:

@@ -61,8 +61,7 @@ class Roots:
 @dataclass(frozen=True)
 class Goal:
     """What a solve was asked for (module docstring). margin: whether the files of the full table
-    have that column, all of them or none. number: counted from 1 as they came. precision: of a
-    search that ended at payoffs that are rounded, how exact its sums of these are; else 0."""
+    have that column, all of them or none. number: counted from 1 as they came."""
 
     part: str
     reach: dict[str, Any]
@@ -72,7 +71,6 @@ class Goal:
     settings: dict[str, str]
     margin: bool = False
     number: int = 0
-    precision: float = 0.0
 
     @property
     def ask(self) -> str:
@@ -105,6 +103,7 @@ class LevelEntry:
 @dataclass(frozen=True)
 class FileEntry:
     """One Parquet file. Keys are uint64; error: the bound on a payoff's; seconds of one core.
+    precision: as error, but for what hangs on decisions that could not be told; 0 where none does.
 
     stages: those of its search's level that it holds states of; none where it was solved in one
     piece. boxes: the parts of these that it holds (`solver.graph.stage.Box`); none: all of them.
@@ -127,6 +126,7 @@ class FileEntry:
     solver_version: str
     stages: list[int] = field(default_factory=list)
     boxes: list[list[int]] = field(default_factory=list)
+    precision: float = 0.0
 
     def check_list(self) -> list[Raw]:
         """The checks, 8 bytes each."""

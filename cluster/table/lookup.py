@@ -315,9 +315,8 @@ class Lookup:
         payoffs, there = self._worth(edges.children)
         fine = np.logical_and.reduceat(there, edges.first[:-1])
         q = evaluate(edges, payoffs)
-        error = off.of_step(edges, q, self.errors(edges.children), self.precision)
-        near = self.tolerance, error
-        return stepped(self.game, edges, q, near, given), fine
+        near, errors = (self.tolerance, self.precision), self.errors(edges.children)
+        return stepped(self.game, edges, q, near, errors, given), fine
 
     def _worth(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """As `look`, and also of states all of whose children are there."""
@@ -389,5 +388,5 @@ class Lookup:
 def _over(game: Game, edges: Expanded) -> EveryAction:
     """Of states that are over."""
     q = evaluate(edges, np.zeros((len(edges.children), game.players)))
-    near = 0.0, np.zeros(len(edges.kinds))
-    return stepped(game, edges, q, near, np.empty((0, game.field_count), np.int64))
+    exact = np.zeros(len(edges.children))
+    return stepped(game, edges, q, (0.0, 0.0), exact, np.empty((0, game.field_count), np.int64))

@@ -5,7 +5,7 @@ columns, ``spins-2.whammies_1-0.whammies_2-0.whammies_3-0.parquet``, with ``.003
 for part 3 of several; ``all.parquet`` where a game is one tier. Rows stand in the order of the
 tier's keys: row i is the state with key tier << 40 | i. Columns, in order: the constant ones, the
 state's other fields (people's units: int32, one column a player and field, ``scores_1``; sets of
-cards or tiles as text, ``1 2 5``), ``payoff_1 …`` (float32 or float64 as the game says, one a
+cards or tiles as text, ``1 2 5``), ``payoff_1 …`` (float32 or float64 as the board says, one a
 player), ``best`` (the name of the best action; null where nobody decides), ``to_act`` (int8: who
 acts, from 1; 0 where nobody does, or both), and where the goals say so ``margin`` (float32: what
 the second best would cost the one who acts; null where he has no choice).
@@ -261,7 +261,7 @@ def _write(
     kinds: _Kinds,
     error: float,
 ) -> FileReceipt:
-    """Write rows in groups of `group`. Flush, read back, seal; it leaves no bytes in memory."""
+    """Write rows in groups of `group`. Flush, read back, seal; the system forgets a folder's file."""
     started = time.perf_counter()
     writer: pq.ParquetWriter | None = None
     path = storage.temporary(name)

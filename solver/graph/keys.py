@@ -65,7 +65,10 @@ def pack_all(bits, states):
     return keys
 
 
-@njit(nb.void(nb.int64[::1], nb.int64[:, ::1], nb.boolean[::1]), cache=True, nogil=True)
+_READ = nb.types.Array(nb.int64, 2, "C", readonly=True)  # as pyarrow gives them
+
+
+@njit(nb.void(nb.int64[::1], _READ, nb.boolean[::1]), cache=True, nogil=True)
 def _fits(bits, states, inside):
     """Write whether every number of each state (n, fields) has room."""
     for i in range(inside.size):

@@ -300,8 +300,10 @@ def test_decisions_closer_than_that_table_tells_are_counted_and_no_fault(
         assert entry.error == 1.0 or not here
         close += here
     assert close > 20 and notes[-1].startswith(f"{close} decisions are closer than the payoffs of")
-    errors = sorted({entry.error for entry in solved.ledger.files.values()})
-    assert errors == pytest.approx([0.005, 1.0])  # the least: of those below which all is told
+    said = sorted({(entry.error, entry.precision) for entry in solved.ledger.files.values()})
+    assert [error for error, _ in said] == pytest.approx([0.005, 1.0])
+    assert [within for _, within in said] == pytest.approx([0.0, 0.005])  # 0: all is told there
+    assert solved.ledger.precision(solved.goal.part) == pytest.approx(0.005)
     with cluster.open_table(solved.table) as table:
         assert table.parts[0].tolerance == pytest.approx(0.01, rel=1e-6)
         assert table.parts[0].error == 1.0

@@ -41,6 +41,20 @@ def test_the_payoffs_of_whichever_action_is_best_are_within_the_bound(data: st.D
     if errors.max() > TIE:
         bound = off.of_taken(mine, actor, errors, taken, TIE)
         assert np.abs(known[taken] - right[best]).max() <= bound[0] + 1e-12
+        assert best == taken or off.untold(mine, actor, errors, taken, TIE)[0]
+
+
+def test_an_action_that_exact_payoffs_tell_counts_beside_one_that_is_not_told() -> None:
+    """The second is the best one by the rules, and all are level as far as the third one tells."""
+    values = np.array([[0.1, 0.0], [0.105, 0.2], [0.1, 0.0]])
+    q = ActionValues(np.zeros(3, np.int64), np.arange(3), values, np.array([0, 3]))
+    which = np.array([0])
+    taken = chosen(q, which, TIE + 2 * ERROR)
+    assert taken == [0] and chosen(q, which, TIE) == [1]
+    for third in (0.0, ERROR):
+        each = np.array([0.0, 0.0, third])
+        assert off.of_taken(q, which, each, taken, TIE)[0] == pytest.approx(0.2)
+        assert off.untold(q, which, each, taken, TIE)[0]
 
 
 def test_an_action_that_is_worse_for_sure_does_not_count() -> None:
@@ -96,3 +110,47 @@ def test_one_step_above_what_is_held_a_decision_may_not_be_told(
             assert one.error == pytest.approx(ERROR + further)
         assert table.ask({"at": "2"}).error == ERROR  # it says which
         assert table.errors(np.array([[5]])).tolist() == [0.0]
+
+
+def test_a_decision_that_hangs_on_one_that_was_not_told_is_a_toss_up(tmp_path: Path) -> None:
+    """At 0 player 2 takes 1, or 2, where player 1 takes C, or D, which gives player 2 far more."""
+    a, c, d = 3, 4, 5
+    board = board_of(
+        decides(1, [(1.0, 1)], [(1.0, 2)]), decides(0, [(1.0, a)]),
+        decides(0, [(1.0, c)], [(1.0, d)]),
+        *[decides(0, [(1.0, 3 + state)]) for state in (a, c, d)],
+        over(0.9, 0.4), over(0.0, 0.25), over(2 * ERROR, 0.75), tolerance=TIE,
+    )  # fmt: skip
+    found = cluster.solve_below(board, np.array([[a], [c], [d]]), results=tmp_path, workers=1)
+    files = found.ledger.files
+    found.ledger.files = {name: replace(entry, error=ERROR) for name, entry in files.items()}
+    with StoredTable(found.table, found.ledger) as table:
+        (answer,) = table.answers(np.array([[0]]))
+        for one in (table.ask({"at": "0"}), answer, moves(table, {"at": "0"}).answer):
+            assert one.value == (0.9, 0.4) and one.toss_up
+            assert one.error == pytest.approx(0.5 + ERROR)
+        assert not table.ask({"at": "1"}).toss_up
+
+
+def test_where_one_part_is_exact_what_another_does_not_tell_counts(tmp_path: Path) -> None:
+    """1 is not held; there player 1 takes one of 2 and 3, which are held exactly, and are closer
+    than the other part, with 4, tells."""
+    apart = 1.3 * ERROR
+    board = board_of(
+        decides(1, [(1.0, 1)]), decides(0, [(1.0, 2)], [(1.0, 3)]),
+        decides(0, [(1.0, 5)]), decides(0, [(1.0, 6)]), decides(0, [(1.0, 5)]),
+        over(0.5, 0.25), over(0.5 + apart, 0.75), tolerance=TIE,
+    )  # fmt: skip
+    exact = cluster.solve_below(board, np.array([[2], [3]]), results=tmp_path, workers=1)
+    rough = cluster.solve_below(
+        board, np.array([[4]]), using=exact.table, results=tmp_path, workers=1
+    )
+    ledger = rough.ledger
+    ledger.files = {
+        name: replace(entry, error=ERROR if entry.part == rough.goal.part else entry.error)
+        for name, entry in ledger.files.items()
+    }
+    with StoredTable(rough.table, ledger) as table:
+        assert {part.error == ERROR for part in table.parts} == {True, False}
+        assert table.errors(np.array([[1]]))[0] == pytest.approx(0.5)
+        assert table.ask({"at": "0"}).error == pytest.approx(0.5)

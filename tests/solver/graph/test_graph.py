@@ -94,6 +94,9 @@ def test_a_key_gives_its_numbers_back(numbers: list[tuple[int, int]]) -> None:
     bits = np.array([width for width, _ in numbers])
     state = np.array([value % (1 << width) for width, value in numbers])
     assert keys.fits(bits, state[None]).all()
+    given = state[None].copy()
+    given.flags.writeable = False  # as pyarrow and pandas hand arrays out
+    assert keys.fits(bits, given).all() and not keys.fits(bits, given - 2**10).any()
     key = keys.pack(bits, state)
     assert (keys.unpack_all(bits, np.array([key], np.uint64))[0] == state).all()
 
