@@ -261,7 +261,7 @@ def _write(
     kinds: _Kinds,
     error: float,
 ) -> FileReceipt:
-    """Write rows in groups of `group`. Flush, read back, seal; the system forgets a folder's file."""
+    """Write rows in groups of `group`, on the disk, read back, sealed; the system forgets them."""
     started = time.perf_counter()
     writer: pq.ParquetWriter | None = None
     path = storage.temporary(name)
