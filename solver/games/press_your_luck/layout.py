@@ -200,8 +200,10 @@ class Planes(Layout[Tier]):
         else:
             held = a, b, c = tuple(np.empty(stop - start, np.float32) for _ in range(3))
             _narrow(v0, v1, a, b, c)
-        by_player = dict(zip(tiers.slots_of(tier.players_in(self.most)), held, strict=True))
-        gone = np.zeros(stop - start, self.payoff_type)
+        by_player: dict[int, NDArray[np.floating[Any]]] = dict(
+            zip(tiers.slots_of(tier.players_in(self.most)), held, strict=True)
+        )
+        gone: NDArray[np.floating[Any]] = np.zeros(stop - start, self.payoff_type)
         return [by_player.get(player, gone) for player in range(3)]
 
     def kernel_planes(self, tier: Tier) -> tuple[int, int]:
