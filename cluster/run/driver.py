@@ -260,13 +260,15 @@ class _Run:
 
 
 def file_entry(
-    name: str, part: str, tier: int, keys: tuple[int, int], file: FileReceipt, seconds: float
-) -> FileEntry:
-    """A file as the ledger names it, but for its boxes and its precision; seconds: spent solving
-    it."""
+    name: str, part: str, tier: int, keys: tuple[int, int], file: FileReceipt, seconds: float,
+    told: float = np.inf,
+) -> FileEntry:  # fmt: skip
+    """A file as the ledger names it; seconds: spent solving it. told: `FileEntry.told`; its error,
+    if not given."""
     return FileEntry(
         name, part, tier, file.rows, file.row_group_rows, *keys, file.bytes, file.footer,
         file.checks, float(file.error), entry_seconds(seconds, file.seconds), solver_version(),
+        precision=told if told < file.error else 0.0,
     )  # fmt: skip
 
 

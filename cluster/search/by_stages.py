@@ -504,8 +504,8 @@ class StageSearch:
             return
         share = piece.states / max(1, piece.entry.rows)
         name, seconds = self._file(piece), piece.entry.seconds * share + receipt.solve_seconds
-        line = file_entry(name, self.aim.goal.part, 0, receipt.keys, file, seconds)
+        told = receipt.precision
+        line = file_entry(name, self.aim.goal.part, 0, receipt.keys, file, seconds, told)
         boxes = [] if piece.spans == (WHOLE,) else receipt.boxes
-        precision = receipt.precision if receipt.precision < file.error else 0.0
-        line = replace(line, stages=list(piece.entry.stages), boxes=boxes, precision=precision)
+        line = replace(line, stages=list(piece.entry.stages), boxes=boxes)
         self.committing.add(line, {name: file.path})

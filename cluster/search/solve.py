@@ -460,9 +460,9 @@ class _Search:
             file = write_states(self.storage, name, self.game, solved, self.error)
             keys = int(solved.keys[0]), int(solved.keys[-1])
             self.storage.put(name, file.path)
-            entry = file_entry(name, self.goal.part, 0, keys, file, self.report.solve_seconds)
-            precision = self.precision if self.precision < self.error else 0.0
-            commit(self.storage, self.ledger, replace(entry, precision=precision))
+            seconds, told = self.report.solve_seconds, self.precision
+            entry = file_entry(name, self.goal.part, 0, keys, file, seconds, told)
+            commit(self.storage, self.ledger, entry)
 
     def _finish(self) -> None:
         """Commit that the goal is there."""

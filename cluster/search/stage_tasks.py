@@ -411,7 +411,7 @@ class Sweep(_StageTask):
         if len(left):
             rows[1 + left, 1:] = final_payoffs(game, unpack_all(game.bits, keys[left]))
         rows[0] = 0.0
-        rows[0, :2] = self.stored.precision or self.stored.error, self.stored.error
+        rows[0, :2] = self.stored.told, self.stored.error
 
     @staticmethod
     def _leaves(stage: Stage, here: Ints, rows: Floats, known: Any) -> None:

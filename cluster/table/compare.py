@@ -47,6 +47,7 @@ from luckbase.cluster.table.prices import (
     Priced,
     Prices,
 )
+from luckbase.cluster.table.progress import OnRows, nobody
 from luckbase.cluster.table.turns import OnLines, Turns
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -74,7 +75,7 @@ class Comparing(TypedDict, total=False):
     reachable: bool
     start: Any
     out: str | os.PathLike[str] | None
-    on_rows: Callable[[int, int], None]
+    on_rows: OnRows
 
 
 def compare(one: Lookup, other: Lookup, **how: Unpack[Comparing]) -> Comparison:
@@ -98,7 +99,7 @@ def compare(one: Lookup, other: Lookup, **how: Unpack[Comparing]) -> Comparison:
         file = None if out is None else files.enter_context(changes_file(out, other.game))
         whole = not reachable and sample is None
         found = _Found(one, other, how.get("worst", 10), file, whole)
-        scan, done, tell = _Scan(other, slack), 0, how.get("on_rows", _quietly)
+        scan, done, tell = _Scan(other, slack), 0, how.get("on_rows", nobody)
         for seen in pairs.in_order(pieces, scan, cores()):
             done += seen.rows
             found.take(seen)
@@ -119,10 +120,6 @@ class _Asked:
     swapped: bool
     reachable: bool
     sampled: bool
-
-
-def _quietly(done: int, total: int) -> None:
-    """Nobody is told."""
 
 
 def _check(one: Lookup, other: Lookup, both: bool) -> None:

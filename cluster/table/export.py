@@ -15,7 +15,7 @@ their states once before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ from luckbase.cluster.table.action_columns import (
 )
 from luckbase.cluster.table.every_action import EveryAction, joined
 from luckbase.cluster.table.part import Batch, FilePart, Part
+from luckbase.cluster.table.progress import OnRows, nobody
 from luckbase.cluster.table.where import Where, parse_where
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
@@ -62,7 +63,7 @@ def schema_of(table: Lookup) -> pa.Schema:
 
 def reader(
     table: Lookup, where: Any, columns: Sequence[str] | None, actions: bool = False,
-    on_rows: Callable[[int, int], None] = lambda done, total: None,
+    on_rows: OnRows = nobody,
 ) -> pa.RecordBatchReader:  # fmt: skip
     """The rows that are wanted (`cluster.table.table.Table.to_arrow`). on_rows: told how many rows
     are behind us, and of how many."""
@@ -149,7 +150,7 @@ class _Rows:
             return set(self.schema.names)
         return {*self.shown.names, *(self.said.columns if self.said is not None else ())}
 
-    def batches(self, on_rows: Callable[[int, int], None]) -> Iterator[pa.RecordBatch]:
+    def batches(self, on_rows: OnRows) -> Iterator[pa.RecordBatch]:
         """Batches of the columns shown."""
         looked_at, done = self._looked_at(), 0
         total = sum(part.rows for part in self.table.parts)

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from luckbase.cluster.table.export import PART, reader
 from luckbase.cluster.table.files import Counted, is_special, whole_file
+from luckbase.cluster.table.progress import OnRows, nobody
 from luckbase.solver.errors import OptionError
 from luckbase.solver.sentences import nearest
 
@@ -47,7 +48,7 @@ class How(TypedDict, total=False):
     columns: Sequence[str] | None
     actions: bool
     format: str | None
-    on_rows: Callable[[int, int], None]
+    on_rows: OnRows
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Exported:
 def export(table: Lookup, out: str, where: Any = None, **how: Unpack[How]) -> Exported:
     """Write rows to a file, or to stdout for ``-`` (`cluster.table.table.Table.export`)."""
     kind = _kind(out, how.get("format"))
-    columns, on_rows = how.get("columns"), how.get("on_rows", lambda done, total: None)
+    columns, on_rows = how.get("columns"), how.get("on_rows", nobody)
     rows = reader(table, where, columns, how.get("actions", True), on_rows)
     if columns is None and len(table.parts) == 1:  # which part says nothing then
         columns = [name for name in rows.schema.names if name != PART]

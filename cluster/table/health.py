@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -12,15 +11,9 @@ from luckbase.cluster.run.machine import cores
 from luckbase.cluster.search.pieces import SHARDS, all_solved, ask_name, askers_of, shard_name
 from luckbase.cluster.table.ledger import HEAD, LINES, Ledger, compact
 from luckbase.cluster.table.lines import SEARCH, TIERS, FileEntry, Goal, ShardEntry
+from luckbase.cluster.table.progress import OnRows, nobody
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import CorruptTableError
-
-OnRows = Callable[[int, int], None]
-"""Told how many rows were gone through, and of how many; (0, …) when that begins."""
-
-
-def nobody(done: int, total: int) -> None:
-    """Nobody is told."""
 
 
 def files_there(storage: Storage) -> dict[str, int]:

@@ -150,7 +150,7 @@ class Ledger:
 
     def precision(self, part: str) -> float:
         """As `error`, but for what hangs on decisions that could not be told."""
-        found = (e.precision or e.error for e in self.files.values() if e.part == part)
+        found = (e.told for e in self.files.values() if e.part == part)
         return max(found, default=0.0)
 
     @property

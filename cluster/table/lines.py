@@ -128,6 +128,11 @@ class FileEntry:
     boxes: list[list[int]] = field(default_factory=list)
     precision: float = 0.0
 
+    @property
+    def told(self) -> float:
+        """The bound on the error of a payoff where all decisions are told."""
+        return self.precision or self.error
+
     def check_list(self) -> list[Raw]:
         """The checks, 8 bytes each."""
         raw = base64.b64decode(self.checks, validate=True)

@@ -11,7 +11,7 @@ gives a default.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -24,6 +24,7 @@ from luckbase.cluster.table.answer import Answer, Origin, origin_of, said
 from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.every_action import EveryAction, joined, stepped
 from luckbase.cluster.table.part import Part, first_holding, once, worth
+from luckbase.cluster.table.progress import OnRows
 from luckbase.cluster.words import typed
 from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -379,7 +380,7 @@ class Lookup:
         that is whole."""
         return []
 
-    def check_files(self, on_rows: Callable[[int, int], None]) -> tuple[list[str], int]:
+    def check_files(self, on_rows: OnRows) -> tuple[list[str], int]:
         """What is wrong with its files, a sentence each, and how many there are: every byte is
         read. on_rows: as `verify`."""
         return [], 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from luckbase.cluster.table.find import command, results_of, why_stale
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import Ledger, furthest, read_ledger
 from luckbase.cluster.table.lines import TIERS
+from luckbase.cluster.table.progress import OnRows
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.tiers import TierPart
@@ -48,7 +48,7 @@ class StoredTable(Table):
     def identity(self) -> str:
         return self.ledger.head.identity
 
-    def check_files(self, on_rows: Callable[[int, int], None]) -> tuple[list[str], int]:
+    def check_files(self, on_rows: OnRows) -> tuple[list[str], int]:
         from luckbase.cluster.table.verify import check_files
 
         return check_files(self, on_rows), len(self.ledger.files)

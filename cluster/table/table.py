@@ -10,12 +10,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from luckbase.cluster import shown, words
 from luckbase.cluster.table.charts import choose_chart
 from luckbase.cluster.table.lookup import MOST_SEARCHED, Lookup
+from luckbase.cluster.table.progress import OnRows, nobody
 from luckbase.solver.charts.model import FULL, START, Chart, Kind, Wanted
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import Charts
@@ -81,7 +82,7 @@ class Table(Lookup):
 
     def to_arrow(
         self, where: Any = None, columns: Sequence[str] | None = None, *, actions: bool = False,
-        on_rows: Callable[[int, int], None] = lambda done, total: None,
+        on_rows: OnRows = nobody,
     ) -> Any:  # fmt: skip
         """Every row of every part as a pyarrow.RecordBatchReader, a row group at a time.
 
@@ -111,7 +112,7 @@ class Table(Lookup):
 
     def verify(
         self, sample: int | None = 10_000, seed: int = 0,
-        on_rows: Callable[[int, int], None] = lambda done, total: None,
+        on_rows: OnRows = nobody,
     ) -> Verdict:  # fmt: skip
         """Check every byte against the ledger, then the payoffs of `sample` rows (None: all)
         against the rules. on_rows: told how many rows were gone through, and of how many; (0, …)

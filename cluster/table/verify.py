@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from luckbase.cluster import shown, words
-from luckbase.cluster.table.health import OnRows, check_bytes, files_there, nobody
+from luckbase.cluster.table.health import check_bytes, files_there
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import FilePart, Part
+from luckbase.cluster.table.progress import OnRows, nobody
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.tiers import TierPart

@@ -10,8 +10,9 @@ import pytest
 
 from luckbase.jobs import bench
 from luckbase.jobs.app import run
+from tests.places import ROOT
 
-TINY = Path(__file__).parents[2] / "boards/press-your-luck/tiny.toml"
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
 
 
 def test_the_kernel_is_compared_with_the_rules(

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import cluster
+from luckbase.cluster.run.options import Solved
 from luckbase.cluster.table import off
 from luckbase.cluster.table.moves import moves
 from luckbase.cluster.table.stored import StoredTable
@@ -86,6 +87,14 @@ def test_what_an_action_pays_is_off_by_the_mean_of_its_outcomes() -> None:
     assert off.of_actions(rough, third).tolist() == [1 / 3] * 2  # not more than all of them are
 
 
+def roughly(found: Solved, part: str) -> StoredTable:
+    """The table, a part of which is said to be off by `ERROR`."""
+    ledger = found.ledger
+    mine = {entry.name: replace(entry, error=ERROR) for entry in ledger.of_part(part)}
+    ledger.files = ledger.files | mine
+    return StoredTable(found.table, ledger)
+
+
 A, B = 3, 4
 
 
@@ -100,9 +109,7 @@ def test_one_step_above_what_is_held_a_decision_may_not_be_told(
         over(0.5, 0.25), over(0.5 + apart, 0.75), tolerance=TIE,
     )  # fmt: skip
     found = cluster.solve_below(board, np.array([[A], [B]]), results=tmp_path, workers=1)
-    files = found.ledger.files
-    found.ledger.files = {name: replace(entry, error=ERROR) for name, entry in files.items()}
-    with StoredTable(found.table, found.ledger) as table:
+    with roughly(found, found.goal.part) as table:
         asked = {"at": "1"}
         (answer,) = table.answers(np.array([[1]]))
         for one in (table.ask(asked), answer, moves(table, asked).answer):
@@ -122,9 +129,7 @@ def test_a_decision_that_hangs_on_one_that_was_not_told_is_a_toss_up(tmp_path: P
         over(0.9, 0.4), over(0.0, 0.25), over(2 * ERROR, 0.75), tolerance=TIE,
     )  # fmt: skip
     found = cluster.solve_below(board, np.array([[a], [c], [d]]), results=tmp_path, workers=1)
-    files = found.ledger.files
-    found.ledger.files = {name: replace(entry, error=ERROR) for name, entry in files.items()}
-    with StoredTable(found.table, found.ledger) as table:
+    with roughly(found, found.goal.part) as table:
         (answer,) = table.answers(np.array([[0]]))
         for one in (table.ask({"at": "0"}), answer, moves(table, {"at": "0"}).answer):
             assert one.value == (0.9, 0.4) and one.toss_up
@@ -145,12 +150,7 @@ def test_where_one_part_is_exact_what_another_does_not_tell_counts(tmp_path: Pat
     rough = cluster.solve_below(
         board, np.array([[4]]), using=exact.table, results=tmp_path, workers=1
     )
-    ledger = rough.ledger
-    ledger.files = {
-        name: replace(entry, error=ERROR if entry.part == rough.goal.part else entry.error)
-        for name, entry in ledger.files.items()
-    }
-    with StoredTable(rough.table, ledger) as table:
+    with roughly(rough, rough.goal.part) as table:
         assert {part.error == ERROR for part in table.parts} == {True, False}
         assert table.errors(np.array([[1]]))[0] == pytest.approx(0.5)
         assert table.ask({"at": "0"}).error == pytest.approx(0.5)

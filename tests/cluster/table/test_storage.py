@@ -10,8 +10,9 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.table.storage import Folder, Storage, attempt
 from luckbase.solver.errors import CorruptTableError
+from tests.places import ROOT
 
-TINY = Path(__file__).parents[3] / "boards/press-your-luck/tiny.toml"
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
 
 
 class StorageContract:
