@@ -3,11 +3,17 @@
 numba itself compiles a function with a signature where it is defined, so a module that is imported
 for one of its functions compiles them all: half of what a newcomer's first solve waited for. A
 declared signature stays the only one: what does not fit it is refused, and nothing compiles again.
+
+Before its first function numba asks SciPy for its linear algebra, which takes longer to import than
+numba itself, for the day when somebody multiplies matrices. Here it asks on that day.
 """
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any, ParamSpec, TypeVar
 
 import numba as nb
@@ -34,6 +40,23 @@ def njit(signature: Any, **options: Any) -> Callable[[Callable[P, R]], Callable[
     return decorate
 
 
+@cache
+def _without_scipy() -> None:
+    """Have numba not import SciPy yet, which it looks for when it loads its functions of arrays: is
+    there what multiplies matrices? It looks again when it compiles a function that does."""
+    from numba.np import linalg
+
+    name, asked = "numba.np.arraymath", getattr(linalg, "ensure_blas", None)
+    if asked is None or name in sys.modules:
+        return
+    linalg.ensure_blas = lambda: None
+    try:
+        arraymath = importlib.import_module(name)
+        arraymath.ensure_blas = asked  # type: ignore[attr-defined]
+    finally:
+        linalg.ensure_blas = asked
+
+
 class _Declared(_Dispatcher):  # type: ignore[misc]
     """A function of one signature, whoever asks for whichever."""
 
@@ -44,6 +67,7 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
             return super().compile(sig)
         with global_compiler_lock:  # two threads may come for it at once
             if self._can_compile:
+                _without_scipy()
                 super().compile(self.declared)
                 self.disable_compile()
             return self.overloads[tuple(_arguments(self.declared)[0])].entry_point

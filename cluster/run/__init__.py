@@ -6,7 +6,8 @@
 * `driver`: hands shards out and commits what comes back; `schedule`: what to do next, without a
   clock, a disk or Ray; `shards`: the loop between the two.
 * `session`: workers, threads of this process; `ray_workers`: Ray's; `ray_session`: Ray started
-  here, or a cluster that is joined; `no_agent`: a process that Ray wants, and nobody needs.
+  here, or a cluster that is joined; `starting`: threads until Ray is there; `no_agent`: a process
+  that Ray wants, and nobody needs.
 * `worker`: what one does; `payoffs`: what threads hand on; `remote`, `environment`: whether a
   machine of a cluster is made of the same.
 * `machine`: cores and memory that may be used; `memory_used`: the memory that was.

@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from luckbase.cluster.run.environment import source_files
 from luckbase.cluster.run.opening import spill_folder
 from luckbase.cluster.run.ray_workers import Note, RayWorkers, quiet
 from luckbase.cluster.run.session import Workers
+from luckbase.cluster.run.starting import starting
 from luckbase.cluster.run.worker import Home
 from luckbase.solver.errors import OptionError, WorkerError
 
@@ -63,10 +64,16 @@ def _before_import() -> None:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 
-@contextmanager
-def ray_here(count: int, home: Home, store: int, on_note: Note = quiet) -> Iterator[Workers]:
+def ray_here(
+    count: int, home: Home, store: int, on_note: Note = quiet
+) -> AbstractContextManager[Workers]:
     """Ray on this machine for the length of a solve, with `count` workers and an object store of so
-    many bytes, which spills beside the table."""
+    many bytes, which spills beside the table. Until it is there, threads do what they can."""
+    return starting(_own_ray(count, home, store, on_note), count)
+
+
+@contextmanager
+def _own_ray(count: int, home: Home, store: int, on_note: Note) -> Iterator[RayWorkers]:
     _before_import()
     os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 lets all else come first
     import ray

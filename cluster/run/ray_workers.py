@@ -122,21 +122,29 @@ class RayWorkers:
             bad = self.nodes.refused + (self.nodes.unseeing if task.used else [])
             if bad:
                 options["label_selector"] = {"ray.io/node-id": f"!in({','.join(bad)})"}
+        if self._asked is None and not self._joined:
+            self._warm_up(task, self._most - 1)  # while the first one runs
+        remote = self._remote.options(**options)
+        results = remote.remote(self._what_is_asked(), pickle.dumps(task), *given)
+        self._tasks.append(_Running(task, given, results, tries=tries))
+
+    def _what_is_asked(self) -> Any:
+        """A reference to what machines are asked."""
         if self._asked is None:  # all is compiled by now
             compiled = (self._ray.put(pack()),) if self._joined else ()
             self._asked = self._ray.put(Asked(own_environment(), compiled))
-            self._warm_up(task)
-        remote = self._remote.options(**options)
-        results = remote.remote(self._asked, pickle.dumps(task), *given)
-        self._tasks.append(_Running(task, given, results, tries=tries))
+        return self._asked
 
-    def _warm_up(self, task: AnyTask) -> None:
-        """Here the other workers load what tasks need while the first one runs, which may be all
-        that there is to do: two seconds."""
-        if not self._joined:
-            warm, content = self._ray.remote(num_cpus=1)(prepare), pickle.dumps(task)
-            for _ in range(self._most - 1):
-                warm.remote(self._asked, content)
+    def warm_up(self, task: AnyTask) -> None:
+        """Have all workers here load what tasks like this one need; returns when they have."""
+        warm = self._warm_up(task, self._most)
+        self._ray.wait(warm, num_returns=len(warm), timeout=GET_SECONDS)
+
+    def _warm_up(self, task: AnyTask, workers: int) -> list[Any]:
+        """Have workers load what tasks need, which may take two seconds: there may be one task only
+        to do at first."""
+        warm, content = self._ray.remote(num_cpus=1)(prepare), pickle.dumps(task)
+        return [warm.remote(self._what_is_asked(), content) for _ in range(workers)]
 
     def wait_one(self, seconds: float) -> Any:
         wanted = [one.task.memory for one in self._tasks]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.njit import njit
 from tests.shared import first_solves
 
+ROOT = Path(__file__).parents[2]
 NUMBER = types.int64(types.int64)
 
 
@@ -37,6 +40,32 @@ def test_it_is_compiled_when_it_is_called_and_once() -> None:
     assert add(np.int32(7)) == 8 and add(True) == 2
     assert add.signatures == [(types.int64,)]
     assert add.nopython_signatures[0].return_type == types.int64
+
+
+def test_scipy_is_imported_where_matrices_are_multiplied_and_nowhere_else() -> None:
+    """Also where it is a function of somebody else's, after one of ours."""
+    script = """
+import sys
+import numba as nb
+import numpy as np
+from luckbase.solver.njit import njit
+
+@njit(nb.int64(nb.int64))
+def add(x):
+    return x + 1
+
+@nb.njit
+def dot(a, b):
+    return np.dot(a, b)
+
+assert add(1) == 2
+before = "scipy.linalg" in sys.modules
+print(before, dot(np.eye(2), 3 * np.eye(2))[1].tolist(), "scipy.linalg" in sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.split() == ["False", "[0.0,", "3.0]", "True"]
 
 
 def test_one_that_calls_itself_is_compiled_too() -> None:
