@@ -404,7 +404,8 @@ class StageSearch:
     def _estimate(self) -> None:
         """About how many states there are. What is wrong with one the search itself will say."""
         with suppress(LuckbaseError):
-            self.about = estimate(self.game, unpack_all(self.game.bits, self.aim.roots)).states
+            roots = unpack_all(self.game.bits, self.aim.roots)
+            self.about = estimate(self.game, roots, at_least=self.met).states
 
     def _show_solved(self) -> None:
         """How far it is on its way up."""

@@ -66,6 +66,8 @@ EXACT_STATES = 3_000_000
 """States up to which they are counted: two seconds."""
 EXACT_EDGES = 60_000_000
 """Edges that they may have by `Game.max_edges`: no clock decides what is found."""
+SAMPLE_STATES = 100_000
+"""States that are met first where there are too many to count."""
 NARROW = 16
 """Values of a column that is not wide, at most."""
 KINDS = 4
@@ -119,26 +121,28 @@ class Estimate:
         return self.how == "counted"
 
 
-def estimate(game: Game, roots: Ints) -> Estimate:
+def estimate(game: Game, roots: Ints, *, at_least: int = 0) -> Estimate:
     """About how many states lie below canonical roots (m, fields); the same for the same roots.
+
+    at_least: so many are known to be there: what is too many to count is not counted.
 
     Raises StateError for a root that has no key, or a state with more edges than `Game.max_edges`.
     """
     roots = np.unique(np.asarray(roots, np.int64).reshape(-1, game.field_count), axis=0)
-    ended, keys = _count(game, roots)
+    most = max(1, min(EXACT_STATES, EXACT_EDGES // game.max_edges))
+    ended, keys = _count(game, roots, most if at_least <= most else min(most, SAMPLE_STATES))
     if ended:
         return Estimate(len(keys), "counted", False, keys)
     formula = hints(game).states_below
     if formula is not None:
-        most = max(formula(root) for root in roots)
-        return Estimate(max(len(keys), round(most)), "formula", False, keys)
-    found = _estimated(game, roots, keys)
-    return replace(found, states=max(len(keys), found.states))
+        found = max(formula(root) for root in roots)
+        return Estimate(max(len(keys), round(found)), "formula", False, keys)
+    about = _estimated(game, roots, keys)
+    return replace(about, states=max(len(keys), about.states))
 
 
-def _count(game: Game, roots: Ints) -> tuple[bool, Keys]:
-    """Whether there are few states, and their keys, or of those met."""
-    most = max(1, min(EXACT_STATES, EXACT_EDGES // game.max_edges))
+def _count(game: Game, roots: Ints, most: int) -> tuple[bool, Keys]:
+    """Whether there are no more than so many states, and their keys, or of those met."""
     explorer = Explorer(game, roots, max_states=most)
     try:
         while explorer.deeper():

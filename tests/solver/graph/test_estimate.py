@@ -14,7 +14,7 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph import estimate as module
 from luckbase.solver.graph.estimate import estimate
-from luckbase.solver.graph.explore import explore
+from luckbase.solver.graph.explore import Explorer, explore
 
 BOARDS = Path(__file__).parents[3] / "boards"
 PRESS, TINY = "press-your-luck/1985-02", "press-your-luck/tiny"
@@ -69,6 +69,22 @@ def test_known_large_searches(earned: str, exact: int, monkeypatch: pytest.Monke
     game, roots = load(PRESS, {}, {"scores": "0,2000,3500", "earned": earned})
     found = estimate(game, roots)
     assert found.how == "estimated" and exact / 2 <= found.states <= 2 * exact
+
+
+def test_what_is_known_to_be_too_many_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EXACT_STATES", 300_000)
+    counted: list[int] = []
+
+    def explorer(game: Game, roots: Ints, max_states: int) -> Explorer:
+        counted.append(max_states)
+        return Explorer(game, roots, max_states=max_states)
+
+    monkeypatch.setattr(module, "Explorer", explorer)
+    game, roots = load(PRESS, {}, {"scores": "0,2000,3500", "earned": "0,3,2"})
+    one, other = (estimate(game, roots, at_least=known) for known in (300_000, 300_001))
+    assert counted == [300_000, module.SAMPLE_STATES] and module.SAMPLE_STATES < 300_000
+    assert one.how == other.how == "estimated"
+    assert 1_799_108 / 2 <= other.states <= 2 * 1_799_108
 
 
 def test_small_searches_are_counted() -> None:
