@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from luckbase.cluster.run.machine import cores
 from luckbase.cluster.run.memory_used import MemoryUsed, memory_used
 from luckbase.cluster.run.payoffs import writable
+from luckbase.cluster.table.columns import numbers_of
 from luckbase.cluster.table.lines import TIERS, FileEntry
 from luckbase.cluster.table.sealed import SealedFile, seal_file
 from luckbase.cluster.table.storage import Folder, Memory, Storage
@@ -315,7 +316,7 @@ def _read_back(task: Task, given: Sequence[bytes], out: Floats | None) -> Iterat
             group = file.read(number, read)
             rows = slice(at, at + group.num_rows)
             for plane, player in zip(flat, planes, strict=True):
-                plane[rows] = group.column(names[player]).to_numpy() if player >= 0 else 0.0
+                plane[rows] = numbers_of(group.column(names[player])) if player >= 0 else 0.0
             at = rows.stop
         file.close()
     seconds = time.perf_counter() - seconds

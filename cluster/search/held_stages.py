@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.search.merge import PayoffTable
+from luckbase.cluster.table.columns import numbers_of
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.sealed import row_groups
@@ -105,11 +106,11 @@ def _read(
     names = payoff_columns(game) if payoffs else []
     keys, values = [NO_KEYS], [np.empty((0, game.players))]
     for read in row_groups(storage, table, files, ["key", *names]):
-        these = read.column("key").to_numpy().copy()  # numba takes none that is read-only
+        these = numbers_of(read.column("key")).copy()  # numba takes none that is read-only
         here = inside(these)
         keys.append(these[here])
         if payoffs:
-            columns = [read.column(name).to_numpy()[here] for name in names]
+            columns = [numbers_of(read.column(name))[here] for name in names]
             values.append(np.stack(columns, axis=1))
     every, rows = np.concatenate(keys), np.concatenate(values)
     order = np.argsort(every, kind="stable")

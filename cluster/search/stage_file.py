@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from luckbase.cluster.table.columns import bytes_of, column_of, lists_of, numbers_of
 from luckbase.solver.graph.keys import Keys
 from luckbase.solver.graph.stage import Box, Given, Stage, Stages, first_edges
 from luckbase.solver.graph.stage_kernels import Order, Patterns
@@ -50,11 +51,11 @@ def _one_row(array: NDArray[Any], kind: Any) -> pa.Array:
     flat = np.ascontiguousarray(array).reshape(-1)
     if flat.dtype.kind in "iu":
         flat = np.diff(flat, prepend=flat.dtype.type(0))
-    return pa.LargeListArray.from_arrays(pa.array([0, len(flat)], _I), pa.array(flat, kind))
+    return lists_of([flat], kind.to_pandas_dtype())
 
 
 def _array(batch: pa.RecordBatch, name: str) -> NDArray[Any]:
-    found: NDArray[Any] = batch.column(name).flatten().to_numpy(zero_copy_only=False)
+    found: NDArray[Any] = numbers_of(batch.column(name).flatten())
     if found.dtype.kind in "iu":
         found = np.cumsum(found, dtype=found.dtype)
     return np.array(found) if not found.flags.writeable else found
@@ -187,11 +188,11 @@ def unpacked(packed: bytes, count: int) -> Keys:
 
 def write_asks(asks: Sequence[Ask]) -> bytes:
     """The bytes of all that a shard asks."""
-    columns = [
-        [one.stage for one in asks], [one.box.low for one in asks], [one.box.high for one in asks],
-        [one.count for one in asks], [one.sample for one in asks], [one.packed for one in asks],
-    ]  # fmt: skip
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, _ASKS, strict=True)]
+    numbers = [(one.stage, one.box.low, one.box.high, one.count) for one in asks]
+    columns = np.array(numbers, np.uint64).reshape(-1, 4).T
+    arrays = [column_of(column) for column in [*columns[:3], columns[3].astype(np.int64)]]
+    arrays.append(lists_of([one.sample for one in asks], np.uint64))
+    arrays.append(bytes_of([one.packed for one in asks]))
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, _ASKS) as out:  # what is large is packed
         out.write_batch(pa.RecordBatch.from_arrays(arrays, schema=_ASKS))
@@ -203,6 +204,6 @@ def read_asks(content: bytes) -> list[Ask]:
     with pa.ipc.open_file(pa.BufferReader(content)) as file:
         batch = file.get_batch(0)
     stages, low, high, counts, _, packed = (column.to_pylist() for column in batch.columns)
-    samples = [one.values.to_numpy().copy() for one in batch.column("sample")]  # a view holds all
+    samples = [numbers_of(one.values).copy() for one in batch.column("sample")]  # a view holds all
     boxes = map(Box, low, high)
     return [Ask(*one) for one in zip(stages, boxes, counts, samples, packed, strict=True)]

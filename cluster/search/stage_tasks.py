@@ -43,6 +43,7 @@ from luckbase.cluster.search.stage_file import (
     write_stages,
 )
 from luckbase.cluster.search.used import UsedTable, used_ends, with_untold
+from luckbase.cluster.table.columns import numbers_of
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.sparse import GIVEN, SOLVED
@@ -402,7 +403,7 @@ class Sweep(_StageTask):
         names = ["key", *payoff_columns(game)]
         read = sealed.read_all(range(sealed.groups), names)
         sealed.close()
-        columns = [read.column(name).to_numpy() for name in names]
+        columns = [numbers_of(read.column(name)) for name in names]
         keys = np.ascontiguousarray(rows[1:, 0]).view(np.uint64)
         where = np.searchsorted(keys, columns[0])
         rows[1 + where, 1:] = np.stack(columns[1:], axis=1)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.search.given import BYTES_AN_EDGE, given_at_once, given_rows
+from luckbase.cluster.table.columns import numbers_of
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import FilePart
@@ -137,7 +138,7 @@ def undecided(storage: Storage, table: Path, entries: Iterable[FileEntry], toler
     as the tolerance tells. Raises CorruptTableError."""
     found = 0
     for read in row_groups(storage, table, entries, ["margin", "status"]):
-        margin, status = (column.to_numpy() for column in read.columns)
+        margin, status = map(numbers_of, read.columns)
         found += int(((margin <= tolerance) & (status == SOLVED)).sum())
     return found
 

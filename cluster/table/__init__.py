@@ -24,7 +24,8 @@ Bytes:
 
 * `storage`: put, read, list, delete. `ledger`, `lines`: what is committed, and the seals;
   `commits`: what waits to be, together.
-* `write`: makes the Parquet files; `sealed`: reads them, and refuses a byte that changed.
+* `write`: makes the Parquet files; `sealed`: reads them, and refuses a byte that changed;
+  `columns`: between Arrow and numpy.
 
 Questions:
 

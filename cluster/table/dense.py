@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.answer import Lookahead, look_ahead
+from luckbase.cluster.table.columns import numbers_of
 from luckbase.cluster.table.every_action import EveryAction, from_rules
 from luckbase.cluster.table.part import PIECE, Batch, Part, drawn_rows, labelled, once, worth
 from luckbase.cluster.table.write import KEY_SHIFT
@@ -89,7 +90,7 @@ class DensePart(Part):
         return self.of_rows(states, edges, values, below, self.best_codes(states))
 
     def told(self, batch: Batch, at: Ints) -> EveryAction:
-        columns = [batch.rows.column(name).to_numpy()[at] for name in self.columns]
+        columns = [numbers_of(batch.rows.column(name))[at] for name in self.columns]
         values = np.stack(columns, axis=1).astype(np.float64)
         codes, labels = labelled(batch.rows.column("best"))
         states = np.ascontiguousarray(batch.states(at))

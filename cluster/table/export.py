@@ -29,6 +29,7 @@ from luckbase.cluster.table.action_columns import (
     in_order,
     listed_actions,
 )
+from luckbase.cluster.table.columns import column_of, numbers_of
 from luckbase.cluster.table.every_action import EveryAction, joined
 from luckbase.cluster.table.part import Batch, FilePart, Part
 from luckbase.cluster.table.progress import OnRows, nobody
@@ -182,8 +183,8 @@ class _Rows:
         first = None if self.said is None else self.said.only(self._before).expression()
         if first is not None:
             fitted = _fitted(batch.rows, self.stored, part, self._looked_at())
-            numbered = fitted.append_column("", pa.array(at))
-            at = numbered.filter(first).column("").to_numpy()
+            numbered = fitted.append_column("", column_of(at))
+            at = numbers_of(numbered.filter(first).column(""))
         if not self.worked:
             if len(at):
                 yield self._finished(_fitted(batch.rows.take(at), self.schema, part, None), None)
@@ -215,7 +216,7 @@ def told_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction:
     if not part.dense:
         states = np.ascontiguousarray(batch.states(at))
         return table.of_part(part, states, table.game.fields.values(states))
-    acts = batch.rows.column("to_act").to_numpy()[at] != 0
+    acts = numbers_of(batch.rows.column("to_act"))[at] != 0
     n, some = len(at), np.flatnonzero(acts)
     players = table.game.players
     silent = EveryAction(
@@ -284,10 +285,10 @@ def _names(
             first = None if said is None else said.expression()
             if said is not None and first is not None:
                 fitted = _fitted(batch.rows, stored, part, set(said.columns))
-                numbered = fitted.append_column("", pa.array(at))
-                at = numbered.filter(first).column("").to_numpy()
+                numbered = fitted.append_column("", column_of(at))
+                at = numbers_of(numbered.filter(first).column(""))
             if part.dense:
-                at = at[batch.rows.column("to_act").to_numpy()[at] != 0]
+                at = at[numbers_of(batch.rows.column("to_act"))[at] != 0]
             for start in range(0, len(at), table.states_at_once):
                 states = batch.states(at[start : start + table.states_at_once])
                 _note(table, states, actions, choices)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.cluster.table.columns import numbers_of
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.tiers import GROUPS_A_READ, TierPart
@@ -99,6 +100,6 @@ class Held:
                 at = start_row(entry) + first * entry.row_group_rows
                 read = file.read_all(span, part.columns)
                 for p, column in enumerate(read.columns):
-                    made[at : at + len(read), p] = column.to_numpy()
+                    made[at : at + len(read), p] = numbers_of(column)
             file.close()
         return made

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.cluster.table.columns import numbers_of
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import FilePart, labelled
 from luckbase.cluster.table.sealed import SealedFile
@@ -31,7 +32,7 @@ class KeyPart(FilePart, SparsePart):
     needed = ("key",)
 
     def states_in(self, entry: FileEntry, start: int, read: Any, rows: Ints) -> Ints:
-        return self._at(read.column("key").to_numpy(), rows)
+        return self._at(numbers_of(read.column("key")), rows)
 
     @cached_property
     def bounds(self) -> bool:  # type: ignore[override]
@@ -113,12 +114,12 @@ class KeyPart(FilePart, SparsePart):
     def decode(self, file: SealedFile, number: int, kind: str) -> Any:
         """The columns of a row group that are not the state's."""
         read = file.read(number, ["key", *self.columns, "best", "margin", "status"])
-        values = [read.column(name).to_numpy() for name in self.columns]
+        values = [numbers_of(read.column(name)) for name in self.columns]
         codes, labels = labelled(read.column("best"))
         return {
-            "key": read.column("key").to_numpy(), "values": np.stack(values, axis=1),
-            "best": codes, "labels": labels, "margin": read.column("margin").to_numpy(),
-            "status": read.column("status").to_numpy(),
+            "key": numbers_of(read.column("key")), "values": np.stack(values, axis=1),
+            "best": codes, "labels": labels, "margin": numbers_of(read.column("margin")),
+            "status": numbers_of(read.column("status")),
         }  # fmt: skip
 
     def find(self, states: Ints) -> tuple[Floats, NDArray[np.int16], Floats, Ints]:

@@ -17,6 +17,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.cluster.table.columns import numbers_of
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.part import Part, Rows, labelled
@@ -164,12 +165,12 @@ def _read_beside(one: In, two: In, about: Sequence[object], span: range) -> Pair
             wanted.append("margin")
         read = file.read_all(list(span), wanted)
         file.close()
-        values.append(np.stack([read.column(name).to_numpy() for name in part.columns], axis=1))
+        values.append(np.stack([numbers_of(read.column(name)) for name in part.columns], axis=1))
         codes, labels = labelled(read.column("best").unify_dictionaries())
         bests.append(codes)
         names.append(labels)
         if "margin" in read.column_names:
-            margins = read.column("margin").to_numpy()
+            margins = numbers_of(read.column("margin"))
     together = list(dict.fromkeys([*names[0], *names[1]]))
     first = [start_row(entry) + span[0] * entry.row_group_rows for _, entry in (one, two)]
     tier = one[0].tier_of_number[one[1].tier], two[0].tier_of_number[two[1].tier]

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.run.machine import cores
+from luckbase.cluster.table.columns import numbers_of
 from luckbase.cluster.table.every_action import EveryAction
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.lines import FileEntry
@@ -376,6 +377,5 @@ def labelled(column: Any) -> tuple[NDArray[np.int16], tuple[str, ...]]:
     array = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     if hasattr(array, "num_chunks"):
         array = array.chunk(0)
-    indices = array.indices.fill_null(-1) if array.null_count else array.indices
-    codes = indices.to_numpy(zero_copy_only=False).astype(np.int16)
+    codes = numbers_of(array.indices, -1).astype(np.int16)
     return codes, tuple(str(name) for name in array.dictionary.to_pylist())

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.run.machine import cores
+from luckbase.cluster.table.columns import numbers_of
 from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import FilePart, Rows, labelled
@@ -60,7 +61,7 @@ class TierPart(FilePart, DensePart):
             codes, labels = labelled(file.read(number, ["best"]).column(0))
             return self.codes_of(labels)[codes]
         if kind == "margin":
-            return file.read(number, ["margin"]).column(0).to_numpy()
+            return numbers_of(file.read(number, ["margin"]).column(0))
         return np.stack(_arrays(file.read(number, self.columns)), axis=1)
 
     # --- payoffs -----------------------------------------------------------------------------
@@ -216,7 +217,7 @@ class TierPart(FilePart, DensePart):
 
 
 def _arrays(read: Any) -> list[NDArray[np.floating[Any]]]:
-    return [column.to_numpy() for column in read.columns]
+    return [numbers_of(column) for column in read.columns]
 
 
 def _equal(one: NDArray[np.int32] | Coded, other: NDArray[np.int32] | Coded) -> bool:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from luckbase.cluster import shown, words
+from luckbase.cluster.table.columns import numbers_of
 from luckbase.cluster.table.health import check_bytes, files_there
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import FileEntry
@@ -154,7 +155,7 @@ def _check_entry(table: OnDisk, part: FilePart, entry: FileEntry) -> list[str]:
     if isinstance(part, TierPart):
         wrong += _check_tier(part, entry)
     else:
-        keys = [file.read(i, ["key"]).column(0).to_numpy() for i in range(file.groups)]
+        keys = [numbers_of(file.read(i, ["key"]).column(0)) for i in range(file.groups)]
         every = np.concatenate(keys)
         ends = (int(every[0]), int(every[-1])) if len(every) else (0, 0)
         if ends != (entry.first_key, entry.last_key):

@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.table import FORMAT
+from luckbase.cluster.table.columns import column_of, texts_of
 from luckbase.cluster.table.lines import SEARCH, TIERS, FileEntry
 from luckbase.cluster.table.sealed import seal_file
 from luckbase.cluster.table.storage import Storage, forget
@@ -174,7 +175,7 @@ def tier_columns(
     found["to_act"] = layout.acting_rows(tier, first + start, first + stop)
     if decisions.margin is not None:
         margin = decisions.margin[start:stop]
-        found["margin"] = pa.array(margin.astype(np.float32), mask=np.isnan(margin))
+        found["margin"] = column_of(margin.astype(np.float32), np.isnan(margin))
     return found
 
 
@@ -216,7 +217,7 @@ def as_table(columns: dict[str, Any]) -> pa.Table:
 
 def nullable(values: Floats) -> pa.Array:
     """A column of float64 numbers; NaN is null."""
-    return pa.array(values, pa.float64(), mask=np.isnan(values))
+    return column_of(np.asarray(values, np.float64), np.isnan(values))
 
 
 def decided(game: Game, solved: PayoffTable) -> tuple[NDArray[np.int32], tuple[str, ...]]:
@@ -231,15 +232,15 @@ def decided(game: Game, solved: PayoffTable) -> tuple[NDArray[np.int32], tuple[s
 def _named(codes: NDArray[Any], labels: Sequence[str]) -> pa.Array:
     """A column of names, dictionary-coded; null where the code is below 0."""
     some_gone = bool(len(codes)) and codes.min() < 0
-    index = pa.array(codes, mask=codes < 0) if some_gone else pa.array(codes)
-    return pa.DictionaryArray.from_arrays(index, pa.array(labels, pa.string()), safe=False)
+    index = column_of(codes, codes < 0) if some_gone else column_of(codes)
+    return pa.DictionaryArray.from_arrays(index, texts_of(labels), safe=False)
 
 
 def _column(column: Any) -> pa.Array:
     """An array as pyarrow has it; sets as text, dictionary-coded."""
     if isinstance(column, Coded):
-        return pa.DictionaryArray.from_arrays(pa.array(column.codes), pa.array(column.labels))
-    return column if isinstance(column, pa.Array) else pa.array(column)
+        return pa.DictionaryArray.from_arrays(column_of(column.codes), texts_of(column.labels))
+    return column if isinstance(column, pa.Array) else column_of(column)
 
 
 @dataclass(frozen=True)
