@@ -15,16 +15,9 @@ settings.register_profile("luckbase", deadline=None)
 settings.load_profile("luckbase")
 
 
-def _trust_the_system(handle: int) -> None:
-    """Instead of `os.fsync`, a fifth of the run: the disk's power is not cut here, and a process
-    that is killed loses nothing that it has written. When files are flushed, tests ask by putting
-    something else in its place."""
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    """The run's own process, and a token without which nobody can use its Ray, which pytest's
-    workers inherit; nobody waits for the disk."""
-    os.fsync = _trust_the_system
+    """The run's own process, and a token without which nobody can use its Ray; pytest's workers
+    inherit both."""
     if not hasattr(config, "workerinput"):
         os.environ["LUCKBASE_TEST_RUN"] = str(os.getpid())
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
