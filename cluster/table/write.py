@@ -231,8 +231,7 @@ def decided(game: Game, solved: PayoffTable) -> tuple[NDArray[np.int32], tuple[s
 
 def _named(codes: NDArray[Any], labels: Sequence[str]) -> pa.Array:
     """A column of names, dictionary-coded; null where the code is below 0."""
-    some_gone = bool(len(codes)) and codes.min() < 0
-    index = column_of(codes, codes < 0) if some_gone else column_of(codes)
+    index = column_of(codes, codes < 0)
     return pa.DictionaryArray.from_arrays(index, texts_of(labels), safe=False)
 
 

@@ -15,9 +15,9 @@ from numba import types
 
 from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.njit import njit
+from tests.places import ROOT
 from tests.shared import first_solves
 
-ROOT = Path(__file__).parents[2]
 NUMBER = types.int64(types.int64)
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from luckbase.cluster.table.columns import bytes_of, column_of, lists_of, numbers_of, texts_of
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[3]
 KINDS = ("int8", "uint8", "int16", "int32", "int64", "uint64", "float32", "float64", "bool")
 SIZES = hnp.array_shapes(max_dims=1, min_side=0, max_side=40)
 ARRAYS = st.sampled_from(KINDS).flatmap(lambda kind: hnp.arrays(kind, SIZES))
