@@ -25,6 +25,11 @@ def numbers_of(column: Any, missing: float = np.nan) -> NDArray[Any]:
     return np.concatenate(parts) if parts else np.empty(0, column.type.to_pandas_dtype())
 
 
+def number_rows(read: Any, names: Sequence[str]) -> NDArray[Any]:
+    """The numbers (n, k) of these columns of a table, row by row."""
+    return np.stack([numbers_of(read.column(name)) for name in names], axis=1)
+
+
 def _numbers(array: pa.Array, missing: float) -> NDArray[Any]:
     kind, rows = np.dtype(array.type.to_pandas_dtype()), len(array)
     if not rows:

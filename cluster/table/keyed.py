@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.columns import numbers_of
+from luckbase.cluster.table.columns import number_rows, numbers_of
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import FilePart, labelled
 from luckbase.cluster.table.sealed import SealedFile
@@ -114,10 +114,9 @@ class KeyPart(FilePart, SparsePart):
     def decode(self, file: SealedFile, number: int, kind: str) -> Any:
         """The columns of a row group that are not the state's."""
         read = file.read(number, ["key", *self.columns, "best", "margin", "status"])
-        values = [numbers_of(read.column(name)) for name in self.columns]
         codes, labels = labelled(read.column("best"))
         return {
-            "key": numbers_of(read.column("key")), "values": np.stack(values, axis=1),
+            "key": numbers_of(read.column("key")), "values": number_rows(read, self.columns),
             "best": codes, "labels": labels, "margin": numbers_of(read.column("margin")),
             "status": numbers_of(read.column("status")),
         }  # fmt: skip

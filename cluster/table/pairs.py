@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.columns import numbers_of
+from luckbase.cluster.table.columns import number_rows, numbers_of
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.part import Part, Rows, labelled
@@ -165,7 +165,7 @@ def _read_beside(one: In, two: In, about: Sequence[object], span: range) -> Pair
             wanted.append("margin")
         read = file.read_all(list(span), wanted)
         file.close()
-        values.append(np.stack([numbers_of(read.column(name)) for name in part.columns], axis=1))
+        values.append(number_rows(read, part.columns))
         codes, labels = labelled(read.column("best").unify_dictionaries())
         bests.append(codes)
         names.append(labels)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.run.machine import cores
-from luckbase.cluster.table.columns import numbers_of
+from luckbase.cluster.table.columns import number_rows, numbers_of
 from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.part import FilePart, Rows, labelled
@@ -62,7 +62,7 @@ class TierPart(FilePart, DensePart):
             return self.codes_of(labels)[codes]
         if kind == "margin":
             return numbers_of(file.read(number, ["margin"]).column(0))
-        return np.stack(_arrays(file.read(number, self.columns)), axis=1)
+        return number_rows(file.read(number, self.columns), self.columns)
 
     # --- payoffs -----------------------------------------------------------------------------
 
@@ -153,8 +153,8 @@ class TierPart(FilePart, DensePart):
             first, last = np.searchsorted(of, [span[0], span[-1] + 1])
             wanted = at[first:last]
             position = np.searchsorted(span, of[first:last]) * size + rows[wanted] % size
-            for c, column in enumerate(_arrays(file.read_all(span.tolist(), self.columns))):
-                payoffs[wanted, c] = column[position]
+            for c, column in enumerate(file.read_all(span.tolist(), self.columns).columns):
+                payoffs[wanted, c] = numbers_of(column)[position]
         file.close()
 
     # --- decisions ---------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class TierPart(FilePart, DensePart):
         tier, first = self.tier_of_number[entry.tier], start_row(entry)
         for number in range(file.groups):
             read = file.read(number, [*self.columns, "best"])
-            values = np.stack(_arrays(read.select(self.columns)), axis=1)
+            values = number_rows(read, self.columns)
             codes, labels = labelled(read.column("best"))
             start = first + number * entry.row_group_rows
             at = partial(self._at, tier, start)
@@ -214,10 +214,6 @@ class TierPart(FilePart, DensePart):
             ):
                 return False
         return self.layout.tier_fields(mine) == other.layout.tier_fields(theirs)
-
-
-def _arrays(read: Any) -> list[NDArray[np.floating[Any]]]:
-    return [numbers_of(column) for column in read.columns]
 
 
 def _equal(one: NDArray[np.int32] | Coded, other: NDArray[np.int32] | Coded) -> bool:
