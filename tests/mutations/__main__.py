@@ -1,0 +1,132 @@
+"""``python -m tests.mutations``: draw, try, and say which of them no test notices."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import Queue
+
+from luckbase.solver.compiled import homes
+from tests.mutations.drawn import Mutation, draw
+from tests.mutations.equivalent import reason
+from tests.mutations.recorded import RECORD, Record
+from tests.places import ROOT
+
+ENOUGH = 0.9
+"""The share that must die."""
+SECONDS, LIMIT = 45.0, 240.0
+"""Of tests for one mutation, by the times that were recorded; and after which it counts as one that
+never ends (compiling what it changes is in it)."""
+NOT_COPIED = ".git", ".venv*", "results", ".*_cache", "__pycache__", ".hypothesis", "*.egg-info"
+
+
+def record() -> None:
+    """Run all tests once under coverage.py."""
+    print("recording which test runs what: all tests, once", flush=True)
+    shutil.rmtree(RECORD, ignore_errors=True)
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "tests.mutations.recorded", "--no-header"], cwd=ROOT
+    )
+
+
+class _Copy:
+    """A copy of the checkout, with compiled code of its own that begins as what is there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.folder = folder / "checkout", folder
+        shutil.copytree(
+            ROOT, self.root, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED)
+        )
+        (self.root / "results").mkdir()
+        self.compiled = folder / "compiled"
+        kept = next(homes())
+        if kept.is_dir():
+            shutil.copytree(kept, self.compiled / "luckbase", copy_function=os.link)
+
+    def dies(self, mutation: Mutation, tests: list[str]) -> bool:
+        """Whether one of the tests fails, or never ends, with the mutation."""
+        file = self.root / mutation.file
+        source = file.read_bytes()
+        file.write_bytes(mutation.applied(source))
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider",
+                   "-m", "", "--basetemp", str(self.folder / "temporary"), *tests]  # fmt: skip
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(self.compiled),
+                       "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
+        run = subprocess.Popen(
+            command, cwd=self.root, env=environment, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            return run.wait(LIMIT) != 0
+        except subprocess.TimeoutExpired:
+            return True
+        finally:
+            try:
+                os.killpg(run.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            run.wait()
+            file.write_bytes(source)
+
+
+def main() -> int:
+    """Exit code 0 where enough die."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutations", description=__doc__)
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--record", action="store_true", help="record the tests anew")
+    parser.add_argument("--list", action="store_true", help="what is drawn, and try none of it")
+    parser.add_argument("--of", type=int, nargs="*", help="only these, by their numbers")
+    asked = parser.parse_args()
+    if asked.record or not any(RECORD.glob("*.json")):
+        record()
+    known, began = Record(), time.monotonic()
+    drawn = list(enumerate(draw(ROOT, asked.count, asked.seed), 1))
+    if asked.of:
+        drawn = [(n, mutation) for n, mutation in drawn if n in asked.of]
+    survivors, equivalents = 0, 0
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        copies: Queue[_Copy] = Queue()
+        for k in range(0 if asked.list else os.cpu_count() or 1):
+            copies.put(_Copy(Path(folder) / str(k)))
+
+        def tried(numbered: tuple[int, Mutation]) -> tuple[int, Mutation, str]:
+            n, mutation = numbered
+            same = reason(mutation, (ROOT / mutation.file).read_bytes())
+            if same:
+                return n, mutation, f"equivalent: {same}"
+            tests = known.closest(mutation.file, mutation.function, mutation.name, SECONDS)
+            if asked.list or not tests:
+                return n, mutation, f"{len(tests)} tests" if tests else "SURVIVED: no test runs it"
+            copy = copies.get()
+            at = time.monotonic()
+            dies = copy.dies(mutation, tests)
+            copies.put(copy)
+            spent = f"{time.monotonic() - at:.0f} s, {len(tests)} tests"
+            return n, mutation, f"died ({spent})" if dies else f"SURVIVED ({spent})"
+
+        for n, mutation, end in pool.map(tried, drawn):
+            survivors += end.startswith("SURVIVED")
+            equivalents += end.startswith("equivalent")
+            before, after = mutation.shown((ROOT / mutation.file).read_bytes())
+            where = f"{mutation.file}:{mutation.line} {mutation.function or 'module'}"
+            print(f"{n:3d} {mutation.kind:10} {where}: {end}", flush=True)
+            if not end.startswith("died"):
+                print(f"      - {before}\n      + {after}", flush=True)
+    counted = len(drawn) - equivalents
+    died = counted - survivors
+    print(f"seed {asked.seed}: {died} of {counted} died, {equivalents} are equivalent; "
+          f"{(time.monotonic() - began) / 60:.0f} min")  # fmt: skip
+    return 0 if died >= ENOUGH * counted else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,17 @@
+"""Mutations that change nothing that anybody could see, each with the reason."""
+
+from __future__ import annotations
+
+from tests.mutations.drawn import Mutation
+
+FILES: dict[str, str] = {}
+"""file -> why constants in it may be others."""
+PLACES: dict[tuple[str, str, str], str] = {}
+"""(file, lines before, lines after) -> why that is the same."""
+
+
+def reason(mutation: Mutation, source: bytes) -> str:
+    """Why a mutation is equivalent, or ""."""
+    if mutation.kind == "constant" and mutation.file in FILES:
+        return FILES[mutation.file]
+    return PLACES.get((mutation.file, *mutation.shown(source)), "")

@@ -1,0 +1,160 @@
+"""Which test runs which function of the product: recorded by a run of all tests (a pytest plugin,
+``-p tests.mutations.recorded``), and read.
+
+A record: ``{"seconds": {test: seconds}, "tests": {"file:function": [test, …]}}``.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mutations.drawn import ROOMS
+from tests.places import ROOT
+
+RECORD = ROOT / ".pytest_cache/luckbase-mutations"
+"""One file a process of the recording run."""
+
+
+class _Recorder:
+    """coverage.py over one process, each test a context of its own."""
+
+    def __init__(self) -> None:
+        from coverage import Coverage
+
+        self.coverage = Coverage(
+            data_file=None, include=[str(ROOT / room / "*") for room in ROOMS], config_file=False
+        )
+        self.seconds: dict[str, float] = {}
+        self.coverage.start()
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        began = time.monotonic()
+        self.coverage.switch_context(item.nodeid)
+        try:
+            return (yield)
+        finally:
+            self.coverage.switch_context("")
+            self.seconds[item.nodeid] = round(time.monotonic() - began, 2)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self.coverage.stop()
+        tests: dict[str, set[str]] = defaultdict(set)
+        data = self.coverage.get_data()
+        for file in data.measured_files():
+            functions = _functions(Path(file))
+            for line, contexts in data.contexts_by_lineno(file).items():
+                if line in functions:
+                    place = f"{Path(file).relative_to(ROOT)}:{functions[line]}"
+                    tests[place].update(test for test in contexts if test)
+        RECORD.mkdir(parents=True, exist_ok=True)
+        worker = getattr(session.config, "workerinput", {}).get("workerid", "main")
+        said = {"seconds": self.seconds, "tests": {at: sorted(of) for at, of in tests.items()}}
+        (RECORD / f"{worker}.json").write_text(json.dumps(said))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Record in the processes that run tests."""
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        config.pluginmanager.register(_Recorder())
+
+
+def _functions(path: Path) -> dict[int, str]:
+    """line -> the innermost function around it, of lines inside functions' bodies."""
+    found: dict[int, str] = {}
+
+    def inside(node: ast.AST, scope: tuple[str, ...]) -> None:
+        for child in ast.iter_child_nodes(node):
+            inner = scope
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                inner = (*scope, child.name)
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                first, last = child.body[0].lineno, child.end_lineno or child.lineno
+                found.update(dict.fromkeys(range(first, last + 1), ".".join(inner)))
+            inside(child, inner)
+
+    inside(ast.parse(path.read_bytes()), ())
+    return found
+
+
+class Record:
+    """Which tests are closest to a function. Raises FileNotFoundError where nothing is recorded."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.tests: dict[str, set[str]] = defaultdict(set)
+        files = sorted(RECORD.glob("*.json"))
+        if not files:
+            raise FileNotFoundError(RECORD)
+        for file in files:
+            said: dict[str, Any] = json.loads(file.read_text())
+            self.seconds |= said["seconds"]
+            for place, tests in said["tests"].items():
+                self.tests[place] |= set(tests)
+        self.size: dict[str, int] = defaultdict(int)
+        for tests in self.tests.values():
+            for test in tests:
+                self.size[test] += 1
+
+    def closest(self, file: str, function: str, name: str, seconds: float) -> list[str]:
+        """The tests that run a function, or those that call it or read the constant, for about so
+        many seconds: its own test file first, then those that run least else."""
+        found = set(self.tests.get(f"{file}:{function}", ())) if function else set()
+        places, seen = {(file, name)}, set[tuple[str, str]]()
+        for _ in range(4):  # callers of callers of …: compiled functions are seen by nobody
+            if found:
+                break
+            seen |= places
+            places = {at for one in places for at in _readers(one[1])} - seen
+            found = {test for at, inner in places for test in self._of(at, inner)}
+        stem = f"test_{Path(file).stem.lstrip('_')}.py"
+        ordered = sorted(
+            (test for test in found if (ROOT / test.partition("::")[0]).exists()),
+            key=lambda test: (stem not in test, self.size[test] * (1 + self.seconds[test]), test),
+        )
+        chosen, left = [], seconds
+        for test in ordered:
+            if not chosen or self.seconds[test] <= left:
+                chosen.append(test)
+                left -= self.seconds[test] + 0.02
+        return chosen
+
+    def _of(self, file: str, name: str) -> Iterator[str]:
+        for place, tests in self.tests.items():
+            at, _, function = place.partition(":")
+            if at == file and name in function.split("."):
+                yield from tests
+
+
+@cache
+def _readers(name: str) -> frozenset[tuple[str, str]]:
+    """(file, function) of all functions and constants of the product that say a name."""
+    return frozenset(place for place, names in _says() if name in names)
+
+
+@cache
+def _says() -> list[tuple[tuple[str, str], frozenset[str]]]:
+    found = []
+    for room in ROOMS:
+        for path in sorted((ROOT / room).glob("**/*.py")):
+            file = str(path.relative_to(ROOT))
+            for node in ast.walk(ast.parse(path.read_bytes())):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Assign):
+                    own = node.name if not isinstance(node, ast.Assign) else _assigned(node)
+                    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+                    names |= {p.attr for p in ast.walk(node) if isinstance(p, ast.Attribute)}
+                    found.append(((file, own), frozenset(names - {own})))
+    return found
+
+
+def _assigned(node: ast.Assign) -> str:
+    return node.targets[0].id if isinstance(node.targets[0], ast.Name) else ""
