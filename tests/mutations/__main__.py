@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from queue import Queue
 
@@ -37,14 +38,12 @@ def record() -> None:
     )
 
 
-class _Copy:
+class Copy:
     """A copy of the checkout, with compiled code of its own that begins as what is there."""
 
     def __init__(self, folder: Path) -> None:
         self.root, self.folder = folder / "checkout", folder
-        shutil.copytree(
-            ROOT, self.root, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED)
-        )
+        shutil.copytree(ROOT, self.root, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED))
         (self.root / "results").mkdir()
         self.compiled = folder / "compiled"
         kept = next(homes())
@@ -69,10 +68,8 @@ class _Copy:
         except subprocess.TimeoutExpired:
             return True
         finally:
-            try:
+            with suppress(ProcessLookupError):
                 os.killpg(run.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             run.wait()
             file.write_bytes(source)
 
@@ -86,6 +83,8 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="what is drawn, and try none of it")
     parser.add_argument("--of", type=int, nargs="*", help="only these, by their numbers")
     asked = parser.parse_args()
+    if not asked.count:
+        return 0
     if asked.record or not any(RECORD.glob("*.json")):
         record()
     known, began = Record(), time.monotonic()
@@ -94,9 +93,9 @@ def main() -> int:
         drawn = [(n, mutation) for n, mutation in drawn if n in asked.of]
     survivors, equivalents = 0, 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
-        copies: Queue[_Copy] = Queue()
+        copies: Queue[Copy] = Queue()
         for k in range(0 if asked.list else os.cpu_count() or 1):
-            copies.put(_Copy(Path(folder) / str(k)))
+            copies.put(Copy(Path(folder) / str(k)))
 
         def tried(numbered: tuple[int, Mutation]) -> tuple[int, Mutation, str]:
             n, mutation = numbered

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-import random
-from collections.abc import Iterator
+import hashlib
+from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 ROOMS = "solver", "cluster", "jobs", "luckbase"
@@ -60,14 +61,19 @@ def mutations(root: Path) -> list[Mutation]:
 
 
 def draw(root: Path, count: int, seed: int) -> list[Mutation]:
-    """So many different ones: of each kind as many, evenly over all of its places."""
-    rng, places = random.Random(seed), mutations(root)
-    by_kind = {kind: [found for found in places if found.kind == kind] for kind in KINDS}
-    for found in by_kind.values():
-        rng.shuffle(found)
-    turns = [by_kind[KINDS[k % len(KINDS)]].pop() for k in range(count)]
-    rng.shuffle(turns)
-    return turns
+    """So many different ones: of each kind as many, evenly over all of its places. A place keeps
+    its lot when other lines of the product change."""
+    lots: dict[str, list[tuple[bytes, int, Mutation]]] = {kind: [] for kind in KINDS}
+    sources: dict[str, bytes] = {}
+    same: Counter[tuple[str, ...]] = Counter()
+    for mutation in mutations(root):
+        source = sources.setdefault(mutation.file, (root / mutation.file).read_bytes())
+        place = (mutation.file, mutation.function, mutation.kind, *mutation.shown(source))
+        same[place] += 1
+        lot = hashlib.sha256(repr((seed, same[place], *place)).encode()).digest()
+        lots[mutation.kind].append((lot, len(lots[mutation.kind]), mutation))
+    turns = [sorted(lots[kind])[: -(-count // len(KINDS))] for kind in KINDS]
+    return [found[-1] for turn in zip(*turns, strict=True) for found in turn][:count]
 
 
 class _Places(ast.NodeVisitor):
@@ -99,7 +105,11 @@ class _Places(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.scope.append(node.name)
-        outer, self.function, self.name = (self.function, self.name), ".".join(self.scope), node.name
+        outer, self.function, self.name = (
+            (self.function, self.name),
+            ".".join(self.scope),
+            node.name,
+        )
         for default in [*node.args.defaults, *node.args.kw_defaults]:
             if default is not None:
                 self.visit(default)
@@ -107,7 +117,7 @@ class _Places(ast.NodeVisitor):
         self.scope.pop()
         self.function, self.name = outer
 
-    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self.scope.append(node.name)
@@ -145,7 +155,9 @@ class _Places(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         self.visit(node.func)
         if not (isinstance(node.func, ast.Name) and node.func.id in ("TypeVar", "cast")):
-            for part in [*node.args, *(word.value for word in node.keywords)]:
+            # zip's `strict` is an assertion
+            words = [word.value for word in node.keywords if word.arg != "strict"]
+            for part in [*node.args, *words]:
                 self.visit(part)
 
     def _statements(self, body: list[ast.stmt]) -> None:
@@ -153,10 +165,14 @@ class _Places(ast.NodeVisitor):
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
                 self._add("call", *self._span(statement), "pass")
             self.visit(statement)
-        for first, second in zip(body, body[1:], strict=False):
+        for first, second in pairwise(body):
             if _may_swap(first, second):
                 (start, middle), (after, stop) = self._span(first), self._span(second)
-                texts = self.source[start:middle], self.source[middle:after], self.source[after:stop]
+                texts = (
+                    self.source[start:middle],
+                    self.source[middle:after],
+                    self.source[after:stop],
+                )
                 self._add("order", start, stop, b"".join(reversed(texts)).decode())
 
     def generic_visit(self, node: ast.AST) -> None:
@@ -221,22 +237,40 @@ class _Places(ast.NodeVisitor):
 
 def _may_swap(first: ast.stmt, second: ast.stmt) -> bool:
     """Whether the order of two statements is more than a matter of taste and less than a NameError:
-    both call something, and neither reads what the other writes."""
+    both call something on a common object, or write, and neither reads what the other writes."""
     simple = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr
     if not (isinstance(first, simple) and isinstance(second, simple)):
         return False
-    if not any(isinstance(one, ast.Expr) for one in (first, second)):
+    if not any(isinstance(each, ast.Expr) for each in (first, second)):
         return False  # two values that are worked out
-    calls = all(any(isinstance(part, ast.Call) for part in ast.walk(one))
-                for one in (first, second))  # fmt: skip
-    if not calls:
+    (wrote, read), (wrote_next, read_next) = map(_variables, (first, second))
+    if wrote & (read_next | wrote_next) or wrote_next & read:
         return False
-    written = [set(_names(one, ast.Store)) for one in (first, second)]
-    read = [set(_names(one, ast.Load)) for one in (first, second)]
-    return not (written[0] & (read[1] | written[1]) or written[1] & read[0])
+    return bool(_touched(first) & _touched(second))
 
 
-def _names(node: ast.AST, context: type[ast.expr_context]) -> Iterator[str]:
-    for part in ast.walk(node):
-        if isinstance(part, ast.Name) and isinstance(part.ctx, context):
-            yield part.id
+def _variables(node: ast.AST) -> tuple[set[str], set[str]]:
+    """The local names that a statement writes, and that it reads."""
+    names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+    return ({part.id for part in names if isinstance(part.ctx, ast.Store)},
+            {part.id for part in names if isinstance(part.ctx, ast.Load)})  # fmt: skip
+
+
+WRITES = {"print", "say", "write", "print_table", "fsync", "replace", "rename", "unlink"}
+"""Calls that somebody outside sees, in their order."""
+
+
+def _touched(node: ast.AST) -> set[str]:
+    """The objects on which a statement calls something, or that it hands to a call; "world" for
+    calls of `WRITES`. An attribute of self is an object of its own."""
+    found: set[str] = set()
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call):
+            name = ast.unparse(call.func).rpartition(".")
+            if name[2] in WRITES:
+                found.add("world")
+            called = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+            found |= {called, *(ast.unparse(argument) for argument in call.args)}
+    return {name for name in found if name == "world" or name.replace(".", "a").isidentifier()} - {
+        "self", "os", "np", "render", "True", "False", "None",
+    }  # fmt: skip

@@ -51,7 +51,7 @@ class _Recorder:
         tests: dict[str, set[str]] = defaultdict(set)
         data = self.coverage.get_data()
         for file in data.measured_files():
-            functions = _functions(Path(file))
+            functions = functions_of(Path(file))
             for line, contexts in data.contexts_by_lineno(file).items():
                 if line in functions:
                     place = f"{Path(file).relative_to(ROOT)}:{functions[line]}"
@@ -68,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Recorder())
 
 
-def _functions(path: Path) -> dict[int, str]:
+def functions_of(path: Path) -> dict[int, str]:
     """line -> the innermost function around it, of lines inside functions' bodies."""
     found: dict[int, str] = {}
 
@@ -121,7 +121,8 @@ class Record:
             (test for test in found if (ROOT / test.partition("::")[0]).exists()),
             key=lambda test: (stem not in test, self.size[test] * (1 + self.seconds[test]), test),
         )
-        chosen, left = [], seconds
+        chosen: list[str] = []
+        left = seconds
         for test in ordered:
             if not chosen or self.seconds[test] <= left:
                 chosen.append(test)

@@ -1,0 +1,94 @@
+"""What the runner of mutations draws, and that it sees a fault."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.mutations.__main__ import Copy
+from tests.mutations.drawn import KINDS, draw, mutations
+from tests.mutations.recorded import Record, functions_of
+from tests.places import ROOT
+
+SOURCE = '''
+LIMIT = 4
+
+
+def store(folder, lines):
+    """Lines to disk: first the files."""
+    folder.put(lines[0])
+    folder.commit(lines)
+    if len(lines) < LIMIT:
+        return -len(lines)
+    return len(lines) - 1
+'''
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    (tmp_path / "solver").mkdir()
+    (tmp_path / "solver/example.py").write_text(SOURCE)
+    return tmp_path
+
+
+def test_each_kind_is_found_where_it_stands(checkout: Path) -> None:
+    """Comparison, signs, constants, index, order, calls; nothing in the docstring."""
+    source = SOURCE.encode()
+    found = {(m.kind, *m.shown(source)) for m in mutations(checkout)}
+    assert found == {
+        ("constant", "LIMIT = 4", "LIMIT = 5"),
+        ("call", "folder.put(lines[0])", "pass"),
+        ("call", "folder.commit(lines)", "pass"),
+        ("index", "folder.put(lines[0])", "folder.put(lines[1])"),
+        ("order", "folder.put(lines[0]) folder.commit(lines)",
+         "folder.commit(lines) folder.put(lines[0])"),
+        ("comparison", "if len(lines) < LIMIT:", "if len(lines) <= LIMIT:"),
+        ("sign", "return -len(lines)", "return len(lines)"),
+        ("sign", "return len(lines) - 1", "return len(lines) + 1"),
+        ("constant", "return len(lines) - 1", "return len(lines) - 2"),
+    }  # fmt: skip
+
+
+def test_a_draw_has_every_kind_and_is_still_python() -> None:
+    drawn = draw(ROOT, 60, 1)
+    assert len(set(drawn)) == 60 and {mutation.kind for mutation in drawn} == set(KINDS)
+    for mutation in drawn:
+        ast.parse(mutation.applied((ROOT / mutation.file).read_bytes()))
+
+
+def test_a_place_keeps_its_lot_when_other_lines_change(checkout: Path) -> None:
+    """So that those that survived can be tried again while the product goes on."""
+    before = [m.shown(SOURCE.encode()) for m in draw(checkout, 6, 3)]
+    longer = "TITLE = 'a line above'\n" + SOURCE
+    (checkout / "solver/example.py").write_text(longer)
+    assert [m.shown(longer.encode()) for m in draw(checkout, 6, 3)] == before
+
+
+def test_a_compiled_function_has_the_tests_of_who_calls_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`best_of` is seen by no coverage, `Graph.solve` is."""
+    record = object.__new__(Record)
+    place = "solver/graph/stage.py:Sweeping.solve"
+    record.tests, record.seconds = {place: {"tests/test_a.py::test"}}, {"tests/test_a.py::test": 1}
+    record.size = {"tests/test_a.py::test": 1}
+    monkeypatch.setattr("tests.mutations.recorded.ROOT", ROOT)
+    monkeypatch.setattr(Path, "exists", lambda path: True)
+    found = record.closest("solver/graph/stage.py", "", "_solve_component", 10)
+    assert found == ["tests/test_a.py::test"]
+
+
+def test_lines_are_those_of_their_innermost_function(checkout: Path) -> None:
+    assert functions_of(checkout / "solver/example.py") == dict.fromkeys(range(6, 12), "store")
+
+
+def test_a_fault_dies_of_a_test_that_sees_it(tmp_path: Path) -> None:
+    """One in how files are read, and the test of that; another test passes beside it."""
+    copy = Copy(tmp_path)
+    shutil.rmtree(copy.compiled, ignore_errors=True)
+    faults = (m for m in mutations(ROOT) if m.function == "read_exactly")
+    fault = next(m for m in faults if m.kind == "comparison")
+    tests = ["tests/cluster/table/test_storage.py"]
+    assert copy.dies(fault, tests)
+    assert not copy.dies(fault, ["tests/solver/board/test_board.py"])
