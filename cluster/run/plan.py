@@ -20,7 +20,7 @@ from luckbase.solver.game.capabilities import Layout
 WRITE_NS = 82.0
 """Nanoseconds a state to encode, compress, flush and read back, one core."""
 SHARD_SECONDS = 0.03
-"""What a shard costs beside its states: files, flushes, a manifest line."""
+"""What a shard costs beside its states: files, flushes, a line of the ledger."""
 BYTES_A_ROW = {np.dtype(np.float32): 5.4, np.dtype(np.float64): 14.0}
 """Bytes a state of a table on disk, by how its payoffs are stored."""
 IN_PROCESS_SECONDS = 30.0
