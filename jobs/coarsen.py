@@ -38,7 +38,7 @@ def coarsen(asked: Coarsen) -> None:
     """Show a board with fewer outcomes of a spin: what it keeps and what it moves.
 
     Means and odds are kept exactly, and every amount is on the board's grid. `luckbase solve BOARD
-    --set outcomes=K` solves it; `luckbase bench BOARD coarsen` measures how far off its table is.
+    --set outcomes=K` solves it; `python -m tests.bench coarsen` measures how far off its table is.
     """
     from luckbase.solver import load_game
     from luckbase.solver.errors import OptionError

@@ -1,7 +1,8 @@
 """The plan of a solve: shards, rows, bytes, memory, seconds, before any of it is spent.
 
 Pure: no Ray, no disk. Rows and memory are exact; bytes and seconds are predictions from the
-constants below and the game's own (`tier_seconds`), which `luckbase bench` measures on any machine.
+constants below and the game's own (`tier_seconds`), which `python -m tests.bench` measures on
+any machine.
 """
 
 from __future__ import annotations

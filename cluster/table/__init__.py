@@ -10,7 +10,6 @@ One folder holds everything that was solved under one rules identity (`solver.bo
         search-<id>/*.parquet of one search that was cut, or that ends at another table
         spill/, running.json  while a solve runs; worth nothing afterwards
         log/*.log             what happened while one ran
-        log/*.tasks.json      what the tasks of a search took (`cluster.search.replay`)
         .lock                 who is solving now
 
 A table, wherever it is:
