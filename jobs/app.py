@@ -24,7 +24,6 @@ from luckbase.jobs import (
     clean,
     coarsen,
     diff,
-    eras,
     evaluate,
     export,
     graph,
@@ -123,7 +122,7 @@ def _with_game_files(command: Callable[..., Any]) -> Callable[..., Any]:
 
 for module in (
     solve, plan, query, status, verify, diff, export, evaluate, simulate, play, chart, graph,
-    report, serve, clean, coarsen, eras,
+    report, serve, clean, coarsen,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(_interruptible(_with_game_files(getattr(module, name))))

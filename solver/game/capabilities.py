@@ -17,7 +17,6 @@ gives None. Which there are is said in `Rules.capabilities`, by board, not by cl
 `Groups`       what people group decisions by (`solver.game.groups`)
 `Odds`         what one spin of the board brings (in `solver.game.odds`)
 `OutcomeNames` what people call what chance brings
-`Eras`         what the tables of several boards say side by side (in `solver.game.eras`)
 ============== ====================================================================================
 """
 

@@ -1,7 +1,6 @@
 """The capability `Odds`: what one spin of a board brings, in exact numbers.
 
-They say of a board, without a table, how it differs from another: `luckbase eras` shows them side
-by side, `luckbase coarsen` shows which of them a coarser board keeps.
+`luckbase coarsen` shows which of them a coarser board keeps.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from luckbase.solver.game.capabilities import (
     Scenes,
     SearchHints,
 )
-from luckbase.solver.game.eras import Eras
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups
@@ -61,7 +60,6 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             Layout: layout,
             Agents: agents,
             Odds: odds,
-            Eras: eras,
             Charts: charts,
             SearchHints: SearchHints(level=LEVEL),
             Scenes: drawing,
@@ -118,14 +116,6 @@ def odds(game: Game) -> Odds:
     from luckbase.solver.games.press_your_luck import odds as of_a_spin
 
     return of_a_spin.odds(game)
-
-
-def eras(game: Game) -> Eras:
-    """Boards side by side."""
-    from luckbase.solver.games.press_your_luck.eras import Luck
-
-    assert isinstance(game.board, PressYourLuckBoard)
-    return Luck(game.board)
 
 
 def action_name(action: int) -> str:
