@@ -22,7 +22,6 @@ import typer
 from luckbase.jobs import (
     chart,
     clean,
-    coarsen,
     diff,
     evaluate,
     export,
@@ -122,7 +121,7 @@ def _with_game_files(command: Callable[..., Any]) -> Callable[..., Any]:
 
 for module in (
     solve, plan, query, status, verify, diff, export, evaluate, simulate, play, chart, graph,
-    report, serve, clean, coarsen,
+    report, serve, clean,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(_interruptible(_with_game_files(getattr(module, name))))

@@ -39,7 +39,7 @@ Questions:
 Whole tables: `verify`, `status`, `health`, `summary`; `progress`: who is told how far it is. Two of
 them: `compare`, of `pairs` of states; `prices`: what an old habit costs, with tiers `held` in
 memory; `turns`: at what number decisions turn; `reached`: what can come up, from `starts`;
-`differences`: all that as data; `changes_file`: as a file. `apart`: how far a rough one is off.
+`differences`: all that as data; `changes_file`: as a file.
 
 Version history: 1 (2026-11) first. 2 (2026-11) tables of roots, parts, an error a file. 3 (2026-11)
 one folder a rules identity, a ledger that only grows, every row group sealed, `best`, `to_act`,

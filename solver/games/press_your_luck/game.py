@@ -19,7 +19,6 @@ from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.level import Level
-from luckbase.solver.game.odds import Odds
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.press_your_luck import rules
@@ -59,7 +58,6 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
         capabilities={
             Layout: layout,
             Agents: agents,
-            Odds: odds,
             Charts: charts,
             SearchHints: SearchHints(level=LEVEL),
             Scenes: drawing,
@@ -109,13 +107,6 @@ def charts(game: Game) -> Charts:
     from luckbase.solver.games.press_your_luck.pictures import LuckCharts
 
     return LuckCharts(game)
-
-
-def odds(game: Game) -> Odds:
-    """What one spin brings."""
-    from luckbase.solver.games.press_your_luck import odds as of_a_spin
-
-    return of_a_spin.odds(game)
 
 
 def action_name(action: int) -> str:
