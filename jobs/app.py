@@ -20,12 +20,9 @@ from typing import Annotated, Any
 import typer
 
 from luckbase.jobs import (
-    bench,
     chart,
     clean,
-    coarsen,
     diff,
-    eras,
     evaluate,
     export,
     graph,
@@ -124,7 +121,7 @@ def _with_game_files(command: Callable[..., Any]) -> Callable[..., Any]:
 
 for module in (
     solve, plan, query, status, verify, diff, export, evaluate, simulate, play, chart, graph,
-    report, serve, clean, coarsen, eras, bench,
+    report, serve, clean,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(_interruptible(_with_game_files(getattr(module, name))))

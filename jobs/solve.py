@@ -31,10 +31,6 @@ class Solve:
     ]
     settings: options.Settings = None
     start: options.From = None
-    depth: Annotated[
-        str,
-        typer.Option(metavar="N", help="Accepted; a search is cut into stages by itself."),
-    ] = "auto"
     max_depth: Annotated[
         int | None, typer.Option(metavar="N", help="Cut a search at this level.", min=1)
     ] = None
@@ -67,23 +63,12 @@ class Solve:
     ] = False
     as_json: options.Json = False
 
-    def check_depth(self) -> int | None:
-        """What was said, which decides nothing; None for auto. Raises OptionError."""
-        from luckbase.solver.errors import OptionError
-
-        depth = self.depth
-        if depth == "auto":
-            return None
-        if not (depth.isascii() and depth.isdigit() and len(depth) < 6):
-            raise OptionError(f"--depth: '{depth[:30]}' is not auto or a whole number from 0")
-        return int(depth)
-
     def as_options(self) -> SolveOptions:
         """As `luckbase.solve` takes them."""
         return {
             "results": self.folder, "workers": self.workers, "address": self.address,
             "memory": options.read_memory(self.memory), "margin": self.margin,
-            "force": self.force, "check": self.check, "depth": self.check_depth(),
+            "force": self.force, "check": self.check,
             "max_depth": self.max_depth, "using": self.using, "max_states": self.max_states,
             "on_note": render.say,
         }  # fmt: skip

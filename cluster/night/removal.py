@@ -14,7 +14,7 @@ from pathlib import Path
 
 from luckbase.cluster.run.opening import LOCK, MARK, lock
 from luckbase.cluster.table import RUNNING
-from luckbase.cluster.table.ledger import HEAD, OLD_HEAD
+from luckbase.cluster.table.ledger import HEAD
 
 FOLDERS = {
     "tiers": ("*.parquet", "*.part"),
@@ -26,8 +26,8 @@ FOLDERS = {
     "spill": ("*",),
 }
 """The folders in a table's, and what luckbase writes there."""
-FILES = (HEAD, OLD_HEAD, f"{HEAD}.*.part", RUNNING, f".{RUNNING}.*", f"{MARK}*", LOCK)
-LAST = ("ledger/", HEAD, OLD_HEAD, LOCK)
+FILES = (HEAD, f"{HEAD}.*.part", RUNNING, f".{RUNNING}.*", f"{MARK}*", LOCK)
+LAST = ("ledger/", HEAD, LOCK)
 
 
 def contents(table: Path) -> tuple[dict[str, int], list[str]]:

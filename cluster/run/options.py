@@ -66,7 +66,7 @@ class SolveOptions(TypedDict, total=False):
     again. check: read every byte first, and solve again what has changed. on_progress: told how far
     it is. on_note: told in a sentence what a person should know.
 
-    Of a search: depth: accepted, and decides nothing. max_depth: cut it there, with bounds. using:
+    Of a search: max_depth: cut it there, with bounds. using:
     a table's directory, at which it ends. max_states: that it may meet (200 million in one piece).
     one_piece: up to so many states it is solved in one piece (a million). in_process_seconds: below
     0, workers are Ray's.
@@ -79,7 +79,6 @@ class SolveOptions(TypedDict, total=False):
     margin: bool
     force: bool
     check: bool
-    depth: int | None
     max_depth: int | None
     using: Place | None
     max_states: int | None
@@ -100,7 +99,6 @@ class Options:
     margin: bool = False
     force: bool = False
     check: bool = False
-    depth: int | None = None
     max_depth: int | None = None
     using: Place | None = None
     max_states: int | None = None
@@ -127,7 +125,7 @@ class Options:
     @property
     def searches(self) -> bool:
         """Whether anything is asked that only a search does."""
-        asked = (self.depth, self.max_depth, self.using, self.max_states)
+        asked = (self.max_depth, self.using, self.max_states)
         return any(one is not None for one in asked)
 
 

@@ -1,7 +1,8 @@
 """The plan of a solve: shards, rows, bytes, memory, seconds, before any of it is spent.
 
 Pure: no Ray, no disk. Rows and memory are exact; bytes and seconds are predictions from the
-constants below and the game's own (`tier_seconds`), which `luckbase bench` measures on any machine.
+constants below and the game's own (`tier_seconds`), which `python -m tests.bench` measures on
+any machine.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from luckbase.solver.game.capabilities import Layout
 WRITE_NS = 82.0
 """Nanoseconds a state to encode, compress, flush and read back, one core."""
 SHARD_SECONDS = 0.03
-"""What a shard costs beside its states: files, flushes, a manifest line."""
+"""What a shard costs beside its states: files, flushes, a line of the ledger."""
 BYTES_A_ROW = {np.dtype(np.float32): 5.4, np.dtype(np.float64): 14.0}
 """Bytes a state of a table on disk, by how its payoffs are stored."""
 IN_PROCESS_SECONDS = 30.0

@@ -45,7 +45,7 @@ class Solve:
 
 @dataclass(frozen=True)
 class Commit:
-    """Put the shard's files in their place and note it in the manifest."""
+    """Put the shard's files in their place and note it in the ledger."""
 
     shard: int
     commit: bool

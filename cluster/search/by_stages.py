@@ -58,7 +58,6 @@ from luckbase.cluster.search.pieces import (
     shard_name,
     stage_file_name,
 )
-from luckbase.cluster.search.replay import FindTime, TaskTimes, write_times
 from luckbase.cluster.search.stage_file import Ask, read_asks
 from luckbase.cluster.search.stage_tasks import Find, Found, Sweep, Swept
 from luckbase.cluster.search.used import UsedTable, let_go, used_ends
@@ -119,7 +118,6 @@ class StageSearch:
         self.shards_met = len(mine)
         self.found: list[ShardEntry] = []
         self.levels: list[list[LevelShard]] = []
-        self.looks: list[float] = []
         self.solved = self.committed = self.cores = 0
         self.about: int | None = None
         self.keeping = Commits(self.storage, ledger)
@@ -140,7 +138,6 @@ class StageSearch:
             self._down()
             self.seconds_finding = time.perf_counter() - self.started
             self._up()
-        write_times(self._times(), table, goal.part)
         peak = total(self.processes | {process_name(): memory_used()})
         return replace(
             self.report, states=self.solved, solved=self.solved, shards=len(self.found),
@@ -150,32 +147,9 @@ class StageSearch:
             seconds=time.perf_counter() - self.started, workers=self.cores or self.asked.slots,
         )  # fmt: skip
 
-    def _times(self) -> TaskTimes:
-        """What the tasks of this run took, and those that it went on from."""
-        of = {one.name: one.seconds for one in self.found}
-        finds = [
-            [FindTime(of[self._name(one)], one.likely, one.after) for one in shards]
-            for shards in self.levels
-        ]
-        sweeps = [self._sweep_seconds(piece) for piece in self.pieces]
-        return TaskTimes(
-            self.met, self.looks, finds, sweeps, self.reads,
-            [piece.states for piece in self.pieces], 8 * (1 + self.game.players),
-            self.keeping.seconds, self.committing.seconds,
-        )  # fmt: skip
-
     def _name(self, shard: LevelShard) -> str:
         """The name of a shard."""
         return f"{self.aim.goal.ask[:12]}-{shard.stages[0] >> 32}-{number_of(shard.path)}"
-
-    def _sweep_seconds(self, piece: Piece) -> tuple[float, float]:
-        """Seconds that it took to solve a piece and to write it; its file has those of finding it
-        as well."""
-        file = self.ledger.files.get(self._file(piece))
-        if file is None:  # it has no states of its own
-            return 0.0, 0.0
-        finding = piece.entry.seconds * piece.states / max(1, piece.entry.rows)
-        return max(0.0, file.seconds["solve"] - finding), file.seconds["write"]
 
     def _edges(self) -> int:
         """Edges of the states that this run has solved; about, of a search that went on."""
@@ -216,10 +190,7 @@ class StageSearch:
         self.asks, above = Asked(self.stages, self.aim.roots, self._knows), Above()
         while (level := self.asks.highest()) is not None:
             self.at_level = level
-            started = time.perf_counter()
-            cut = self.asks.shards(level, above)
-            self.looks.append(time.perf_counter() - started)
-            shards = self._find(level, Order(cut))
+            shards = self._find(level, Order(self.asks.shards(level, above)))
             entries = [self.ledger.shards[self._name(one)] for one in shards]
             above = told_by(shards, [entry.rows for entry in entries], self.asks.keys(level))
             self.asks.done(level)

@@ -10,7 +10,6 @@ One folder holds everything that was solved under one rules identity (`solver.bo
         search-<id>/*.parquet of one search that was cut, or that ends at another table
         spill/, running.json  while a solve runs; worth nothing afterwards
         log/*.log             what happened while one ran
-        log/*.tasks.json      what the tasks of a search took (`cluster.search.replay`)
         .lock                 who is solving now
 
 A table, wherever it is:
@@ -40,7 +39,7 @@ Questions:
 Whole tables: `verify`, `status`, `health`, `summary`; `progress`: who is told how far it is. Two of
 them: `compare`, of `pairs` of states; `prices`: what an old habit costs, with tiers `held` in
 memory; `turns`: at what number decisions turn; `reached`: what can come up, from `starts`;
-`differences`: all that as data; `changes_file`: as a file. `apart`: how far a rough one is off.
+`differences`: all that as data; `changes_file`: as a file.
 
 Version history: 1 (2026-11) first. 2 (2026-11) tables of roots, parts, an error a file. 3 (2026-11)
 one folder a rules identity, a ledger that only grows, every row group sealed, `best`, `to_act`,

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from luckbase.cluster.table.ledger import (
     HEAD,
-    OLD_HEAD,
     Ledger,
     check_identity,
     read_head,
@@ -47,9 +46,8 @@ class Found:
 
 
 def tables_in(results: Path) -> list[Path]:
-    """Every table's folder under `results`, those of older formats too."""
-    found = {p.parent for name in (HEAD, OLD_HEAD) for p in results.glob(f"*/*/*/{name}")}
-    return sorted(found)
+    """Every table's folder under `results`."""
+    return sorted(path.parent for path in results.glob(f"*/*/*/{HEAD}"))
 
 
 def results_of(path: Path) -> Path | None:
@@ -62,8 +60,8 @@ def results_of(path: Path) -> Path | None:
 
 
 def is_table(path: Path) -> bool:
-    """Whether a folder holds a table, of this format or an older one."""
-    return any((path / name).is_file() for name in (HEAD, OLD_HEAD))
+    """Whether a folder holds a table."""
+    return (path / HEAD).is_file()
 
 
 def tables_of(board: Board, results: Path) -> list[Path]:

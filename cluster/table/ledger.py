@@ -61,7 +61,7 @@ from luckbase.solver.errors import (
 from luckbase.solver.game import registry
 from luckbase.solver.game.game import Game
 
-HEAD, OLD_HEAD = "table.json", "manifest.json"
+HEAD = "table.json"
 LINES, ALL = "ledger/", "ledger/all-"
 _TRIES = 50
 
@@ -243,11 +243,6 @@ def read_head(storage: Storage, where: Path) -> Head:
     try:
         text = storage.read(HEAD).decode("utf-8")
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        if OLD_HEAD in storage.list(OLD_HEAD):
-            raise CorruptTableError(
-                f"{where}: is a table of an older format, and this luckbase reads format {FORMAT}; "
-                "solve its board anew, and remove this folder"
-            ) from None
         raise MissingTableError(f"{where}: no table here ({HEAD} is missing)") from None
     except UnicodeDecodeError:
         raise CorruptTableError(_changed(where / HEAD, "is not text")) from None
@@ -255,7 +250,8 @@ def read_head(storage: Storage, where: Path) -> Head:
         form = unseal("", text)
         if form.get("format") != FORMAT:
             raise CorruptTableError(
-                f"{where / HEAD}: format {form.get('format')}; this luckbase reads format {FORMAT}"
+                f"{where / HEAD}: format {form.get('format')}; expected {FORMAT}; solve its board "
+                "again"
             )
         head: Head = validated(HEAD_ADAPTER, form)
         if identity_of(head.rules, head.rules_version) != head.identity:

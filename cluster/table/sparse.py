@@ -22,7 +22,7 @@ from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.transition import SIMULTANEOUS
 from luckbase.solver.graph import keys as hashing
-from luckbase.solver.graph.bellman import ActionValues, Expanded, evaluate, expand, payoffs_of
+from luckbase.solver.graph.bellman import Expanded, evaluate, expand, payoffs_of
 from luckbase.solver.graph.bellman_step import choose_by_bounds
 
 SOLVED, GIVEN, CUT = range(len(STATUS))
@@ -99,7 +99,7 @@ class SparsePart(Part):
         found.ties[:] = self._ties(found, owner, np.maximum(edges.actors, 0))
         given = acts & (status == GIVEN)
         if given.any():
-            found = self._with_given(found, self._with_forced(codes, given, lower), given)
+            found = self._with_given(found, codes, given)
         return found
 
     def told(self, batch: Batch, at: Ints) -> EveryAction:
@@ -123,17 +123,6 @@ class SparsePart(Part):
         level = high[at, actors[owner]] >= most[owner] - self.tolerance
         ties: NDArray[np.bool_] = np.bincount(owner[level], minlength=n) > 1
         return ties & (found.best >= 0)
-
-    def _with_forced(
-        self, codes: NDArray[np.int16], given: NDArray[np.bool_], lower: ActionValues
-    ) -> NDArray[np.int16]:
-        """The best actions (n,) with those of given rows that have one action only, of which older
-        tables store none."""
-        forced = given & (codes < 0) & (np.diff(lower.first) == 1)
-        names, named = numbered(self.game, lower.actions[lower.first[:-1][forced]])
-        codes = codes.copy()
-        codes[forced] = self.codes_of(names)[named]
-        return codes
 
     def _with_given(
         self, found: EveryAction, codes: NDArray[np.int16], given: NDArray[np.bool_]

@@ -15,6 +15,7 @@ import json
 import os
 import platform
 import re
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,7 +38,6 @@ from luckbase.jobs.web.report_charts import figure
 from luckbase.jobs.web.report_parts import Detail, table
 from luckbase.jobs.web.scene_svg import STYLE as SCENE_STYLE
 from luckbase.jobs.web.scene_svg import svg
-from luckbase.jobs.written import write
 from luckbase.solver.errors import LuckbaseError, MissingTableError
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.scenes import scene_of
@@ -74,12 +74,29 @@ class Report:
     def save(self, path: str | os.PathLike[str]) -> int:
         """Write the file, all of it or nothing; returns its bytes."""
         content = self.html.encode()
-        write(Path(path), content)
+        _write(Path(path), content)
         return len(content)
 
     def _repr_html_(self) -> str:
         """The report in a notebook, in a frame of its own."""
         return f'<iframe srcdoc="{escape(self.html)}" width="100%" height="700"></iframe>'
+
+
+def _write(out: Path, content: bytes) -> None:
+    """Write a file beside its place, and put it there when it is whole."""
+    out = Path(os.path.realpath(out))  # where a link leads
+    handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, out)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
 
 
 def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) -> Report:

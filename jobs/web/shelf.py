@@ -21,8 +21,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from luckbase.cluster.run.machine import memory_limit
-from luckbase.cluster.table.find import tables_in
-from luckbase.cluster.table.ledger import HEAD, OLD_HEAD
+from luckbase.cluster.table.find import is_table
+from luckbase.cluster.table.ledger import HEAD
 from luckbase.cluster.table.part import FilePart
 from luckbase.cluster.table.status import Status, status_of
 from luckbase.cluster.table.stored import StoredTable, open_table
@@ -96,10 +96,10 @@ class Shelf:
     def find(self, id: str) -> Shelved:
         """The table of that id. Raises MissingTableError."""
         with self._lock:
-            if id not in self._listed or not _is_table(self._listed[id].path):
+            if id not in self._listed or not is_table(self._listed[id].path):
                 self._list_again()
             found = self._listed.get(id)
-        if found is None or not _is_table(found.path):
+        if found is None or not is_table(found.path):
             raise MissingTableError(
                 f"'{id[:60]}' is no table here; GET /api/tables lists those that are"
             )
@@ -154,7 +154,7 @@ class Shelf:
             yield table
             sound = True
         except (CorruptTableError, OSError) as error:
-            if not _is_table(shelved.path):
+            if not is_table(shelved.path):
                 raise MissingTableError(f"{id}: is not there any more") from None
             if isinstance(error, OSError):
                 why = f"{id}: can not be read: {error.strerror or error}"
@@ -247,10 +247,6 @@ def _remembers(table: StoredTable) -> int:
     return sum(part.most_held for part in table.parts if isinstance(part, FilePart))
 
 
-def _is_table(path: Path) -> bool:
-    return any((path / name).is_file() for name in (HEAD, OLD_HEAD))
-
-
 def _stamp(path: Path) -> object:
     """What changes when a table does: its head and the names in its ledger."""
     try:
@@ -269,11 +265,12 @@ def under(folder: Path) -> Finder:
     """The tables under a folder: results, those of a game or a board in them, or a table itself."""
 
     def found() -> Sequence[Path]:
-        if _is_table(folder):
+        if is_table(folder):
             return [folder]
-        heads = (HEAD, OLD_HEAD)
-        nested = {p.parent for name in heads for p in folder.glob(f"*/{name}")}
-        nested |= {p.parent for name in heads for p in folder.glob(f"*/*/{name}")}
-        return sorted({*nested, *tables_in(folder)})
+        return sorted(
+            head.parent
+            for depth in ("*", "*/*", "*/*/*")
+            for head in folder.glob(f"{depth}/{HEAD}")
+        )
 
     return found

@@ -8,7 +8,6 @@ For authors of games everything is on one page, `luckbase.game`. In the order in
   that compiles plain Python to one.
 * `capabilities`: what only some games have: a layout in tiers with a kernel, agents, charts, ….
 * `groups`: what people group decisions by, and at what number a decision turns; a capability too.
-* `odds`, `eras`: two of them: what one spin brings; boards of several years side by side.
 * `game`: `Game`, the rules bound to a board, which everything else in the house takes.
 * `scenes`: a state as it looks, the game's own drawing or a plain one of its fields.
 * `check`: does a game keep its contract? One call in its author's test.

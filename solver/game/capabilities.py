@@ -15,9 +15,7 @@ gives None. Which there are is said in `Rules.capabilities`, by board, not by cl
 `Detail`       states with all that a person at the table sees, beside those of the table
 `Seats`        two who choose at once: each sees the state as his own
 `Groups`       what people group decisions by (`solver.game.groups`)
-`Odds`         what one spin of the board brings (in `solver.game.odds`)
 `OutcomeNames` what people call what chance brings
-`Eras`         what the tables of several boards say side by side (in `solver.game.eras`)
 ============== ====================================================================================
 """
 

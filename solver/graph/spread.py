@@ -14,7 +14,7 @@ Measured on the 420 larger stages of Press Your Luck below two roots (81 million
 
 The cells are cut along a grid, the same bounds all over: then boxes wait for those beside them
 only. Boxes cut one by one, as evenly as it goes, wait for nearly all that come before
-(`luckbase bench BOARD replay`).
+(`python -m tests.bench replay`).
 
 Source: one state for each novel combination is the search of Lipovetzky and Geffner, Width and
 Serialization of Classical Planning Problems, ECAI 2012; see also `solver.graph.estimate`.

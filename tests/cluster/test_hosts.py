@@ -58,9 +58,7 @@ def clean(table_of: Callable[..., Path], tmp_path_factory: pytest.TempPathFactor
         game = solver.load_game(solver.load_board(path, **board[1]))
         words = dict(word.split("=") for word in root.split())
         results = tmp_path_factory.mktemp("clean")
-        made = solving.solve_below(
-            game.board, game.parse(words)[None], results=results, depth=3, workers=1
-        )
+        made = solving.solve_below(game.board, game.parse(words)[None], results=results, workers=1)
         return digests(made.table)
 
     return of
@@ -147,7 +145,7 @@ def test_disks_of_their_own_a_killed_host_and_one_that_joins(tmp_path: Path, cle
         assert "node test-node3 (10.78.0.4) has joined" in said
         assert not list(hosts.disk("node2").rglob("*.parquet"))
         solve.clear()
-        searched = Solve(hosts, SEARCHED, "--from", *ROOT_STATE.split(), "--depth", "3")
+        searched = Solve(hosts, SEARCHED, "--from", *ROOT_STATE.split())
         searched.end()
         assert digests(hosts.disk("head")) == clean(SEARCHED, ROOT_STATE)
         searched.clear()

@@ -158,7 +158,6 @@ def test_a_state_that_is_not_one_is_refused_in_one_sentence(
         (["frobnicate"], "frobnicate"),
         (["query", TINY], "give a state"),
         (["query", "nowhere", "scores=0,0,0"], "no such table or board file"),
-        (["bench", TINY, "kernal"], "did you mean 'kernel'?"),
     ],
 )
 def test_a_wrong_request_is_one_sentence_and_exit_code_2(

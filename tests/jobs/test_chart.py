@@ -208,8 +208,7 @@ def test_every_published_file_has_its_command() -> None:
     made = {Path(call.split()[-1]).name for call in COMMANDS} | {"README.md"}
     there = {path.name for path in PUBLISHED.iterdir()}
     bids = {name for name in there if BIDS.fullmatch(name)}
-    eras = {"eras.md", "eras-lead.png", "eras-last-spin.png"}  # tests/jobs/test_eras.py makes them
-    assert there == made | bids | eras | {"goofspiel-upcard.png"}
+    assert there == made | bids | {"goofspiel-upcard.png"}
     cards = {kind: [int(n) for k, n in map(_bids, bids) if k == kind] for kind in ("points", "win")}
     assert sorted(cards["points"]) == list(range(5, 15))
     assert sorted(cards["win"]) == list(range(5, max(cards["win"]) + 1))

@@ -102,7 +102,7 @@ class Solve(Section):
     payoffs: Literal["float32", "float64"] = Field(
         default="float32", exclude_if=lambda kept: kept == "float32"
     )
-    """How a table stores them. Left out where it is float32: older tables keep their identity."""
+    """How a table stores them. Left out of the identity where it is float32."""
 
     @field_validator("outcomes", mode="before")
     @classmethod

@@ -15,12 +15,10 @@ from luckbase.solver.game.capabilities import (
     Scenes,
     SearchHints,
 )
-from luckbase.solver.game.eras import Eras
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.level import Level
-from luckbase.solver.game.odds import Odds
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.press_your_luck import rules
@@ -60,8 +58,6 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
         capabilities={
             Layout: layout,
             Agents: agents,
-            Odds: odds,
-            Eras: eras,
             Charts: charts,
             SearchHints: SearchHints(level=LEVEL),
             Scenes: drawing,
@@ -111,21 +107,6 @@ def charts(game: Game) -> Charts:
     from luckbase.solver.games.press_your_luck.pictures import LuckCharts
 
     return LuckCharts(game)
-
-
-def odds(game: Game) -> Odds:
-    """What one spin brings."""
-    from luckbase.solver.games.press_your_luck import odds as of_a_spin
-
-    return of_a_spin.odds(game)
-
-
-def eras(game: Game) -> Eras:
-    """Boards side by side."""
-    from luckbase.solver.games.press_your_luck.eras import Luck
-
-    assert isinstance(game.board, PressYourLuckBoard)
-    return Luck(game.board)
 
 
 def action_name(action: int) -> str:

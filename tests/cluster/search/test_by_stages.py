@@ -21,7 +21,6 @@ from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.search.level_shards import LevelShard
 from luckbase.cluster.search.merge import PayoffTable
-from luckbase.cluster.search.replay import times_of
 from luckbase.cluster.table.agent import policy_of
 from luckbase.cluster.table.compare import compare
 from luckbase.cluster.table.keyed import KeyPart
@@ -39,6 +38,7 @@ from luckbase.solver.graph.estimate import Estimate
 from luckbase.solver.graph.find_stages import LevelSearch, RisingError
 from luckbase.solver.graph.stage import WHOLE
 from luckbase.solver.policy.evaluate import Policy, evaluate_profile
+from tests.bench.search_replay import recording
 from tests.cluster.search.searches import (
     START,
     WIDE,
@@ -455,9 +455,10 @@ def test_a_shard_that_begins_with_few_states_leaves_others_early(
     made = {}
     for name, number in (("late", 0), ("early", 2000)):
         monkeypatch.setattr(find_stages, "FEW", number)
-        solved = by(tmp_path / name, workers=2)
+        with recording() as found:
+            solved = by(tmp_path / name, workers=2)
         assert rows_of(solved.table) == rows_of(whole.table)
-        (times,) = times_of(solved.table)
+        (times,) = found
         made[name] = [len(level) for level in times.finds]
     assert files_of(by(tmp_path / "alone", workers=1).table) == files_of(solved.table)
     assert sum(made["early"]) > sum(made["late"])

@@ -70,7 +70,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Solved:
 def test_one_piece_has_the_same_bytes_for_any_workers(
     once: Solved, tmp_path: Path, workers: int
 ) -> None:
-    solved = search(tmp_path, workers=workers, depth=3)  # a depth decides nothing
+    solved = search(tmp_path, workers=workers)
     assert files_of(solved.table) == files_of(once.table)
     assert (solved.table.name, solved.stages, solved.levels) == (once.table.name, 0, 0)
     assert (solved.shards, solved.overlap) == (1, 1.0)

@@ -96,7 +96,7 @@ def close(apart: float, **rules: Any) -> Board:
 def test_a_decision_that_the_table_below_does_not_tell_is_in_the_error_alone(
     tmp_path: Path,
 ) -> None:
-    """Also where a ledger of an older luckbase says nothing of it, and all is solved again."""
+    """Also where a ledger says nothing of it, and all is solved again."""
     board = close(BELOW)
     used, root = rounded(tmp_path / "used", board, [2, 3], BELOW), np.array([[0]])
     found = cluster.solve_below(board, root, using=used, results=tmp_path, workers=1)

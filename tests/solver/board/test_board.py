@@ -249,7 +249,7 @@ def test_choices_best_is_read_and_solving_it_refused() -> None:
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
 def test_the_canonical_form_reads_back_through_json(path: Path) -> None:
-    """As it does through a table's manifest; only the title is lost."""
+    """As it does through a table's head; only the title is lost."""
     board = read_board(path)
     form = json.loads(json.dumps(canonical(board)))
     again = board_from_canonical(board.name, form)
@@ -274,7 +274,7 @@ def test_the_canonical_form_of_tiny_by_hand() -> None:
     assert json.dumps(canonical(read_board(TINY))) == json.dumps(form)
 
 
-def test_a_manifest_edited_by_hand_is_one_sentence() -> None:
+def test_a_head_edited_by_hand_is_one_sentence() -> None:
     """It goes through the same checks."""
     form = canonical(read_board(FEBRUARY))
     form["squares"]["4"][1] = None

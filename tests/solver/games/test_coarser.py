@@ -5,9 +5,8 @@ All in fractions, on boards drawn at random.
 
 from __future__ import annotations
 
-import tomllib
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import LuckbaseError, OptionError
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.odds import Odds
 from luckbase.solver.games.press_your_luck.board import (
     Outcomes,
     PressYourLuckBoard,
@@ -50,10 +48,6 @@ def board(form: Form, **solve: object) -> PressYourLuckBoard:
     found = board_from_canonical("drawn", {**form, "solve": {**form["solve"], **solve}})
     assert isinstance(found, PressYourLuckBoard)
     return found
-
-
-def odds(of: PressYourLuckBoard) -> Odds:
-    return load_game(of).need(Odds)
 
 
 @st.composite
@@ -93,6 +87,17 @@ def dollars(form: Form, spin: bool) -> list[tuple[Fraction, Fraction]]:
     ]
 
 
+def dollars_moved(form: Form, spin: Outcomes) -> Fraction:
+    """Wasserstein's distance: the area between the distribution functions."""
+    unit, area = form["solve"]["score_unit"], Fraction(0)
+    for kept, again in ((spin.money, False), (spin.spin, True)):
+        steps = [(d, p) for d, p in dollars(form, again)] + [(n * unit, -p) for n, p in kept]
+        ends = sorted({d for d, _ in steps})
+        for here, after in pairwise(ends):
+            area += abs(sum(p for d, p in steps if d <= here)) * (after - here)
+    return area
+
+
 @given(forms(), st.integers(2, 12))
 def test_odds_weight_and_means_are_kept_exactly_and_amounts_are_whole_units(
     form: Form, count: int
@@ -129,7 +134,7 @@ def test_fewer_outcomes_never_move_less_and_the_least_number_is_the_one_that_is_
     found = [(k, coarse(form, k)) for k in range(2, 14)]
     some = [k for k, spin in found if spin is not None]
     assert some == list(range(some[0], 14)) if some else True
-    moved = [odds(board(form, outcomes=k)).moved.value for k in some]
+    moved = [dollars_moved(form, spin) for _, spin in found if spin is not None]
     assert moved == sorted(moved, reverse=True)
     if some and some[0] > 2:
         with pytest.raises(LuckbaseError, match=f"the least is {some[0]}$"):
@@ -139,7 +144,8 @@ def test_fewer_outcomes_never_move_less_and_the_least_number_is_the_one_that_is_
 @given(forms(), st.integers(2, 12))
 def test_what_moved_is_the_area_between_the_distributions(form: Form, count: int) -> None:
     """Two ways to one number: the moves added up, and the distribution functions side by side."""
-    if coarse(form, count) is None or any(
+    spin = coarse(form, count)
+    if spin is None or any(
         d > form["solve"]["score_cap"]
         for d in (int(n.split()[0]) for n in form["outcomes"] if n != "whammy")
     ):
@@ -150,7 +156,7 @@ def test_what_moved_is_the_area_between_the_distributions(form: Form, count: int
     whammy = "whammy" in form["outcomes"]
     two = coarsened(kinds[0], kinds[1], count - whammy)
     assert two is not None
-    assert (two[0].moved + two[1].moved) * unit == odds(board(form, outcomes=count)).moved.value
+    assert (two[0].moved + two[1].moved) * unit == dollars_moved(form, spin)
 
 
 @st.composite
@@ -217,17 +223,16 @@ def test_the_amounts_kept_are_nearly_the_best_there_are(path: Any, unit: int) ->
 
 @settings(max_examples=20)
 @given(forms(), st.integers(3, 6), st.integers(0, 2**32 - 1))
-def test_a_coarse_board_is_solved_as_the_reference_solves_its_file(
+def test_a_coarse_board_is_solved_as_the_reference_solves_its_spin(
     form: Form, count: int, seed: int
 ) -> None:
-    """The kernel, on the option; an independent solver, on the chances in the file that `coarsen`
-    writes, read by tomllib alone."""
+    """The kernel, on the option; an independent solver, on the coarse chances."""
     form["solve"]["score_cap"] = 6 * form["solve"]["score_unit"]
-    if coarse(form, count) is None:
+    spin = coarse(form, count)
+    if spin is None:
         return
     game = load_game(board(form, outcomes=count))
-    said = tomllib.loads(game.need(Odds).file())
-    unit, reference = said["solve"]["score_unit"], reference_of_file(said)
+    unit, reference = form["solve"]["score_unit"], reference_of(spin)
     planes, table = solved(game)
     rng = np.random.default_rng(seed)
     for tier in planes.tiers():
@@ -242,18 +247,11 @@ def test_a_coarse_board_is_solved_as_the_reference_solves_its_file(
 REST = ("earned", "passed", "whammies")
 
 
-def reference_of_file(said: Form) -> Reference:
-    unit = said["solve"]["score_unit"]
-    assert said["solve"]["outcomes"] == "all"
-    kinds: dict[bool, list[tuple[int, float]]] = {False: [], True: []}
-    for name, chance in said["outcomes"].items():
-        if name != "whammy":
-            number, _, spin = name.partition(" + ")
-            assert int(number) % unit == 0
-            kinds[spin == "spin"].append((int(number) // unit, float(Fraction(chance))))
-    whammy = float(Fraction(said["outcomes"].get("whammy", 0)))
-    cap = said["solve"]["score_cap"] // unit
-    return Reference(Rules(whammy, tuple(kinds[False]), tuple(kinds[True]), cap))
+def reference_of(spin: Outcomes) -> Reference:
+    money, again = (
+        tuple((units, float(chance)) for units, chance in kind) for kind in (spin.money, spin.spin)
+    )
+    return Reference(Rules(float(spin.whammy), money, again, 6))
 
 
 def solved(game: Game) -> Any:
@@ -264,14 +262,6 @@ def solved(game: Game) -> Any:
     planes = game.need(Layout)
     assert isinstance(planes, Planes)
     return planes, InMemory(planes)
-
-
-@given(forms(), st.integers(2, 9))
-def test_the_file_of_a_coarse_board_is_the_same_spin(form: Form, count: int) -> None:
-    spin = coarse(form, count)
-    if spin is not None:
-        text = odds(board(form, outcomes=count)).file()
-        assert outcome_distribution(read(text)) == spin
 
 
 def test_the_tiny_board_of_small_by_hand() -> None:

@@ -1,25 +1,28 @@
 """What the tasks of a search took, and what the same search would take on so many cores.
 
-A search by stages leaves the times of its tasks in its table, ``log/<part>.tasks.json``. They are
-played out by the schedule of both passes: down, level by level, each once the one above is found
-and in the order of `level_shards.Order`; up, as the tiers of a full table (`cluster.run.replay`).
+The times of a search's tasks are taken while it runs (`recording`), and played out by the schedule
+of both passes: down, level by level, each once the one above is found and in the order of
+`level_shards.Order`; up, as the tiers of a full table (`tests.bench.replay`).
 """
 
 from __future__ import annotations
 
 import heapq
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
-from luckbase.cluster.run.replay import Costs, Driver, Replayed, Tasks, longest_chain, play_out
+from luckbase.cluster.run.options import Solved
 from luckbase.cluster.run.schedule import Shard
-from luckbase.cluster.search.level_shards import LevelShard, Order
+from luckbase.cluster.search.by_stages import StageSearch
+from luckbase.cluster.search.level_shards import Asked, LevelShard, Order
+from luckbase.cluster.search.pieces import Piece
 from luckbase.solver.graph.stage import WHOLE
+from tests.bench.replay import Costs, Driver, Replayed, Tasks, longest_chain, play_out
 
-ENDING = ".tasks.json"
 COSTS = Costs()
 
 
@@ -59,28 +62,51 @@ class TaskTimes:
         return finds + sum(map(sum, self.sweeps))
 
 
-def write_times(times: TaskTimes, table: Path, part: str) -> None:
-    """Leave them in the table's folder, for `times_of`."""
-    path = table / "log" / f"{part.replace('/', '-')}{ENDING}"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(asdict(times)), encoding="utf-8")
+@contextmanager
+def recording() -> Iterator[list[TaskTimes]]:
+    """The times of each search by stages that ends meanwhile in this process."""
+    found: list[TaskTimes] = []
+    looks: list[float] = []
+    run, shards = StageSearch.run, Asked.shards
+
+    def timed(asked: Asked, *given: Any) -> Any:
+        began = time.perf_counter()
+        cut = shards(asked, *given)
+        looks.append(time.perf_counter() - began)
+        return cut
+
+    def kept(search: StageSearch) -> Solved:
+        looks.clear()
+        solved = run(search)
+        found.append(_times(search, list(looks)))
+        return solved
+
+    with patch.object(Asked, "shards", timed), patch.object(StageSearch, "run", kept):
+        yield found
 
 
-def times_of(table: Path) -> list[TaskTimes]:
-    """Of each search by stages whose states are in a table."""
-    found = sorted((table / "log").glob(f"*{ENDING}"))
-    read = [_read(json.loads(path.read_text(encoding="utf-8"))) for path in found]
-    return [times for times in read if times is not None]
+def _times(run: Any, looks: list[float]) -> TaskTimes:
+    """What the tasks of a run took, and those that it went on from."""
+    of = {one.name: one.seconds for one in run.found}
+    finds = [
+        [FindTime(of[run._name(one)], one.likely, one.after) for one in shards]
+        for shards in run.levels
+    ]
+    return TaskTimes(
+        run.met, looks, finds, [_sweep_seconds(run, piece) for piece in run.pieces], run.reads,
+        [piece.states for piece in run.pieces], 8 * (1 + run.game.players),
+        run.keeping.seconds, run.committing.seconds,
+    )  # fmt: skip
 
 
-def _read(form: dict[str, Any]) -> TaskTimes | None:
-    """None for what an earlier version has left, which said less."""
-    try:
-        finds = [[FindTime(*one) for one in level] for level in form.pop("finds")]
-        (k1, k2), (c1, c2) = form.pop("keep"), form.pop("commit")
-        return TaskTimes(finds=finds, keep=(k1, k2), commit=(c1, c2), **form)
-    except (KeyError, TypeError):
-        return None
+def _sweep_seconds(run: Any, piece: Piece) -> tuple[float, float]:
+    """Seconds that it took to solve a piece and to write it; its file has those of finding it
+    as well."""
+    file = run.ledger.files.get(run._file(piece))
+    if file is None:  # it has no states of its own
+        return 0.0, 0.0
+    finding = piece.entry.seconds * piece.states / max(1, piece.entry.rows)
+    return max(0.0, file.seconds["solve"] - finding), file.seconds["write"]
 
 
 def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Replayed:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.apart import Apart
+    from tests.bench.apart import Apart
 
 SAMPLE = 200_000
 """States drawn evenly from each level of a rough table, about."""
@@ -130,7 +130,7 @@ def _size(solved: Any) -> tuple[str, str, str]:
 def measured(exact: Any, table: Any, sample: int) -> dict[int, Apart]:
     """How far a table is from an exact one, by level: about `sample` states of each are drawn from
     the one with fewer."""
-    from luckbase.cluster.table.apart import apart
+    from tests.bench.apart import apart
 
     return apart(exact, table, drawn(table, exact, sample))
 
@@ -224,8 +224,8 @@ def far_suite(board: Path, results: Path) -> None:
 def _root(board: Path, results: Path, root: str, table: Any) -> tuple[list[str], Any]:
     """A root's row, and how far the coarse table is from its search by level."""
     from luckbase import cluster, solver
-    from luckbase.cluster.table.apart import apart
     from luckbase.jobs.options import read_fields
+    from tests.bench.apart import apart
 
     words = read_fields(root.split())
     game = solver.load_game(solver.load_board(board, score_unit=FINE_UNIT))
@@ -254,7 +254,7 @@ def _on_grid(exact: Any, times: int) -> Any:
 
 
 def _by_level(pieces: list[dict[int, Apart]]) -> list[tuple[str, ...]]:
-    from luckbase.cluster.table.apart import together
+    from tests.bench.apart import together
 
     rows = []
     for level in sorted({level for piece in pieces for level in piece}):

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.cluster.run.plan import Plan, make_plan
-from luckbase.cluster.run.replay import (
+from luckbase.cluster.run.schedule import Shard
+from luckbase.solver.game.capabilities import Layout
+from tests.bench.replay import (
     Costs,
     bound_by_rows,
     longest_chain,
     planned_seconds,
     replay,
 )
-from luckbase.cluster.run.schedule import Shard
-from luckbase.solver.game.capabilities import Layout
 from tests.places import ROOT
 
 FREE = Costs(task=0, reference=0, flush=0, commit=0, bytes_a_second=float("inf"))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.table.apart import Apart, apart, together
 from luckbase.cluster.table.table import Table
+from tests.bench.apart import Apart, apart, together
 
 TEXT = """
 game = "press-your-luck"

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from luckbase.jobs import bench
-from luckbase.jobs.app import run
+from tests import bench
 from tests.places import ROOT
 
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -19,7 +18,7 @@ def test_the_kernel_is_compared_with_the_rules(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(bench, "KERNELS", [(500, 2)])
-    assert run(["bench", str(TINY), "kernel"]) == 0
+    bench.main(["kernel", str(TINY)])
     assert "$500, 2 spins" in capsys.readouterr().out
 
 
@@ -35,5 +34,5 @@ def test_a_whole_solve_may_say_how_far_it_is(
 
     monkeypatch.setattr(subprocess, "run", slow)
     monkeypatch.setattr(bench, "TABLES", [(500, 1)])
-    assert run(["bench", str(TINY), "solve", "--results", str(tmp_path)]) == 0
+    bench.main(["solve", str(TINY), "--results", str(tmp_path)])
     assert "$500, frontier 1" in capsys.readouterr().out

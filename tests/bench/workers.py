@@ -59,7 +59,7 @@ def replay_suite(board: Path, results: Path) -> None:
 
     from luckbase import solver
     from luckbase.cluster.run.plan import make_plan
-    from luckbase.cluster.run.replay import bound_by_rows, planned_seconds, replay
+    from tests.bench.replay import bound_by_rows, planned_seconds, replay
 
     known = {name: None for _, part in solver.load_board(board) if isinstance(part, BaseModel)
              for name, _ in part}  # fmt: skip
@@ -84,15 +84,12 @@ def replay_suite(board: Path, results: Path) -> None:
 
 
 def _searches(board: Path, results: Path) -> None:
-    """The same of the board's searches by stages under `results`; of one that is made, if none."""
-    from luckbase.cluster.search.replay import replay_search, times_of
-    from luckbase.jobs.bench.search import large_search
+    """The same of a large search by stages, which is made."""
+    from tests.bench.search import large_search
+    from tests.bench.search_replay import recording, replay_search
 
-    found = [
-        times for table in sorted(results.glob(f"*/{board.stem}/*/")) for times in times_of(table)
-    ]
-    if not found:
-        found = times_of(large_search(board, results).table)
+    with recording() as found:
+        large_search(board, results)
     rows = []
     for times in found:
         for count in CORES:

@@ -1,4 +1,5 @@
-"""``luckbase bench``: how fast, how large, on this machine; each suite a table with its own peers.
+"""``python -m tests.bench SUITE [BOARD]``: how fast, how large, on this machine; each suite a table
+with its own peers.
 
 * ``kernel``: states a second of the dense kernel on one core, against the same states through the
   game's transition (`solver.graph.bellman`).
@@ -25,28 +26,27 @@ Numbers of one run stand beside each other; compare ratios, not runs.
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from luckbase.jobs.bench.batch import batch_suite
-from luckbase.jobs.bench.coarsening import coarsen_suite, far_suite
-from luckbase.jobs.bench.compiling import compiling_suite
-from luckbase.jobs.bench.diff import diff_suite
-from luckbase.jobs.bench.ledger import ledger_suite
-from luckbase.jobs.bench.search import search_suite
-from luckbase.jobs.bench.timing import best_of
-from luckbase.jobs.bench.web import web_suite
-from luckbase.jobs.bench.workers import replay_suite, workers_suite
-from luckbase.jobs.folder import read_results
 from luckbase.jobs.terminal import render
+from tests.bench.batch import batch_suite
+from tests.bench.coarsening import coarsen_suite, far_suite
+from tests.bench.compiling import compiling_suite
+from tests.bench.diff import diff_suite
+from tests.bench.ledger import ledger_suite
+from tests.bench.search import search_suite
+from tests.bench.timing import best_of
+from tests.bench.web import web_suite
+from tests.bench.workers import replay_suite, workers_suite
+from tests.places import BOARDS
 
 if TYPE_CHECKING:
     from luckbase.solver.game.arrays import Floats, Ints
@@ -56,6 +56,8 @@ SUITES = (
     "kernel", "solve", "store", "probe", "batch", "diff", "search", "ledger", "compile",
     "workers", "replay", "web", "coarsen", "far",
 )  # fmt: skip
+ABOUT = "Time the kernel, whole solves, the store and the probe, side by side with peers."
+BOARD = BOARDS / "press-your-luck/1985-02.toml"
 USUAL = tuple(suite for suite in SUITES if suite != "far")  # a quarter of an hour, 13 GB of disk
 KERNELS = (500, 3), (500, 5), (250, 3), (250, 4)
 """The score unit and the frontier of the boards whose largest tier `kernel` solves."""
@@ -63,33 +65,16 @@ TABLES = (500, 2), (500, 3), (250, 2)
 """Those of the tables that `solve` solves."""
 
 
-def bench(
-    board: Annotated[
-        Path,
-        typer.Argument(metavar="BOARD", help="A board with the options score_unit and frontier."),
-    ],
-    suites: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SUITE...", help=f"Of {', '.join(SUITES)}; all but far if not given."
-        ),
-    ] = None,
-    results: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Where to solve; a temporary folder if not given.",
-            parser=read_results,
-        ),
-    ] = None,
-) -> None:
-    """Time the kernel, whole solves, the store and the probe, side by side with peers."""
-    from luckbase.solver.errors import OptionError
-    from luckbase.solver.sentences import nearest
-
-    for suite in suites or ():
-        if suite not in SUITES:
-            raise OptionError(f"bench: no suite '{suite}'; {nearest(suite, SUITES)}")
+def main(words: Sequence[str] | None = None) -> None:
+    """Run a suite, or all but far."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=ABOUT)
+    parser.add_argument("suite", metavar="SUITE", choices=(*SUITES, "all"),
+                        help=f"of {', '.join(SUITES)}; or all of them but far")  # fmt: skip
+    parser.add_argument("board", metavar="BOARD", nargs="?", type=Path, default=BOARD,
+                        help="with the options score_unit and frontier; 1985-02")  # fmt: skip
+    parser.add_argument("--results", metavar="DIR", type=Path,
+                        help="where to solve; a temporary folder if not given")  # fmt: skip
+    asked = parser.parse_args(words)
     run: dict[str, Callable[[Path, Path], None]] = {
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": _probe,
         "batch": batch_suite, "diff": diff_suite,
@@ -98,8 +83,8 @@ def bench(
         "coarsen": coarsen_suite, "far": far_suite,
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
-        for suite in suites or USUAL:
-            run[suite](board, results or Path(folder))
+        for suite in USUAL if asked.suite == "all" else [asked.suite]:
+            run[suite](asked.board, asked.results or Path(folder))
 
 
 def _layout(board: Path, **settings: object) -> Layout[Any]:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from luckbase.jobs.bench.timing import best_of
 from luckbase.jobs.terminal import render
+from tests.bench.timing import best_of
 
 PREDICTED = {"cold": 600, "warm": 2_000, "first": 10_000, "again": 110_000, "json": 20_000,
              "export": 170_000, "stored": 3_000_000}  # fmt: skip

@@ -10,22 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.replay import Costs
-from luckbase.cluster.search.replay import FindTime, TaskTimes, replay_search, times_of
+from tests.bench.replay import Costs
+from tests.bench.search_replay import FindTime, TaskTimes, recording, replay_search
 from tests.cluster.search.searches import cut_small
 from tests.places import BOARDS
 
 FREE = Costs(task=0, reference=0, flush=0, commit=0, bytes_a_second=float("inf"))
 
 
-def test_a_search_leaves_the_times_of_its_tasks(
+def test_the_times_of_a_searchs_tasks_are_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cut_small(monkeypatch, 300)
     game = solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
     root = game.parse({"scores": "0,0,0", "earned": "2,1,1"}).reshape(1, -1)
-    made = cluster.solve_below(game.board, root, results=tmp_path, one_piece=0, workers=1)
-    (times,) = times_of(made.table)
+    with recording() as found:
+        made = cluster.solve_below(game.board, root, results=tmp_path, one_piece=0, workers=1)
+    (times,) = found
     assert times.states == sum(times.states_of) > made.states  # those that are over as well
     assert sum(map(len, times.finds)) == made.shards and len(times.finds) == made.levels
     assert times.work > 0 and len(times.sweeps) == len(times.reads) > 4
