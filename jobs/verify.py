@@ -29,6 +29,7 @@ def verify(
     """Check every byte against the ledger, then rows against the rules (exit code 1 if it fails).
 
     A row's residual is the payoff recomputed from the rules, not the kernel, minus the stored one.
+    Twice the error that its file promises is allowed.
     """
     from luckbase.solver.errors import OptionError
 
@@ -55,7 +56,8 @@ def verify(
         at = render.fields(checked.state)
         print(
             f"{checked.rows:,} rows agree with the rules: worst residual {checked.worst:.2e} at "
-            f"{at}, mean {checked.mean:.2e}, stored to {precision:.1e}"
+            f"{at}, where {checked.bound:.2e} is allowed, mean {checked.mean:.2e}, stored to "
+            f"{precision:.1e}"
         )
     if not ledger.complete:
         left = sum(not ledger.is_done(goal) for goal in ledger.goals)

@@ -123,7 +123,8 @@ class DensePart(Part):
         own = look.values[np.arange(len(look.actions)),
                           np.repeat(np.maximum(edges.actors, 0), np.diff(look.first))]  # fmt: skip
         top = np.maximum.reduceat(own, look.first[:-1])
-        found = np.maximum(found, top - own[look.best])  # a best action that is not one shows too
+        short = top - own[look.best] - self.game.tie_tolerance
+        found = np.maximum(found, short)  # a best action that is not one shows too
         return found
 
     def places(self, states: Ints) -> Ints:
@@ -154,6 +155,10 @@ class DensePart(Part):
         """The states at rows of span i."""
         tier, first, _ = self.spans[i]
         return self.layout.states_at(tier, first + rows)
+
+    @property
+    def left_out(self) -> float:
+        return self.layout.cut_error
 
     @cached_property
     def tier_of_number(self) -> dict[int, Any]:

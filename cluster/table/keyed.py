@@ -121,12 +121,9 @@ class KeyPart(FilePart, SparsePart):
             "status": numbers_of(read.column("status")),
         }  # fmt: skip
 
-    def find(self, states: Ints) -> tuple[Floats, NDArray[np.int16], Floats, Ints]:
+    def _located(self, states: Ints) -> Iterator[tuple[int, dict[str, Any], Ints, Ints]]:
+        """Of states (n, fields) that have a row: the file, the row group, which of the n, rows."""
         states = np.ascontiguousarray(np.asarray(states, np.int64))
-        values = np.zeros((len(states), len(self.columns)))
-        best = np.full(len(states), -1, np.int16)
-        margin = np.full(len(states), np.nan)
-        status = np.full(len(states), -1, np.int64)
         fine = np.flatnonzero(hashing.fits(self.game.bits, states))
         keys = hashing.pack_all(self.game.bits, np.ascontiguousarray(states[fine]))
         for i, here in self._files_of(keys):
@@ -138,8 +135,23 @@ class KeyPart(FilePart, SparsePart):
                 place = np.searchsorted(group["key"], keys[at])
                 place = np.minimum(place, len(group["key"]) - 1)
                 there = group["key"][place] == keys[at] if len(group["key"]) else np.zeros(0, bool)
-                x, row = fine[at[there]], place[there]
-                values[x], status[x] = group["values"][row], group["status"][row]
-                margin[x] = group["margin"][row]
-                best[x] = self.codes_of(group["labels"])[group["best"][row]]
+                yield i, group, fine[at[there]], place[there]
+
+    def find(self, states: Ints) -> tuple[Floats, NDArray[np.int16], Floats, Ints]:
+        values = np.zeros((len(states), len(self.columns)))
+        best = np.full(len(states), -1, np.int16)
+        margin = np.full(len(states), np.nan)
+        status = np.full(len(states), -1, np.int64)
+        for _, group, x, row in self._located(states):
+            values[x], status[x] = group["values"][row], group["status"][row]
+            margin[x] = group["margin"][row]
+            best[x] = self.codes_of(group["labels"])[group["best"][row]]
         return values, best, margin, status
+
+    def told_within(self, states: Ints) -> Floats:
+        found = super().told_within(states)
+        if len({entry.told for entry in self.entries}) == 1:
+            return found
+        for i, _, x, _ in self._located(states):
+            found[x] = self.entries[i].told
+        return found

@@ -27,7 +27,6 @@ from luckbase.cluster.table.write import (
     ROW_GROUP,
     as_table,
     decided,
-    rounding,
     row_group_rows,
     search_columns,
     tier_columns,
@@ -36,7 +35,7 @@ from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.decisions import Decisions
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.in_memory import InMemory
+from luckbase.solver.game.in_memory import InMemory, rounding
 from luckbase.solver.graph import keys as hashing
 
 WHERE = "memory"
@@ -49,8 +48,8 @@ class MemoryTiers(DensePart):
 
     def __init__(self, solved: InMemory[Any]) -> None:
         layout = solved.layout
-        error = solved.error + rounding(layout.game, layout.payoff_type)
-        super().__init__(WHERE, TIERS, layout.game, error)
+        self.rounding = rounding(layout.game, layout.payoff_type)
+        super().__init__(WHERE, TIERS, layout.game, solved.error + self.rounding)
         self.solved = solved
         tiers = sorted(solved.payoffs, key=layout.tier_number)
         self._spans = [(tier, 0, layout.rows(tier)) for tier in tiers]
@@ -66,6 +65,12 @@ class MemoryTiers(DensePart):
         found = np.zeros(len(states), bool)
         for _, at, _ in self.solved.locate(np.ascontiguousarray(states)):
             found[at] = True
+        return found
+
+    def told_within(self, states: Ints) -> Floats:
+        found = np.zeros(len(states))
+        for tier, at, _ in self.solved.locate(np.ascontiguousarray(states)):
+            found[at] = self.solved.errors[tier] + self.rounding
         return found
 
     def best_codes(self, states: Ints) -> NDArray[np.int16]:

@@ -28,7 +28,7 @@ from luckbase.cluster.table.storage import Storage
 from luckbase.cluster.table.write import payoff_columns
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.bellman import Expanded, evaluate, expand, payoffs_of
+from luckbase.solver.graph.bellman import Expanded, evaluate, expand, most_residual, payoffs_of
 from luckbase.solver.graph.keys import Numbering, fits, pack_all
 
 CACHED_BYTES = 640 << 20
@@ -160,6 +160,20 @@ class Part(ABC):
     def residuals(self, states: Ints) -> Floats:
         """(n,) |payoff by the rules over the stored children - stored payoff|, the largest over
         players, of states (n, fields) of the part."""
+
+    @property
+    def left_out(self) -> float:
+        """The part of `precision` that is between the rules and the game (`Layout.cut_error`)."""
+        return 0.0
+
+    def told_within(self, states: Ints) -> Floats:
+        """(n,) `precision` of each of the states (n, fields) of the part, as its file says."""
+        return np.full(len(states), self.precision)
+
+    def most_residuals(self, states: Ints) -> Floats:
+        """(n,) the most that `residuals` are where the part keeps what its files promise: a file's
+        promise holds for what it was made from, too."""
+        return most_residual(self.game, self.told_within(states) - self.left_out)
 
     @abstractmethod
     def scan(self) -> Iterator[Rows]:

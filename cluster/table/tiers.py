@@ -157,6 +157,10 @@ class TierPart(FilePart, DensePart):
                 payoffs[wanted, c] = numbers_of(column)[position]
         file.close()
 
+    def told_within(self, states: Ints) -> Floats:
+        told = np.array([entry.told for entry in self.entries])
+        return told[self._place(states)[1]]
+
     # --- decisions ---------------------------------------------------------------------------
 
     def best_codes(self, states: Ints) -> NDArray[np.int16]:

@@ -6,8 +6,11 @@ tiers, rows and keys that the rules and the board ask for.
 
 **Values.** The Bellman residual of rows: the payoff recomputed from the rules (not the kernel) over
 the stored payoffs of the children, minus the stored payoff, largest over players. Of tied actions
-any one that the stored payoffs agree with will do. Exact arithmetic would leave at most what
-float32 rounds off, twice the table's error bound; anything above `TOLERANCE` is a fault.
+any one that the stored payoffs agree with will do. Its own payoff and those of the children are
+each off by the file's error at most (what float32 rounds off is in it; what the rules themselves
+cut off shows in no residual), so twice that is allowed, and no less than what the sums of one step
+lose in float64; above it is a fault. Above a rounded table it is the error where all decisions are
+told: those that are not are ties.
 """
 
 from __future__ import annotations
@@ -36,16 +39,16 @@ from luckbase.solver.game.arrays import Ints
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
 
-TOLERANCE = 1e-6
-"""A residual above this is a fault; stored payoffs are good to 3e-8."""
-
 
 @dataclass(frozen=True)
 class Residuals:
-    """What the rows checked gave. worst: the largest residual; state: where, as fields."""
+    """What the rows checked gave. worst: the residual that is the largest beside what its file
+    allows, `bound`; state: where, as fields. faults: rows whose residual is above what theirs do.
+    """
 
     rows: int
     worst: float
+    bound: float
     mean: float
     state: dict[str, Any]
     faults: int
@@ -72,6 +75,7 @@ class Verdict:
         if checked is not None and checked.rows:
             rows += [("rows", f"{checked.rows:,} computed again from the rules"),
                      ("worst residual", f"{checked.worst:.2e} at {words.fields(checked.state)}"),
+                     ("allowed there", f"{checked.bound:.2e}"),
                      ("mean residual", f"{checked.mean:.2e}")]  # fmt: skip
         return shown.facts("no fault was found" if self.ok else "faults were found", rows)
 
@@ -82,6 +86,7 @@ class Verdict:
             "ok": self.ok, "faults": self.faults, "files": self.files,
             "rows_checked": found.rows if found else 0,
             "worst_residual": found.worst if found else None,
+            "worst_bound": found.bound if found else None,
             "mean_residual": found.mean if found else None,
             "worst_state": found.state if found else None,
         }  # fmt: skip
@@ -104,8 +109,9 @@ def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = n
         residuals = check_residuals(table, sample, seed, on_rows)
         if residuals.faults:
             faults.append(
-                f"{residuals.faults} of {residuals.rows} rows have a residual above {TOLERANCE}; "
-                f"the worst, {residuals.worst:.2e}, is {residuals.state}"
+                f"{residuals.faults} of {residuals.rows} rows have a residual above what the error "
+                f"of their file allows; the worst, {residuals.worst:.2e}, allowed "
+                f"{residuals.bound:.2e}, is {residuals.state}"
             )
     return Verdict(faults, residuals, files)
 
@@ -193,19 +199,20 @@ def check_residuals(
     """
     total = table.rows if sample is None else min(sample, table.rows)
     done = faults = 0
-    worst, summed = -1.0, 0.0
+    worst, bound, summed = -1.0, 1.0, 0.0
     where: dict[str, Any] = {}
     on_rows(done, total)
     for part, states in _pieces(table, sample, seed):
-        residuals = part.residuals(states)
-        at = int(np.argmax(residuals))
-        if not residuals[at] <= worst:
-            worst, where = float(residuals[at]), table.game.describe(states[at])
-        faults += int((~(residuals <= TOLERANCE)).sum())
+        residuals, allowed = part.residuals(states), part.most_residuals(states)
+        at = int(np.argmax(residuals / allowed))
+        if not residuals[at] / allowed[at] <= worst / bound:
+            worst, bound = float(residuals[at]), float(allowed[at])
+            where = table.game.describe(states[at])
+        faults += int((~(residuals <= allowed)).sum())
         summed += float(residuals.sum())
         done += len(states)
         on_rows(done, total)
-    return Residuals(done, max(worst, 0.0), summed / max(done, 1), where, faults)
+    return Residuals(done, max(worst, 0.0), bound, summed / max(done, 1), where, faults)
 
 
 def _pieces(table: Lookup, sample: int | None, seed: int) -> Iterator[tuple[Part, Ints]]:

@@ -51,6 +51,7 @@ from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.coded import Coded
 from luckbase.solver.game.decisions import Decisions
 from luckbase.solver.game.game import Game
+from luckbase.solver.game.in_memory import rounding
 from luckbase.solver.graph.keys import unpack_all
 
 ROW_GROUP = 32_768
@@ -122,12 +123,6 @@ def key_range(tier_number: int, rows: int, start: int = 0) -> tuple[int, int]:
 def start_row(entry: FileEntry) -> int:
     """The row of its tier that a file of the full table begins with."""
     return entry.first_key - (entry.tier << KEY_SHIFT)
-
-
-def rounding(game: Game, stored: type[np.floating[Any]]) -> float:
-    """The most that storing a payoff as this type loses: half a unit in the last place."""
-    most = max(abs(bound) for bound in game.payoff_range)
-    return 0.0 if stored is np.float64 else 2.0 ** (np.ceil(np.log2(most)) - 25)
 
 
 def write_tier(

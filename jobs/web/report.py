@@ -321,8 +321,8 @@ def _verdict(facts: _Facts) -> Iterator[str]:
         yield (
             f"<p>{checked.rows:,} rows, {which}, computed again from the rules and the payoffs of "
             f"what they lead to, without the program that made the table: worst difference "
-            f"{checked.worst:.2e} at {escape(words.fields(checked.state))}, mean "
-            f"{checked.mean:.2e}. {_good(facts.summary)}</p>"
+            f"{checked.worst:.2e} at {escape(words.fields(checked.state))}, where "
+            f"{checked.bound:.2e} is allowed, mean {checked.mean:.2e}. {_good(facts.summary)}</p>"
         )
     yield "</div>"
 

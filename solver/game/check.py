@@ -19,16 +19,14 @@ from luckbase.solver.errors import GameError, LuckbaseError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout, hints
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.game.in_memory import InMemory
+from luckbase.solver.game.in_memory import InMemory, rounding
 from luckbase.solver.game.transition import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.graph import keys
-from luckbase.solver.graph.bellman import Expanded, evaluate, expand, payoffs_of
+from luckbase.solver.graph.bellman import Expanded, evaluate, expand, most_residual, payoffs_of
 from luckbase.solver.graph.stage import Stages
 
 WEIGHT = 1e-12
 """How far the weights of an action may be from 1."""
-RESIDUAL = 1e-9
-"""How far a kernel may be from the rules, beside its own bound."""
 
 
 def check_game(
@@ -263,8 +261,8 @@ def _check_tier(game: Game, solved: InMemory[Any], tier: Any) -> None:
                      f"`locate` says row {places[off[0]]} of tier {numbers[off[0]]}")  # fmt: skip
     own, by_rules = solved.look(states)[0], _one_step(solved, states)
     residuals = np.abs(by_rules - own).max(axis=1)
-    slack = RESIDUAL if layout.payoff_type is np.float64 else 1e-6
-    wrong = np.flatnonzero(~(residuals <= slack + solved.errors[tier]))
+    own_bound = solved.errors[tier] - layout.cut_error + rounding(game, layout.payoff_type)
+    wrong = np.flatnonzero(~(residuals <= most_residual(game, own_bound)))
     if len(wrong):
         x = int(wrong[0])
         raise _wrong(game, states[x], f"the kernel says {own[x].tolist()}, one step of the rules "

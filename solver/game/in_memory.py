@@ -16,9 +16,17 @@ from numpy.typing import NDArray
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.decisions import Decisions
+from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import final_payoffs
 
 T = TypeVar("T")
+
+
+def rounding(game: Game, stored: type[np.floating[Any]]) -> float:
+    """The most that storing a payoff as this type loses: half a unit in the last place."""
+    most = max(abs(bound) for bound in game.payoff_range)
+    return 0.0 if stored is np.float64 else 2.0 ** (np.ceil(np.log2(most)) - 25)
+
 
 ROWS_A_CALL = 1 << 20
 """Rows whose payoffs are converted at once, at most."""

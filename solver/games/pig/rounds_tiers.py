@@ -70,7 +70,7 @@ class Rounds(Layout[Tier]):
         return 1
 
     @cached_property
-    def cut_error(self) -> float:
+    def cut_error(self) -> float:  # type: ignore[override]
         """The most that the cut can change of any payoff."""
         low, high = self.game.payoff_range
         return kernel.cut_error(self.game.numbers.ints) * (high - low)

@@ -166,7 +166,7 @@ class Table(Layout[int]):
 
     payoff_type = np.float64
     best_names = ("stop", "toss")
-    wrong = ""
+    wrong, off, bound = "", 0.0, 0.0
 
     def tiers(self) -> list[int]:
         return [5, 4, 3, 2, 1] if self.wrong == "order" else [1, 2, 3, 4, 5]
@@ -198,8 +198,8 @@ class Table(Layout[int]):
         purses = np.arange(self.rows(tier))
         below = np.arange(65) / 64 if tier == 1 else fetch(tier - 1)
         out[:] = np.maximum(purses / 64, (below[0] + below[2 * purses]) / 2)
-        out[-1] += 1e-6 * (self.wrong == "value")
-        return 0.0
+        out[-1] += self.off
+        return self.bound
 
     def payoff_rows(self, tier: int, payoffs: Floats, start: int, stop: int) -> list[Floats]:
         return [payoffs[start:stop]]
@@ -226,10 +226,6 @@ class Table(Layout[int]):
     ("wrong", "sentence"),
     [
         ("", ""),
-        (
-            "value",
-            "purse=32 tosses=1: the kernel says .0.500001., one step of the rules says .0.5.",
-        ),
         ("row", "is row 1 of 1 tosses, and `locate` says row 2 of tier 1"),
         ("order", "tier 5 tosses reads 4 tosses, which does not come before it"),
     ],
@@ -241,4 +237,19 @@ def test_a_kernel_is_held_to_the_rules(wrong: str, sentence: str) -> None:
         assert check_game(made) == 16
         return
     with pytest.raises(GameError, match=sentence):
+        check_game(made)
+
+
+@pytest.mark.parametrize(
+    ("off", "bound", "fine"),
+    [(1e-16, 0.0, True), (1e-14, 0.0, False), (1e-10, 1e-9, True), (1e-8, 1e-9, False)],
+)
+def test_a_kernel_is_held_to_its_own_bound(off: float, bound: float, fine: bool) -> None:
+    """One that says 0 to what the sums of a step may lose in float64."""
+    made = game(capabilities={Layout: type("Off", (Table,), {"off": off, "bound": bound})})
+    if fine:
+        assert check_game(made) == 16
+        return
+    said = "purse=32 tosses=1: the kernel says .0.5000000.*, one step of the rules says .0.5."
+    with pytest.raises(GameError, match=said):
         check_game(made)
