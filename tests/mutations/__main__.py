@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -46,32 +47,52 @@ class Copy:
         shutil.copytree(ROOT, self.root, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED))
         (self.root / "results").mkdir()
         self.compiled = folder / "compiled"
+        self.sound: set[str] = set()  # tests that were seen to pass without a mutation
         kept = next(homes())
         if kept.is_dir():
             shutil.copytree(kept, self.compiled / "luckbase", copy_function=os.link)
 
-    def dies(self, mutation: Mutation, tests: list[str]) -> bool:
-        """Whether one of the tests fails, or never ends, with the mutation."""
+    def dies(self, mutation: Mutation, tests: list[str]) -> str:
+        """What notices the mutation: a test that fails with it and not without it, or that it never
+        ends; "" where nothing does."""
         file = self.root / mutation.file
         source = file.read_bytes()
-        file.write_bytes(mutation.applied(source))
+        while tests:
+            file.write_bytes(mutation.applied(source))
+            failed = self.failed(tests)
+            file.write_bytes(source)
+            if failed not in tests or failed in self.sound or not self.failed([failed]):
+                self.sound.add(failed)
+                return failed
+            tests = [test for test in tests if test != failed]  # it fails anyway
+        return ""
+
+    def failed(self, tests: list[str]) -> str:
+        """The first of some tests that fails, or what else ends them; "" if none does.
+
+        Raises RuntimeError where they can not be run."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider",
                    "-m", "", "--basetemp", str(self.folder / "temporary"), *tests]  # fmt: skip
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(self.compiled),
                        "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
         run = subprocess.Popen(
-            command, cwd=self.root, env=environment, start_new_session=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            command, cwd=self.root, env=environment, start_new_session=True, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         try:
-            return run.wait(LIMIT) != 0
+            said = run.communicate(timeout=LIMIT)[0]
         except subprocess.TimeoutExpired:
-            return True
+            return "it never ends"
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(run.pid, signal.SIGKILL)
             run.wait()
-            file.write_bytes(source)
+        if run.returncode == 0:
+            return ""
+        if run.returncode in (4, 5):  # no such test
+            raise RuntimeError(said[-2000:])
+        named = re.search(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", said, re.MULTILINE)
+        return named[1] if named else f"exit code {run.returncode}"
 
 
 def main() -> int:
@@ -107,10 +128,12 @@ def main() -> int:
                 return n, mutation, f"{len(tests)} tests" if tests else "SURVIVED: no test runs it"
             copy = copies.get()
             at = time.monotonic()
-            dies = copy.dies(mutation, tests)
-            copies.put(copy)
+            try:
+                killer = copy.dies(mutation, tests)
+            finally:
+                copies.put(copy)
             spent = f"{time.monotonic() - at:.0f} s, {len(tests)} tests"
-            return n, mutation, f"died ({spent})" if dies else f"SURVIVED ({spent})"
+            return n, mutation, f"died ({spent}): {killer}" if killer else f"SURVIVED ({spent})"
 
         for n, mutation, end in pool.map(tried, drawn):
             survivors += end.startswith("SURVIVED")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import json
+import subprocess
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -95,11 +97,14 @@ class Record:
         files = sorted(RECORD.glob("*.json"))
         if not files:
             raise FileNotFoundError(RECORD)
+        there = collected()
         for file in files:
             said: dict[str, Any] = json.loads(file.read_text())
             self.seconds |= said["seconds"]
             for place, tests in said["tests"].items():
-                self.tests[place] |= set(tests)
+                self.tests[place] |= set(tests) & there
+        self.new = there - set(self.seconds)
+        self.seconds |= dict.fromkeys(self.new, 1.0)
         self.size: dict[str, int] = defaultdict(int)
         for tests in self.tests.values():
             for test in tests:
@@ -107,7 +112,8 @@ class Record:
 
     def closest(self, file: str, function: str, name: str, seconds: float) -> list[str]:
         """The tests that run a function, or those that call it or read the constant, for about so
-        many seconds: its own test file first, then those that run least else."""
+        many seconds: its own test file first, then those that run least else; of tests that are
+        newer than the record, those whose file says its name."""
         found = set(self.tests.get(f"{file}:{function}", ())) if function else set()
         places, seen = {(file, name)}, set[tuple[str, str]]()
         for _ in range(4):  # callers of callers of …: compiled functions are seen by nobody
@@ -116,9 +122,10 @@ class Record:
             seen |= places
             places = {at for one in places for at in _readers(one[1])} - seen
             found = {test for at, inner in places for test in self._of(at, inner)}
+        found |= {test for test in self.new if name in _text(test.partition("::")[0])}
         stem = f"test_{Path(file).stem.lstrip('_')}.py"
         ordered = sorted(
-            (test for test in found if (ROOT / test.partition("::")[0]).exists()),
+            found,
             key=lambda test: (stem not in test, self.size[test] * (1 + self.seconds[test]), test),
         )
         chosen: list[str] = []
@@ -134,6 +141,20 @@ class Record:
             at, _, function = place.partition(":")
             if at == file and name in function.split("."):
                 yield from tests
+
+
+def collected() -> set[str]:
+    """The tests that there are now: some may have gone since they were recorded."""
+    said = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", "-m", ""],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return {line for line in said.stdout.splitlines() if "::" in line}
+
+
+@cache
+def _text(file: str) -> str:
+    return (ROOT / file).read_text()
 
 
 @cache

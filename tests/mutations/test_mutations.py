@@ -67,14 +67,12 @@ def test_a_place_keeps_its_lot_when_other_lines_change(checkout: Path) -> None:
     assert [m.shown(longer.encode()) for m in draw(checkout, 6, 3)] == before
 
 
-def test_a_compiled_function_has_the_tests_of_who_calls_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiled_function_has_the_tests_of_who_calls_it() -> None:
     """`best_of` is seen by no coverage, `Graph.solve` is."""
     record = object.__new__(Record)
     place = "solver/graph/stage.py:Sweeping.solve"
     record.tests, record.seconds = {place: {"tests/test_a.py::test"}}, {"tests/test_a.py::test": 1}
-    record.size = {"tests/test_a.py::test": 1}
-    monkeypatch.setattr("tests.mutations.recorded.ROOT", ROOT)
-    monkeypatch.setattr(Path, "exists", lambda path: True)
+    record.size, record.new = {"tests/test_a.py::test": 1}, set()
     found = record.closest("solver/graph/stage.py", "", "_solve_component", 10)
     assert found == ["tests/test_a.py::test"]
 
