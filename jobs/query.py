@@ -99,8 +99,5 @@ def _print(answer: Answer, payoff_name: str) -> None:
         render.print_table("", heads, rows, sys.stdout)
         heads, rows = replace(answer, strategies=None).table()
     render.print_table("", [payoff_name, *heads[1:]], rows, sys.stdout)
-    if answer.upper is not None:
-        print("between these bounds: the search was cut")
-    else:
-        print(f"each within {answer.error:.1e}, from the {answer.source}")
+    print(f"each within {answer.error:.1e}, from the {answer.source}")
     print(f"answered by {answer.origin}")

@@ -31,9 +31,6 @@ class Solve:
     ]
     settings: options.Settings = None
     start: options.From = None
-    max_depth: Annotated[
-        int | None, typer.Option(metavar="N", help="Cut a search at this level.", min=1)
-    ] = None
     using: Annotated[
         str | None, typer.Option(metavar="TABLE", help="A table at which a search may end.")
     ] = None
@@ -69,7 +66,7 @@ class Solve:
             "results": self.folder, "workers": self.workers, "address": self.address,
             "memory": options.read_memory(self.memory), "margin": self.margin,
             "force": self.force, "check": self.check,
-            "max_depth": self.max_depth, "using": self.using, "max_states": self.max_states,
+            "using": self.using, "max_states": self.max_states,
             "on_note": render.say,
         }  # fmt: skip
 

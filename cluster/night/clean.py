@@ -250,7 +250,7 @@ def _is_start(goal: Goal, ledger: Ledger) -> bool:
     except LuckbaseError:
         return False
     start = game.start()
-    if start is None or game.has(Layout) or roots.max_depth is not None or roots.using is not None:
+    if start is None or game.has(Layout) or roots.using is not None:
         return False
     return roots.start == [game.describe(start)]
 

@@ -91,7 +91,7 @@ def _stored(game: Game, root: Ints, results: Path) -> StoredTable | None:
         table = open_table(path, named_by_board=True)
     except TableError:  # `status` says so
         return None
-    # A part that ends at another table, or was cut, does not hold all that lies below.
+    # A part that ends at another table does not hold all that lies below.
     for part in table.parts:
         if (
             part.name in (TIERS, SEARCH)

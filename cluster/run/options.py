@@ -66,10 +66,9 @@ class SolveOptions(TypedDict, total=False):
     again. check: read every byte first, and solve again what has changed. on_progress: told how far
     it is. on_note: told in a sentence what a person should know.
 
-    Of a search: max_depth: cut it there, with bounds. using:
-    a table's directory, at which it ends. max_states: that it may meet (200 million in one piece).
-    one_piece: up to so many states it is solved in one piece (a million). in_process_seconds: below
-    0, workers are Ray's.
+    Of a search: using: a table's directory, at which it ends. max_states: that it may meet (200
+    million in one piece). one_piece: up to so many states it is solved in one piece (a million).
+    in_process_seconds: below 0, workers are Ray's.
     """
 
     results: Place
@@ -79,7 +78,6 @@ class SolveOptions(TypedDict, total=False):
     margin: bool
     force: bool
     check: bool
-    max_depth: int | None
     using: Place | None
     max_states: int | None
     one_piece: int
@@ -99,7 +97,6 @@ class Options:
     margin: bool = False
     force: bool = False
     check: bool = False
-    max_depth: int | None = None
     using: Place | None = None
     max_states: int | None = None
     one_piece: int = ONE_PIECE
@@ -125,7 +122,7 @@ class Options:
     @property
     def searches(self) -> bool:
         """Whether anything is asked that only a search does."""
-        asked = (self.max_depth, self.using, self.max_states)
+        asked = (self.using, self.max_states)
         return any(one is not None for one in asked)
 
 
@@ -142,7 +139,7 @@ class Solved:
     read: read back for them. compile_seconds: before the first shard. tally: what the game counted.
 
     Of a search: solved: over all shards, so that solved / states is the overlap. edges: expanded.
-    depth: at which it was cut. levels, stages: by which it went; 0 where it was one piece.
+    levels, stages: by which it went; 0 where it was one piece.
     bytes_a_state: of its arrays then.
     """
 
@@ -165,7 +162,6 @@ class Solved:
     tally: dict[str, float] = field(default_factory=dict)
     solved: int = 0
     edges: int = 0
-    depth: int = 0
     levels: int = 0
     stages: int = 0
     bytes_a_state: float = 0.0

@@ -7,5 +7,4 @@
 * `merge`: payoff tables by key, and their union; `given`: states at which a search ends;
   `held_stages`: those of them that lie in files by stages; `used`: those of another table, asked
   as they are met.
-* `cut`: a search cut at a depth, with bounds.
 """

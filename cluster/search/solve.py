@@ -5,8 +5,6 @@ goes by stages (`cluster.search.by_stages`), if the game has a level, declared o
 (`solver.game.level`): each state is solved once, on all workers, and memory does not bound it. A
 game without a level is one piece, however large. The rows of a table and their values depend on the
 board, the roots and `using` only.
-
-With `max_depth` the first levels only are solved, with bounds (`cluster.search.cut`).
 """
 
 from __future__ import annotations
@@ -34,7 +32,6 @@ from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
 from luckbase.cluster.run.watch import Watch
 from luckbase.cluster.run.worker import process_name
 from luckbase.cluster.search.by_stages import Aim, StageSearch
-from luckbase.cluster.search.cut import solve_cut
 from luckbase.cluster.search.given import known_payoffs, known_rows, nothing_known
 from luckbase.cluster.search.held_stages import HeldStages, digest_of, held_stages, read_rows
 from luckbase.cluster.search.level_shards import cutting
@@ -61,7 +58,7 @@ from luckbase.cluster.table.stored import StoredTable
 from luckbase.cluster.table.write import made_by, search_name, search_part, write_states
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
-from luckbase.solver.errors import OptionError, SearchLimitError
+from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Ints
 from luckbase.solver.game.capabilities import hints
 from luckbase.solver.game.game import Game
@@ -104,13 +101,9 @@ def goal_of(game: Game, keys: Keys, asked: Options) -> tuple[Roots, str]:
     used = None if asked.using is None else Path(asked.using)
     wanted = Roots(
         [game.describe(state) for state in unpack_all(game.bits, keys)],
-        asked.max_depth,
-        None if used is None else using_table(game, used),
+        using=None if used is None else using_table(game, used),
     )
-    if asked.max_depth is not None and used is not None:
-        raise OptionError("--max-depth and --using: a search is cut or ends at a table; give one")
-    alone = asked.max_depth is not None or used is not None
-    return wanted, search_part(Goal("", {}, wanted, 1, "", {}).ask if alone else None)
+    return wanted, search_part(None if used is None else Goal("", {}, wanted, 1, "", {}).ask)
 
 
 def _solve_locked(
@@ -128,11 +121,8 @@ def _solve_locked(
         asked.on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
         warm_up(game)
         run = _Search(game, table, ledger, goal, keys, asked)
-        if asked.max_depth is not None:
-            run.cut(asked.max_depth)
-        else:
-            with closing(run):
-                run.solve()
+        with closing(run):
+            run.solve()
         report = replace(run.report, damaged=tuple(damaged))
         if asked.force:  # what this goal's files held is there again, and what others need of it
             for ask, done in others.items():
@@ -423,21 +413,6 @@ class _Search:
         """Say in the ledger what is being solved; not before something of it is there."""
         if is_new(self.goal, self.ledger):
             commit(self.storage, self.ledger, self.goal)
-
-    def cut(self, max_depth: int) -> None:
-        """The first levels with bounds, deeper until the roots' decisions are called."""
-
-        def on_level(depth: int, states: int) -> None:
-            now = time.perf_counter() - self.started
-            self.asked.on_progress(Progress(depth, max_depth, states, 0, now))
-
-        found = solve_cut(self.game, self.root_states, max_depth, self.asked.most, on_level)
-        self.report = replace(
-            self.report, states=found.states, solved=found.states, edges=found.edges,
-            depth=found.depth, shards=1, bytes_a_state=found.bytes_a_state,
-            solve_seconds=time.perf_counter() - self.started,
-        )  # fmt: skip
-        self._commit(found.table)
 
     # --- the ledger --------------------------------------------------------------------------
 

@@ -58,11 +58,11 @@ class UsedTable:
 
 
 class UsedEnds:
-    """What a table knows of states: `find_stages.Ends`. Bounds are not known."""
+    """What a table knows of states: `find_stages.Ends`."""
 
     def __init__(self, path: Path, ledger: Ledger, without: str) -> None:
         self.table = StoredTable(path, ledger)
-        parts = [one for one in self.table.parts if one.name != without and not one.bounds]
+        parts = [one for one in self.table.parts if one.name != without]
         self.table.parts, self._remembered = list(parts), 0
         for part in parts:
             assert isinstance(part, FilePart)

@@ -7,7 +7,7 @@ One folder holds everything that was solved under one rules identity (`solver.bo
         ledger/*.jsonl        what is committed: sealed lines (`ledger`)
         tiers/*.parquet       the full table: one file a tier, or a part of one (`write`)
         search/*.parquet      what lies below the roots of searches, rows by key
-        search-<id>/*.parquet of one search that was cut, or that ends at another table
+        search-<id>/*.parquet of one search that ends at another table
         spill/, running.json  while a solve runs; worth nothing afterwards
         log/*.log             what happened while one ran
         .lock                 who is solving now

@@ -4,12 +4,11 @@
 
     to_act  best  margin  toss_up  play_payoff_1 play_payoff_2 …  pass_to_3_payoff_1 …
 
-An action's payoff to player i is ``<action>_payoff_<i>``; its upper bound, where a search was cut,
-``<action>_upper_<i>``. Where both players choose at once, ``<choice>_chance_<i>`` is the chance of
-player i's choice in an optimal strategy of his, and ``<choice>_payoff_<i>`` what it pays him
-against the other's. ``<action>`` is the action's name in small letters, with ``_`` for all that is
-neither letter nor digit, so that neither SQL nor ``frame.play_payoff_1`` need quotes. A column is
-empty (null) where the state has no such action.
+An action's payoff to player i is ``<action>_payoff_<i>``. Where both players choose at once,
+``<choice>_chance_<i>`` is the chance of player i's choice in an optimal strategy of his, and
+``<choice>_payoff_<i>`` what it pays him against the other's. ``<action>`` is the action's name in
+small letters, with ``_`` for all that is neither letter nor digit, so that neither SQL nor
+``frame.play_payoff_1`` need quotes. A column is empty (null) where the state has no such action.
 
 Columns, and not a list of actions in each row: what people ask is how two actions compare, and CSV
 and Excel have no lists. Their order is that of the rules where the game lists its actions, else
@@ -44,19 +43,16 @@ MOST_COLUMNS = 2_000
 
 @dataclass(frozen=True)
 class ActionNames:
-    """The actions that states have, and the choices of those who choose at once; `bounds`: whether
-    payoffs are lower and upper ones."""
+    """The actions that states have, and the choices of those who choose at once."""
 
     game: Game
     actions: tuple[str, ...]
     choices: tuple[str, ...] = ()
-    bounds: bool = False
 
     @cached_property
     def columns(self) -> list[str]:
         """The names of all columns of actions. Raises OptionError where they are too many."""
-        kinds = ("payoff", "upper") if self.bounds else ("payoff",)
-        pairs = [(name, kind) for name in self.actions for kind in kinds]
+        pairs = [(name, "payoff") for name in self.actions]
         pairs += [(name, kind) for name in self.choices for kind in ("chance", "payoff")]
         players = range(1, self.game.players + 1)
         every = (f"{self.words[name]}_{kind}_{i}" for name, kind in pairs for i in players)
@@ -100,10 +96,9 @@ class ActionNames:
         found: dict[str, Any] = {}
         owners = np.repeat(np.arange(len(told)), np.diff(told.first))
         for name, rows in _rows_of(told.names, told.named):
-            for kind, q in (("payoff", told.q), ("upper", told.q_upper)):
-                for i in range(self.game.players if q is not None else 0):
-                    column = _Column(len(told), owners, q[:, i], rows)  # type: ignore[index]
-                    found[f"{self.words[name]}_{kind}_{i + 1}"] = column
+            for i in range(self.game.players):
+                column = _Column(len(told), owners, told.q[:, i], rows)
+                found[f"{self.words[name]}_payoff_{i + 1}"] = column
         bids = told.bids
         if bids is None:
             return found
@@ -152,8 +147,7 @@ def names_of(game: Game, told: EveryAction) -> ActionNames:
     actions = [told.names[code] for code in np.unique(told.named).tolist()]
     bids = told.bids
     choices = [] if bids is None else [bids.names[c] for c in np.unique(bids.named).tolist()]
-    bounds = told.upper is not None
-    return ActionNames(game, in_order(game, actions), in_order(game, choices), bounds)
+    return ActionNames(game, in_order(game, actions), in_order(game, choices))
 
 
 def listed_actions(game: Game) -> tuple[str, ...]:

@@ -50,16 +50,14 @@ def _said(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Action:
-    """An action's name and its payoff, one a player; `upper` where a search was cut."""
+    """An action's name and its payoff, one a player."""
 
     name: str
     value: tuple[float, ...]
-    upper: tuple[float, ...] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The action as an answer has it in JSON."""
-        said = {"action": self.name, "value": list(self.value)}
-        return said if self.upper is None else said | {"upper": list(self.upper)}
+        return {"action": self.name, "value": list(self.value)}
 
 
 @dataclass(frozen=True)
@@ -88,13 +86,6 @@ def _span(bid: Bid) -> str:
     return "" if bid.sure else f"{bid.least:.4f} – {bid.most:.4f}"
 
 
-def worth_text(value: tuple[float, ...], upper: tuple[float, ...] | None) -> list[str]:
-    """One text a player: the payoff, or its bounds."""
-    if upper is None:
-        return [f"{x:.7f}" for x in value]
-    return [f"{low:.5f} – {high:.5f}" for low, high in zip(value, upper, strict=True)]
-
-
 @dataclass(frozen=True)
 class Answer:
     """What a table says of a state. Payoffs are lists over players in turn order.
@@ -102,8 +93,7 @@ class Answer:
     origin: which table. to_act: the player to act, counted from 1; None where the game is over.
     actions: best first for him. margin: what the second best would cost him, None where he has no
     choice or it is not decided. toss_up: another action is worth as much to him as far as `error`
-    can tell. upper: where a search was cut, the upper bounds, `value` and the actions' values being
-    the lower ones; `best` is None where the bounds do not decide. strategies: where both players
+    can tell. strategies: where both players
     choose at once, an optimal one of each; then actions are player 1's against the other's
     strategy, the likeliest first, `best` is None unless one is certain, and toss_up says that
     others are optimal too.
@@ -119,7 +109,6 @@ class Answer:
     toss_up: bool = False
     error: float = 0.0
     source: str = "table"
-    upper: tuple[float, ...] | None = None
     strategies: tuple[tuple[Bid, ...], ...] | None = None
 
     @property
@@ -139,16 +128,12 @@ class Answer:
             return f"player {self.to_act} is up and must {self.best}" if self.best else ""
         toss = "  (a toss-up)" if self.toss_up else ""
         ahead = "" if self.margin is None else f", by {self.margin:.7f}"
-        best = self.best or "not decided by these bounds"
-        return f"player {self.to_act} is up; best: {best}{ahead}{toss}"
+        return f"player {self.to_act} is up; best: {self.best}{ahead}{toss}"
 
     @property
     def footline(self) -> str:
         """How good the numbers are and what answered, in a line."""
-        known = f"each within {self.error:.1e}, from the {self.source}"
-        if self.upper is not None:
-            known = "between these bounds: the search was cut"
-        return f"{known}; answered by {self.origin}"
+        return f"each within {self.error:.1e}, from the {self.source}; answered by {self.origin}"
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """As text: the heads of the columns, and rows: the payoffs of the state and of each action;
@@ -161,10 +146,10 @@ class Answer:
                 if bid.chance > 1e-9 or bid.most > 1e-4
             ]
             return ["", "chance", "in any optimal one"], rows
-        every = [("this state", self.value, self.upper)]
-        every += [(action.name, action.value, action.upper) for action in self.actions]
+        every = [("this state", self.value)]
+        every += [(action.name, action.value) for action in self.actions]
         heads = ["", *(f"player {i + 1}" for i in range(len(self.value)))]
-        return heads, [[name, *worth_text(value, upper)] for name, value, upper in every]
+        return heads, [[name, *(f"{x:.7f}" for x in value)] for name, value in every]
 
     def __str__(self) -> str:
         heads, rows = self.table()
@@ -203,8 +188,6 @@ class Answer:
             "error": self.error,
             "source": self.source,
         }
-        if self.upper is not None:
-            said["upper"] = list(self.upper)
         if self.strategies is not None:
             said["strategies"] = [
                 [{"action": b.name, "chance": b.chance, "least": b.least, "most": b.most}

@@ -63,12 +63,11 @@ BID_COLUMNS = ("players", "named", "chances", "least", "most", "payoffs")
 class EveryAction:
     """What is said of n states with k actions in all; p players.
 
-    values: float64 (n, p). upper: float64 (n, p), NaN where `values` are no bounds; None where none
-    are. to_act: int64 (n,), from 1; 0 where nobody does, or both. first: int64 (n + 1,), state x
-    has actions first[x] .. first[x + 1]. named: int64 (k,), into `names`. q: float64 (k, p).
-    q_upper: as `upper`, (k, p). best: int64 (n,), into the k; -1 where nobody decides, or it is not
-    decided. margins: float64 (n,), NaN where there is no choice. ties: bool (n,). errors: float64
-    (n,). bids: of states where both choose at once.
+    values: float64 (n, p). to_act: int64 (n,), from 1; 0 where nobody does, or both. first: int64
+    (n + 1,), state x has actions first[x] .. first[x + 1]. named: int64 (k,), into `names`. q:
+    float64 (k, p). best: int64 (n,), into the k; -1 where nobody decides. margins: float64 (n,),
+    NaN where there is no choice. ties: bool (n,). errors: float64 (n,). bids: of states where both
+    choose at once.
     """
 
     values: Floats
@@ -81,8 +80,6 @@ class EveryAction:
     margins: Floats
     ties: NDArray[np.bool_]
     errors: Floats
-    upper: Floats | None = None
-    q_upper: Floats | None = None
     bids: Bids | None = None
 
     def __len__(self) -> int:
@@ -104,8 +101,7 @@ class EveryAction:
         found = EveryAction(
             self.values[at], self.to_act[at], first, self.names, self.named[rows], self.q[rows],
             np.where(self.best[at] >= 0, self.best[at] + moved, -1), self.margins[at],
-            self.ties[at], self.errors[at], None if self.upper is None else self.upper[at],
-            None if self.q_upper is None else self.q_upper[rows],
+            self.ties[at], self.errors[at],
         )  # fmt: skip
         if self.bids is None:
             return found
@@ -140,14 +136,13 @@ class EveryAction:
         actor, best = int(self.to_act[x]) - 1, int(self.best[x])
         first, last = int(self.first[x]), int(self.first[x + 1])
         q, named = self.q[first:last].tolist(), self.named[first:last].tolist()
-        above = _known(self.q_upper, first, last)
         order = sorted(range(last - first), key=lambda k: (first + k != best, -q[k][actor], k))
-        actions = tuple(Action(self.names[named[k]], tuple(q[k]), above[k]) for k in order)
+        actions = tuple(Action(self.names[named[k]], tuple(q[k])) for k in order)
         margin = float(self.margins[x])
         return Answer(
             origin, state, actor + 1 or None, tuple(self.values[x].tolist()), actions,
             actions[0].name if best >= 0 else None, None if margin != margin else margin,
-            bool(self.ties[x]), float(self.errors[x]), source, _known(self.upper, x, x + 1)[0],
+            bool(self.ties[x]), float(self.errors[x]), source,
         )  # fmt: skip
 
     def _answer_at_once(self, origin: Origin, state: dict[str, Any], x: int, source: str) -> Answer:
@@ -161,14 +156,6 @@ class EveryAction:
             origin, state, None, value, actions, _sure_bid(mine, against), None, bool(self.ties[x]),
             float(self.errors[x]), source, strategies=(tuple(mine), tuple(theirs)),
         )  # fmt: skip
-
-
-def _known(upper: Floats | None, first: int, last: int) -> list[tuple[float, ...] | None]:
-    """Upper bounds of rows first to last - 1, None where there is none."""
-    if upper is None:
-        return [None] * (last - first)
-    rows = upper[first:last].tolist()
-    return [None if row[0] != row[0] else tuple(row) for row in rows]
 
 
 def _sure_bid(bids: list[Bid], against: Floats) -> str | None:
@@ -304,12 +291,9 @@ def joined(pieces: Sequence[tuple[Ints, EveryAction]], n: int, players: int) -> 
         counts[at + 1] = np.diff(one.first)
     first, names = np.cumsum(counts), dict[str, int]()
     k = int(first[-1])
-    bounds = any(one.upper is not None for _, one in pieces)
     found = EveryAction(
         np.zeros((n, players)), np.zeros(n, np.int64), first, (), np.zeros(k, np.int64),
         np.zeros((k, players)), np.full(n, -1), np.full(n, np.nan), np.zeros(n, bool), np.zeros(n),
-        np.full((n, players), np.nan) if bounds else None,
-        np.full((k, players), np.nan) if bounds else None,
     )  # fmt: skip
     for at, one in pieces:
         for name in ("values", "to_act", "margins", "ties", "errors"):
@@ -319,10 +303,6 @@ def joined(pieces: Sequence[tuple[Ints, EveryAction]], n: int, players: int) -> 
         codes = np.array([names.setdefault(name, len(names)) for name in one.names], np.int64)
         found.named[to], found.q[to] = codes[one.named], one.q
         found.best[at] = np.where(one.best >= 0, one.best + moved, -1)
-        if found.upper is not None and one.upper is not None:
-            found.upper[at] = one.upper
-        if found.q_upper is not None and one.q_upper is not None:
-            found.q_upper[to] = one.q_upper
     bids = _joined_bids([(at, one.bids) for at, one in pieces if one.bids is not None], n)
     return replace(found, names=tuple(names), bids=bids)
 

@@ -271,10 +271,9 @@ def _names(
     table: Lookup, where: Any, stored: pa.Schema, columns: Sequence[str] | None
 ) -> ActionNames:
     """The actions of the rows that are wanted, or all that the game lists."""
-    bounds = any(part.bounds for part in table.parts)
     listed = listed_actions(table.game)
     if listed or _quick(stored, columns):
-        return ActionNames(table.game, listed, (), bounds)
+        return ActionNames(table.game, listed)
     said = _stored_only(table, where, stored)
     actions: set[str] = set()
     choices: set[str] = set()
@@ -293,7 +292,7 @@ def _names(
                 states = batch.states(at[start : start + table.states_at_once])
                 _note(table, states, actions, choices)
     game = table.game
-    return ActionNames(game, in_order(game, actions), in_order(game, choices), bounds)
+    return ActionNames(game, in_order(game, actions), in_order(game, choices))
 
 
 def _quick(stored: pa.Schema, columns: Sequence[str] | None) -> bool:

@@ -79,9 +79,8 @@ def _told(table: Lookup, said: Ints, states: Ints) -> EveryAction:
 def _with_actions(table: Lookup, said: Ints, states: Ints, more: More) -> dict[str, pa.Array]:
     """The columns of the payoffs, of the decision and of every action."""
     told = _told(table, said, states)
-    values = told.values if told.upper is None else np.hstack([told.values, told.upper])
-    names = payoff_columns(table.game, bounds=told.upper is not None)
-    columns = {name: nullable(values[:, i]) for i, name in enumerate(names)}
+    names = payoff_columns(table.game)
+    columns = {name: nullable(told.values[:, i]) for i, name in enumerate(names)}
     columns |= names_of(table.game, told).of(told)
     if more.solve_id:
         columns["solve_id"] = pa.array([table.origin.solve_id] * len(states), pa.string())

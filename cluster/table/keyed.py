@@ -35,11 +35,6 @@ class KeyPart(FilePart, SparsePart):
         return self._at(numbers_of(read.column("key")), rows)
 
     @cached_property
-    def bounds(self) -> bool:  # type: ignore[override]
-        goal = self.ledger.last(self.name)
-        return goal is not None and goal.roots is not None and goal.roots.max_depth is not None
-
-    @cached_property
     def precision(self) -> float:
         return self.ledger.precision(self.name)
 

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from luckbase.cluster.table import FORMAT
 
 TIERS, SEARCH = "tiers", "search"
-"""The parts that grow; a search that was cut or that ends at another table has a part of its own,
+"""The parts that grow; a search that ends at another table has a part of its own,
 ``search-<id>``."""
 CHECK = 32
 _SEALED = re.compile(r'(?s)(.*),\s*"check":\s*"([0-9a-f]{32})"\s*\}\s*')
@@ -51,10 +51,10 @@ class Using:
 @dataclass(frozen=True)
 class Roots:
     """Where a search begins: `start`, the fields of each root, in the order of their keys; the
-    depth at which it was cut; the table that it ends at."""
+    table that it ends at. max_depth: null in this format, of which a goal's name is made."""
 
     start: list[dict[str, Any]]
-    max_depth: int | None = None
+    max_depth: None = None
     using: Using | None = None
 
 

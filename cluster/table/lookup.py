@@ -1,8 +1,8 @@
 """What a table answers: payoffs and decisions by state, from the parts that hold them.
 
 A state is answered by the part that holds it: the full table first, then what lies below the roots
-of searches, then the parts of searches that ended at another table or were cut. What no part holds
-is worked out: one step of the rules where all its children are there, else a search down to what
+of searches, then the parts of searches that ended at another table. What no part holds is worked
+out: one step of the rules where all its children are there, else a search down to what
 is (`cluster.table.above`). `probe` raises MissingTableError for a state that is not held, `get`
 gives a default.
 
@@ -89,11 +89,6 @@ class Lookup:
     def __repr__(self) -> str:
         return f"<Table of {self.origin}: {self.rows:,} states, {self.where}>"
 
-    @cached_property
-    def exact(self) -> list[Part]:
-        """The parts whose payoffs are values, not bounds."""
-        return [p for p in self.parts if not p.bounds]
-
     @property
     def full(self) -> DensePart | None:
         """The part that holds the full table, or as much of it as is solved."""
@@ -101,13 +96,13 @@ class Lookup:
 
     @property
     def error(self) -> float:
-        """The bound on the error of every payoff that is not one of two bounds."""
-        return max((part.error for part in self.exact), default=0.0)
+        """The bound on the error of every payoff."""
+        return max((part.error for part in self.parts), default=0.0)
 
     @property
     def precision(self) -> float:
         """As `error`, but for what hangs on decisions that could not be told."""
-        return max((part.precision for part in self.exact), default=0.0)
+        return max((part.precision for part in self.parts), default=0.0)
 
     @property
     def tolerance(self) -> float:
@@ -132,20 +127,19 @@ class Lookup:
         return first_holding(self.parts, states)
 
     def holds(self, states: Ints) -> NDArray[np.bool_]:
-        """(n,) whether some part that is exact holds each canonical state; not where it is over."""
-        held: NDArray[np.bool_] = first_holding(self.exact, states) >= 0
+        """(n,) whether some part holds each canonical state; not where it is over."""
+        held: NDArray[np.bool_] = self.owners(states) >= 0
         return held
 
     def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """The payoffs (n, players), float64, of canonical states (n, fields), and of which states
-        (n,) some part has them, not only bounds; those of states that are over come from the rules.
+        (n,) some part has them; those of states that are over come from the rules.
         """
         states = np.ascontiguousarray(np.asarray(states, np.int64))
-        exact = self.exact
-        if not exact:
+        if not self.parts:
             return np.zeros((len(states), self.game.players)), np.zeros(len(states), bool)
-        payoffs, found = exact[0].look(states)
-        for part in exact[1:]:
+        payoffs, found = self.parts[0].look(states)
+        for part in self.parts[1:]:
             left = np.flatnonzero(~found)
             if not len(left):
                 break
@@ -187,8 +181,6 @@ class Lookup:
             return None
         if not self.rows:
             return "not solved yet; solve again to go on"
-        if self.owners(state.reshape(1, -1))[0] >= 0:
-            return "held between two bounds only, in a search that was cut; query says both"
         if self.full is None:
             return "not below this table's roots"
         return self.full.layout.why_outside(state) or "not solved yet in this table"
@@ -201,14 +193,14 @@ class Lookup:
         """(n,) bounds on the errors of the payoffs that `worth` gives of canonical states."""
         if not self.rounded:
             return np.full(len(states), self.error)
-        bounds = np.array([*(part.error for part in self.exact), 0.0])  # the last: it is over
-        owners = first_holding(self.exact, states)
+        bounds = np.array([*(part.error for part in self.parts), 0.0])  # the last: it is over
+        owners = self.owners(states)
         found: Floats = bounds[owners]
         missing = np.flatnonzero(owners < 0)
         if not len(missing):
             return found
         edges = expand(self.game, np.ascontiguousarray(states[missing]))
-        below = off.of_actions(edges, bounds[first_holding(self.exact, edges.children)])
+        below = off.of_actions(edges, bounds[self.owners(edges.children)])
         q = evaluate(edges, self.look(edges.children)[0])
         taken = chosen(q, edges.actors, self.tolerance)
         tie = self.game.tie_tolerance

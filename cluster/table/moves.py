@@ -234,7 +234,7 @@ class Below:
             for a, b in zip(starts, stops, strict=True)
         }
         actor = int(edges.actors[0])
-        decided = answer.upper is None and len(answer.actions) == len(named)
+        decided = len(answer.actions) == len(named)
         top = max((each.value[actor] for each in answer.actions), default=0.0)
         for action in answer.actions:
             cost = top - action.value[actor]

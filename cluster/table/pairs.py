@@ -24,7 +24,6 @@ from luckbase.cluster.table.part import Part, Rows, labelled
 from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.table.write import start_row
-from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 
 R = TypeVar("R")
@@ -67,9 +66,7 @@ class Piece:
 
 def parts_of(table: Lookup) -> list[Part]:
     """The parts that stand for a table: the full table, or what there is without one."""
-    if table.full is None and not table.exact:
-        raise OptionError(f"{table.where}: holds bounds only, of a search that was cut")
-    return [table.full] if table.full is not None else table.exact
+    return [table.full] if table.full is not None else table.parts
 
 
 def rows_of(table: Lookup) -> int:

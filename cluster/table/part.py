@@ -72,11 +72,10 @@ class Part(ABC):
     """One part of an open table; one thread at a time.
 
     where: the table, for people. name: of the part (`cluster.table.lines`). error: the bound on
-    each payoff's. bounds: whether there are two payoffs a player, a lower and an upper one. dense:
+    each payoff's. dense:
     whether it is the full table, or as much of it as is solved.
     """
 
-    bounds: bool = False
     dense: bool = False
 
     def __init__(self, where: object, name: str, game: Game, error: float) -> None:
@@ -119,7 +118,7 @@ class Part(ABC):
     @cached_property
     def columns(self) -> list[str]:
         """The names of the columns that hold payoffs."""
-        return payoff_columns(self.game, bounds=self.bounds)
+        return payoff_columns(self.game)
 
     # --- states ------------------------------------------------------------------------------
 

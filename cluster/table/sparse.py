@@ -1,14 +1,12 @@
 """What lies below some roots, in files or in memory: the row of a state is found by its key.
 
 What follows here from the rows that a kind of part looks up: payoffs, answers, residuals, samples.
-`look` gives the payoffs, of a search that was cut the lower ones; `look_bounds` gives both.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,9 +21,8 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.transition import SIMULTANEOUS
 from luckbase.solver.graph import keys as hashing
 from luckbase.solver.graph.bellman import Expanded, evaluate, expand, payoffs_of
-from luckbase.solver.graph.bellman_step import choose_by_bounds
 
-SOLVED, GIVEN, CUT = range(len(STATUS))
+SOLVED, GIVEN = range(len(STATUS))
 
 
 class SparsePart(Part):
@@ -45,28 +42,22 @@ class SparsePart(Part):
 
     @abstractmethod
     def find(self, states: Ints) -> tuple[Floats, NDArray[np.int16], Floats, Ints]:
-        """Of canonical states: payoffs (n, columns), best actions (n,) into `action_names`, -1 for
+        """Of canonical states: payoffs (n, players), best actions (n,) into `action_names`, -1 for
         none, margins (n,), status (n,), -1 where there is no row."""
 
     # --- payoffs -----------------------------------------------------------------------------
 
-    def look_bounds(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        """Payoffs (n, columns) as stored: of a cut search the lower, then the upper ones; and of
-        which states. States that are over come from the rules."""
+    def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        states = np.asarray(states, np.int64)
         values, _, _, status = self.find(states)
         found = status >= 0
         missing = np.flatnonzero(~found)
         if len(missing):
-            edges = expand(self.game, np.asarray(states)[missing])
+            edges = expand(self.game, states[missing])
             at = missing[edges.terminal]
-            paid = edges.rewards[edges.first[:-1][edges.terminal]]
-            values[at] = np.tile(paid, len(self.columns) // self.game.players)
+            values[at] = edges.rewards[edges.first[:-1][edges.terminal]]
             found[at] = True
         return values, found
-
-    def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        values, found = self.look_bounds(np.asarray(states, np.int64))
-        return np.ascontiguousarray(values[:, : self.game.players]), found
 
     def holds(self, states: Ints) -> NDArray[np.bool_]:
         held: NDArray[np.bool_] = self.find(states)[3] >= 0
@@ -77,25 +68,18 @@ class SparsePart(Part):
     def every_action(self, states: Ints, edges: Expanded | None = None) -> EveryAction:
         values, codes, margins, status = self.find(states)
         edges = expand(self.game, states) if edges is None else edges
-        players, over = self.game.players, edges.terminal
-        children = self._children(edges, status)
-        lower = evaluate(edges, children[:, :players])
-        values[over] = np.tile(lower.values[lower.first[:-1][over]], len(self.columns) // players)
+        over, q = edges.terminal, evaluate(edges, self._children(edges, status))
+        values[over] = q.values[q.first[:-1][over]]
         acts = (edges.actors >= 0) & ~over
-        first, at = of_some(lower.first, acts & (status == SOLVED))
-        names, named = numbered(self.game, lower.actions[at])
-        owner = lower.states[at]
+        first, at = of_some(q.first, acts & (status == SOLVED))
+        names, named = numbered(self.game, q.actions[at])
+        owner = q.states[at]
         best = self._stored(codes, owner, named, names)
-        apart = (values[:, -players:] - values[:, :players]).max(axis=1)
         found = EveryAction(
-            values[:, :players], np.where(acts, edges.actors + 1, 0), first, names, named,
-            lower.values[at], best, np.where(acts, margins, np.nan), np.zeros(len(states), bool),
-            np.where(over, 0.0, self.error + apart),
+            values, np.where(acts, edges.actors + 1, 0), first, names, named, q.values[at], best,
+            np.where(acts, margins, np.nan), np.zeros(len(states), bool),
+            np.where(over, 0.0, self.error),
         )  # fmt: skip
-        if self.bounds:
-            upper = np.where(over[:, None], np.nan, values[:, -players:])
-            above = evaluate(edges, children[:, -players:]).values[at]
-            found = replace(found, upper=upper, q_upper=above)
         found.ties[:] = self._ties(found, owner, np.maximum(edges.actors, 0))
         given = acts & (status == GIVEN)
         if given.any():
@@ -118,9 +102,9 @@ class SparsePart(Part):
         """(n,) whether an action other than the best may be as good."""
         n, at = len(found), np.arange(len(owner))
         most = np.full(n, -np.inf)
-        np.maximum.at(most, owner, found.q[at, actors[owner]])
-        high = found.q if found.q_upper is None else found.q_upper
-        level = high[at, actors[owner]] >= most[owner] - self.tolerance
+        own = found.q[at, actors[owner]]
+        np.maximum.at(most, owner, own)
+        level = own >= most[owner] - self.tolerance
         ties: NDArray[np.bool_] = np.bincount(owner[level], minlength=n) > 1
         return ties & (found.best >= 0)
 
@@ -138,8 +122,6 @@ class SparsePart(Part):
             codes[at].astype(np.int64), found.values[at], np.arange(m), found.margins[at],
             np.zeros(m, bool), found.errors[at],
         )  # fmt: skip
-        if found.upper is not None:
-            alone = replace(alone, upper=found.upper[at])
         others = np.setdiff1d(np.arange(n), at)
         rest = found.only(others)
         return joined([(others, rest), (at, alone)], n, self.game.players)
@@ -148,8 +130,8 @@ class SparsePart(Part):
         """Payoffs of the edges' children; 0 for those of rows that were not solved from them."""
         owner = np.repeat(np.arange(len(edges.kinds)), np.diff(edges.first))
         asked = (status[owner] == SOLVED) & ~edges.terminal[owner]
-        found = np.zeros((len(edges.children), len(self.columns)))
-        found[asked], there = once(self.game, self.look_bounds, edges.children[asked])
+        found = np.zeros((len(edges.children), self.game.players))
+        found[asked], there = once(self.game, self.look, edges.children[asked])
         if not there.all():
             lost = self.game.describe(edges.children[asked][np.flatnonzero(~there)[0]])
             raise CorruptTableError(
@@ -203,33 +185,22 @@ class SparsePart(Part):
     def residuals(self, states: Ints) -> Floats:
         stored, _, _, status = self.find(states)
         edges = expand(self.game, states)
-        children = self._children(edges, status)
-        players = self.game.players
-        halves = [children[:, i : i + players] for i in range(0, len(self.columns), players)]
-        q = [evaluate(edges, half) for half in halves]
-        both = np.concatenate([one.values for one in q], axis=1)
+        q = evaluate(edges, self._children(edges, status))
         found: Floats = np.empty(len(states))
         tolerance = self.tolerance  # a search above rounded payoffs could not tell more either
         if (edges.kinds == SIMULTANEOUS).any():
-            exact = [payoffs_of(edges.kinds, edges.actors, one, tolerance) for one in q]
-            found = np.abs(np.concatenate(exact, axis=1) - stored).max(axis=1)
+            exact = payoffs_of(edges.kinds, edges.actors, q, tolerance)
+            found = np.abs(exact - stored).max(axis=1)
             return found
         for x in range(len(states)):
-            here = np.ascontiguousarray(both[q[0].first[x] : q[0].first[x + 1]])
-            found[x] = _residual(here, int(edges.actors[x]), stored[x], tolerance, players)
+            here = q.values[q.first[x] : q.first[x + 1]]
+            found[x] = _residual(here, int(edges.actors[x]), stored[x], tolerance)
         return found
 
 
-def _residual(q: Floats, actor: int, stored: Floats, tolerance: float, players: int) -> float:
-    """How far the stored payoffs are from those that the actions' (k, columns) give; of tied
+def _residual(q: Floats, actor: int, stored: Floats, tolerance: float) -> float:
+    """How far the stored payoffs are from those that the actions' (k, players) give; of tied
     actions any will do."""
     own = q[:, actor]
-    if q.shape[1] == players or len(q) == 1:
-        level = own >= own.max() - tolerance - 1e-11
-        return float(np.abs(q[level] - stored).max(axis=1).min())
-    sure, out = 0, np.empty(2 * players)
-    for k in range(1, len(q)):
-        if own[k] > own[sure] + tolerance:
-            sure = k
-    decided = choose_by_bounds(len(q), sure, actor, tolerance, q, out)
-    return float(np.abs((q[decided] if decided >= 0 else out) - stored).max())
+    level = own >= own.max() - tolerance - 1e-11
+    return float(np.abs(q[level] - stored).max(axis=1).min())

@@ -60,7 +60,7 @@ def action_names(asked: Sequence[Question]) -> list[str]:
 
 def opening_answers(table: Table) -> list[Question]:
     """The opening questions of the full table, answered; without one the start, or the roots of
-    searches: those that are not solved yet, or known between bounds only, are left out."""
+    searches: those that are not solved yet are left out."""
     found = []
     for title, state in _questions(table):
         with suppress(StateError, MissingTableError):
@@ -99,7 +99,7 @@ class Summary:
     """title: of the board, where its file is still there. board: its canonical form. name: the
     table as a command names it. asked: the commands that solved it. seconds: of one core, by what
     they went into. versions: of luckbase that solved it. partial: what is not there yet, in words;
-    "" if all is. roots: of searches. bounds: there are only bounds of payoffs."""
+    "" if all is. roots: of searches."""
 
     title: str
     board: dict[str, Any]
@@ -113,7 +113,6 @@ class Summary:
     versions: tuple[str, ...] = ()
     partial: str = ""
     roots: tuple[dict[str, Any], ...] = ()
-    bounds: bool = False
 
 
 def summary_of(table: Table) -> Summary:
@@ -121,7 +120,7 @@ def summary_of(table: Table) -> Summary:
     board = table.game.board
     form = canonical(board)
     if not isinstance(table, StoredTable):
-        return Summary(board.title, form, table.rows, table.error, bounds=not table.exact)
+        return Summary(board.title, form, table.rows, table.error)
     ledger = table.ledger
     seconds: dict[str, float] = {}
     for entry in ledger.files.values():
@@ -134,7 +133,7 @@ def summary_of(table: Table) -> Summary:
         asked=tuple(dict.fromkeys(solve_command(goal, table.game) for goal in ledger.goals)),
         seconds=seconds, versions=tuple(sorted({e.solver_version for e in ledger.files.values()})),
         partial=f"{left} of the {words.many(len(ledger.goals), 'solve')} asked for" if left else "",
-        roots=tuple(_roots(table)), bounds=not table.exact,
+        roots=tuple(_roots(table)),
     )  # fmt: skip
 
 
@@ -178,8 +177,6 @@ def solve_command(
     start = goal.roots.start
     said += f" --from {words.fields(_in_order(start[0], game.fields.names))}"
     said += f" (and {len(start) - 1} more states)" if len(start) > 1 else ""
-    if goal.roots.max_depth is not None:
-        said += f" --max-depth {goal.roots.max_depth}"
     if goal.roots.using is not None:
         said += f" --using {goal.roots.using.table}"
     return said

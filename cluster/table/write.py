@@ -12,9 +12,8 @@ the second best would cost the one who acts; null where he has no choice).
 
 **Searches** (``search/``, ``search-<id>/``): ``key`` (uint64, ascending: the state by bits,
 `solver.graph.keys`), all the state's fields, the payoffs in float64, ``best``, ``to_act``,
-``margin`` (float64) and ``status`` (uint8: an index into `STATUS`). Where the search was cut,
-``payoff_i`` is the lower bound and ``upper_i`` the upper one. No two files of a part hold the same
-key.
+``margin`` (float64) and ``status`` (uint8: an index into `STATUS`). No two files of a part hold the
+same key.
 
 The file's key-value metadata names the format, the board's game, the tier and the error bound. Row
 groups hold a multiple of the game's block of about 32 k rows. Measured on a $500 tier of 3.9 M rows
@@ -57,9 +56,8 @@ from luckbase.solver.graph.keys import unpack_all
 ROW_GROUP = 32_768
 """Rows in a row group, about; a lookup decodes one: 0.5 ms."""
 KEY_SHIFT = 40
-STATUS = ("solved", "given", "cut")
-"""Of a row of a search: solved from its children; taken from the table named with --using; cut by
---max-depth, so that its payoffs are anything the game allows."""
+STATUS = ("solved", "given")
+"""Of a row of a search: solved from its children; taken from the table named with --using."""
 
 
 @dataclass(frozen=True)
@@ -102,10 +100,9 @@ def search_part(ask: str | None) -> str:
     return SEARCH if ask is None else f"{SEARCH}-{ask[:12]}"
 
 
-def payoff_columns(game: Game, *, bounds: bool = False) -> list[str]:
-    """``payoff_1``, … in turn order; of a search that was cut ``upper_1``, … behind them."""
-    kinds = ("payoff", "upper") if bounds else ("payoff",)
-    return [f"{kind}_{i + 1}" for kind in kinds for i in range(game.players)]
+def payoff_columns(game: Game) -> list[str]:
+    """``payoff_1``, … in turn order."""
+    return [f"payoff_{i + 1}" for i in range(game.players)]
 
 
 def row_group_rows(layout: Layout[Any], tier: Any) -> int:
@@ -178,7 +175,7 @@ def write_states(
     storage: Storage, name: str, game: Game, solved: PayoffTable, error: float
 ) -> FileReceipt:
     """Write the file of a search (module docstring), as `write_tier` does."""
-    names = payoff_columns(game, bounds=solved.values.shape[1] > game.players)
+    names = payoff_columns(game)
     codes, labels = decided(game, solved)
 
     def batch(start: int, stop: int) -> dict[str, Any]:
@@ -192,7 +189,7 @@ def search_columns(
     game: Game, solved: PayoffTable, codes: NDArray[Any], labels: Sequence[str], part: slice
 ) -> dict[str, Any]:
     """The columns of some rows of a search; codes, labels: as `decided`."""
-    names = payoff_columns(game, bounds=solved.values.shape[1] > game.players)
+    names = payoff_columns(game)
     states = game.table_columns(unpack_all(game.bits, solved.keys[part]))
     values = {name: solved.values[part, i] for i, name in enumerate(names)}
     margin = solved.margin[part]

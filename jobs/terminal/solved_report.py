@@ -70,7 +70,6 @@ def _search_json(solved: Solved) -> dict[str, Any]:
         "damaged": list(solved.damaged),
         "edges": solved.edges,
         "overlap": round(solved.overlap, 4),
-        "depth": solved.depth,
         "levels": solved.levels,
         "stages": solved.stages,
         "shards": solved.shards,
@@ -99,10 +98,7 @@ def say_search(solved: Solved) -> None:
         return
     n = len(roots.start)
     below = "one state" if n == 1 else f"{n} states"
-    cut = ""
-    if roots.max_depth is not None:
-        cut = f", cut {solved.depth} levels down, with bounds"
-    say(f"{name}: {render.count(solved.states)} states below {below}{cut}")
+    say(f"{name}: {render.count(solved.states)} states below {below}")
     if solved.kept:
         say(f"  grown        kept {render.count(solved.kept)}, new {render.count(solved.states)}")
     how = f"{solved.workers} Ray workers" if solved.ray else f"{solved.workers} threads"
@@ -122,11 +118,10 @@ def say_search(solved: Solved) -> None:
     a_state = solved.bytes_a_state
     each = f", {a_state:.0f} bytes a state while solving" if a_state else ""
     say(f"  memory       {render.size(solved.peak_memory)} at most{each}")
-    if roots.max_depth is None:
-        precision = ledger.precision(solved.goal.part)
-        told = precision == ledger.error(solved.goal.part)
-        where = "" if told else " where all decisions below are told, and not all are"
-        say(f"  accuracy     payoffs within {precision:.1e}{where}")
+    precision = ledger.precision(solved.goal.part)
+    told = precision == ledger.error(solved.goal.part)
+    where = "" if told else " where all decisions below are told, and not all are"
+    say(f"  accuracy     payoffs within {precision:.1e}{where}")
 
 
 def _summary(solved: Solved, path: Path, before: list[str]) -> None:

@@ -34,7 +34,7 @@ MOST_SEARCHED = 200_000
 MOST_SECONDS = 2.0
 """That an opponent may work before his first move."""
 TRIES = 20
-"""Rows that are drawn for one of them: some of a search that was cut are not solved."""
+"""Rows that are drawn for one of them: some of a search that ends at a table are not solved."""
 MOST_CHOICES = 20
 """Values of a field that are listed one by one."""
 

@@ -145,13 +145,12 @@ class OutcomeSaid(TypedDict):
 
 @Only
 class ActionSaid(TypedDict):
-    """An action. upper: where a search was cut, value being the lower bound. toss_up: as good as
-    the best as far as can be told. cost: against the best, for the one who decides. next: the one
-    state it leads to, else outcomes: all that can come of it, likeliest first."""
+    """An action. toss_up: as good as the best as far as can be told. cost: against the best, for
+    the one who decides. next: the one state it leads to, else outcomes: all that can come of it,
+    likeliest first."""
 
     action: str
     value: list[float]
-    upper: NotRequired[list[float]]
     best: bool
     toss_up: bool
     cost: float | None
@@ -190,7 +189,6 @@ class StateSaid(TypedDict):
     toss_up: bool
     error: float
     source: Literal["table", "search"]
-    upper: NotRequired[list[float]]
     strategies: NotRequired[list[list[BidSaid]]]
     query: str
     text: str
@@ -204,8 +202,7 @@ class StateSaid(TypedDict):
 
 @Only
 class Step(TypedDict):
-    """A step of a main line: the best action and the likeliest outcome. upper: where a search was
-    cut, value being the lower bound."""
+    """A step of a main line: the best action and the likeliest outcome."""
 
     query: str
     text: str
@@ -214,7 +211,6 @@ class Step(TypedDict):
     outcome: str | None
     chance: float | None
     value: list[float]
-    upper: NotRequired[list[float]]
     over: bool
 
 

@@ -135,8 +135,7 @@ def why_not(there: Moves) -> str | None:
     if there.over:
         return "the game is over there"
     outcomes = [*there.outcomes, *(each for move in there.moves for each in move.outcomes)]
-    found = there.answer.source == "table" and there.answer.upper is None
-    if found and all(each.value is not None for each in outcomes):
+    if there.answer.source == "table" and all(each.value is not None for each in outcomes):
         return None
     return f"{words.fields(there.answer.state)} {UNPRICED}"
 

@@ -215,7 +215,7 @@ def _head(facts: _Facts) -> str:
         checked = "verified" if facts.verdict.ok else "FAULTS FOUND"
     cards = [
         ("states", words.count(summary.states)),
-        ("payoffs good to", "two bounds each" if summary.bounds else f"{summary.error:.1e}"),
+        ("payoffs good to", f"{summary.error:.1e}"),
         ("files", f"{summary.files:,}, {words.size(summary.bytes)}" if summary.files else "none"),
         ("verdict", checked),
     ]
@@ -328,8 +328,6 @@ def _verdict(facts: _Facts) -> Iterator[str]:
 
 
 def _good(summary: Summary) -> str:
-    if summary.bounds:
-        return "The search was cut: what it has is a lower and an upper bound of every payoff."
     return f"Every payoff is good to {summary.error:.1e}."
 
 

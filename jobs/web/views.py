@@ -173,7 +173,7 @@ def _next(there: Moves, met: Set[str]) -> tuple[dict[str, Any], Outcome | None]:
         "chance": None if likeliest is None else likeliest.chance,
         "value": answer.value, "over": there.over,
     }  # fmt: skip
-    return step if answer.upper is None else step | {"upper": answer.upper}, likeliest
+    return step, likeliest
 
 
 def _middle(outcomes: Sequence[Outcome], player: int, met: Set[str]) -> Outcome | None:

@@ -108,7 +108,7 @@ class Game:
 
     @property
     def payoff_range(self) -> tuple[float, float]:
-        """The least and the most that a payoff can be; what a state that was cut lies between."""
+        """The least and the most that a payoff can be."""
         return self.rules.payoff_range
 
     @property

@@ -39,7 +39,7 @@ class Row:
     swapped: bool = False
 
     def list(self, name: str) -> list[float]:
-        """``payoff_1``, … or ``upper_1``, … in turn order."""
+        """``payoff_1``, … in turn order."""
         found, i = [], 1
         while f"{name}_{i}" in self.columns:
             found.append(float(self.columns[f"{name}_{i}"]))

@@ -191,18 +191,6 @@ def test_solve_from_a_file_of_roots(command: Command, tmp_path: Path) -> None:
     assert code == 0 and out.count("\n") == 3 and '"best"' in out
 
 
-def test_a_cut_search_answers_with_bounds(command: Command) -> None:
-    words = ["scores=0,1000,500", "earned=2,1,1"]
-    code, out, err = command("solve", TINY, "--from", *words, "--max-depth", "3", table=True)
-    assert code == 0 and "cut 3 levels down, with bounds" in err
-    code, out, _ = command("query", out.strip(), *words, "--json")
-    said = json.loads(out)
-    assert all(low <= high for low, high in zip(said["value"], said["upper"], strict=True))
-    assert said["error"] > 0.01
-    code, out, _ = command("query", str(TINY), *words, table=True)
-    assert code == 0 and "between these bounds" in out
-
-
 def test_diff_finds_what_a_rule_changes(command: Command, tmp_path: Path) -> None:
     more = ["--set", "frontier=2"]
     one = command("solve", TINY, *more, table=True)[1].strip()

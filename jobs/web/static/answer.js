@@ -39,7 +39,6 @@ export function answerParts(table, answer, ways) {
 }
 
 function known(answer) {
-  if (answer.upper) return "Between these bounds: the search was cut.";
   const error = answer.error ? `Each within ${answer.error.toExponential(1)}, from the ${answer.source}.` : `From the ${answer.source}.`;
   return `${error} ${answer.text ?? ""}`;
 }
@@ -51,7 +50,6 @@ function under(payoffs, answer) {
   } else if (answer.margin !== null && answer.margin !== undefined && answer.best) {
     parts.push("Better than the next by ", h("strong.n", null, payoffs.size(answer.margin)), ".");
   }
-  if (answer.actions?.length > 1 && !answer.best && !answer.strategies) parts.push("The bounds do not decide which action is best.");
   return parts.length ? h("p.lead", null, parts) : null;
 }
 
@@ -61,7 +59,7 @@ function under(payoffs, answer) {
 function split(table, payoffs, answer) {
   const items = answer.value.map((value, i) => h(`li.p${i + 1}`, null,
     table.players === 1 ? null : h("span.who", null, capital(player(i + 1, table.players))),
-    h("span.big.n", null, ranged(payoffs, value, answer.upper?.[i]))));
+    h("span.big.n", null, payoffs.show(value))));
   return h("div.split", { role: "group", "aria-label": capital(payoffs.name) },
     h("p.what", { "aria-hidden": true }, capital(payoffs.name)),
     payoffs.chance ? bar(answer.value) : null, h("ul.shares", null, items));
@@ -73,10 +71,6 @@ function bar(value) {
     piece.style.setProperty("--share", String(Math.max(part, 0)));
     return piece;
   }));
-}
-
-function ranged(payoffs, value, upper) {
-  return upper === undefined ? payoffs.show(value) : [payoffs.show(value), " – ", payoffs.show(upper)];
 }
 
 // --- actions --------------------------------------------------------------------------------------
@@ -91,7 +85,7 @@ function actionTable(table, payoffs, answer, ways, shown) {
   const rows = answer.actions.map((action) => h("tr", { class: action === shown ? "shown" : null },
     h("th", { scope: "row" }, way(action, ways, action === shown)),
     payoffs.chance && table.players > 1 ? h("td.bars", null, bar(action.value)) : null,
-    players.map((i) => h(`td.n${i + 1 === answer.to_act ? ".own" : ""}`, null, ranged(payoffs, action.value[i], action.upper?.[i]))),
+    players.map((i) => h(`td.n${i + 1 === answer.to_act ? ".own" : ""}`, null, payoffs.show(action.value[i]))),
     costs ? h("td.n", null, cost(payoffs, answer, action)) : null));
   const title = answer.strategies ? "Player 1’s choices against the other’s strategy" : "Actions";
   return h("section", { "aria-label": title }, h("h2", null, title),
@@ -118,7 +112,6 @@ function link(text, query, ways, label, kind = "a") {
 
 function cost(payoffs, answer, action) {
   const best = action.best ?? action.action === answer.best;
-  if (answer.upper) return "";
   if (best) return h("span.badge.good", null, "best");
   if (action.toss_up) return h("span.badge.toss", null, "toss-up");
   const own = answer.to_act === null ? 0 : answer.to_act - 1;

@@ -403,12 +403,6 @@ def test_a_search_by_stages_may_end_at_a_table(
         assert table.error == pytest.approx(one.error, rel=1e-12) and table.error > 2.9e-8
 
 
-def test_a_cut_search_has_no_stages(tmp_path: Path) -> None:
-    one, other = (search(tmp_path / str(i), max_depth=3, one_piece=i) for i in (0, 10**6))
-    assert files_of(one.table) == files_of(other.table)
-    assert (one.levels, one.depth) == (0, 3)
-
-
 def test_a_stage_in_many_boxes_is_solved_in_pieces_with_a_file_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.options import Solved
-from luckbase.cluster.search import cut as cutting
 from luckbase.cluster.search.merge import (
     PayoffTable,
     merge,
@@ -26,7 +25,7 @@ from luckbase.cluster.table.above import answer_by_search
 from luckbase.cluster.table.compare import compare
 from luckbase.cluster.table.find import why_stale
 from luckbase.cluster.table.keyed import KeyPart
-from luckbase.cluster.table.sparse import CUT, GIVEN
+from luckbase.cluster.table.sparse import GIVEN
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import (
     DisagreementError,
@@ -300,7 +299,7 @@ def test_a_search_may_end_at_a_tables_frontier(once: Solved, full: Path, tmp_pat
         assert check_residuals(short, None).worst < 1e-12
         read = pq.read_table(file_of(solved), partitioning=None)
         status = read["status"].to_numpy()
-        assert (status == GIVEN).sum() > 0 and (status == CUT).sum() == 0
+        assert (status == GIVEN).sum() > 0
         given = next(iter(np.flatnonzero(status == GIVEN)))
         key = read["key"].to_numpy()[given : given + 1]
         answer = short.answers(unpack_all(game.bits, np.array(key)))[0]
@@ -331,70 +330,6 @@ def test_a_question_above_the_frontier_equals_a_table_solved_one_higher(
             assert answer.best == other.best and answer.source == "search"
         with pytest.raises(SearchLimitError, match="the limit is 10"):
             answer_by_search(low, game.parse(START), 10)
-
-
-# --- depth-limited --------------------------------------------------------------------------------
-
-
-def bounds(results: Path, depth: int) -> np.ndarray:
-    game = tiny()
-    solved = search(results / str(depth), max_depth=depth)
-    with cluster.open_table(solved.table) as table:
-        assert isinstance(table.parts[0], KeyPart) and table.parts[0].bounds
-        assert check_files(table) == []
-        assert check_residuals(table, None).worst < 1e-12
-        return table.parts[0].look_bounds(game.parse(START)[None])[0][0].reshape(2, 3)
-
-
-def test_deeper_only_narrows_and_the_exact_payoff_lies_between(
-    once: Solved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with cluster.open_table(once.table) as table:
-        exact = table.probe(tiny().parse(START)[None])[0]
-    # Never stop early: the roots count as having no choice.
-    monkeypatch.setattr(cutting, "has_choice", lambda game, state: False)
-    before = np.array([[0.0] * 3, [1.0] * 3])
-    for depth in (1, 2, 4, 6, 9):
-        low, high = bounds(tmp_path, depth)
-        assert (low <= exact + 1e-12).all() and (exact <= high + 1e-12).all()
-        assert (before[0] <= low + 1e-12).all() and (high <= before[1] + 1e-12).all()
-        before = np.array([low, high])
-    assert (before[1] - before[0]).max() < 0.5
-
-
-def test_a_decision_is_called_only_when_the_intervals_separate(
-    once: Solved, tmp_path: Path
-) -> None:
-    """Every action that a cut search calls best is the best one of the whole search."""
-    cut = search(tmp_path, max_depth=7)
-    called = undecided = 0
-    with cluster.open_table(cut.table) as table, cluster.open_table(once.table) as whole:
-        assert isinstance(table.parts[0], KeyPart) and table.parts[0].bounds
-        for states in table.all_states():
-            for short, full_answer in zip(
-                table.answers(states), whole.answers(states), strict=True
-            ):
-                assert short.upper is not None
-                for low, high, value in zip(
-                    short.value, short.upper, full_answer.value, strict=True
-                ):
-                    assert low - 1e-12 <= value <= high + 1e-12
-                if short.best is None:
-                    undecided += 1
-                elif len(full_answer.actions) > 1 and not full_answer.toss_up:
-                    called += short.best == full_answer.best
-                    assert short.best == full_answer.best
-    assert called > 10 and undecided > 10
-
-
-def test_a_cut_search_stops_when_the_roots_decisions_are_called(tmp_path: Path) -> None:
-    game = tiny()
-    far_ahead = game.parse({"scores": "0,3000,0", "earned": "0,1,0"})[None]
-    solved = search(tmp_path, far_ahead, max_depth=30)
-    assert solved.depth < 30
-    with cluster.open_table(solved.table) as table:
-        answer = table.answers(far_ahead)[0]
-        assert answer.best is not None and answer.upper is not None
 
 
 # --- refusals -------------------------------------------------------------------------------------

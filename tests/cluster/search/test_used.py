@@ -35,7 +35,6 @@ from luckbase.solver.graph.find_stages import RisingError
 from luckbase.solver.graph.keys import pack_all
 from tests.cluster.search.searches import (
     OTHER,
-    START,
     TINY,
     WIDE,
     by,
@@ -187,21 +186,6 @@ def test_nothing_of_it_is_kept_open(full: Path, tmp_path: Path) -> None:
     for one_piece in (0, 10**6):
         by(tmp_path / str(one_piece), using=full, one_piece=one_piece)
         assert not using._opened and not using._ledgers
-
-
-def test_bounds_are_not_what_a_search_ends_at(own: Path, tmp_path: Path) -> None:
-    """Parts that were cut at a depth, which may stand before one that is exact."""
-    root = tiny().parse(START)[None]
-    first = by(tmp_path / "its", root, using=own)
-    clean = [by(tmp_path / str(i), using=own, one_piece=i) for i in (0, 10**6)]
-    before = used_table(own)
-    for depth in range(2, 6):
-        by(tmp_path / "its", root, max_depth=depth, one_piece=10**6)
-    assert used_table(own) == before
-    let_go(before)
-    for i, one in zip((0, 10**6), clean, strict=True):
-        again = by(tmp_path / f"again-{i}", using=first.table, one_piece=i)
-        assert rows_of(again.table) == rows_of(one.table)
 
 
 @pytest.mark.parametrize("kind", ["by stages", "in one piece"])

@@ -16,7 +16,7 @@ FAR = {"scores": "0,1000,500", "earned": "0,2,1"}
 
 KINDS = (
     "press-your-luck", "press-your-luck in files", "goofspiel points", "goofspiel win", "jackpot",
-    "shut the box", "skunk", "pig", "piglet", "search", "search of goofspiel", "cut search",
+    "shut the box", "skunk", "pig", "piglet", "search", "search of goofspiel",
     "search that ends at a table", "full table and search",
 )  # fmt: skip
 
@@ -40,7 +40,7 @@ def made(kind: str, folder: Path) -> luckbase.Table:
 
 
 def _solved(board: Path, folder: Path, start: Any = None, **options: Any) -> luckbase.Table:
-    how = {name: options.pop(name) for name in ("max_depth", "using") if name in options}
+    how = {"using": options.pop("using")} if "using" in options else {}
     read = luckbase.load_board(board, **options)
     solved = luckbase.solve(read, start, results=folder, workers=1, **how)
     return luckbase.open(solved.table)
@@ -63,7 +63,6 @@ _IN_FILES: dict[str, Callable[[Path], luckbase.Table]] = {
     "search of goofspiel": lambda folder: _solved(
         BOARDS / "goofspiel/points.toml", folder, CARDS, cards=4
     ),
-    "cut search": lambda folder: _solved(TINY, folder, FAR, max_depth=2),
     "search that ends at a table": _using,
     "full table and search": _both,
 }

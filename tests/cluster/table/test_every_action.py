@@ -58,7 +58,7 @@ def test_every_actions_payoff_is_the_mean_over_what_the_table_holds_below(
     assert there.all()
     for x, state in enumerate(states):
         answer = told.answer(table.origin, {}, x)
-        if answer.to_act is None or answer.upper is not None:
+        if answer.to_act is None:
             continue
         right = by_hand(table, state)
         assert {action.name for action in answer.actions} == set(right)
@@ -100,15 +100,12 @@ def test_a_batchs_columns_say_what_single_questions_do(kind: str, folder: Path) 
 def assert_row_says(row: dict[str, Any], answer: Answer) -> None:
     """A row of an export or a batch says what an answer does, and nothing more of actions."""
     assert [row[f"payoff_{i + 1}"] for i in range(len(answer.value))] == list(answer.value)
-    if answer.upper is not None:
-        assert [row[f"upper_{i + 1}"] for i in range(len(answer.value))] == list(answer.upper)
     assert (row["best"], row["toss_up"]) == (answer.best, answer.toss_up)
     assert row["margin"] == answer.margin and row["to_act"] == (answer.to_act or 0)
     wanted: dict[str, float] = {}
     for action in answer.actions if answer.strategies is None else ():
-        for kind, values in (("payoff", action.value), ("upper", action.upper or ())):
-            wanted |= {f"{word_of(action.name)}_{kind}_{i + 1}": value
-                       for i, value in enumerate(values)}  # fmt: skip
+        wanted |= {f"{word_of(action.name)}_payoff_{i + 1}": value
+                   for i, value in enumerate(action.value)}  # fmt: skip
     for i, side in enumerate(answer.strategies or ()):
         wanted |= {f"{word_of(bid.name)}_chance_{i + 1}": bid.chance for bid in side}
     if answer.strategies is not None:
@@ -122,7 +119,7 @@ def assert_row_says(row: dict[str, Any], answer: Answer) -> None:
 
 
 def is_of_an_action(name: str) -> bool:
-    return any(f"_{kind}_" in name for kind in ("payoff", "upper", "chance"))
+    return any(f"_{kind}_" in name for kind in ("payoff", "chance"))
 
 
 # --- both at once ------------------------------------------------------------------------------

@@ -169,19 +169,6 @@ def test_one_folder_holds_tiers_and_searches_and_tiers_answer_first(tmp_path: Pa
         assert check_files(table) == []
 
 
-def test_bounds_of_a_cut_search_never_stand_for_values(tmp_path: Path) -> None:
-    cut = below(tmp_path, 0, max_depth=1)
-    with cluster.open_table(cut.table) as table:
-        answer = table.ask(ROOTS[0])
-        assert answer.upper is not None
-    exact = below(tmp_path, 0)
-    assert exact.table == cut.table
-    with cluster.open_table(exact.table) as table:
-        assert table.ask(ROOTS[0]).upper is None
-    cut = below(tmp_path, 0, max_depth=1)  # left alone
-    assert cut.states == 0
-
-
 def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once: Path, tmp_path: Path) -> None:
     """They write at the same time, and either may be put in its place, last or first."""
     layout = solver.load_layout(board(1))

@@ -10,7 +10,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from luckbase.cluster.search.pieces import ask_name, shard_name
-from luckbase.cluster.table.lines import FileEntry, Head, ShardEntry, as_text, from_text, seal
+from luckbase.cluster.table.lines import (
+    FileEntry,
+    Goal,
+    Head,
+    Roots,
+    ShardEntry,
+    as_text,
+    from_text,
+    seal,
+)
 
 HEAD = Head(3, "pig", "tiny", "0" * 64, {}, 1)
 
@@ -76,3 +85,12 @@ def test_shards_that_others_left_and_those_of_earlier_versions_are_read() -> Non
 def test_others_are_refused(line: FileEntry | ShardEntry) -> None:
     with pytest.raises(ValueError, match="names a file outside the table"):
         from_text(HEAD, as_text(HEAD, line))
+
+
+def test_a_goal_of_a_search_that_was_cut_at_a_depth_is_refused() -> None:
+    roots = {"start": [{}], "max_depth": 3, "using": None}
+    goal = {**asdict(Goal("search", {}, None, 1, "", {})), "kind": "goal", "roots": roots}
+    with pytest.raises(ValueError, match=r"roots\.max_depth is not what format 3 has there"):
+        from_text(HEAD, seal(HEAD.identity, goal))
+    roots["max_depth"] = None
+    assert from_text(HEAD, seal(HEAD.identity, goal)) == Goal("search", {}, Roots([{}]), 1, "", {})

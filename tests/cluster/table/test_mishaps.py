@@ -22,7 +22,7 @@ from luckbase.cluster.table.ledger import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.jobs.app import run
-from luckbase.solver.errors import CorruptTableError, MissingTableError, OptionError, StateError
+from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.graph.explore import INNER, explore
 from luckbase.solver.graph.keys import unpack_all
 from tests.stopped import solve_until
@@ -196,45 +196,6 @@ def test_a_lost_file_of_a_search_is_not_said_to_be_solved_by_another_solve(
     assert out.startswith("damaged") and "--from scores=0,1000,500 earned=0,1,1" in out
     below(tmp_path, A)
     assert run(["status", "--results", str(tmp_path)]) == 0
-
-
-# --- bounds are no values ------------------------------------------------------------------------
-
-
-def test_bounds_of_a_cut_search_are_never_given_as_payoffs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cut = below(tmp_path, B, max_depth=2)
-    game = solver.load_game(solver.load_board(TINY))
-    root = game.parse(B)
-    above = {"scores": "0,1000,500", "earned": "0,2,2"}
-    with cluster.open_table(cut.table) as table:
-        answer = table.ask(B)
-        assert answer.upper is not None and answer.upper != answer.value
-        with pytest.raises(MissingTableError, match="held between two bounds only"):
-            table.probe(root[None])
-        with pytest.raises(StateError):
-            table.ask(above)
-    (tmp_path / "in.csv").write_text("scores_1,scores_2,scores_3,earned_1,earned_2,earned_3\n"
-                                     "0,1000,500,0,2,1\n")  # fmt: skip
-    assert run(["query", str(cut.table), "--batch", str(tmp_path / "in.csv")]) == 2
-    assert "row 1: is held between two bounds only" in capsys.readouterr().err
-    assert run(["diff", str(cut.table), str(cut.table)]) == 2
-
-
-def test_a_search_is_cut_or_ends_at_a_table(tmp_path: Path) -> None:
-    table = below(tmp_path, A).table
-    with pytest.raises(OptionError, match="--max-depth and --using"):
-        below(tmp_path, B, max_depth=2, using=table)
-
-
-def test_status_says_the_whole_command_of_a_cut_search(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stopped(monkeypatch, "Done", tmp_path, B, max_depth=2)
-    assert run(["status", "--results", str(tmp_path)]) == 1
-    out = capsys.readouterr().out
-    assert "--from scores=0,1000,500 earned=0,2,1" in out and "--max-depth 2" in out
 
 
 def test_a_refused_search_leaves_no_goal(

@@ -153,15 +153,6 @@ def test_a_sample_is_of_different_rows(results: Path) -> None:
         assert f"{table.rows - 1:,} rows, drawn evenly from all, computed again" in made.html
 
 
-def test_a_search_that_was_cut_has_no_empty_heading(tmp_path: Path) -> None:
-    press = BOARDS / "press-your-luck/tiny.toml"
-    root = {"scores": (0, 1000, 500), "earned": (2, 1, 1)}
-    path = luckbase.solve(press, root, max_depth=3, results=tmp_path).table
-    with luckbase.open(path) as table:
-        text = Page(luckbase.report(table).html).text
-    assert "The board" in text and "A few questions" not in text
-
-
 def test_the_opening_questions_are_those_that_solve_prints(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -218,14 +209,6 @@ def test_what_lies_below_a_state_is_reported_with_its_roots(tmp_path: Path) -> N
     luckbase.solve(LUCK, root, results=tmp_path)
     text = Page(luckbase.report(LUCK, 100, results=tmp_path).html).text
     assert "--from scores=0,1000,500 earned=0,2,0" in text and "below this all is solved" in text
-
-
-def test_a_search_that_was_cut_claims_no_more_than_its_bounds(tmp_path: Path) -> None:
-    root = {"scores": (0, 1000, 500), "earned": (1, 2, 0)}
-    luckbase.solve(LUCK, root, results=tmp_path, max_depth=1)
-    text = Page(luckbase.report(LUCK, 100, results=tmp_path).html).text
-    assert "two bounds each" in text and "a lower and an upper bound" in text
-    assert "good to 0" not in text and "--max-depth 1" in text and "player 1 is up" in text
 
 
 def test_a_table_that_is_not_complete_says_so(tmp_path: Path) -> None:

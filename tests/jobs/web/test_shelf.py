@@ -15,11 +15,10 @@ import pytest
 from starlette.testclient import TestClient
 
 import luckbase
-from luckbase.jobs.web import openapi, shelf
+from luckbase.jobs.web import shelf
 from luckbase.jobs.web.shelf import Shelf, under
 from luckbase.solver.errors import MissingTableError
 from tests.jobs.web.serving import GAMES, asking, id_of, listening, state_of
-from tests.jobs.web.test_api import check
 from tests.places import BOARDS
 
 PRESS = BOARDS / "press-your-luck/tiny.toml"
@@ -138,24 +137,6 @@ def test_what_is_being_solved_is_listed_without_states(results: Path, client: Te
     reply = client.get(f"/api/tables/{listed['id']}/state?scores=0,1000,500&earned=0,1,0")
     assert reply.status_code in (200, 404)
     assert client.get(f"/api/tables/{listed['id']}").json()["start"] is None
-
-
-def test_a_search_that_was_cut_says_both_bounds(results: Path, client: TestClient) -> None:
-    """The page begins where the search did; what lies beyond the cut has no payoff."""
-    luckbase.solve(PRESS, {"scores": (0, 1000, 500), "earned": (2, 1, 1)}, max_depth=3,
-                   results=results)  # fmt: skip
-    id = id_of(client, "press-your-luck")
-    assert client.get(f"/api/tables/{id}").json()["start"]["earned"] == "2,1,1"
-    said = state_of(client, id)
-    assert said["state"]["earned"] == [2, 1, 1]
-    assert all(low <= high for low, high in zip(said["value"], said["upper"], strict=True))
-    (action,) = said["actions"]
-    assert action["cost"] is None and {each["value"] for each in action["outcomes"]} == {None}
-    line = client.get(f"/api/tables/{id}/mainline").json()
-    check(openapi.Line, line)
-    assert line["line"][0]["upper"] == said["upper"]
-    for seed in range(20):
-        check(openapi.StateSaid, state_of(client, id, random=str(seed)))
 
 
 def test_many_readers_at_once_get_the_same_answers(web_results: Path) -> None:
