@@ -33,7 +33,7 @@ from luckbase.cluster.table.ledger import (
     write_head,
 )
 from luckbase.cluster.table.lines import TIERS, Goal, Roots
-from luckbase.cluster.table.storage import Folder, attempt
+from luckbase.cluster.table.storage import Folder, attempt, flush_folder
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import rules_form, rules_identity
 from luckbase.solver.errors import (
@@ -253,7 +253,10 @@ def _locked(table: Path) -> IO[str]:
     import fcntl
 
     while True:
+        new = [folder for folder in (table, *table.parents) if not folder.exists()]
         table.mkdir(parents=True, exist_ok=True)
+        for folder in new:
+            flush_folder(folder.parent)
         try:
             file = (table / LOCK).open("a+")
         except FileNotFoundError:

@@ -73,13 +73,13 @@ class Folder:
         return path
 
     def _flush_up(self, folder: Path) -> None:
-        """Flush the folder's names, and once those of the folders above it, up to the table's."""
+        """Flush the folder's names, and once its own and those of the folders above it, up to the
+        table's: a folder may be new where its neighbours are not."""
         flush_folder(folder)
-        for above in folder.parents:
-            if above == self.path.parent or above in self._flushed:
-                break
-            flush_folder(above)
-            self._flushed.add(above)
+        while folder != self.path and folder not in self._flushed:
+            self._flushed.add(folder)
+            folder = folder.parent
+            flush_folder(folder)
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         with (self.path / name).open("rb", buffering=0) as file:

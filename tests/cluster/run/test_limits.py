@@ -7,6 +7,8 @@ import shutil
 from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,13 +19,16 @@ from luckbase import cluster, solver
 from luckbase.cluster.run.driver import add_tally
 from luckbase.cluster.run.opening import DISK_RESERVE, check_room
 from luckbase.cluster.run.plan import IN_PROCESS_SECONDS, PROCESS_BYTES, Plan
-from luckbase.cluster.run.schedule import Shard
+from luckbase.cluster.run.ray_workers import RayWorkers
+from luckbase.cluster.run.schedule import Schedule, Shard
 from luckbase.cluster.table.above import answer_by_search
+from luckbase.jobs.options import read_memory
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
 from luckbase.solver.graph.explore import explore
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.policy.evaluate import evaluate_profile
 from tests.cluster.table.test_tie_slack import Held
+from tests.places import BOARDS
 from tests.solver.graph.written_out import board_of, decides, over, written
 
 GB = 10**9
@@ -215,3 +220,33 @@ def test_a_solves_tally_is_of_all_its_shards(tmp_path: Path) -> None:
         layout.solve_tier(tier, below[tier], below.__getitem__, lambda: False)
         total = add_tally(total, layout.take_tally(tier, 0))
     assert solved.tally == total and any(name.startswith("worst") for name in total)
+
+
+def test_a_search_by_stages_may_meet_as_many_states_as_it_is_allowed(tmp_path: Path) -> None:
+    board = solver.load_board(BOARDS / "jackpot/tiny.toml")
+    game = solver.load_game(board)
+    graph = Graph(game)
+    graph.solve(game.needed_start()[None])
+    how = {"results": tmp_path, "workers": 1, "one_piece": 0}
+    with pytest.raises(SearchLimitError, match=f"the limit is {graph.count - 1}"):
+        cluster.solve_below(board, max_states=graph.count - 1, **how)  # type: ignore[arg-type]
+    cluster.solve_below(board, max_states=graph.count, **how)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("memory", "begun"), [(2 * GB, 2), (2 * GB - 1, 1)])
+def test_shards_that_need_all_the_memory_together_run_together(memory: int, begun: int) -> None:
+    shards = [Shard(i, "", (), 1, GB) for i in range(2)]
+    assert len(Schedule(shards, workers=2, memory=memory).start()) == begun
+
+
+def test_a_shard_may_need_all_the_memory_of_a_node() -> None:
+    node = SimpleNamespace(memory=GB, name="one")
+    workers: Any = SimpleNamespace(nodes=SimpleNamespace(working=[node]), _joined=True)
+    RayWorkers.check_memory(workers, GB, "less")
+    with pytest.raises(MemoryLimitError):
+        RayWorkers.check_memory(workers, GB + 1, "less")
+
+
+@pytest.mark.parametrize(("said", "size"), [("4", 4_000_000_000), ("0.5", 500_000_000)])
+def test_memory_is_said_in_units_of_a_thousand_million_bytes(said: str, size: int) -> None:
+    assert read_memory(said) == size

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from luckbase.cluster.search.pieces import ask_name, shard_name, stage_file_name
 from luckbase.cluster.search.stage_tasks import Swept
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import Done
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.storage import Folder, Memory
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.game import Stopped
@@ -415,3 +416,18 @@ def test_a_worker_that_dies_costs_a_retry(staged: Solved, tmp_path: Path) -> Non
     assert (tmp_path / "died").exists()
     (table,) = tmp_path.glob("*/*/*")
     assert files_of(table) == files_of(staged.table)
+
+
+@pytest.mark.parametrize("needed", ["kept", "running", "waiting", "uncommitted", ""])
+def test_a_stage_file_goes_when_no_piece_of_its_shard_needs_it(needed: str) -> None:
+    """Of two pieces; also of those that are there and are read back after a stop."""
+    rows = {name: {1} if name == needed else set() for name in ("kept", "running", "waiting")}
+    place = shard_name("s")
+    search: Any = SimpleNamespace(
+        of_shard={"s": [0, 1]}, pieces=["first", "second"], _file=str, storage=Memory({place: b""}),
+        schedule=SimpleNamespace(**rows),
+        ledger=SimpleNamespace(files=["first"] if needed == "uncommitted" else ["first", "second"]),
+    )  # fmt: skip
+    entry: Any = SimpleNamespace(name="s")
+    StageSearch._let_go(search, entry)
+    assert bool(search.storage.list()) == bool(needed)

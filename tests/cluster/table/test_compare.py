@@ -7,6 +7,7 @@ import json
 import math
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,7 @@ from luckbase.cluster.table import pairs, prices, write
 from luckbase.cluster.table.differences import Comparison
 from luckbase.cluster.table.memory import search_in_memory
 from luckbase.cluster.table.table import Table
+from luckbase.cluster.table.turns import _span
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.graph.bellman import expand
 from tests.cluster.table.test_export import through
@@ -186,6 +188,7 @@ def three(*paid: float) -> Table:
     [
         ((0.5, 0.2, 0.1), (0.5, 0.6, 0.1), "moved"),
         ((0.5, 0.505, 0.1), (0.5, 0.6, 0.1), "toss-up"),  # both were best before
+        ((0.509, 0.5, 0.1), (0.5, 0.6, 0.1), "toss-up"),  # were so, and the first by a little
         ((0.5, 0.2, 0.1), (0.505, 0.5, 0.1), "same"),
         ((0.1, 0.5, 0.1), (0.5, 0.505, 0.1), "toss-up"),  # both are best now
         ((0.5, 0.2, 0.1), (0.1, 0.5, 0.505), "moved"),  # which is best now is open; not the old one
@@ -510,3 +513,11 @@ def test_the_plain_words_come_from_the_numbers() -> None:
     same = first.diff(first)
     assert same.sentences == [f"no decision moved, of {found.decisions:,}"] and not same.differs
     assert json.loads(json.dumps(found.as_json())) == found.as_json()
+
+
+@pytest.mark.parametrize(
+    ("counts", "median"), [({1: 1, 3: 1}, 1), ({1: 2, 3: 1, 5: 3}, 3), ({1: 1, 2: 1, 3: 1}, 2)]
+)
+def test_of_two_in_the_middle_the_lower_is_the_median(counts: dict[int, int], median: int) -> None:
+    found = _span(Counter(counts))
+    assert found is not None and found[1] == median

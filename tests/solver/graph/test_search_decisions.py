@@ -15,6 +15,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.graph.bellman import evaluate, expand
+from luckbase.solver.graph.bellman_step import choose_by_bounds
 from luckbase.solver.graph.codes import MIXED, NEW, OVER, UNDECIDED
 from luckbase.solver.graph.explore import INNER, Explorer
 from luckbase.solver.graph.game_graph import Graph
@@ -204,3 +205,19 @@ def test_on_a_cycle_bounds_that_meet_leave_the_same_margins(path: str) -> None:
         bounded.margins[at][called], exact.margins[called], rtol=0, atol=1e-11
     )
     assert np.isnan(bounded.margins[at][~called]).all()
+
+
+@pytest.mark.parametrize(
+    ("upper", "sure", "left"),
+    [
+        ((0.4, 0.6), 1, 1), ((0.495, 0.6), 1, -1),  # an earlier one that is level may be taken
+        ((0.6, 0.505), 0, 0), ((0.6, 0.52), 0, -1),  # a later one only if better by more
+    ],
+)  # fmt: skip
+def test_bounds_leave_the_actions_that_the_rule_for_ties_may_take(
+    upper: tuple[float, float], sure: int, left: int
+) -> None:
+    """One player; the action of the greatest lower bound, .5, is `sure`; the tolerance is .01."""
+    lower = [0.5 if action == sure else 0.3 for action in range(2)]
+    q, out = np.column_stack([lower, upper]), np.empty(2)
+    assert choose_by_bounds(2, sure, 0, 0.01, q, out) == left

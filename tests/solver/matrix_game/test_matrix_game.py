@@ -121,7 +121,7 @@ def test_games_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
         matrix_game.solve(np.zeros(shape))
 
 
-@pytest.mark.parametrize("entry", [np.nan, np.inf, 1e101])
+@pytest.mark.parametrize("entry", [np.nan, np.inf, 1e101, -1e101, -np.inf])
 def test_entries_that_are_no_numbers_are_refused(entry: float) -> None:
     with pytest.raises(ValueError, match="an entry is not"):
         matrix_game.solve(np.array([[[0.0, entry]]]))

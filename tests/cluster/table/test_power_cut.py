@@ -1,0 +1,212 @@
+"""Killed, or cut off from power, at any step of a solve: the table is never damaged, and the same
+command makes the same bytes of it.
+
+A solve is traced once: before and after everything that it does to names or flushes, the disks that
+a cut may leave are noted. Of a process that is killed that is what stands in the folder. Of a power
+cut, a name counts as its folder was flushed last, or as it is now, each for itself; a content only
+as it was flushed.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from luckbase import cluster, solver
+from luckbase.cluster.run.options import Solved
+from luckbase.cluster.table.status import status_of
+from luckbase.cluster.table.verify import check_files
+from tests.places import BOARDS
+
+STEPS = ("fsync", "replace", "rename", "link", "unlink", "remove", "mkdir", "rmdir")
+FEW = 4
+"""Names that are not flushed of which all combinations are tried; of more so many of them."""
+
+Disk = dict[str, bytes | None]
+"""What stands below the results: the bytes of files, None for folders."""
+
+
+@dataclass(eq=False)
+class Thing:
+    """A file, or a folder with the names that are sure to be in it. flushed: what of its content
+    is sure."""
+
+    folder: bool
+    flushed: bytes = b""
+    names: dict[str, Thing] = field(default_factory=dict)
+
+
+class Tracer:
+    """Notes the disks that a cut may leave, at every step of what is done below `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.steps = root, 0
+        self.disks: dict[tuple[Any, ...], tuple[Disk, bool]] = {}
+        self.rng = np.random.default_rng(0)
+        self.things: dict[int, Thing] = {}
+        self.lock = threading.RLock()
+        self.top = self.thing(root)
+        self.look()
+        self.top.names = self.now(root)  # what stood there before is on the disk
+
+    def thing(self, path: Path) -> Thing:
+        return self.things.setdefault(path.stat().st_ino, Thing(path.is_dir()))
+
+    def now(self, folder: Path) -> dict[str, Thing]:
+        return {one.name: self.thing(one) for one in folder.iterdir()}
+
+    def look(self) -> None:
+        """Forget what is gone: its number may come again."""
+        there = {path.stat().st_ino for path in [self.root, *self.root.rglob("*")]}
+        self.things = {number: one for number, one in self.things.items() if number in there}
+
+    # --- what may be left ---------------------------------------------------------------------
+
+    def note(self) -> None:
+        """The disks that a cut just now may leave."""
+        self.look()
+        killed: Disk = {
+            str(path.relative_to(self.root)): None if path.is_dir() else path.read_bytes()
+            for path in self.root.rglob("*")
+        }
+        self.keep(killed, True)
+        at = {self.top: self.root}
+        at |= {self.thing(path): path for path in self.root.rglob("*") if path.is_dir()}
+        pending = [
+            (folder, name, now.get(name))
+            for folder, path in at.items()
+            for now in [self.now(path)]
+            for name in sorted(now.keys() | folder.names.keys())
+            if now.get(name) is not folder.names.get(name)
+        ]
+        n = len(pending)
+        some = [(False,) * n, (True,) * n, *map(tuple, self.rng.random((FEW, n)) < 0.5)]
+        for choice in product((False, True), repeat=n) if n <= FEW else some:
+            names = {folder: dict(folder.names) for folder in at}
+            for (folder, name, thing), done in zip(pending, choice, strict=True):
+                if done and thing is not None:
+                    names[folder][name] = thing
+                elif done:
+                    names[folder].pop(name, None)
+            self.keep(dict(self.left(self.top, names)), False)
+
+    def left(
+        self, folder: Thing, names: dict[Thing, dict[str, Thing]], at: str = ""
+    ) -> Iterator[tuple[str, bytes | None]]:
+        for name, thing in names.get(folder, folder.names).items():
+            yield at + name, None if thing.folder else thing.flushed
+            if thing.folder:
+                yield from self.left(thing, names, f"{at}{name}/")
+
+    def keep(self, disk: Disk, killed: bool) -> None:
+        self.disks.setdefault(tuple(sorted(disk.items())), (disk, killed))
+
+    # --- what is done -------------------------------------------------------------------------
+
+    def flushed(self, number: int) -> None:
+        """Content or names of the file or folder of that number are on the disk."""
+        thing = self.things.get(number)
+        for path in [self.root, *self.root.rglob("*")]:
+            if thing is not None and path.stat().st_ino == number:
+                thing.names = self.now(path) if thing.folder else {}
+                thing.flushed = b"" if thing.folder else path.read_bytes()
+
+    def step(self, name: str, do: Callable[..., Any]) -> Callable[..., Any]:
+        def traced(*args: Any, **named: Any) -> Any:
+            with self.lock:
+                self.note()
+                self.steps += 1
+                if name == "fsync":
+                    return self.flushed(os.fstat(args[0]).st_ino)
+                done = do(*args, **named)
+                self.look()
+                return done
+
+        return traced
+
+
+@contextmanager
+def traced(root: Path) -> Iterator[Tracer]:
+    root.mkdir()
+    tracer = Tracer(root)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in STEPS:
+            patch.setattr(os, name, tracer.step(name, getattr(os, name)))
+        yield tracer
+
+
+def bytes_of(table: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(table.rglob("*.parquet"))}
+
+
+def goes_on(disk: Disk, killed: bool, results: Path, solve: Callable[[Path], Solved]) -> Solved:
+    """Solve again where a cut left this; fails where the table is damaged. Stages that a search
+    found are not flushed: what a power cut takes of them is found again, and said."""
+    results.mkdir()
+    for name, content in disk.items():
+        (results / name).parent.mkdir(parents=True, exist_ok=True)
+        if content is None:
+            (results / name).mkdir(exist_ok=True)
+        else:
+            (results / name).write_bytes(content)
+    for head in results.glob("*/*/*/table.json"):
+        said = status_of(head.parent)
+        assert said.state in ("complete", "partial"), said.why
+        if said.states:
+            with cluster.open_table(head.parent) as table:
+                faults = [one for one in check_files(table) if "is not in the ledger" not in one]
+                assert not faults
+    again = solve(results)
+    assert not killed or not again.damaged
+    assert all("/shards/" in one for one in again.damaged)
+    return again
+
+
+def cut_at_every_step(solve: Callable[[Path], Solved], folder: Path, most: int) -> int:
+    """Solve, and go on from what a cut may leave, wherever; from `most` of these where there are
+    more, drawn at random. Returns how many steps there were."""
+    with traced(folder / "traced") as tracer:
+        whole = bytes_of(solve(folder / "traced").table)
+    cut, tracer.disks = list(tracer.disks.values()), {}
+    tracer.note()
+    done = list(tracer.disks.values())
+    rng = np.random.default_rng(0)
+    drawn = rng.choice(len(cut), min(most, len(cut)), replace=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)  # of what goes on from there
+        for k, (disk, killed) in enumerate([*done, *(cut[i] for i in drawn)]):
+            again = goes_on(disk, killed, folder / str(k), solve)
+            assert bytes_of(again.table) == whole and again.ledger.complete
+            assert k >= len(done) or again.shards == 0, "a solve that said it was done was not"
+    return tracer.steps
+
+
+def full(results: Path) -> Solved:
+    board = solver.load_board(BOARDS / "pig/rounds.toml", rounds=1, cut=10)
+    return cluster.solve(board, results=results, workers=1)
+
+
+def in_one_piece(results: Path) -> Solved:
+    board = solver.load_board(BOARDS / "jackpot/tiny.toml")
+    return cluster.solve_below(board, results=results, workers=1)
+
+
+def by_stages(results: Path) -> Solved:
+    board = solver.load_board(BOARDS / "jackpot/tiny.toml")
+    return cluster.solve_below(board, results=results, workers=1, one_piece=0)
+
+
+@pytest.mark.parametrize("solve", [full, in_one_piece, by_stages])
+def test_a_solve_cut_off_at_any_step_goes_on(
+    solve: Callable[[Path], Solved], tmp_path: Path
+) -> None:
+    assert cut_at_every_step(solve, tmp_path, 80) > 20
