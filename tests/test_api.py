@@ -216,7 +216,8 @@ def test_what_arrow_can_not_hold_is_read_or_refused_as_anything_else(table: luck
         assert {row[1] for row in _payoffs(table.values(frame))} == {right}
     objects = polars.DataFrame({"scores": polars.Series([object()], dtype=polars.Object)})
     for frame, wrong in [
-        (objects, "row 1: scores: '<object object"), (polars.LazyFrame({"scores": ["0,0,0"]}), "collect"),
+        (objects, "row 1: scores: '<object object"),
+        (polars.LazyFrame({"scores": ["0,0,0"]}), "of a LazyFrame collect"),
         (pandas.DataFrame([[0, 0]], columns=["scores", "scores"]), "two columns are called 'sco"),
         (pa.table([[0], [0]], names=["scores", "scores"]), "two columns are called 'scores'"),
         (pa.table([pa.array([0])], names=[b"scores\xff"]), "name of a column is not text in UTF-8"),

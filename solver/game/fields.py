@@ -215,9 +215,8 @@ def _whole(part: object) -> int | None:
         return int(part) if _WHOLE.fullmatch(part) else None
     if not isinstance(part, _NUMBERS) or isinstance(part, _NO_NUMBERS) or is_gap(part):
         return None
-    if isinstance(part, np.generic):
-        part = part.item()  # which a half float compares without a warning
-    return int(part) if -(2**63) <= part < 2**63 and part == int(part) else None
+    number: Any = part.item() if isinstance(part, np.generic) else part  # a half float would warn
+    return int(number) if -(2**63) <= number < 2**63 and number == int(number) else None
 
 
 def _shown(said: object) -> str:

@@ -16,7 +16,6 @@ from luckbase.cluster.run.opening import lock
 from luckbase.cluster.run.options import Progress, Solved
 from luckbase.cluster.search import solve as search
 from luckbase.cluster.search.by_stages import StageSearch
-from luckbase.cluster.table.files import read_rows
 from luckbase.cluster.table.find import table_of
 from luckbase.cluster.table.ledger import read_ledger
 from luckbase.cluster.table.storage import Folder
