@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.fields import said_in
 
 LABELS = ("none", "actions", "counts", "chances")
 """What the edges of a picture of play may say."""
@@ -35,15 +36,9 @@ def typed(state: Mapping[str, Any]) -> dict[str, str]:
 
     A field that is None is left out. Raises StateError for what is no mapping.
     """
-    if not isinstance(state, Mapping):
-        shown = str(state)[:40]
-        raise StateError(
-            f"'{shown}' is not a state; write its fields, as {{'scores': (0, 500, 0)}}"
-        )
     return {
         name: listed(sorted(value) if isinstance(value, set | frozenset) else value)
-        for name, value in state.items()
-        if value is not None
+        for name, value in said_in(state).items()
     }
 
 

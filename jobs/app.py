@@ -128,7 +128,11 @@ for module in (
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and leave with its exit code. A stream that is closed (``>&-``) is as
+    ``/dev/null``."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (stays open)
     sys.exit(run(sys.argv[1:]))
 
 

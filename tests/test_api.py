@@ -157,10 +157,10 @@ def test_values_of_every_kind_of_frame_are_those_of_single_questions(table: luck
     columns["earned"] = ["0,2,0", "0,1,0", "2,0,0"]
     ours = ["payoff_1", "payoff_2", "payoff_3", "best", "margin", "toss_up", "solve_id"]
     right = [[row[name] for name in ours] for row in found]
-    frame = pandas.DataFrame({**columns, "best": "old"}, index=[5, 7, 9])
+    frame = pandas.DataFrame({**columns, "note": "mine"}, index=[5, 7, 9])
     got = table.values(frame, **more)
-    assert list(got.index) == [5, 7, 9] and list(got.columns) == [*columns, *ours]
-    assert got[ours].to_numpy().tolist() == right and list(frame["best"]) == ["old"] * 3
+    assert list(got.index) == [5, 7, 9] and list(got.columns) == [*columns, "note", *ours]
+    assert got[ours].to_numpy().tolist() == right and list(frame.columns) == [*columns, "note"]
     assert [
         list(row) for row in table.values(polars.DataFrame(columns), **more)[ours].rows()
     ] == right
@@ -192,6 +192,55 @@ def test_a_frame_that_can_not_be_answered_is_one_sentence(
 ) -> None:
     with pytest.raises(luckbase.LuckbaseError, match=wrong):
         table.values(frame)
+
+
+@pytest.mark.parametrize("name", ["payoff_2", "best", "solve_id"])
+@pytest.mark.parametrize("kind", [pandas.DataFrame, polars.DataFrame, pa.table, list])
+def test_a_persons_own_column_is_never_overwritten(
+    table: luckbase.Table, kind: Callable[[Any], Any], name: str
+) -> None:
+    rows = {"scores": ["0,500,0"], "earned": ["0,1,0"], name: ["mine"]}
+    frame = [{key: cells[0] for key, cells in rows.items()}] if kind is list else kind(rows)
+    with pytest.raises(luckbase.errors.OptionError, match=f"column {name}: is a column of the ans"):
+        table.values(frame, best=True, solve_id=True)
+    if name == "best":  # not asked for, not in the way
+        assert list(table.values(pandas.DataFrame(rows))["best"]) == ["mine"]
+
+
+def test_what_arrow_can_not_hold_is_read_or_refused_as_anything_else(table: luckbase.Table) -> None:
+    rest = {"scores_1": [0], "scores_2": [500], "scores_3": [0], "own": [object()]}
+    right = table[{"scores": (0, 500, 0)}].value[1]
+    wide = polars.DataFrame({**rest, "scores_2": polars.Series([500], dtype=polars.Int128)})
+    mixed = [{"scores": "0,500,0"}, {"scores": [0, 500.0, 0]}, {"scores": b"0,500,0"}]
+    for frame in (pandas.DataFrame(rest), wide, pandas.DataFrame(mixed), mixed):
+        assert {row[1] for row in _payoffs(table.values(frame))} == {right}
+    objects = polars.DataFrame({"scores": polars.Series([object()], dtype=polars.Object)})
+    for frame, wrong in [
+        (objects, "row 1: scores: '<object object"),
+        (polars.LazyFrame({"scores": ["0,0,0"]}), "of a LazyFrame collect"),
+        (pandas.DataFrame([[0, 0]], columns=["scores", "scores"]), "two columns are called 'sco"),
+        (pa.table([[0], [0]], names=["scores", "scores"]), "two columns are called 'scores'"),
+        (pa.table([pa.array([0])], names=[b"scores\xff"]), "name of a column is not text in UTF-8"),
+    ]:  # fmt: skip
+        with pytest.raises(luckbase.LuckbaseError, match=wrong):
+            table.values(frame)
+    assert table.values([]) == []
+
+
+def _payoffs(frame: Any) -> list[list[float]]:
+    rows = pandas.DataFrame(frame) if isinstance(frame, list) else frame
+    return list(rows[["payoff_1", "payoff_2", "payoff_3"]].to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("start", "wrong"),
+    [([], "start: has no state"), (np.array([[0.5, 0, 0, 1]]), "array of float64"),
+     (np.array([[1, 2]]), "array of int64"), (np.array([[0, 0, 0, 9]]), "is too large"),
+     (pandas.DataFrame({"mine": [1.5], "yours": [0]}), "'1.5' is not a whole number")],
+)  # fmt: skip
+def test_a_start_that_is_no_state_is_one_sentence(start: Any, wrong: str) -> None:
+    with pytest.raises(luckbase.LuckbaseError, match=wrong):
+        luckbase.evaluate("boards/pig/tiny.toml", start=start)
 
 
 def test_states_between_rows_are_worked_out_in_a_frame_too() -> None:

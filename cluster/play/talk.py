@@ -359,7 +359,7 @@ def setting(game: Game, start: Any, how: Playing) -> Setting:
     if start is None:
         root = game.needed_start()
     else:
-        given = start if isinstance(start, np.ndarray) else game.parse(words.typed(start))
+        given = start if isinstance(start, np.ndarray) else game.parse(start)
         root = as_seen_by(game, seat - 1, given)
     others = opponents(game, how.get("against"), how.get("opener", no_tables))
     seed = how["seed"] if "seed" in how else new_seed()

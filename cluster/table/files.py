@@ -58,21 +58,16 @@ def rows_in(data: bytes, kind: str, source: str) -> pa.Table:
     """The rows in the bytes of a file of that format. source: the file, for people. Raises
     OptionError."""
     try:
-        if kind == "csv":
-            read = pa.csv.read_csv(io.BytesIO(data))
-        elif kind == "jsonl":
-            read = pa.json.read_json(io.BytesIO(data))
-        else:
-            read = pq.ParquetFile(pa.BufferReader(data)).read()  # names may repeat
+        if kind == "parquet":
+            return pq.ParquetFile(pa.BufferReader(data)).read()  # names may repeat
+        data.decode()
+        read = pa.csv.read_csv if kind == "csv" else pa.json.read_json
+        return read(io.BytesIO(data))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise OptionError(f"{source}: line {line} is not text in UTF-8; save it as UTF-8") from None
     except (pa.ArrowException, OSError) as error:
         raise OptionError(f"{source}: {' '.join(str(error).split())[:150].rstrip('.')}") from None
-    for name in read.column_names:
-        if read.column_names.count(name) > 1:
-            said = f"'{name[:30]}'" if name else "nothing"
-            raise OptionError(
-                f"{source}: two columns are called {said}; each needs a name of its own"
-            )
-    return read
 
 
 def write_rows(rows: pa.Table, out: str, kind: str) -> None:
@@ -192,7 +187,16 @@ def whole_file(out: str) -> Iterator[IO[bytes]]:
 
 
 def encode(rows: pa.Table, file: Any, kind: str) -> None:
-    """Write rows to an open file in a format."""
+    """Write rows to an open file in a format. Raises OptionError for a column that it can not
+    hold."""
+    try:
+        _encode(rows, file, kind)
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        said = " ".join(str(error).split())[:150].rstrip(".")
+        raise OptionError(f"{kind}: does not hold a column of the input: {said}") from None
+
+
+def _encode(rows: pa.Table, file: Any, kind: str) -> None:
     if kind == "parquet":
         pq.write_table(rows, file)
     elif kind == "csv":

@@ -1,16 +1,19 @@
 """Many states in, many answers out: pandas, polars and Arrow tables, and lists of mappings.
 
 A state's columns are the table's own (``scores_1``, …), or one column a field as the command line
-writes it (``scores`` = ``0,2000,3500``, or a list ``[0, 2000, 3500]``). Fields left out are 0, but
-for the first; a set of cards or tiles is ``1 2 5``, as tables have it, ``1,2,5`` or ``[1, 2, 5]``.
-The answers are the columns of the input, then one payoff a player, then, where asked for, ``best``,
-``margin``, ``toss_up`` and ``solve_id``: which table answered; or with every action the columns of
-`cluster.table.action_columns`. Columns of these names in the input give way.
+writes it (``scores`` = ``0,2000,3500``, or a list ``[0, 2000, 3500]``). A cell is what
+`solver.game.fields.Field.read` takes; a gap (null, NaN) is what a field is that nobody says. A set
+of cards or tiles is ``1 2 5``, as tables have it, ``1,2,5`` or ``[1, 2, 5]``. The answers are the
+columns of the input, then one payoff a player, then, where asked for, ``best``, ``margin``,
+``toss_up`` and ``solve_id``: which table answered; or with every action the columns of
+`cluster.table.action_columns`. A column of the input that has one of these names is refused: it is
+somebody's data, or another table's answers, and neither may be lost or taken for this one's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,16 +25,13 @@ from luckbase.cluster.table.answer import Answer
 from luckbase.cluster.table.every_action import EveryAction
 from luckbase.cluster.table.part import PIECE, worth
 from luckbase.cluster.table.write import nullable, payoff_columns
-from luckbase.cluster.words import listed
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
+from luckbase.solver.sentences import shorten
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
-
-Back = Callable[[Any, dict[str, Any], list[str]], Any]
-"""back(frame, columns to add, columns that give way) -> the frame of the same kind."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,22 @@ class More:
 
 def answered(table: Lookup, frame: Any, more: More) -> Any:
     """The frame with payoffs (`cluster.table.table.Table.values`)."""
-    read, back = taken(frame)
+    read = taken(frame)
     said = state_columns(table.game, read)
     states = table.game.canonical_states(said)
     columns = (_with_actions if more.actions else _answers)(table, said, states, more)
-    names = payoff_columns(table.game)
-    gone = [*names, "best", "toss_up", "solve_id", *["margin"] * more.margin, *columns]
-    return back(frame, columns, gone)
+    for name in read.names:
+        if name in columns:
+            raise OptionError(
+                f"column {name}: is a column of the answers too; call yours something else, or "
+                "leave it out"
+            )
+    return read.with_columns(columns)
 
 
 def all_answers(table: Lookup, frame: Any) -> Iterator[Answer]:
     """The answer to each state of a frame, in its order (`cluster.table.table.Table.ask_all`)."""
-    said = state_columns(table.game, taken(frame)[0])
+    said = state_columns(table.game, taken(frame))
     states = table.game.canonical_states(said)
     told = _told(table, said, states)
     for start in range(0, len(states), PIECE):
@@ -89,7 +93,7 @@ def _with_actions(table: Lookup, said: Ints, states: Ints, more: More) -> dict[s
 
 def states_of(game: Game, frame: Any) -> Ints:
     """The canonical states (n, fields) of a frame. Raises StateError, OptionError."""
-    return game.canonical_states(state_columns(game, taken(frame)[0]))
+    return game.canonical_states(state_columns(game, taken(frame)))
 
 
 def _answers(table: Lookup, said: Ints, states: Ints, more: More) -> dict[str, pa.Array]:
@@ -113,81 +117,145 @@ def _answers(table: Lookup, said: Ints, states: Ints, more: More) -> dict[str, p
 # --- kinds of frames ---------------------------------------------------------------------------
 
 
-def taken(frame: Any) -> tuple[pa.Table, Back]:
-    """A frame as an Arrow table, and the way back. Raises OptionError for another kind."""
+@dataclass(frozen=True)
+class Frame:
+    """A frame of any kind. cells: those of the column of a name, an array of whole numbers or a
+    list; with_columns: a frame of the same kind that has Arrow columns behind its own."""
+
+    names: Sequence[Hashable]
+    rows: int
+    cells: Callable[[str], Any]
+    with_columns: Callable[[dict[str, Any]], Any]
+
+
+def taken(frame: Any) -> Frame:
+    """What a person gives as a frame. Raises OptionError for another kind."""
     module = type(frame).__module__.partition(".")[0]
-    try:
-        if isinstance(frame, pa.Table):
-            return frame, _back_to_arrow
-        if module == "pandas" and hasattr(frame, "columns"):
-            return pa.Table.from_pandas(frame, preserve_index=False), _back_to_pandas
-        if module == "polars" and hasattr(frame, "to_arrow") and hasattr(frame, "columns"):
-            return frame.to_arrow(), _back_to_polars
-        if isinstance(frame, list) and all(isinstance(row, dict) for row in frame):
-            names = dict.fromkeys(name for row in frame for name in row)
-            rows = {name: [_plain(row.get(name)) for row in frame] for name in names}
-            return pa.table(rows), _back_to_list
-    except (pa.ArrowException, TypeError) as error:
-        raise OptionError(f"states: {' '.join(str(error).split())[:150]}") from None
+    if isinstance(frame, pa.Table):
+        return _arrow(frame)
+    if module == "pandas" and hasattr(frame, "columns"):
+        return _pandas(frame)
+    if module == "polars" and hasattr(frame, "to_arrow") and hasattr(frame, "columns"):
+        return _polars(frame)
+    if isinstance(frame, list) and all(isinstance(row, dict) for row in frame):
+        return _dicts(frame)
     raise OptionError(
         f"states: a frame of type {type(frame).__name__} is none of pandas.DataFrame, "
-        "polars.DataFrame, pyarrow.Table and a list of dicts"
+        "polars.DataFrame (of a LazyFrame collect() it), pyarrow.Table and a list of dicts"
     )
 
 
-def _plain(value: Any) -> Any:
-    """A field's value as Arrow takes it, whatever the other rows have."""
-    if isinstance(value, set | frozenset):
-        value = sorted(value)
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    return listed(value) if isinstance(value, list | tuple) else value
+def _arrow(frame: pa.Table) -> Frame:
+    def with_columns(columns: dict[str, Any]) -> pa.Table:
+        found = frame
+        for name, column in columns.items():
+            found = found.append_column(name, column)
+        return found
+
+    try:
+        names = frame.column_names
+    except UnicodeDecodeError:
+        raise OptionError("states: the name of a column is not text in UTF-8") from None
+    return Frame(names, len(frame), lambda name: _cells(name, frame[name]), with_columns)
 
 
-def _back_to_arrow(frame: Any, columns: dict[str, Any], gone: list[str]) -> Any:
-    kept = frame.drop_columns([name for name in frame.column_names if name in gone])
-    for name, column in columns.items():
-        kept = kept.append_column(name, column)
-    return kept
+def _pandas(frame: Any) -> Frame:
+    def objects(column: Any) -> list[Any]:
+        found: list[Any] = column.astype(object).where(column.notna(), None).tolist()
+        return found
+
+    def with_columns(columns: dict[str, Any]) -> Any:
+        return frame.assign(**{
+            name: column.to_pandas().to_numpy() for name, column in columns.items()
+        })  # fmt: skip
+
+    cells = _cells_by(frame, lambda column: pa.array(column, from_pandas=True), objects)
+    return Frame(list(frame.columns), len(frame), cells, with_columns)
 
 
-def _back_to_pandas(frame: Any, columns: dict[str, Any], gone: list[str]) -> Any:
-    kept = frame.drop(columns=[name for name in frame.columns if name in gone])
-    return kept.assign(**{
-        name: column.to_pandas().to_numpy() for name, column in columns.items()
-    })  # fmt: skip
+def _polars(frame: Any) -> Frame:
+    def with_columns(columns: dict[str, Any]) -> Any:
+        import polars
+
+        return frame.with_columns(
+            polars.Series(name, polars.from_arrow(column)) for name, column in columns.items()
+        )
+
+    cells = _cells_by(frame, lambda column: column.to_arrow(), lambda column: column.to_list())
+    return Frame(frame.columns, len(frame), cells, with_columns)
 
 
-def _back_to_polars(frame: Any, columns: dict[str, Any], gone: list[str]) -> Any:
-    import polars
+def _cells_by(
+    frame: Any, to_arrow: Callable[[Any], Any], objects: Callable[[Any], list[Any]]
+) -> Callable[[str], Any]:
+    """The cells of a column by its Arrow type; its Python objects where Arrow has no such type."""
 
-    kept = frame.drop([name for name in frame.columns if name in gone])
-    return kept.with_columns(
-        polars.Series(name, polars.from_arrow(column)) for name, column in columns.items()
-    )
+    def cells(name: str) -> Any:
+        column = frame[name]
+        if str(column.dtype).lower() != "object":  # polars' would be their addresses
+            with suppress(pa.ArrowException, TypeError):
+                return _cells(name, to_arrow(column))
+        return objects(column)
+
+    return cells
 
 
-def _back_to_list(frame: Any, columns: dict[str, Any], gone: list[str]) -> Any:
-    added = {name: column.to_pylist() for name, column in columns.items()}
-    return [
-        {name: value for name, value in row.items() if name not in gone}
-        | {name: column[x] for name, column in added.items()}
-        for x, row in enumerate(frame)
-    ]
+def _dicts(frame: list[dict[str, Any]]) -> Frame:
+    def with_columns(columns: dict[str, Any]) -> list[dict[str, Any]]:
+        added = {name: column.to_pylist() for name, column in columns.items()}
+        return [
+            row | {name: column[x] for name, column in added.items()} for x, row in enumerate(frame)
+        ]
+
+    names = list(dict.fromkeys(name for row in frame for name in row))
+    return Frame(names, len(frame), lambda name: [row.get(name) for row in frame], with_columns)
+
+
+_kinds = pa.types
+_NUMBERS = (_kinds.is_null, _kinds.is_boolean, _kinds.is_integer, _kinds.is_floating,
+            _kinds.is_decimal)  # fmt: skip
+_TEXTS = (_kinds.is_string, _kinds.is_large_string, _kinds.is_string_view, _kinds.is_binary,
+          _kinds.is_large_binary, _kinds.is_binary_view, _kinds.is_fixed_size_binary)  # fmt: skip
+_OF_VALUES = (_kinds.is_list, _kinds.is_large_list, _kinds.is_fixed_size_list, _kinds.is_list_view,
+              _kinds.is_large_list_view, _kinds.is_dictionary,
+              _kinds.is_run_end_encoded)  # fmt: skip
 
 
 # --- columns -----------------------------------------------------------------------------------
 
 
-def state_columns(game: Game, read: pa.Table) -> Ints:
-    """The state columns, int64 (n, fields). Raises StateError."""
+def state_columns(game: Game, frame: Frame) -> Ints:
+    """The state columns, int64 (n, fields). Raises StateError; OptionError for two columns of a
+    name."""
     known = {*game.columns, *game.fields.names}
-    cells = {name: _cells(read[name]) if name in known else None for name in read.column_names}
-    return game.fields.read_columns(cells, len(read))
+    cells: dict[Hashable, Any] = {}
+    for name in frame.names:
+        if name in cells:
+            said = f"'{shorten(str(name), 30)}'" if name != "" else "nothing"
+            raise OptionError(f"two columns are called {said}; each needs a name of its own")
+        cells[name] = None
+    for name in cells:
+        cells[name] = frame.cells(str(name)) if name in known else None
+    return game.fields.read_columns({str(name): each for name, each in cells.items()}, frame.rows)
 
 
-def _cells(column: Any) -> Any:
-    """A column's cells: an array of whole numbers, or a list of texts, lists, numbers."""
+def _cells(name: str, column: Any) -> Any:
+    """An Arrow column's cells. Raises StateError for one whose type says no whole numbers."""
+    if not _says_numbers(column.type):
+        raise StateError(
+            f"column {name}: is of type {shorten(str(column.type), 40)}; expected whole numbers, "
+            "text, or lists of them"
+        )
     if pa.types.is_integer(column.type) and not column.null_count:
-        return np.asarray(column.to_numpy(), np.int64)
-    return column.to_pylist()
+        return column.to_numpy()
+    try:
+        return column.to_pylist()
+    except UnicodeDecodeError:
+        raise StateError(f"column {name}: has text that is not in UTF-8") from None
+
+
+def _says_numbers(type_: pa.DataType) -> bool:
+    """Whether cells of an Arrow type can say a field."""
+    if any(is_kind(type_) for is_kind in _OF_VALUES):
+        return _says_numbers(type_.value_type)
+    return any(is_kind(type_) for is_kind in (*_TEXTS, *_NUMBERS))

@@ -25,7 +25,6 @@ from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.every_action import EveryAction, joined, stepped
 from luckbase.cluster.table.part import Part, first_holding, once, worth
 from luckbase.cluster.table.progress import OnRows
-from luckbase.cluster.words import typed
 from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
@@ -223,8 +222,7 @@ class Lookup:
         Raises StateError, also for a state beyond the table where nothing may be searched;
         SearchLimitError.
         """
-        words = typed(state)
-        asked = self.game.parse(words).reshape(1, -1)
+        asked = self.game.parse(state).reshape(1, -1)
         edges = expand(self.game, asked)
         owner = int(self.owners(asked)[0])
         if edges.kinds[0] != SIMULTANEOUS:
@@ -236,9 +234,9 @@ class Lookup:
 
         payoffs, there = self._worth(edges.children)
         if len(there) and there.all():
-            return answer_step(self, asked[0], edges, payoffs, self.errors(edges.children), words)
+            return answer_step(self, asked[0], edges, payoffs, self.errors(edges.children), state)
         if max_states:
-            return answer_by_search(self, asked[0], max_states, words)
+            return answer_by_search(self, asked[0], max_states, state)
         raise StateError(self._missing(asked[0]))
 
     def answers(self, states: Ints) -> list[Answer]:

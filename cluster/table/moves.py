@@ -133,8 +133,8 @@ def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves
     StateError; MissingTableError for a state beyond the table where nothing may be searched;
     SearchLimitError.
     """
-    game, said = table.game, words.typed(state)
-    asked = game.parse(said).reshape(1, -1)
+    game = table.game
+    asked = game.parse(state).reshape(1, -1)
     edges = expand(game, asked)
     over, both = edges.kinds[0] == TERMINAL, edges.kinds[0] == SIMULTANEOUS
     every, there = worth(game, table.look, np.concatenate([asked, edges.children]), table.tolerance)
@@ -157,7 +157,7 @@ def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves
                 raise MissingTableError(f"{words.fields(game.describe(asked[0]))} is {why}")
             payoffs, errors = searched(table, asked[0], edges, max_states)
             known, source = np.ones(len(payoffs), bool), "search"
-        answer = answer_step(table, asked[0], edges, payoffs, errors, said, source)
+        answer = answer_step(table, asked[0], edges, payoffs, errors, state, source)
     if over:
         return Moves(asked[0], answer, True, True)
     below = Below(game, asked[0], answer, edges, payoffs, known)

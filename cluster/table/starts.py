@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from luckbase.cluster.words import typed
+from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 
@@ -17,12 +17,25 @@ def roots_of(game: Game, start: Any) -> Ints | None:
     or an array of canonical states; None where nothing is given. Raises StateError, OptionError."""
     if start is None:
         return None
-    if isinstance(start, np.ndarray):
-        return np.ascontiguousarray(start, np.int64).reshape(-1, game.field_count)
     if isinstance(start, Mapping):
-        return game.parse(typed(start)).reshape(1, -1)
-    if isinstance(start, list | tuple):
-        return np.stack([game.parse(typed(one)) for one in start])
-    from luckbase.cluster.table.frames import states_of
+        start = [start]
+    if isinstance(start, np.ndarray):
+        found = _of_array(game, start)
+    elif isinstance(start, list | tuple):
+        found = np.array([game.parse(one) for one in start]).reshape(-1, game.field_count)
+    else:
+        from luckbase.cluster.table.frames import states_of
 
-    return states_of(game, start)
+        found = states_of(game, start)
+    if not len(found):
+        raise StateError(f"start: has no state; write one as {game.fields.example}")
+    return found
+
+
+def _of_array(game: Game, start: Ints) -> Ints:
+    if start.dtype.kind not in "iu" or not start.size or start.shape[-1:] != (game.field_count,):
+        raise StateError(
+            f"start: an array of {start.dtype} {start.shape} is no array of canonical states, "
+            f"int64 (n, {game.field_count})"
+        )
+    return game.canonical_states(game.fields.values(start))

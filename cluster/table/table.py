@@ -162,7 +162,7 @@ class Table(Lookup):
         state: as `ask` takes it, held by the table or not. Raises StateError."""
         from luckbase.solver.game.scenes import scene_of
 
-        return scene_of(self.game, words.typed(state))
+        return scene_of(self.game, state)
 
     def agent(self) -> Policy:
         """The table's best actions as an agent, for `evaluate`, `simulate` and `play`; of states in

@@ -162,7 +162,7 @@ def _roots(table: StoredTable) -> Iterator[tuple[str, dict[str, str]]]:
 def _questions(table: Table) -> Iterator[tuple[str, dict[str, str]]]:
     layout = table.game.get(Layout)
     for said, state in layout.opening_questions() if layout is not None else ():
-        at = table.game.parse(typed(state)).reshape(1, -1)
+        at = table.game.parse(state).reshape(1, -1)
         if worth(table.game, table.look, at, table.tolerance)[1][0]:
             yield said, typed(state)
 

@@ -276,7 +276,7 @@ def _board(facts: _Facts) -> Iterator[str]:
         shown, what = of.game.describe(start), "the start"
     yield "<h2>The board</h2>"
     if shown is not None:
-        scene = scene_of(of.game, words.typed(shown))
+        scene = scene_of(of.game, shown)
         yield (
             f'<figure class="scene-of">{svg(scene)}<figcaption>{escape(what)}: '
             f"{escape(words.fields(shown))}. {escape(scene.about)}</figcaption></figure>"

@@ -13,7 +13,7 @@ tuple in Python, three columns of a table.
 
 Three forms of a state:
 
-* **words**: field name -> text, a number, a list of numbers, None; in people's units;
+* **words**: field name -> what `Field.read` takes, in people's units;
 * **values**: int64 (n, columns) in people's units, a set as bits, number k being bit k - 1;
 * **numbers**: int64 (n, columns) as the rules read them: (value - the least if that is negative)
   divided by the unit. Never negative.
@@ -27,6 +27,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
@@ -42,6 +43,9 @@ from luckbase.solver.sentences import shorten
 MOST = 10**9 - 1
 """The largest value of a field that says no other."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
+_NUMBERS = (int, float, Decimal, np.integer, np.floating)
+_NO_NUMBERS = (bool, np.timedelta64)
+"""Kinds of the above that say something else."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +98,9 @@ class Field:
     # --- words -> values ---------------------------------------------------------------------
 
     def read(self, said: object) -> list[int]:
-        """The values (length) of what somebody says: text, a number, a list of numbers; what None
-        or "" says is nothing. Raises StateError."""
+        """The values (length) of what somebody says: text, also as bytes in UTF-8; a whole number
+        of any kind, 1.0 too; a list, a tuple or an array of these, or a set of a set's. A gap, None
+        or NaN, is nothing, as "" and [] are. Raises StateError for whatever else."""
         parts = self._parts(said)
         if self.is_set:
             return [self._bits(parts)]
@@ -103,31 +108,44 @@ class Field:
             return [self.default] * self.length
         short = self.length - len(parts)
         if short < 0 or (short and self.blank is None):
+            found = f"'{_shown(said)}' has {_values(len(parts))}, not {self.length}"
             raise StateError(
-                f"{self.name}: '{shorten(str(said), 30)}' has {len(parts)} "
-                f"{'value' if len(parts) == 1 else 'values'}, not {self.length}; write "
-                f"{self.example}"
+                f"{self.name}: {found if parts else f'is empty; expected {_values(self.length)}'}; "
+                f"write {self.example}"
             )
         return [self._number(part) for part in parts] + [self.blank or 0] * short
 
     def _parts(self, said: object) -> list[object]:
-        if said is None:
+        if is_gap(said):
             return []
+        if isinstance(said, bytes | bytearray | memoryview):
+            said = self._text(said)
         if isinstance(said, str):
             text = said.replace("$", "").strip()
             split = re.split(r"\s*[, ]\s*" if self.is_set else r"\s*,\s*", text)
             return list(split) if text else []
-        if isinstance(said, Sequence | np.ndarray):
+        if isinstance(said, np.ndarray):
+            said = list(said) if said.ndim else said[()]
+        lists = (list, tuple, range, set, frozenset) if self.is_set else (list, tuple, range)
+        if isinstance(said, lists) and not hasattr(said, "n_fields"):  # as an interval's parts have
             return list(said)
         return [said]
 
+    def _text(self, said: bytes | bytearray | memoryview) -> str:
+        try:
+            return bytes(said).decode()
+        except UnicodeDecodeError:
+            raise StateError(f"{self.name}: '{_shown(said)}' is not text in UTF-8") from None
+
     def _number(self, part: object) -> int:
-        whole = isinstance(part, int | np.integer) and not isinstance(part, bool)
-        if not whole and not (isinstance(part, str) and _WHOLE.fullmatch(part)):
+        if isinstance(part, bytes | bytearray | memoryview):
+            part = self._text(part)
+        number = _whole(part)
+        if number is None:
             raise StateError(
-                f"{self.name}: '{shorten(str(part), 30)}' is not a whole number of at most 9 digits"
+                f"{self.name}: '{_shown(part)}' is not a whole number of at most 9 digits"
             )
-        return int(part)  # type: ignore[call-overload, no-any-return]
+        return number
 
     def _bits(self, parts: list[object]) -> int:
         bits, most = 0, self.high.bit_length()
@@ -173,6 +191,44 @@ class Field:
         if not said and self.blank is not None:
             return None
         return said[0] if self.length == 1 and not self.as_list else said
+
+
+def is_gap(said: object) -> bool:
+    """Whether it is what stands in a frame where nothing does: None, or NaN."""
+    if isinstance(said, Decimal):
+        return said.is_nan()
+    return said is None or (isinstance(said, float | np.floating) and bool(np.isnan(said)))
+
+
+def said_in(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a state that are no gaps. Raises StateError for what is no mapping."""
+    if not isinstance(state, Mapping):
+        raise StateError(
+            f"'{_shown(state)}' is not a state; write its fields, as {{'scores': (0, 500, 0)}}"
+        )
+    return {name: said for name, said in state.items() if not is_gap(said)}
+
+
+def _whole(part: object) -> int | None:
+    """The whole number that text or a number says; None where it says none that an int64 holds."""
+    if isinstance(part, str):
+        return int(part) if _WHOLE.fullmatch(part) else None
+    if not isinstance(part, _NUMBERS) or isinstance(part, _NO_NUMBERS) or is_gap(part):
+        return None
+    number: Any = part.item() if isinstance(part, np.generic) else part  # a half float would warn
+    return int(number) if -(2**63) <= number < 2**63 and number == int(number) else None
+
+
+def _shown(said: object) -> str:
+    """What somebody said as a sentence quotes it, whatever it is."""
+    try:
+        return shorten(str(said), 30)
+    except Exception:  # Python refuses to print very long numbers
+        return "…"
+
+
+def _values(count: int) -> str:
+    return f"{count} value{'s' * (count != 1)}"
 
 
 def set_field(name: str, most: int, default: int | None = None, bits: int = 0) -> Field:
@@ -234,6 +290,11 @@ class Fields(Sequence[Field]):
         return tuple(field.name for field in self)
 
     @cached_property
+    def example(self) -> str:
+        """The fields that must be said as a person might write them."""
+        return " ".join(field.example for field in self if field.default is None)
+
+    @cached_property
     def bits(self) -> Ints:
         """int64 (columns,): the bits of each number in a key."""
         return np.array([field.width for field in self for _ in field.columns])
@@ -247,8 +308,10 @@ class Fields(Sequence[Field]):
         return np.array([field.unit for field in self for _ in field.columns])
 
     def read(self, words: Mapping[str, object]) -> Ints:
-        """The values (columns,) of a state in words: by fields, or by columns. Raises StateError:
-        also for a name that is none, and for a field that must be said and is not."""
+        """The values (columns,) of a state in words: by fields, or by columns; what is a gap is not
+        said. Raises StateError: also for what is no mapping, for a name that is none, and for a
+        field that must be said and is not."""
+        words = said_in(words)
         known = {*self.names, *self.columns}
         for name in words:
             if name not in known:
@@ -268,11 +331,10 @@ class Fields(Sequence[Field]):
         return np.array(values, np.int64)
 
     def _read(self, field: Field, words: Mapping[str, object]) -> list[int]:
-        if words.get(field.name) is not None:
+        if field.name in words:
             return field.read(words[field.name])
         if field.default is None:
-            needed = " ".join(each.example for each in self if each.default is None)
-            raise StateError(f"{field.name} is missing; write {needed}")
+            raise StateError(f"{field.name} is missing; write {self.example}")
         return [field.default] * field.length
 
     def _nearest(self, name: str) -> str:
@@ -283,13 +345,15 @@ class Fields(Sequence[Field]):
 
     def read_columns(self, cells: Mapping[str, Any], rows: int) -> Ints:
         """The values (rows, columns) of a frame: name of a field or a column -> its cells, an array
-        of whole numbers or a sequence of what `read` takes. Columns of other names are ignored.
+        of whole numbers or a sequence of what `Field.read` takes. Other columns are ignored.
 
         Raises StateError, with the row where it is a cell that is wrong.
         """
+        if not cells and not rows:
+            return np.empty((0, len(self.columns)), np.int64)
         if not any(name in cells for name in (*self.names, *self.columns)):
             raise StateError(
-                f"no column of a state among {', '.join(list(cells)[:6])}; write "
+                f"no column of a state among {', '.join(list(cells)[:6]) or 'none'}; write "
                 f"{', '.join(self.columns[:3])}, … or {', '.join(self.names)}"
             )
         refuse, parts = Refuse(2), []  # a frame of one row still has a row 1
@@ -356,18 +420,31 @@ class Fields(Sequence[Field]):
 
 def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:
     """The values (rows, length) of a column's cells."""
-    if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu" and not field.is_set:
-        if field.length == 1:
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu":
+        if field.length == 1 and not field.is_set and cells.dtype != np.uint64:  # may be 2**64 - 1
             return cells.astype(np.int64).reshape(-1, 1)
         cells = cells.tolist()
     known: dict[Any, list[int]] = {}  # cells repeat
     found = []
     for x, said in enumerate(cells):
-        key = tuple(said) if isinstance(said, list | np.ndarray) else said
-        if key not in known:
+        key = _key(said)
+        values = None if key is None else known.get(key)
+        if values is None:
             try:
-                known[key] = field.read(said)
+                values = field.read(said)
             except StateError as error:
                 raise StateError(refuse.row(x) + str(error)) from None
-        found.append(known[key])
+            if key is not None:
+                known[key] = values
+        found.append(values)
     return np.array(found, np.int64).reshape(-1, field.length)
+
+
+def _key(said: object) -> object:
+    """What is equal for cells that say the same; None for what had better be read each time, as
+    True is equal to 1."""
+    if type(said) in (str, int, float):
+        return said
+    if type(said) is list and all(type(each) is int for each in said):
+        return tuple(said)
+    return None

@@ -227,6 +227,22 @@ def test_a_batch_goes_through_a_pipe(results: Path) -> None:
     assert float(rows[0]["payoff_2"]) == pytest.approx(0.7774063, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("closed", "fields", "code"),
+    [(">&-", "scores=0,0,0", 0), (">&-", "scores=0,x,0", 2), ("<&- >&-", "--batch -", 2),
+     ("2>&-", "scores=0,0,0", 0)],
+)  # fmt: skip
+def test_a_stream_that_is_closed_is_quiet(
+    results: Path, closed: str, fields: str, code: int
+) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m luckbase query {TINY} {fields} --results {results} {closed}",
+        shell=True, cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr and "luckbase: " not in done.stdout
+
+
 def test_a_batch_of_no_states_has_no_answers(
     command: Command, results: Path, tmp_path: Path
 ) -> None:

@@ -16,7 +16,6 @@ from luckbase.cluster.run.opening import lock
 from luckbase.cluster.run.options import Progress, Solved
 from luckbase.cluster.search import solve as search
 from luckbase.cluster.search.by_stages import StageSearch
-from luckbase.cluster.table.files import read_rows
 from luckbase.cluster.table.find import table_of
 from luckbase.cluster.table.ledger import read_ledger
 from luckbase.cluster.table.storage import Folder
@@ -289,17 +288,19 @@ def test_diff_says_of_which_table_states_are_missing(
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_answers_of_a_batch_given_back_as_a_batch_have_no_column_twice(
-    ending: str, tmp_path: Path
+def test_answers_of_a_batch_given_back_as_a_batch_are_not_overwritten(
+    ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = below(tmp_path, A).table
     path = tmp_path / "in.jsonl"
     path.write_text('{"scores": [0, 1000, 500], "earned": [0, 1, 1], "day": "2026-11-22"}\n')
-    for i in range(2):
-        out = tmp_path / f"out{i}.{ending}"
-        assert run(["query", str(table), "--batch", str(path), "--best", "--out", str(out)]) == 0
-        path = out
-    assert read_rows(str(tmp_path / f"out0.{ending}"))[1].equals(read_rows(str(path))[1])
+    out = tmp_path / f"out.{ending}"
+    words = ["query", str(table), "--best", "--out", str(out), "--batch"]
+    assert run([*words, str(path)]) == 0
+    before = out.read_bytes()
+    assert run([*words, str(out)]) == 2
+    assert "column payoff_1: is a column of the answers too" in capsys.readouterr().err
+    assert out.read_bytes() == before
     assert not list(tmp_path.glob("*.part"))
 
 

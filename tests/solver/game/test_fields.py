@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -281,6 +283,11 @@ def test_columns_are_named_by_player_from_1() -> None:
         (MINE, "", [0]),
         (MINE, [3], [0b100]),
         (MINE, 3, [0b100]),
+        (MINE, {1, 3}, [0b101]),
+        (MINE, b"1 3", [0b101]),
+        (SCORES, (0.0, Decimal("250.0"), np.float16(500)), [0, 250, 500]),
+        (SCORES, memoryview(b"0,250,500"), [0, 250, 500]),
+        (LEAD, float("nan"), [0]),
     ],
 )
 def test_a_field_is_read(field: Field, said: object, values: list[int]) -> None:
@@ -292,10 +299,28 @@ def test_a_field_is_read(field: Field, said: object, values: list[int]) -> None:
     [
         (SCORES, "0,250", "scores: '0,250' has 2 values, not 3; write scores=0,0,0"),
         (SCORES, 250, "scores: '250' has 1 value, not 3; write scores=0,0,0"),
-        (SCORES, None, "scores: 'None' has 0 values, not 3; write scores=0,0,0"),
+        (SCORES, None, "scores: is empty; expected 3 values; write scores=0,0,0"),
+        (SCORES, "", "scores: is empty; expected 3 values; write scores=0,0,0"),
         (SCORES, "0,x,0", "scores: 'x' is not a whole number of at most 9 digits"),
         (SCORES, "0,,0", "scores: '' is not a whole number of at most 9 digits"),
-        (SCORES, [0, 1.0, 0], "scores: '1.0' is not a whole number of at most 9 digits"),
+        (SCORES, [0, 1.5, 0], "scores: '1.5' is not a whole number of at most 9 digits"),
+        (SCORES, [0, None, 0], "scores: 'None' is not a whole number of at most 9 digits"),
+        (SCORES, {0, 250, 500}, "scores: '{0, 250, 500}' has 1 value, not 3; write scores=0,0,0"),
+        (LEAD, b"\xff", "lead: 'b'\\xff'' is not text in UTF-8"),
+        (LEAD, float("inf"), "lead: 'inf' is not a whole number of at most 9 digits"),
+        (LEAD, 10**30, f"lead: '1{'0' * 28}…' is not a whole number of at most 9 digits"),
+        (LEAD, [10**5000, 1][:1], "lead: '…' is not a whole number of at most 9 digits"),
+        (LEAD, {"a": 1}, "lead: '{'a': 1}' is not a whole number of at most 9 digits"),
+        (
+            LEAD,
+            np.timedelta64(5, "ns"),
+            "lead: '5 nanoseconds' is not a whole number of at most 9 digits",
+        ),
+        (
+            MINE,
+            pa.MonthDayNano([1, 2, 3]),
+            "mine: 'MonthDayNano(months=1, days=2…' is not a whole number of at most 9 digits",
+        ),
         (LEAD, True, "lead: 'True' is not a whole number of at most 9 digits"),
         (LEAD, "9" * 10, "lead: '9999999999' is not a whole number of at most 9 digits"),
         (DICE, "1,2,3", "dice: '1,2,3' has 3 values, not 2; write dice=1,1"),
@@ -376,6 +401,9 @@ def test_a_field_that_must_be_said_or_that_is_none_is_named(
         ({"scores": ["0,x,0"] * 2, "open": [1, 1]}, "row 1: scores: 'x' is not a whole number"),
         ({"scores_1": [0, 0], "scores_2": [0, 0.5], "scores_3": [0, 0], "open": [1, 1]},
          "row 2: scores_2: '0.5' is not a whole number"),
+        ({"scores": ["0,0,0"] * 2, "open": [1, 1], "lead": [1, True]}, "row 2: lead: 'True' is"),
+        ({"scores": ["0,0,0"] * 2, "open": [1, 1], "lead": np.array([0, 2**64 - 1], np.uint64)},
+         "row 2: lead: '18446744073709551615' is not a whole number"),
         ({"scores": ["0,0,0"] * 2}, "column open is missing"),
         ({"scores_1": [0, 0], "scores_2": [0, 0]}, "column scores_3 is missing"),
         ({"a": [0, 0], "b": [0, 0]}, "no column of a state among a, b; write scores_1"),

@@ -1,0 +1,388 @@
+"""A column of any Arrow type comes in, by Python, the command line and HTTP: the answer is that of
+the very state that it says, or one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+import luckbase
+from luckbase.jobs.app import run
+from tests.jobs.web.serving import id_of
+
+OTHER = object()
+"""What a cell holds that says no number: a date, a struct, …"""
+REST = {"pig": {"yours": 3}, "goofspiel": {"theirs": [1, 2], "deck": [1, 3]}}
+"""The fields beside `mine`, which is a number of pig, and a set of goofspiel."""
+
+
+# --- what a cell says, read slowly --------------------------------------------------------------
+
+
+def numbers(value: Any) -> list[int] | None:
+    """The numbers that a cell says; None where it says none that a state can have."""
+    if value is OTHER or isinstance(value, bool):
+        return None
+    if value is None or value != value:
+        return []
+    if isinstance(value, bytes):
+        try:
+            value = value.decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+    if isinstance(value, str):
+        words = value.replace("$", "").replace(",", " ").split()
+        if not all(word.lstrip("+-").isdigit() and word.isascii() for word in words):
+            return None
+        return [int(word) for word in words]
+    if isinstance(value, list):
+        each = [numbers(one) for one in value]
+        return (
+            [one[0] for one in each if one] if all(one and len(one) == 1 for one in each) else None
+        )
+    if isinstance(value, np.float16):
+        value = float(value)
+    return [int(value)] if abs(value) < 10**30 and int(value) == value else None
+
+
+def right_answer(table: luckbase.Table, game: str, value: Any) -> luckbase.Answer | None:
+    """The answer to the state that a cell of `mine` says, by a single question; None for none."""
+    said = numbers(value)
+    if said is None or (game == "pig" and len(said) != 1):
+        return None
+    try:
+        return table[REST[game] | {"mine": said[0] if game == "pig" else said}]
+    except luckbase.LuckbaseError:
+        return None
+
+
+# --- columns ------------------------------------------------------------------------------------
+
+
+@dataclass
+class Column:
+    """An Arrow array, and what its cells hold. plain: numbers and text must be taken."""
+
+    array: Any
+    cells: list[Any]
+    plain: bool = True
+
+
+WHOLE = st.integers(0, 4)
+TEXTS = st.one_of(
+    WHOLE.map(str), st.sampled_from(["1 3", "2,3", "1,2", "", " 2 ", "$3", "+1", "1.0", "٣", "x"]),
+    st.text(max_size=4),
+)  # fmt: skip
+BYTES = TEXTS.map(str.encode) | st.binary(max_size=3)
+FLOATS = st.sampled_from([0.0, -0.0, 1.0, 2.0, 3.0, 1.5, float("nan"), float("inf"), -1.0, 6e4])
+INTS = [
+    pa.int8(),
+    pa.int16(),
+    pa.int32(),
+    pa.int64(),
+    pa.uint8(),
+    pa.uint16(),
+    pa.uint32(),
+    pa.uint64(),
+]
+DECIMALS = [pa.decimal32(6, 2), pa.decimal64(6, 2), pa.decimal128(6, 0), pa.decimal256(40, 2)]
+TIMES = [
+    (pa.int32(), pa.date32()), (pa.int64(), pa.date64()), (pa.int32(), pa.time32("s")),
+    (pa.int64(), pa.time64("ns")),
+    *[(pa.int64(), pa.timestamp(u)) for u in ("s", "ms", "us", "ns")],
+    (pa.int64(), pa.timestamp("ns", "Mars/Hill")), (pa.int64(), pa.timestamp("s", "UTC")),
+    *[(pa.int64(), pa.duration(u)) for u in ("s", "ms", "us", "ns")],
+]  # fmt: skip
+
+
+def extremes(type_: pa.DataType) -> st.SearchStrategy[int]:
+    """Small whole numbers, and all that a type holds."""
+    wide = np.iinfo(type_.to_pandas_dtype())
+    return WHOLE | st.sampled_from([int(wide.min), int(wide.max)]) | st.integers(wide.min, wide.max)
+
+
+def many(cells: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
+    return st.lists(st.none() | cells, max_size=4) | st.lists(cells, max_size=4)
+
+
+def of(type_: pa.DataType, cells: st.SearchStrategy[Any]) -> st.SearchStrategy[Column]:
+    return many(cells).map(lambda held: Column(pa.array(held, type_), held))
+
+
+def strange(
+    array: Callable[[list[Any]], Any], cells: st.SearchStrategy[Any]
+) -> st.SearchStrategy[Column]:
+    """Columns that say nothing, whatever it looks like."""
+    return many(cells).map(lambda held: Column(
+        array(held), [None if cell is None else OTHER for cell in held], plain=False
+    ))  # fmt: skip
+
+
+def lists(of_values: Column) -> st.SearchStrategy[Column]:
+    """Lists of a column's cells, in every kind of list."""
+    value, cells = of_values.array.type, of_values.cells
+    each = st.integers(0, 2).flatmap(
+        lambda size: many(
+            st.lists(st.sampled_from(cells or [None]), min_size=size, max_size=size)
+        ).map(lambda held: (size, held))
+    )
+    kinds = st.sampled_from([
+        lambda n: pa.list_(value), lambda n: pa.large_list(value), lambda n: pa.list_(value, n),
+        lambda n: pa.list_view(value), lambda n: pa.large_list_view(value),
+    ])  # fmt: skip
+    return st.tuples(kinds, each).map(
+        lambda drawn: Column(pa.array(drawn[1][1], drawn[0](drawn[1][0])), drawn[1][1], plain=False)
+    )
+
+
+def run_end_encoded(column: Column) -> Column:
+    ends = pa.array(range(1, len(column.cells) + 1), pa.int32())
+    return Column(pa.RunEndEncodedArray.from_arrays(ends, column.array), column.cells, column.plain)
+
+
+def sparse_union(cells: list[Any]) -> Any:
+    codes = pa.array([i % 2 for i in range(len(cells))], pa.int8())
+    return pa.UnionArray.from_sparse(
+        codes, [pa.array(cells, pa.int64()), pa.array(cells, pa.int64())]
+    )
+
+
+def dense_union(cells: list[Any]) -> Any:
+    at = pa.array(range(len(cells)), pa.int32())
+    codes = pa.array([0] * len(cells), pa.int8())
+    return pa.UnionArray.from_dense(codes, at, [pa.array(cells, pa.int64())])
+
+
+PLAIN = st.one_of(
+    *[of(type_, extremes(type_)) for type_ in INTS],
+    *[of(type_, FLOATS) for type_ in (pa.float32(), pa.float64())],
+    of(pa.float16(), FLOATS.map(np.float16)),
+    *[of(type_, WHOLE.map(Decimal)) for type_ in DECIMALS],
+    of(pa.decimal128(6, 2), st.sampled_from([Decimal("1.50"), Decimal("2.00"), Decimal("-1")])),
+    of(pa.bool_(), st.booleans()),
+    *[of(type_, TEXTS) for type_ in (pa.string(), pa.large_string(), pa.string_view())],
+    *[of(type_, BYTES) for type_ in (pa.binary(), pa.large_binary(), pa.binary_view())],
+    of(pa.binary(1), st.sampled_from([b"0", b"1", b"2", b"3", b"\0", b"\xff"])),
+    of(pa.null(), st.none()),
+)  # fmt: skip
+ENCODED = PLAIN.filter(lambda c: not pa.types.is_null(c.array.type)).flatmap(
+    lambda column: st.sampled_from([run_end_encoded(column)] + (
+        [] if "view" in str(column.array.type) or "decimal32" in str(column.array.type)
+        or "decimal64" in str(column.array.type) or "halffloat" in str(column.array.type)
+        else [Column(column.array.dictionary_encode(), column.cells)]
+    ))
+)  # fmt: skip
+BROKEN = many(BYTES).map(lambda held: Column(pa.array(held, pa.binary()).view(pa.string()), held))
+INTERVALS = st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(1, 3)).map(pa.MonthDayNano)
+PAIRS = st.lists(st.tuples(WHOLE, WHOLE), min_size=1, max_size=1)
+STRANGE = st.one_of(
+    *[strange(lambda held, a=a, b=b: pa.array(held, a).view(b), WHOLE | extremes(a))
+      for a, b in TIMES],
+    *[strange(lambda held, kind=kind: pa.array(held, kind), cells) for kind, cells in [
+        (pa.month_day_nano_interval(), INTERVALS), (pa.map_(pa.int8(), pa.int8()), PAIRS),
+        (pa.struct({"mine": pa.int8()}), st.fixed_dictionaries({"mine": WHOLE})),
+        (pa.list_(pa.list_(pa.int8())), st.just([[1], [3]])),
+    ]],
+    *[strange(lambda held, kind=kind: pa.ExtensionArray.from_storage(
+        kind, pa.array(held, kind.storage_type)), cells)
+      for kind, cells in [(pa.uuid(), st.just(b"1" * 16)), (pa.bool8(), WHOLE)]],
+)  # fmt: skip
+UNIONS = st.tuples(st.sampled_from([sparse_union, dense_union]), many(WHOLE)).map(
+    lambda drawn: Column(drawn[0](drawn[1]), drawn[1], plain=False)
+)
+COLUMNS = st.one_of(UNIONS, PLAIN, ENCODED, PLAIN.flatmap(lists), STRANGE, BROKEN)
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> Column:
+    """A column in chunks, one of them perhaps empty, that are slices of something longer."""
+    column = draw(COLUMNS)
+    array, n = column.array, len(column.cells)
+    cut = draw(st.integers(0, n))
+    chunks = [array[:cut], array[cut:]] if draw(st.booleans()) else [array]
+    skipped = draw(st.integers(0, n))
+    chunks = [chunks[0][skipped:], *chunks[1:]] if skipped <= len(chunks[0]) else chunks
+    cells = column.cells[n - sum(map(len, chunks)) :]
+    return Column(pa.chunked_array(chunks, array.type), cells, column.plain)
+
+
+@dataclass
+class Case:
+    """A frame, and the answers that are right; None where it must be refused."""
+
+    game: str
+    column: Column
+    right: list[luckbase.Answer] | None
+    frame: pa.Table
+
+    @property
+    def must(self) -> bool:
+        """Whether nothing but the answers will do."""
+        plain = [int, float, Decimal, np.float16]
+        texts = all(
+            type(cell) in plain
+            or (isinstance(cell, str | bytes) and cell.strip() == cell and cell.isdigit())
+            for cell in self.column.cells
+        )
+        return self.right is not None and self.column.plain and texts
+
+    def check(self, ask: Callable[[], Sequence[Any]], value: Callable[[Any], Any]) -> None:
+        """Ask; `value`: of an answer here, what `ask` gives of each row."""
+        try:
+            found = list(ask())
+        except luckbase.LuckbaseError as error:
+            assert not self.must, error
+            assert str(error) and "\n" not in str(error) and len(str(error)) < 600
+            return
+        assert self.right is not None, f"{self.frame} was answered: {found}"
+        assert found == [value(answer) for answer in self.right]
+
+
+@pytest.fixture(scope="module")
+def tables(web_results: Path) -> Iterator[dict[str, luckbase.Table]]:
+    found = {game: luckbase.open(next((web_results / game / "tiny").iterdir())) for game in REST}
+    yield found
+    for table in found.values():
+        table.close()
+
+
+def case_of(tables: dict[str, luckbase.Table], game: str, column: Column) -> Case:
+    answers = [right_answer(tables[game], game, cell) for cell in column.cells]
+    right = None if None in answers else [answer for answer in answers if answer is not None]
+    rest = {name: pa.array([value] * len(answers)) for name, value in REST[game].items()}
+    return Case(game, column, right, pa.table({"mine": column.array, **rest, "note": column.array}))
+
+
+def payoffs(rows: Any) -> list[float]:
+    return [row["payoff_1"] for row in rows]
+
+
+def in_polars(table: pa.Table) -> polars.DataFrame:
+    frame = polars.from_arrow(table)
+    frame.to_arrow()  # it takes some types, and panics later
+    return frame
+
+
+def frames(table: pa.Table) -> Iterator[Any]:
+    """The same in every kind of frame that holds it."""
+    yield table
+    if isinstance(table["mine"].type, pa.BaseExtensionType):
+        return  # others take what is stored
+    made = [table.to_pandas, lambda: table.to_pandas(types_mapper=pandas.ArrowDtype),
+            table.to_pylist, lambda: in_polars(table)]  # fmt: skip
+    for make in made:
+        try:
+            frame = make()
+        except Exception:
+            continue
+        except BaseException as error:
+            assert type(error).__name__ == "PanicException"  # polars'
+            continue
+        yield frame
+
+
+few = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None, derandomize=True,
+)  # fmt: skip
+games = st.sampled_from(sorted(REST))
+
+
+@settings(few, max_examples=300)
+@given(game=games, column=columns())
+def test_python_answers_what_a_frame_says_or_refuses_it(
+    tables: dict[str, luckbase.Table], game: str, column: Column
+) -> None:
+    case, table = case_of(tables, game, column), tables[game]
+    case.check(lambda: [a.state for a in table.ask_all(case.frame)], lambda a: a.state)
+    for frame in frames(case.frame):
+
+        def ask(frame: Any = frame) -> list[float]:
+            found = table.values(frame)
+            return payoffs(found) if isinstance(found, list) else list(found["payoff_1"].to_numpy())
+
+        case.check(ask, lambda answer: answer.value[0])
+
+
+@settings(few, max_examples=60)
+@given(game=games, column=columns())
+def test_a_parquet_batch_is_answered_as_a_frame_by_the_command_and_by_http(
+    tables: dict[str, luckbase.Table], client: TestClient, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str], game: str, column: Column,
+) -> None:  # fmt: skip
+    case, path, out = case_of(tables, game, column), tmp_path / "in.parquet", tmp_path / "o.parquet"
+    try:
+        pq.write_table(case.frame, path)
+    except pa.ArrowException:
+        return  # Parquet has no such type
+
+    def command() -> list[float]:
+        capsys.readouterr()
+        words = ["--batch", str(path), "--out", str(out)]
+        if run(["query", str(tables[game].where), *words]) == 2:
+            raise luckbase.LuckbaseError(capsys.readouterr().err.strip())
+        return payoffs(pq.read_table(out).select(["payoff_1"]).to_pylist())
+
+    def http() -> list[float]:
+        at = f"/api/tables/{id_of(client, game)}/batch"
+        reply = client.post(at, content=path.read_bytes())
+        if reply.status_code == 400:
+            raise luckbase.LuckbaseError(reply.json()["error"])
+        assert reply.status_code == 200, reply.text
+        found = pq.read_table(pa.BufferReader(reply.content), columns=["payoff_1"])
+        return payoffs(found.to_pylist())
+
+    case.check(command, lambda answer: answer.value[0])
+    case.check(http, lambda answer: answer.value[0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "wrong"),
+    [("csv", b"mine,yours,note\n0,3,a\n0,3,Jos\xe9\n", "line 3 is not text in UTF-8; save it"),
+     ("csv", b"mine,yours,Jos\xe9\n0,3,a\n", "line 1 is not text in UTF-8"),
+     ("jsonl", b'{"mine":0,"yours":3,"note":"Jos\xe9"}\n', "line 1 is not text in UTF-8"),
+     ("jsonl", b'{"mine":{"a":0},"yours":3}\n', "column mine: is of type struct<a: int64>;"),
+     ("jsonl", b'{"mine":1000000000000000000000000000000,"yours":3}\n', "is not a whole number"),
+     ("jsonl", b'{"mine":1.5,"yours":3}\n', "row 1: mine: '1.5' is not a whole number"),
+     ("jsonl", b'{"mine":null,"yours":3}\n', "row 1: mine: is empty; expected 1 value; write"),
+     ("jsonl", b'{"mine":0,"yours":3,"payoff_1":7}\n', "column payoff_1: is a column of the"),
+     ("csv", b"mine,yours,mine\n0,3,0\n", "two columns are called 'mine'")],
+)  # fmt: skip
+def test_a_batch_that_says_no_state_is_one_sentence_on_the_command_line_and_over_http(
+    web_results: Path, client: TestClient, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    kind: str, body: bytes, wrong: str,
+) -> None:  # fmt: skip
+    path = tmp_path / f"in.{kind}"
+    path.write_bytes(body)
+    table = next((web_results / "pig" / "tiny").iterdir())
+    assert run(["query", str(table), "--batch", str(path)]) == 2
+    said = capsys.readouterr()
+    assert wrong in said.err and said.out == "" and said.err.count("\n") == 1
+    type_ = {"csv": "text/csv", "jsonl": "application/x-ndjson"}[kind]
+    at = f"/api/tables/{id_of(client, 'pig')}/batch"
+    reply = client.post(at, content=body, headers={"content-type": type_})
+    assert reply.status_code == 400 and wrong in reply.json()["error"]
+
+
+def test_whole_floats_of_a_csv_are_numbers_and_a_gap_is_not_said(
+    client: TestClient, tables: dict[str, luckbase.Table]
+) -> None:
+    body = b"mine,yours,turn\n0.0,3.0,4.0\n0.0,3.0,\n0.0,3.0,nan\n"
+    at = f"/api/tables/{id_of(client, 'pig')}/batch"
+    lines = client.post(at, content=body, headers={"content-type": "text/csv"}).text.splitlines()
+    found = [float(line.split(",")[3]) for line in lines[1:]]
+    asked = [tables["pig"][{"mine": 0, "yours": 3, "turn": turn}].value[0] for turn in (4, 0, 0)]
+    assert found == asked
