@@ -85,6 +85,14 @@ def check_below(game: Game, roots: Ints, *, most: int, wide: int, seed: int = 0)
     return looked
 
 
+def check_sample(game: Game, roots: Ints) -> None:
+    """`check_below` of a few hundred states, a game's whole depth if it can be, before a solve of
+    somebody else's game: what the engines do not hold each state to.
+    """
+    if game.is_checked and len(roots):
+        check_below(game, roots[:16], most=400, wide=16)
+
+
 def fault_at(game: Game, state: Ints, error: Exception | None) -> GameError:
     """What breaks the rules at a state (fields,) whose edges an engine refused, or the error that
     the game's own code raised there."""
@@ -234,15 +242,15 @@ def _check_kind(game: Game, state: Ints, groups: Ints, kind: int) -> None:
 def _name(game: Game, state: Ints, action: int, kind: int) -> str:
     if kind != DECISION:
         return "" if kind == CHANCE else f"{action // JOINT}, {action % JOINT}"
-    try:
-        if action >= 0:
+    names, why = game.rules.actions, ""
+    if not 0 <= action < (JOINT**2 if callable(names) else len(names)):
+        why = f"; expected 0 to {'…' if callable(names) else len(names) - 1}"
+    else:
+        try:
             return game.action_name(action)
-        error: Exception = IndexError("actions count from 0")
-    except Exception as raised:
-        error = raised
-    raise _wrong(
-        game, state, f"action {action} has no name: {error!r}; name it in Rules(actions=…)"
-    )
+        except Exception as error:
+            why = f": {type(error).__name__}: {error}"
+    raise _wrong(game, state, f"action {action} has no name in Rules(actions=…){why}")
 
 
 def _check_level(stages: Stages, states: Ints, edges: Expanded) -> None:

@@ -138,9 +138,11 @@ class Game:
         return not registry.is_here(self.board.game)
 
     def action_name(self, action: int) -> str:
-        """What a person calls the action."""
+        """What a person calls the action: "chance" where it has no name, for who acts has one."""
         names = self.rules.actions
-        return names(action) if callable(names) else names[action]
+        if callable(names):
+            return names(action) if action >= 0 else "chance"
+        return names[action] if 0 <= action < len(names) else "chance"
 
     def start(self) -> Ints | None:
         """The canonical state (fields,) in which a play begins; None if a person must say."""

@@ -28,7 +28,6 @@ from luckbase.solver.game.transition import (
 from luckbase.solver.graph.bellman_step import LOTTERIES, Lotteries, action_value, best_of
 from luckbase.solver.graph.expansion import (
     ROOM_TYPE,
-    Room,
     broken,
     expand_one,
     expanding,
@@ -55,8 +54,7 @@ def _expand(transition, board, states, room, first, kinds, actors):  # type: ign
         here = Edges(
             children[edge:stop], weights[edge:stop], actions[edge:stop], rewards[edge:stop], about
         )
-        one = Room(here, room.checked, room.bounds, room.span, room.kinds, room.at)
-        count = expand_one(transition, board, states[x], one)
+        count = expand_one(transition, board, states[x], here, room)
         if count < 0:
             return count
         kinds[x], actors[x] = about[0], about[1]

@@ -203,7 +203,8 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: see above
     board, room, bits, fixed, tolerance = (
         task.board, task.room, task.bits, task.fixed, task.tolerance,
     )  # fmt: skip
-    below, chances, chosen, paid, about = room.edges
+    into = room.edges
+    below, chances, chosen, paid, about = into
     span = borrowed(room.span)
     policy_first, policy, acts, takers = fixed.first, fixed.chances, fixed.acts, fixed.takers
     slots, keys, rows = borrowed(store.slots), borrowed(store.keys), borrowed(store.rows)
@@ -270,7 +271,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: see above
                     break
                 budget -= 1
                 unpack(bits, keys[y, 0], state)
-                n = expand_one(transition, board, state, room)
+                n = expand_one(transition, board, state, into, room)
                 if n < 0:
                     code = REFUSED
                     break
@@ -282,7 +283,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: see above
                     best[y] = OVER
                     continue
                 if y < policy_first.size - 1 and policy_first[y] < policy_first[y + 1]:
-                    n = fold(n, policy_first[y], policy, acts, room.edges)
+                    n = fold(n, policy_first[y], policy, acts, into)
                     about[0], about[1] = DECISION, takers[y]
                 for k in range(n):
                     wanted[k] = pack(bits, below[k])

@@ -172,7 +172,8 @@ def meet_all(wide, tables, counts, states):
 def expand_kept(transition, board, room, wide, tables, counts, states):
     """Expand up to so many states that were kept, while there is room for one more's children;
     BROKEN where the edges of the state room.at break the rules, else 0."""
-    below, rewards = room.edges.children, room.edges.rewards
+    into = room.edges
+    below, rewards = into.children, into.rewards
     most, w = below.shape[0], wide.columns.shape[0]
     state = np.empty(wide.bits.size, np.int64)
     stop = counts[DONE] + states
@@ -183,7 +184,7 @@ def expand_kept(transition, board, room, wide, tables, counts, states):
         and counts[MARKS] + 2 * w * most <= tables.mark_rows.shape[0]
     ):
         unpack(wide.bits, tables.kept[counts[DONE], 0], state)
-        n = expand_one(transition, board, state, room)
+        n = expand_one(transition, board, state, into, room)
         if n < 0:
             return n
         rewards[0] = 0.0  # a state that is over writes its payoff, others add to it

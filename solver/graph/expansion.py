@@ -31,6 +31,7 @@ from luckbase.solver.game.transition import (
     room_for,
 )
 from luckbase.solver.graph.bellman_step import inlined
+from luckbase.solver.graph.borrowed import borrowed
 from luckbase.solver.graph.keys import Keys, unpack_all
 from luckbase.solver.njit import njit
 
@@ -134,16 +135,17 @@ def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
 
 
 @inlined
-def expand_one(transition, board, state, room):  # type: ignore[no-untyped-def]
-    """Write a state's edges to room.edges; returns how many, or BROKEN, the state then in room.at.
+def expand_one(transition, board, state, edges, room):  # type: ignore[no-untyped-def]
+    """Write a state's edges to `edges`, room.edges or a part of it; returns how many, or BROKEN,
+    the state then in room.at.
 
     Beyond the children nothing is kept from one state to the next, but the payoff of a state that
     is over, in row 0 of the rewards.
     """
     if room.checked:
-        return _held(transition, board, state, room)
-    n = transition(board, state, room.edges)
-    if n > room.edges.weights.size:
+        return _held(transition, board, state, edges, room)
+    n = transition(board, state, edges)
+    if n > edges.weights.size:
         for i in range(state.size):
             room.at[i] = state[i]
         return BROKEN
@@ -151,35 +153,46 @@ def expand_one(transition, board, state, room):  # type: ignore[no-untyped-def]
 
 
 @njit(
-    types.int64(TRANSITION, NUMBERS_TYPE, types.int64[::1], ROOM_TYPE), cache=True, nogil=True
+    types.int64(TRANSITION, NUMBERS_TYPE, types.int64[::1], EDGES_TYPE, ROOM_TYPE), cache=True,
+    nogil=True,
 )  # fmt: skip
-def _held(transition, board, state, room):  # type: ignore[no-untyped-def]
+def _held(transition, board, state, edges, room):  # type: ignore[no-untyped-def]
     """`expand_one` of a state that is held to the rules."""
-    children, weights, actions, rewards, about = room.edges
-    at, span = room.at, room.span
-    for i in range(state.size):
-        at[i] = state[i]
+    rewards, about = borrowed(edges.rewards), borrowed(edges.about)
+    at, span, kinds = borrowed(room.at), borrowed(room.span), borrowed(room.kinds)
+    given, players = borrowed(state), rewards.shape[1]
+    for i in range(given.size):
+        at[i] = given[i]
     about[0] = -1
-    n = transition(board, state, room.edges)
-    same = True
-    for i in range(state.size):
-        same = same and at[i] == state[i]
+    n = transition(board, state, edges)
+    right = True
+    for i in range(given.size):
+        right &= at[i] == given[i]
     if about[0] == TERMINAL:
-        for p in range(rewards.shape[1]):
-            same = same and span[0] <= rewards[0, p] <= span[1]
-        return n if same and n == 0 else BROKEN
-    if not same or not 1 <= n <= weights.size:
+        for p in range(players):
+            right &= span[0] <= rewards[0, p] <= span[1]
+        return n if right and n == 0 else BROKEN
+    weights, actions = borrowed(edges.weights), borrowed(edges.actions)
+    if not right or not 1 <= n <= weights.size:
         return BROKEN
-    right = _chances_are(n, weights, actions, room.kinds[0] if about[0] == DECISION else JOINT**2)
-    right = right and _kind_is(n, about, actions, rewards.shape[1], room.kinds[2])
-    bounds, pays = room.bounds, room.kinds[1]
-    for k in range(n):
-        for i in range(state.size):
-            right &= bounds[0, i] <= children[k, i] <= bounds[1, i]
-        for p in range(rewards.shape[1]):
-            paid = rewards[k, p]
-            right &= paid - paid == 0.0 if pays else paid == 0.0
+    right = _chances_are(n, weights, actions, kinds[0] if about[0] == DECISION else JOINT**2)
+    right = right and _kind_is(n, about, actions, players, kinds[2])
+    right = right and _lies_within(n, borrowed(edges.children), borrowed(room.bounds))
+    paid = rewards.reshape(-1)
+    for k in range(n * players):  # what is no number less itself is not 0
+        right &= (paid[k] - paid[k] if kinds[1] else paid[k]) == 0.0
     return n if right else BROKEN
+
+
+@inlined
+def _lies_within(n, children, bounds):  # type: ignore[no-untyped-def]
+    """Whether the numbers of n children are within their bounds; all are looked at, without a
+    branch: that is faster."""
+    beyond = np.int64(0)
+    for k in range(n):
+        for i in range(children.shape[1]):
+            beyond |= (children[k, i] - bounds[0, i]) | (bounds[1, i] - children[k, i])
+    return beyond >= 0  # below 0 where one of them is
 
 
 @inlined

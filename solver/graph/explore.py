@@ -51,14 +51,15 @@ def _expand_level(transition, board, room, bits, span, slots, keys, kinds):
     Stops early where there may not be room for one more state's children. Where edges
     break the rules the first is BROKEN, the state in room.at.
     """
-    below, _, _, rewards, about = room.edges
+    into = room.edges
+    below, rewards, about = into.children, into.rewards, into.about
     most, mask = below.shape[0], slots.size - 1
     state = np.empty(bits.size, np.int64)
     i, stop, count = span
     while i < stop and count + most <= keys.shape[0]:
         if kinds[i] == INNER:
             unpack(bits, keys[i, 0], state)
-            n = expand_one(transition, board, state, room)
+            n = expand_one(transition, board, state, into, room)
             if n < 0:
                 return BROKEN, count
             if about[0] == TERMINAL:

@@ -202,7 +202,8 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `dept
     state at[WRONG] leads where the level says that none does. Those whose keys are in `known`,
     ascending, are not expanded.
     """
-    below, chances, chosen, paid, about = room.edges
+    into = room.edges
+    below, chances, chosen, paid, about = into
     slots, keys, outside = borrowed(nodes.slots), borrowed(nodes.keys), borrowed(nodes.outside)
     pattern_of, children = borrowed(records.patterns), borrowed(records.children)
     heads, hashes = borrowed(patterns.slots), borrowed(patterns.hashes)
@@ -252,7 +253,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `dept
                     members, upcoming = members + 1, upcoming + 1
                     continue
             unpack(bits, key, state)
-            n = expand_one(transition, board, state, room)
+            n = expand_one(transition, board, state, into, room)
             if n < 0:
                 code = REFUSED
                 break

@@ -47,14 +47,15 @@ _i1, _i2 = types.int64[::1], types.int64[:, ::1]
 def _stand(transition, board, room, group, numbers, decides, bits, states, found, lines):  # type: ignore[no-untyped-def]  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Write (group, turning, where on it, x, y) of states (n, fields) to `found` (n, 5); returns
     0, or BROKEN, the state then in room.at."""
+    into = room.edges
     out, rest = np.empty(4, np.int64), np.empty(states.shape[1], np.int64)
     for k in range(states.shape[0]):
         state, actor = states[k], np.int64(-1)
         found[k, 0] = found[k, 1] = found[k, 3] = found[k, 4] = -1
         if not decides:
-            if expand_one(transition, board, state, room) < 0:
+            if expand_one(transition, board, state, into, room) < 0:
                 return BROKEN
-            kind, actor = room.edges.about[0], room.edges.about[1]
+            kind, actor = into.about[0], into.about[1]
             if kind == SIMULTANEOUS:
                 actor = np.int64(-1)
             elif kind != DECISION:

@@ -149,7 +149,7 @@ def _empty_at_the_end(states: Ints, refuse: object) -> Ints:
             "leads to purse=2 tosses=0, which is not canonical; that",
         ),
         ({"actions": ("stop", "stop")}, "two actions are called the same"),
-        ({"actions": ("stop",)}, "action 1 has no name"),
+        ({"actions": ("stop",)}, r"action 1 has no name in Rules.actions=….; expected 0 to 0"),
         ({"fields": [Field("purse", bits=2), Field("tosses", high=5)]}, "bits have no room"),
     ],
 )
