@@ -40,7 +40,7 @@ from luckbase.solver.graph.bellman_step import (
 )
 from luckbase.solver.graph.borrowed import borrowed
 from luckbase.solver.graph.codes import EXPANDED, JOINTLY, NEW, OPEN, OVER
-from luckbase.solver.graph.expansion import ROOM_TYPE, Room, expand_one
+from luckbase.solver.graph.expansion import ROOM_TYPE, Room, expand_one, lent
 from luckbase.solver.graph.keys import find_from, home, pack, unpack
 from luckbase.solver.njit import njit
 
@@ -201,7 +201,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: see above
     is out of the range of payoffs.
     """
     board, room, bits, fixed, tolerance = (
-        task.board, task.room, task.bits, task.fixed, task.tolerance,
+        task.board, lent(task.room), task.bits, task.fixed, task.tolerance,
     )  # fmt: skip
     into = room.edges
     below, chances, chosen, paid, about = into

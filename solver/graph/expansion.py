@@ -135,6 +135,19 @@ def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
 
 
 @inlined
+def lent(room):  # type: ignore[no-untyped-def]
+    """The room, its arrays borrowed (`solver.graph.borrowed`) from the argument that it is."""
+    edges = Edges(
+        borrowed(room.edges.children), borrowed(room.edges.weights), borrowed(room.edges.actions),
+        borrowed(room.edges.rewards), borrowed(room.edges.about),
+    )  # fmt: skip
+    return Room(
+        edges, room.checked, borrowed(room.bounds), borrowed(room.span), borrowed(room.kinds),
+        borrowed(room.at),
+    )  # fmt: skip
+
+
+@inlined
 def expand_one(transition, board, state, edges, room):  # type: ignore[no-untyped-def]
     """Write a state's edges to `edges`, room.edges or a part of it; returns how many, or BROKEN,
     the state then in room.at.

@@ -27,7 +27,7 @@ from luckbase.solver.graph.bellman_step import (
 )
 from luckbase.solver.graph.borrowed import borrowed
 from luckbase.solver.graph.codes import JOINTLY, KNOWN, OVER
-from luckbase.solver.graph.expansion import ROOM_TYPE, expand_one
+from luckbase.solver.graph.expansion import ROOM_TYPE, expand_one, lent
 from luckbase.solver.graph.keys import find_from, home, pack, unpack
 from luckbase.solver.graph.level_words import rises, word_of
 from luckbase.solver.njit import njit
@@ -202,6 +202,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `dept
     state at[WRONG] leads where the level says that none does. Those whose keys are in `known`,
     ascending, are not expanded.
     """
+    room = lent(room)
     into = room.edges
     below, chances, chosen, paid, about = into
     slots, keys, outside = borrowed(nodes.slots), borrowed(nodes.keys), borrowed(nodes.outside)
