@@ -205,7 +205,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: see above
     )  # fmt: skip
     into = room.edges
     below, chances, chosen, paid, about = into
-    span = borrowed(room.span)
+    limits = room.span
     policy_first, policy, acts, takers = fixed.first, fixed.chances, fixed.acts, fixed.takers
     slots, keys, rows = borrowed(store.slots), borrowed(store.keys), borrowed(store.rows)
     best, margins, actors = borrowed(store.best), borrowed(store.margins), borrowed(store.actors)
@@ -338,7 +338,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: see above
             best[x], margin = back_up(solve_game, lotteries, span, actor, rows, tolerance, scratch)
             if pays and room.checked:  # else it follows from what is paid at the end
                 for p in range(players):
-                    if not (out[p] <= span[1] and out[columns - players + p] >= span[0]):
+                    if not (out[p] <= limits[1] and out[columns - players + p] >= limits[0]):
                         code = BEYOND
                 if code == BEYOND:
                     best[x] = OPEN - 2 * numbers[f, LOW]
