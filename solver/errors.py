@@ -6,6 +6,7 @@
     │   ├── JobError               a job file: which boards a night is to solve
     │   ├── StateError             a state: a field, its value, or its place in the game
     │   ├── OptionError            an option, of the command line or of a board, or its value
+    │   ├── GameError              a game's own code breaks its contract
     │   ├── SearchLimitError       a search met more states than it was allowed
     │   ├── MemoryLimitError       what was asked for does not fit in the memory it was allowed
     │   └── DiskLimitError         what was asked for does not fit on the disk
@@ -14,7 +15,6 @@
     │   ├── CorruptTableError      it is there, and its bytes are not what the ledger says
     │   │   └── ForeignTableError  it is a table of other rules than its folder's name says
     │   └── StaleTableError        its board has changed since, and only a fresh one will do
-    ├── GameError                  a game's own code breaks its contract (exit code 1)
     ├── WorkerError                workers died and died again (exit code 1)
     └── DisagreementError          two solutions of one state differ (exit code 1)
 
@@ -98,7 +98,7 @@ class WorkerError(LuckbaseError):
     """Workers died over one shard more often than it is tried again."""
 
 
-class GameError(LuckbaseError):
+class GameError(RequestError):
     """A game's own code does not keep the contract of games (`solver.game.check`)."""
 
 

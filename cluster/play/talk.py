@@ -26,7 +26,7 @@ from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import as_seen_by, choice_names, detailed
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import DECISION, JOINT, SIMULTANEOUS, TERMINAL
+from luckbase.solver.game.transition import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.graph.bellman import ActionValues, Expanded, choose, expand
 from luckbase.solver.policy.chain import Decider
 
@@ -197,9 +197,10 @@ class Play:
     def _take(self, action: int) -> str:
         """Go where chance leads after an action; the line that says so."""
         before = self.shown
+        nobody = self.edges.kinds[0] == CHANCE and self.edges.actors[0] < 0
         self._step(action)
         # Where both choose at once the action of a chance state is a joint one like any other.
-        name = "" if self.game.simultaneous else self.game.action_name(action)
+        name = "" if self.game.simultaneous else self.game.action_name(-1 if nobody else action)
         if self.edges.kinds[0] == TERMINAL:
             return f"  {name}"
         colon = ": " if name else ""

@@ -49,6 +49,7 @@ from luckbase.cluster.table.write import FileReceipt, entry_seconds, key_range
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.check import check_sample
 
 ENDLESS = 1 << 62
 
@@ -110,6 +111,8 @@ def _solve_locked(
         table, ledger, goal, kept=kept, workers=asked.slots, damaged=tuple(damaged)
     )  # fmt: skip
     if any(name not in ledger.files for name in plan.files):
+        start = game.start()
+        check_sample(game, np.array([] if start is None else [start]))
         with (
             Watch(table, asked) as watch,
             marked(table) as home,

@@ -61,6 +61,7 @@ from luckbase.solver.board.model import Board
 from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Ints
 from luckbase.solver.game.capabilities import hints
+from luckbase.solver.game.check import check_sample
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.level import Level, level_from
 from luckbase.solver.graph.find_stages import RisingError
@@ -119,6 +120,7 @@ def _solve_locked(
     report = Solved(table, ledger, goal, damaged=tuple(damaged), workers=1)
     if goal.ask not in ledger.done:
         asked.on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
+        check_sample(game, unpack_all(game.bits, keys))
         warm_up(game)
         run = _Search(game, table, ledger, goal, keys, asked)
         with closing(run):

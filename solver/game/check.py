@@ -9,24 +9,34 @@ holds it to the rules, state by state.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from luckbase.solver.board.model import Board
-from luckbase.solver.errors import GameError, LuckbaseError
+from luckbase.solver.errors import GameError, LuckbaseError, StateError
+from luckbase.solver.game import registry
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout, hints
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.in_memory import InMemory, rounding
-from luckbase.solver.game.transition import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
+from luckbase.solver.game.plugins import line_of
+from luckbase.solver.game.transition import (
+    CHANCE,
+    DECISION,
+    JOINT,
+    SIMULTANEOUS,
+    TERMINAL,
+    room_for,
+)
 from luckbase.solver.graph import keys
 from luckbase.solver.graph.bellman import Expanded, evaluate, expand, most_residual, payoffs_of
+from luckbase.solver.graph.expansion import WEIGHT, within_range
 from luckbase.solver.graph.stage import Stages
 
-WEIGHT = 1e-12
-"""How far the weights of an action may be from 1."""
+_PLAIN = str.maketrans("", "", "[] ")
 
 
 def check_game(
@@ -45,11 +55,23 @@ def check_game(
     Raises GameError, in one sentence with the state: the first thing that is not as it must be.
     """
     game = load_game(game) if isinstance(game, Board) else game
-    _check_words(game)
-    rng = np.random.default_rng(seed)
+    start = game.start()
+    roots = [*([] if start is None else [start]), *(game.parse(words) for words in states)]
+    if not roots:
+        raise GameError(f"game {game.board.game} has no start; name states to check it from")
+    looked = check_below(game, np.array(roots), most=most, wide=most // 10, seed=seed)
+    layout = game.get(Layout)
+    if layout is not None and sum(map(layout.rows, layout.tiers())) <= rows:
+        _check_layout(game, layout)
+    return looked
+
+
+def check_below(game: Game, roots: Ints, *, most: int, wide: int, seed: int = 0) -> int:
+    """`check_game` of canonical roots (m, fields) and what lies below them, at most `wide` states
+    of a level."""
     looked, declared = 0, hints(game).level
     stages = None if declared is None else Stages(game, declared)
-    for level in _levels(game, states, most, rng):
+    for level in _levels(game, roots, most, wide, np.random.default_rng(seed)):
         edges = expand(game, level)
         for x in range(len(level)):
             _check_state(game, level[x], edges, x)
@@ -58,47 +80,92 @@ def check_game(
         if stages is not None:
             _check_level(stages, level, edges)
         looked += len(level)
-    layout = game.get(Layout)
-    if layout is not None and sum(map(layout.rows, layout.tiers())) <= rows:
-        _check_layout(game, layout)
     return looked
 
 
-def _wrong(game: Game, state: Ints, why: str) -> GameError:
-    return GameError(f"game {game.board.game}, board {game.board.name}, at {_said(game, state)}: "
-                     f"{why}")  # fmt: skip
+def check_sample(game: Game, roots: Ints) -> None:
+    """`check_below` of a few hundred states, a game's whole depth if it can be, before a solve of
+    somebody else's game: what the engines do not hold each state to.
+    """
+    if game.is_checked and len(roots):
+        check_below(game, roots[:16], most=400, wide=16)
+
+
+def fault_at(game: Game, state: Ints, error: Exception | None) -> GameError:
+    """What breaks the rules at a state (fields,) whose edges an engine refused, or the error that
+    the game's own code raised there."""
+    room = room_for(game.max_edges, game.field_count, game.players)
+    room.about[0] = -1
+    if error is not None:
+        line = _line_at(game, state)
+        said = f"at {_said(game, state)}: {type(error).__name__}: {error}"
+        return GameError(f"{registry.said(game.board.game)}{line}: {said}")
+    given = state.copy()
+    n = int(game.transition(game.numbers, given, room))
+    if (given != state).any():
+        return _wrong(game, state, "the transition changes the state that it is given; change the "
+                      "row that `lead` returns")  # fmt: skip
+    over = room.about[0] == TERMINAL and n == 0
+    if not over and not 1 <= n <= game.max_edges:
+        return _wrong(game, state, f"has {n} edges; expected 1 to {game.max_edges} (max_edges)")
+    m = max(n, 1)
+    edges = Expanded(
+        room.about[:1], room.about[1:2], np.array([0, m]), room.children[:m], room.weights[:m],
+        room.actions[:m], room.rewards[:m],
+    )  # fmt: skip
+    try:
+        if over:
+            _check_payoff(game, state, edges.rewards[0])
+        else:
+            _check_state(game, state, edges, 0)
+            _check_children(game, state.reshape(1, -1), edges)
+    except GameError as found:
+        return found
+    return _wrong(game, state, "its edges break what solver.game.transition says")
+
+
+def _line_at(game: Game, state: Ints) -> str:
+    """The line of the transition that raises an error at a state, when Python runs it."""
+    rules: Any = getattr(game.transition, "py_func", game.transition)
+    room = room_for(game.max_edges, game.field_count, game.players)
+    try:
+        with np.errstate(all="raise"):
+            rules(game.numbers, state.copy(), room)
+    except Exception as error:
+        return line_of(error, inspect.getfile(rules))
+    return ""
+
+
+def worth_at(game: Game, state: Ints, value: Floats) -> GameError:
+    """The error of a state (fields,) that is worth more, or less, than a payoff can be."""
+    return _wrong(game, state, f"is worth {value.tolist()}; {_range(game)}")
+
+
+def _range(game: Game) -> str:
+    low, high = game.payoff_range
+    return f"expected {low:g} to {high:g}; say what it can be as Rules(payoff_range=(least, most))"
+
+
+def _wrong(game: Game, state: Ints, why: str, action: str = "") -> GameError:
+    at = _said(game, state) + (f", action '{action}'" if action else "")
+    return GameError(f"{registry.said(game.board.game)}: at {at}: {why}")
 
 
 def _said(game: Game, state: Ints) -> str:
-    return " ".join(f"{name}={value}".replace(" ", "") for name, value in
-                    game.describe(state).items())  # fmt: skip
-
-
-def _check_words(game: Game) -> None:
-    names = game.columns
-    if len(set(names)) < len(names):
-        raise GameError(f"game {game.board.game}: two columns of its fields have one name")
-    if int(game.bits.sum()) > 64:
-        raise GameError(
-            f"game {game.board.game}, board {game.board.name}: a state takes {game.bits.sum()} "
-            "bits; the most is 64: lower a field's `high`, or its bits"
-        )
+    said = game.describe(state).items()
+    return " ".join(f"{name}={value}".translate(_PLAIN) for name, value in said)
 
 
 def _levels(
-    game: Game, given: Sequence[Mapping[str, object]], most: int, rng: np.random.Generator
+    game: Game, roots: Ints, most: int, wide: int, rng: np.random.Generator
 ) -> Iterator[Ints]:
     """States that play comes to, level by level, a part of each level where it is wide."""
-    start = game.start()
-    roots = [*([] if start is None else [start]), *(game.parse(words) for words in given)]
-    if not roots:
-        raise GameError(f"game {game.board.game} has no start; name states to check it from")
     seen: set[int] = set()
-    level = np.unique(np.array(roots), axis=0)
+    level = np.unique(roots, axis=0)
     while len(level) and len(seen) < most:
         level = level[[key not in seen for key in keys.pack_all(game.bits, level).tolist()]]
-        if len(level) > most // 10:
-            level = level[np.sort(rng.choice(len(level), most // 10, replace=False))]
+        if len(level) > wide:
+            level = level[np.sort(rng.choice(len(level), wide, replace=False))]
         if not len(level):
             return
         seen.update(keys.pack_all(game.bits, level).tolist())
@@ -112,25 +179,27 @@ def _check_state(game: Game, state: Ints, edges: Expanded, x: int) -> None:
     here = slice(int(edges.first[x]), int(edges.first[x + 1]))
     kind, actor, count = int(edges.kinds[x]), int(edges.actors[x]), here.stop - here.start
     if kind not in (TERMINAL, CHANCE, DECISION, SIMULTANEOUS):
-        raise _wrong(game, state, f"about[0] is {kind}, and no kind of state")
-    if not -1 <= actor < game.players:
-        raise _wrong(game, state, f"about[1] is {actor}, and there are {game.players} players")
+        raise _wrong(game, state, f"is of kind {kind}; expected 0 to 3 (end in over, chance, "
+                     "decision or simultaneous)")  # fmt: skip
     if kind == TERMINAL:
         _check_payoff(game, state, edges.rewards[here.start])
         return
     if not 1 <= count <= game.max_edges:
-        raise _wrong(game, state, f"has {count} edges; it must have 1 to {game.max_edges}")
+        raise _wrong(game, state, f"has {count} edges; expected 1 to {game.max_edges} (max_edges)")
+    least = 0 if kind == DECISION else -1
+    if not least <= actor < game.players:
+        raise _wrong(game, state, f"player {actor} acts; expected {least} to {game.players - 1} "
+                     "(players count from 0)")  # fmt: skip
     _check_actions(game, state, edges, here, kind, actor)
     if not game.pays and edges.rewards[here].any():
-        raise _wrong(game, state, "an edge pays, and the rules say that none does (`pays`)")
+        raise _wrong(game, state, "an edge pays; expected Rules(pays=True)")
+    if not np.isfinite(edges.rewards[here]).all():
+        raise _wrong(game, state, "an edge pays what is no number")
 
 
 def _check_payoff(game: Game, state: Ints, payoff: Floats) -> None:
-    low, high = game.payoff_range
-    if not game.pays and not ((payoff >= low) & (payoff <= high)).all():
-        raise _wrong(game, state, f"pays {payoff.tolist()}; payoffs lie from {low} to {high}")
-    if not np.isfinite(payoff).all():
-        raise _wrong(game, state, f"pays {payoff.tolist()}")
+    if not within_range(game, payoff):
+        raise _wrong(game, state, f"pays {payoff.tolist()}; {_range(game)}")
 
 
 def _check_actions(
@@ -141,19 +210,18 @@ def _check_actions(
     groups = actions[starts]
     if len(np.unique(groups)) < len(groups):
         raise _wrong(game, state, "edges of one action do not stand together")
-    if not (weights > 0).all():
-        raise _wrong(game, state, "an edge has a weight that is not above 0; leave it out")
-    sums = np.add.reduceat(weights, starts)
-    if (np.abs(sums - 1.0) > WEIGHT).any():
-        k = int(np.argmax(np.abs(sums - 1.0)))
-        name = _name(game, state, int(groups[k]), kind)
-        raise _wrong(game, state, f"the weights of '{name}' sum to {float(sums[k])!r}, not 1")
-    _check_kind(game, state, groups, kind, actor)
+    for action, own in zip(groups.tolist(), np.split(weights, starts[1:]), strict=True):
+        name, total = _name(game, state, action, kind), sum(own.tolist())
+        if not (own > 0).all():
+            low = float(own[~(own > 0)][0])
+            why = f"an edge has chance {low!r}; expected above 0 (leave out what can not happen)"
+            raise _wrong(game, state, why, name)
+        if not abs(total - 1.0) <= WEIGHT + len(weights) * 2.0**-53:
+            raise _wrong(game, state, f"chances add up to {total:.13g}; expected 1", name)
+    _check_kind(game, state, groups, kind)
 
 
-def _check_kind(game: Game, state: Ints, groups: Ints, kind: int, actor: int) -> None:
-    if kind == DECISION and actor < 0:
-        raise _wrong(game, state, "is a decision, and about[1] says that nobody acts")
+def _check_kind(game: Game, state: Ints, groups: Ints, kind: int) -> None:
     if kind == CHANCE and len(groups) > 1:
         raise _wrong(game, state, f"is chance, and has {len(groups)} actions")
     if kind == SIMULTANEOUS:
@@ -170,12 +238,17 @@ def _check_kind(game: Game, state: Ints, groups: Ints, kind: int, actor: int) ->
 
 
 def _name(game: Game, state: Ints, action: int, kind: int) -> str:
-    try:
-        return game.action_name(action)
-    except Exception as error:
-        if kind != DECISION:
-            return str(action)
-        raise _wrong(game, state, f"action {action} has no name: {error!r}") from None
+    if kind != DECISION:
+        return "" if kind == CHANCE else f"{action // JOINT}, {action % JOINT}"
+    names, why = game.rules.actions, ""
+    if not 0 <= action < (JOINT**2 if callable(names) else len(names)):
+        why = f"; expected 0 to {'…' if callable(names) else len(names) - 1}"
+    else:
+        try:
+            return game.action_name(action)
+        except Exception as error:
+            why = f": {type(error).__name__}: {error}"
+    raise _wrong(game, state, f"action {action} has no name in Rules(actions=…){why}")
 
 
 def _check_level(stages: Stages, states: Ints, edges: Expanded) -> None:
@@ -194,19 +267,16 @@ def _check_level(stages: Stages, states: Ints, edges: Expanded) -> None:
 
 def _check_children(game: Game, states: Ints, edges: Expanded) -> None:
     owner = np.repeat(np.arange(len(states)), np.diff(edges.first))
-    fits = keys.fits(game.bits, edges.children)
-    if not fits.all():
-        k = int(np.flatnonzero(~fits)[0])
-        raise _wrong(
-            game, states[owner[k]],
-            f"leads to numbers that its fields have no room for: {edges.children[k].tolist()}",
-        )  # fmt: skip
     again = _canonical(game, edges.children)
-    if again is None:
+    if isinstance(again, LuckbaseError) or not keys.fits(game.bits, edges.children).all():
         for k, child in enumerate(edges.children):
-            if _canonical(game, child[None]) is None:
-                raise _wrong(game, states[owner[k]], "leads to a state that its own fields refuse: "
-                             f"{_said(game, child)}")  # fmt: skip
+            refused = _canonical(game, child[None])
+            if isinstance(refused, LuckbaseError):
+                why = f"leads to {_said(game, child)}, which its own fields refuse: {refused}"
+                raise _wrong(game, states[owner[k]], why)
+            if not keys.fits(game.bits, child[None]).all():
+                why = f"leads to {_said(game, child)}, for which its fields' bits have no room"
+                raise _wrong(game, states[owner[k]], why)
     elif (again != edges.children).any():
         k = int(np.flatnonzero((again != edges.children).any(axis=1))[0])
         raise _wrong(
@@ -216,11 +286,11 @@ def _check_children(game: Game, states: Ints, edges: Expanded) -> None:
         )  # fmt: skip
 
 
-def _canonical(game: Game, states: Ints) -> Ints | None:
+def _canonical(game: Game, states: Ints) -> Ints | LuckbaseError:
     try:
         return game.canonical_states(game.fields.values(states))
-    except LuckbaseError:
-        return None
+    except StateError as error:
+        return error
 
 
 def _check_round_trip(game: Game, states: Ints) -> None:

@@ -89,6 +89,13 @@ class Field:
         return self.bits or ((self.high - self.shift) // self.unit).bit_length()
 
     @property
+    def bounds(self) -> tuple[int, int]:
+        """The least and the greatest number, as the rules read them."""
+        low = self.low if self.blank is None else self.blank
+        high = (self.high - self.shift) // self.unit
+        return (low - self.shift) // self.unit, min(high, (1 << self.width) - 1)
+
+    @property
     def example(self) -> str:
         """The field as a person might write it."""
         if self.is_set:
@@ -298,6 +305,12 @@ class Fields(Sequence[Field]):
     def bits(self) -> Ints:
         """int64 (columns,): the bits of each number in a key."""
         return np.array([field.width for field in self for _ in field.columns])
+
+    @cached_property
+    def bounds(self) -> Ints:
+        """int64 (2, columns): the least and the greatest of each number of a state."""
+        each = [field.bounds for field in self for _ in field.columns]
+        return np.ascontiguousarray(np.array(each, np.int64).reshape(-1, 2).T)
 
     @cached_property
     def _shifts(self) -> Ints:

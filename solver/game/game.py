@@ -9,16 +9,18 @@ action and answers with an index into `actions`, or with a chance for each of th
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.board.model import Board
-from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateError
 from luckbase.solver.game import registry
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.coded import Coded
@@ -129,10 +131,18 @@ class Game:
         """Whether there are states in which both players choose at once."""
         return self.rules.simultaneous
 
+    @cached_property
+    def is_checked(self) -> bool:
+        """Whether every state that is expanded is held to the rules: those of other people's games;
+        the ones here are held by tests."""
+        return not registry.is_here(self.board.game)
+
     def action_name(self, action: int) -> str:
-        """What a person calls the action."""
+        """What a person calls the action: "chance" where it has no name, for who acts has one."""
         names = self.rules.actions
-        return names(action) if callable(names) else names[action]
+        if callable(names):
+            return names(action) if action >= 0 else "chance"
+        return names[action] if 0 <= action < len(names) else "chance"
 
     def start(self) -> Ints | None:
         """The canonical state (fields,) in which a play begins; None if a person must say."""
@@ -217,10 +227,23 @@ def load_game(board: Board) -> Game:
     """The rules of the board's game, bound to the board.
 
     Raises BoardError or OptionError for a board that the file format holds and the solver does
-    not take.
+    not take; GameError, with the line, where the game's own code raises an error.
     """
     entry = registry.find(board.game)
-    rules = entry.rules(board)
+    try:
+        rules = entry.rules(board)
+        if not isinstance(rules, Rules):
+            raise TypeError(f"the function that is registered for {board.game} returns "
+                            f"{type(rules).__name__}; expected Rules")  # fmt: skip
+    except LuckbaseError:
+        raise
+    except Exception as error:
+        if registry.is_here(board.game):
+            raise
+        from luckbase.solver.game.plugins import fault_in
+
+        file = entry.file.path if entry.file else inspect.getfile(entry.make)  # type: ignore[arg-type]
+        raise GameError(registry.said(board.game) + fault_in(Path(file), error)) from None
     if entry.stamp:
         rules = replace(rules, version=(rules.version << 32) + entry.stamp)
     return Game(board, rules)

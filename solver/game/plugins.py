@@ -15,9 +15,11 @@ import copyreg
 import hashlib
 import importlib.util
 import os
+import re
 import sys
 import traceback
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +28,15 @@ from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import Board, Source, canonical
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game import registry
+from luckbase.solver.game.fields import Field
 from luckbase.solver.game.registry import GameFile
+from luckbase.solver.game.rules import Rules
 from luckbase.solver.sentences import shorten
+
+_NUMBA = re.compile(
+    r"Failed in nopython mode pipeline .*\n|\x1b\[\d*m| found for signature:\s+>>>"
+    r"|Function\(<.*?>\)"
+)
 
 
 def stamp(text: str) -> int:
@@ -63,9 +72,9 @@ def _run(file: GameFile, where: Path) -> tuple[str, ...]:
     with registry.entering() as entered:
         try:
             spec.loader.exec_module(module)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             del sys.modules[name]
-            raise OptionError(f"--game: {where}: {_fault(error, where)}") from None
+            raise OptionError(f"--game: {where}{fault_in(where, error)}") from None
     if not entered:
         raise OptionError(f"--game: {where}: registers no game; end it in luckbase.register(…)")
     for entry in entered.values():
@@ -74,13 +83,34 @@ def _run(file: GameFile, where: Path) -> tuple[str, ...]:
     return tuple(entered)
 
 
-def _fault(error: Exception, where: Path) -> str:
-    """What went wrong in the file, with its last line there."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
-             if frame.filename == str(where.absolute())]  # fmt: skip
+def fault_in(where: Path, error: BaseException) -> str:
+    """What went wrong in a game's file, behind its name: with the line."""
+    said = str(error)
+    wrong = re.search(r"unexpected keyword argument '(\w+)'", said)
+    if type(error).__module__.startswith("numba"):  # its own words come first, and last
+        said = re.split(r"\n\s*(?:There are|During:|File )", _NUMBA.sub("", said).strip())[0]
+        said = re.sub(r"Edges\([^>]*?\)\)", "edges", said)
+    elif isinstance(error, TypeError) and wrong is not None:
+        close = get_close_matches(wrong[1], [*Rules.__annotations__, *Field.__annotations__], n=1)
+        said += f"; did you mean '{close[0]}'?" if close else ""
+    if not re.match(r"\w+Error: ", said):
+        said = f"{type(error).__name__}: {said.replace('.__init__()', '()')}"
+    return f"{line_of(error, str(where.absolute()))}: {shorten(said, 240)}"
+
+
+def line_of(error: BaseException, file: str) -> str:
+    """ ", line N" where an error comes from a line of a file, the innermost; else nothing."""
+    there = re.findall(rf'File "[^"\n]*{re.escape(Path(file).name)}", line (\d+)', str(error))
+    lines = [int(there[-1])] if there else [
+        frame.lineno for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == file
+    ]  # fmt: skip
     at = getattr(error, "lineno", None) or (lines[-1] if lines else None)
-    said = f"{type(error).__name__}: {shorten(str(error), 200)}"
-    return said if at is None else f"line {at}: {said}"
+    name = re.search(r"name '(\w+)' is not defined", str(error))
+    if at is not None and name is not None:  # numba names the function's line, not its own
+        rest = Path(file).read_text(encoding="utf-8").splitlines()[at - 1 :]
+        at += next((i for i, text in enumerate(rest) if re.search(rf"\b{name[1]}\b", text)), 0)
+    return "" if at is None else f", line {at}"
 
 
 def _reduced(board: Board) -> tuple[Any, ...]:

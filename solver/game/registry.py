@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from luckbase.solver.errors import OptionError
@@ -99,6 +100,17 @@ def of_file(file: GameFile) -> tuple[str, ...]:
 def names() -> tuple[str, ...]:
     """The names of all games that are known, in the order of the alphabet."""
     return tuple(sorted({*_here(), *_installed(), *_entered}))
+
+
+def is_here(name: str) -> bool:
+    """Whether the game of this name is one of this package."""
+    return name not in _entered and name in _here()
+
+
+def said(name: str) -> str:
+    """What an author knows a game by: its file, or its name."""
+    file = _entered[name].file if name in _entered else None
+    return f"game {name}" if file is None else Path(file.path).name
 
 
 def known(name: str) -> bool:

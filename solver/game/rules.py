@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, ClassVar
 
 from luckbase.solver.game.arrays import Ints
@@ -50,8 +51,11 @@ class Rules:
     refusal where they are none of the board's together. version: raised when the same board gets
     other values or another row order; older tables are stale then. tie_tolerance: actions closer
     than this are tied, and the earlier one is taken. payoff_range: the least and the most that a
-    payoff can be. payoff_name: what a payoff is, for people. pays: whether an edge can pay anything
-    before the end. simultaneous: whether there are states in which both players choose at once.
+    state can be worth to any player, one that is over included, with what is still paid from there
+    on: a state at which a search is cut lies between them, and a payoff beyond them is refused.
+    payoff_name: what a payoff is, for people; without it "chance to win" where payoffs are from 0
+    to 1 and edges pay nothing, else "payoff". pays: whether an edge can pay anything before the
+    end. simultaneous: whether there are states in which both players choose at once.
     capabilities: capability -> one, or a function that makes it of the `Game`, or `Unavailable`.
     """
 
@@ -70,3 +74,21 @@ class Rules:
     pays: bool = False
     simultaneous: bool = False
     capabilities: Mapping[type[Capability], Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for what no game can be."""
+        low, high = self.payoff_range
+        bits = sum(each.width * each.length for each in self.fields)
+        names = [column for each in self.fields for column in each.columns]
+        for wrong, why in (
+            (self.players < 1, f"players: {self.players}; expected at least 1"),
+            (self.max_edges < 1, f"max_edges: {self.max_edges}; expected at least 1"),
+            (self.simultaneous and self.players != 2, "simultaneous: expected two players"),
+            (not (isfinite(low) and isfinite(high) and low <= high),
+             f"payoff_range: {self.payoff_range}; expected the least, then the greatest payoff"),
+            (len(set(names)) < len(names), "fields: two columns have one name"),
+            (bits > 64, f"fields: a state takes {bits} bits; the most is 64: lower a field's "
+             "`high`, or its bits"),
+        ):  # fmt: skip
+            if wrong:
+                raise ValueError(why)

@@ -121,11 +121,11 @@ def transition(rules: Callable[[Any, Any, Any], int]) -> Transition:
     compiled: Transition
     if os.path.exists(rules.__code__.co_filename):
         try:
-            compiled = nb.njit(TRANSITION_TYPE, cache=True)(rules)
+            compiled = nb.njit(TRANSITION_TYPE, cache=True, boundscheck=True)(rules)
             return compiled
         except ImportError:  # kept by a process that knew the file by a name not known here
             pass
-    compiled = nb.njit(TRANSITION_TYPE)(rules)
+    compiled = nb.njit(TRANSITION_TYPE, boundscheck=True)(rules)
     return compiled
 
 

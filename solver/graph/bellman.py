@@ -15,20 +15,24 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import (
-    EDGES_TYPE,
     JOINT,
     NUMBERS_TYPE,
     SIMULTANEOUS,
     TERMINAL,
     TRANSITION,
     Edges,
-    room_for,
 )
 from luckbase.solver.graph.bellman_step import LOTTERIES, Lotteries, action_value, best_of
+from luckbase.solver.graph.expansion import (
+    ROOM_TYPE,
+    broken,
+    expand_one,
+    expanding,
+    room_of,
+)
 from luckbase.solver.njit import njit
 
 if TYPE_CHECKING:
@@ -37,11 +41,11 @@ if TYPE_CHECKING:
 _i1, _i2, _f2 = types.int64[::1], types.int64[:, ::1], types.float64[:, ::1]
 
 
-@njit(types.int64(TRANSITION, NUMBERS_TYPE, _i2, EDGES_TYPE, _i1, _i1, _i1), cache=True, nogil=True)
-def _expand(transition, board, states, edges, first, kinds, actors):  # type: ignore[no-untyped-def]
-    """Write the edges of states (n, fields) behind one another; returns how many, or minus 1 and
-    the state that has more than there is room for."""
-    children, weights, actions, rewards, about = edges
+@njit(types.int64(TRANSITION, NUMBERS_TYPE, _i2, ROOM_TYPE, _i1, _i1, _i1), cache=True, nogil=True)
+def _expand(transition, board, states, room, first, kinds, actors):  # type: ignore[no-untyped-def]
+    """Write the edges of states (n, fields) behind one another; returns how many, or BROKEN, the
+    state then in room.at."""
+    children, weights, actions, rewards, about = room.edges
     most = weights.size // (states.shape[0] + 1)
     edge = 0
     for x in range(states.shape[0]):
@@ -50,9 +54,9 @@ def _expand(transition, board, states, edges, first, kinds, actors):  # type: ig
         here = Edges(
             children[edge:stop], weights[edge:stop], actions[edge:stop], rewards[edge:stop], about
         )
-        count = transition(board, states[x], here)
-        if count > most:
-            return -1 - x
+        count = expand_one(transition, board, states[x], here, room)
+        if count < 0:
+            return count
         kinds[x], actors[x] = about[0], about[1]
         if about[0] == TERMINAL:  # one edge to itself that pays the payoff
             for f in range(states.shape[1]):  # to assign a row would compile what it may raise
@@ -89,27 +93,21 @@ class Expanded:
 def expand(game: Game, states: Ints) -> Expanded:
     """All edges of canonical states (n, fields), by the game's transition.
 
-    Raises StateError for a state with more than `Game.max_edges`.
+    Raises GameError for a state whose edges break the rules.
     """
     n = len(states)
-    room = room_for((n + 1) * game.max_edges, game.field_count, game.players)
+    room = room_of(game, n + 1)
     first, kinds, actors = (np.empty(n + extra, np.int64) for extra in (1, 0, 0))
     found = np.ascontiguousarray(states)
-    m = int(_expand(game.transition, game.numbers, found, room, first, kinds, actors))
+    with expanding(game, room):
+        m = int(_expand(game.transition, game.numbers, found, room, first, kinds, actors))
     if m < 0:
-        raise too_many_edges(game, found[-1 - m])
+        raise broken(game, room.at)
+    edges = room.edges
     return Expanded(
-        kinds, actors, first, room.children[:m], room.weights[:m], room.actions[:m],
-        room.rewards[:m],
+        kinds, actors, first, edges.children[:m], edges.weights[:m], edges.actions[:m],
+        edges.rewards[:m],
     )  # fmt: skip
-
-
-def too_many_edges(game: Game, state: Ints) -> StateError:
-    """The error of a state (fields,) at which the rules give more edges than they say."""
-    return StateError(
-        f"{game.describe(state)} has more edges than the {game.max_edges} of max_edges that "
-        f"{game.board.game} says are the most"
-    )
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ from luckbase.solver.game.transition import (
     SIMULTANEOUS,
     TERMINAL,
     TRANSITION,
-    Edges,
     Numbers,
 )
 from luckbase.solver.graph.bellman_step import (
@@ -41,6 +40,7 @@ from luckbase.solver.graph.bellman_step import (
 )
 from luckbase.solver.graph.borrowed import borrowed
 from luckbase.solver.graph.codes import EXPANDED, JOINTLY, NEW, OPEN, OVER
+from luckbase.solver.graph.expansion import ROOM_TYPE, Room, expand_one, lent
 from luckbase.solver.graph.keys import find_from, home, pack, unpack
 from luckbase.solver.njit import njit
 
@@ -53,11 +53,11 @@ _i2, _f2, _u2, _c1 = (
     types.int8[::1],
 )
 
-FINISHED, GROW, COMPONENT, PAUSE, CROWDED = 0, 1, 2, 3, 4
+FINISHED, GROW, COMPONENT, PAUSE, REFUSED, BEYOND = 0, 1, 2, 3, 4, 5
 """Why a search stops (`search`)."""
-DEPTH, COUNT, CLOCK, HEIGHT, ROOT, EDGES, TOP, WIDE = 0, 1, 2, 3, 4, 5, 6, 7
+DEPTH, COUNT, CLOCK, HEIGHT, ROOT, EDGES, TOP = 0, 1, 2, 3, 4, 5, 6
 """Where a search keeps its place in `Path.at`: frames on the path less one, states met, states
-visited, states on the stack, the next root, edges expanded, frames in use; the crowded state."""
+visited, states on the stack, the next root, edges expanded, frames in use."""
 NODE, POSITION, SIZE, LOW, ACTOR, LOOP, START = 0, 1, 2, 3, 4, 5, 6
 """The columns of a frame's numbers: its state, the next edge to look at, how many edges, Tarjan's
 low-link, who acts, whether the state leads to itself, the frames in use once it is done."""
@@ -84,7 +84,7 @@ class Task(NamedTuple):
     int64 (fields,), the choices that are fixed, the tie tolerance, scratch for a step."""
 
     board: Numbers
-    room: Edges
+    room: Room
     bits: Ints
     fixed: Fixed
     tolerance: float
@@ -126,7 +126,7 @@ class Frames(NamedTuple):
 
 class Path(NamedTuple):
     """Where a search is. stack: int32 (room,), the states visited whose component is not known.
-    frames: int32 (any,), the frames of the path. at: int64 (8,)."""
+    frames: int32 (any,), the frames of the path. at: int64 (7,)."""
 
     stack: NDArray[np.int32]
     frames: NDArray[np.int32]
@@ -139,7 +139,7 @@ def _tuple(*parts, of):
 
 _fixed = _tuple(_u1, _i1, _f1, _i1, _i1, of=Fixed)
 _scratch = _tuple(_f2, _i1, _f1, of=Scratch)
-_task = _tuple(NUMBERS_TYPE, EDGES_TYPE, _i1, _fixed, _f, _scratch, of=Task)
+_task = _tuple(NUMBERS_TYPE, ROOM_TYPE, _i1, _fixed, _f, _scratch, of=Task)
 _store = _tuple(_n1, _u2, _f2, _i1, _f1, _c1, of=Store)
 _frames = _tuple(_n2, _n1, _f1, _i1, _f2, of=Frames)
 _path = _tuple(_n1, _n1, _i1, of=Path)
@@ -196,13 +196,16 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: see above
     """Search on from `path` until all roots are solved, or there is something to do first:
 
     GROW: states or frames may not have room; COMPONENT: the states on the stack from the last
-    frame's state up are one; PAUSE: `budget` states were expanded; CROWDED: a state, at[WIDE], has
-    more edges than there is room for.
+    frame's state up are one; PAUSE: `budget` states were expanded; REFUSED: the edges
+    of the state room.at break the rules; BEYOND: scratch.out, what the last frame's state is worth,
+    is out of the range of payoffs.
     """
     board, room, bits, fixed, tolerance = (
-        task.board, task.room, task.bits, task.fixed, task.tolerance,
+        task.board, lent(task.room), task.bits, task.fixed, task.tolerance,
     )  # fmt: skip
-    below, chances, chosen, paid, about = room
+    into = room.edges
+    below, chances, chosen, paid, about = into
+    limits = room.span
     policy_first, policy, acts, takers = fixed.first, fixed.chances, fixed.acts, fixed.takers
     slots, keys, rows = borrowed(store.slots), borrowed(store.keys), borrowed(store.rows)
     best, margins, actors = borrowed(store.best), borrowed(store.margins), borrowed(store.actors)
@@ -268,9 +271,9 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: see above
                     break
                 budget -= 1
                 unpack(bits, keys[y, 0], state)
-                n = transition(board, state, room)
-                if n > most:
-                    code, at[WIDE] = CROWDED, y
+                n = expand_one(transition, board, state, into, room)
+                if n < 0:
+                    code = REFUSED
                     break
                 if about[0] == TERMINAL:
                     for c in range(columns):
@@ -280,7 +283,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: see above
                     best[y] = OVER
                     continue
                 if y < policy_first.size - 1 and policy_first[y] < policy_first[y + 1]:
-                    n = fold(n, policy_first[y], policy, acts, room)
+                    n = fold(n, policy_first[y], policy, acts, into)
                     about[0], about[1] = DECISION, takers[y]
                 for k in range(n):
                     wanted[k] = pack(bits, below[k])
@@ -314,7 +317,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: see above
                 if f < 0:
                     f, position, stop, start = top, base, base + n, top + 1
                 top += 1
-            if code == CROWDED:
+            if code == REFUSED:
                 break
             if f < 0:
                 continue  # it is over
@@ -333,6 +336,13 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: see above
                 break
             span = base, base + numbers[f, SIZE]
             best[x], margin = back_up(solve_game, lotteries, span, actor, rows, tolerance, scratch)
+            if pays and room.checked:  # else it follows from what is paid at the end
+                for p in range(players):
+                    if not (out[p] <= limits[1] and out[columns - players + p] >= limits[0]):
+                        code = BEYOND
+                if code == BEYOND:
+                    best[x] = OPEN - 2 * numbers[f, LOW]
+                    break
             if margin == margin:
                 margins[x] = margin
             actors[x] = max(actor, -1) + 1

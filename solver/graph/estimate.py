@@ -45,9 +45,7 @@ from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import hints
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import room_for
 from luckbase.solver.graph import keys as hashing
-from luckbase.solver.graph.bellman import too_many_edges
 from luckbase.solver.graph.estimate_kernels import (
     DONE,
     FAR,
@@ -59,6 +57,7 @@ from luckbase.solver.graph.estimate_kernels import (
     expand_kept,
     meet_all,
 )
+from luckbase.solver.graph.expansion import broken, expanding, room_of
 from luckbase.solver.graph.explore import Explorer
 from luckbase.solver.graph.keys import Keys, unpack_all
 
@@ -126,7 +125,7 @@ def estimate(game: Game, roots: Ints, *, at_least: int = 0) -> Estimate:
 
     at_least: so many are known to be there: what is too many to count is not counted.
 
-    Raises StateError for a root that has no key, or a state with more edges than `Game.max_edges`.
+    Raises StateError for a root that has no key, GameError for a state whose edges break the rules.
     """
     roots = np.unique(np.asarray(roots, np.int64).reshape(-1, game.field_count), axis=0)
     most = max(1, min(EXACT_STATES, EXACT_EDGES // game.max_edges))
@@ -289,15 +288,15 @@ class _Novelty:
     def run(self, most: int) -> bool:
         """Go on until it ends, or keeps more than `most`; whether it ended."""
         game = self.game
-        edges = room_for(game.max_edges, game.field_count, game.players)
+        room = room_of(game)
         while not self.ended and self.counts[MET] < most:
             self._make_room()
-            wrong = expand_kept(
-                game.transition, game.numbers, edges, self.wide, self.tables, self.counts, PIECE
-            )
+            with expanding(game, room):
+                wrong = expand_kept(
+                    game.transition, game.numbers, room, self.wide, self.tables, self.counts, PIECE
+                )
             if wrong:
-                key = self.tables.kept[-1 - wrong]
-                raise too_many_edges(game, unpack_all(game.bits, np.ascontiguousarray(key))[0])
+                raise broken(game, room.at)
         return self.ended
 
     def _make_room(self) -> None:

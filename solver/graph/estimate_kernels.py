@@ -9,7 +9,8 @@ from numba import types
 from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.transition import EDGES_TYPE, NUMBERS_TYPE, TRANSITION
+from luckbase.solver.game.transition import NUMBERS_TYPE, TRANSITION
+from luckbase.solver.graph.expansion import ROOM_TYPE, expand_one
 from luckbase.solver.graph.keys import find_from, home, pack, unpack
 from luckbase.solver.njit import njit
 
@@ -165,13 +166,14 @@ def meet_all(wide, tables, counts, states):
 
 
 @njit(
-    types.int64(TRANSITION, NUMBERS_TYPE, EDGES_TYPE, WIDE, TABLES, _i1, types.int64),
+    types.int64(TRANSITION, NUMBERS_TYPE, ROOM_TYPE, WIDE, TABLES, _i1, types.int64),
     cache=True, nogil=True,
 )  # fmt: skip
-def expand_kept(transition, board, edges, wide, tables, counts, states):
+def expand_kept(transition, board, room, wide, tables, counts, states):
     """Expand up to so many states that were kept, while there is room for one more's children;
-    minus 1 and the number of the state that has more edges than there is room for, else 0."""
-    below, rewards = edges.children, edges.rewards
+    BROKEN where the edges of the state room.at break the rules, else 0."""
+    into = room.edges
+    below, rewards = into.children, into.rewards
     most, w = below.shape[0], wide.columns.shape[0]
     state = np.empty(wide.bits.size, np.int64)
     stop = counts[DONE] + states
@@ -182,9 +184,9 @@ def expand_kept(transition, board, edges, wide, tables, counts, states):
         and counts[MARKS] + 2 * w * most <= tables.mark_rows.shape[0]
     ):
         unpack(wide.bits, tables.kept[counts[DONE], 0], state)
-        n = transition(board, state, edges)
-        if n > most:
-            return -1 - counts[DONE]
+        n = expand_one(transition, board, state, into, room)
+        if n < 0:
+            return n
         rewards[0] = 0.0  # a state that is over writes its payoff, others add to it
         counts[DONE] += 1
         counts[EDGES] += n

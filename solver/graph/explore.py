@@ -17,9 +17,17 @@ from numpy.typing import NDArray
 from luckbase.solver.errors import SearchLimitError, StateError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import EDGES_TYPE, NUMBERS_TYPE, TERMINAL, TRANSITION, room_for
+from luckbase.solver.game.transition import NUMBERS_TYPE, TERMINAL, TRANSITION
 from luckbase.solver.graph import keys as hashing
-from luckbase.solver.graph.bellman import expand, too_many_edges
+from luckbase.solver.graph.bellman import expand
+from luckbase.solver.graph.expansion import (
+    BROKEN,
+    ROOM_TYPE,
+    broken,
+    expand_one,
+    expanding,
+    room_of,
+)
 from luckbase.solver.graph.keys import Keys, find_from, fits, home, pack, unpack, unpack_all
 from luckbase.solver.njit import njit
 
@@ -33,26 +41,27 @@ PIECE = 1 << 16
 
 
 @njit(
-    _pair(TRANSITION, NUMBERS_TYPE, EDGES_TYPE, _i1, _span, _n1, _u2, types.uint8[::1]),
+    _pair(TRANSITION, NUMBERS_TYPE, ROOM_TYPE, _i1, _span, _n1, _u2, types.uint8[::1]),
     cache=True, nogil=True,
 )  # fmt: skip
-def _expand_level(transition, board, edges, bits, span, slots, keys, kinds):
+def _expand_level(transition, board, room, bits, span, slots, keys, kinds):
     """Enter the children of states start .. stop - 1, `span` being (start, stop, states met);
     returns (next to expand, states met).
 
-    Stops early where there may not be room for one more state's children. A state x with more edges
-    than there is room for is returned as -1 - x.
+    Stops early where there may not be room for one more state's children. Where edges
+    break the rules the first is BROKEN, the state in room.at.
     """
-    below, rewards, about = edges.children, edges.rewards, edges.about
+    into = room.edges
+    below, rewards, about = into.children, into.rewards, into.about
     most, mask = below.shape[0], slots.size - 1
     state = np.empty(bits.size, np.int64)
     i, stop, count = span
     while i < stop and count + most <= keys.shape[0]:
         if kinds[i] == INNER:
             unpack(bits, keys[i, 0], state)
-            n = transition(board, state, edges)
-            if n > most:
-                return -1 - i, count
+            n = expand_one(transition, board, state, into, room)
+            if n < 0:
+                return BROKEN, count
             if about[0] == TERMINAL:
                 kinds[i] = OVER
                 rewards[0] = 0.0
@@ -117,7 +126,7 @@ class Explorer:
         self._slots = np.full(2 * room, -1, np.int32)
         packed = hashing.pack_all(game.bits, np.ascontiguousarray(roots))
         count = hashing.enter(self._slots, self._keys, 0, packed, np.empty(len(packed), np.int32))
-        self._edges = room_for(game.max_edges, game.field_count, game.players)
+        self._room = room_of(game)
         self.first = [0, int(count)]
         self._ask(0, self.first[1])
 
@@ -130,18 +139,19 @@ class Explorer:
     def deeper(self) -> bool:
         """Expand the last level; False where nothing new lies below it.
 
-        Raises SearchLimitError beyond `max_states`, StateError for a state with more than
-        `Game.max_edges`.
+        Raises SearchLimitError beyond `max_states`, GameError for a state whose edges break the
+        rules.
         """
         game, (start, stop) = self.game, self.first[-2:]
         count = stop
         while start < stop:
-            start, count = _expand_level(
-                game.transition, game.numbers, self._edges, game.bits, (start, stop, count),
-                self._slots, self._keys, self._kinds,
-            )  # fmt: skip
+            with expanding(game, self._room):
+                start, count = _expand_level(
+                    game.transition, game.numbers, self._room, game.bits, (start, stop, count),
+                    self._slots, self._keys, self._kinds,
+                )  # fmt: skip
             if start < 0:
-                raise too_many_edges(game, unpack_all(game.bits, self._keys[-1 - start])[0])
+                raise broken(game, self._room.at)
             if count > self.max_states:
                 raise SearchLimitError(
                     f"the search has met {count} states in {len(self.first) - 1} levels and is not "

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Stopped
-from luckbase.solver.game.transition import room_for
 from luckbase.solver.graph import keys as hashing
 from luckbase.solver.graph import stage_kernels as kernels
-from luckbase.solver.graph.bellman import expand, too_many_edges
+from luckbase.solver.graph.bellman import expand
+from luckbase.solver.graph.expansion import broken, expanding, room_of
 from luckbase.solver.graph.keys import Keys, unpack_all
 from luckbase.solver.graph.stage import (
     BUDGET,
@@ -107,8 +107,8 @@ class LevelSearch:
     def boxes(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Stage]:
         """The boxes, one after the other; stop: asked now and then.
 
-        Raises RisingError for an edge that leads where the level says that none does, StateError
-        for a state with more edges than `Game.max_edges`; Stopped soon after `stop()` turns true.
+        Raises RisingError for an edge that leads where the level says that none does, GameError
+        for a state whose edges break the rules; Stopped soon after `stop()` turns true.
         """
         states = 0
         while self._todo and not (self.enough and states >= self.enough):
@@ -160,7 +160,7 @@ class _Search:
         self.patterns = self._patterns(1 << 8, max(1 << 12, 2 * game.max_edges))
         self.at = np.zeros(9, np.int64)
         self.at[kernels.UNTIL] = EVERY >> 1 if isinstance(known, tuple) else 0
-        self.edges = room_for(game.max_edges, game.field_count, game.players)
+        self.room = room_of(game)
 
     @staticmethod
     def _nodes(room: int) -> Nodes:
@@ -199,19 +199,21 @@ class _Search:
         self._enter()
         self._ask()
         while True:
-            code = kernels.expand_on(
-                game.transition, game.numbers, self.edges, game.bits, self.place, self.nodes,
-                self.records, self.patterns, self.held, self.at, BUDGET, limit,
-            )  # fmt: skip
+            with expanding(game, self.room):
+                code = kernels.expand_on(
+                    game.transition, game.numbers, self.room, game.bits, self.place, self.nodes,
+                    self.records, self.patterns, self.held, self.at, BUDGET, limit,
+                )  # fmt: skip
             if code == kernels.FINISHED and not self._ask():
                 return True
             if stop():
                 raise Stopped
             if code == kernels.GROW:
                 self._grow()
-            elif code not in (kernels.PAUSE, kernels.FINISHED):
-                state = unpack_all(game.bits, self.nodes.keys[self.at[kernels.WRONG]])[0]
-                raise too_many_edges(game, state) if code == kernels.CROWDED else self._rose(state)
+            elif code == kernels.REFUSED:
+                raise broken(game, self.room.at)
+            elif code == kernels.RISES:
+                raise self._rose(unpack_all(game.bits, self.nodes.keys[self.at[kernels.WRONG]])[0])
             if self.at[kernels.MINE] > limit:
                 return False
 

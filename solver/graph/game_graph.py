@@ -40,28 +40,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.errors import SearchLimitError, StateError
+from luckbase.solver.errors import GameError, SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.game.transition import room_for
 from luckbase.solver.graph import keys as hashing
-from luckbase.solver.graph.bellman import expand, too_many_edges
+from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.bellman_step import Scratch, no_matrix_games
 from luckbase.solver.graph.codes import KNOWN, NEW
 from luckbase.solver.graph.depth_first import (
+    BEYOND,
     COMPONENT,
     COUNT,
-    CROWDED,
     DEPTH,
     EDGES,
     FINISHED,
     GROW,
     HEIGHT,
     NODE,
+    REFUSED,
     ROOT,
     START,
     TOP,
-    WIDE,
     Fixed,
     Frames,
     Path,
@@ -69,6 +68,7 @@ from luckbase.solver.graph.depth_first import (
     Task,
     search,
 )
+from luckbase.solver.graph.expansion import broken, expanding, out_of_range, refuse_beyond, room_of
 from luckbase.solver.graph.keys import Keys, fits, unpack_all
 
 BUDGET = 200_000
@@ -105,6 +105,7 @@ class Graph:
         self.columns = game.players * (2 if bounds else 1)
         self.loops = self.largest_loop = 0
         self.gaps: dict[int, float] = {}
+        self._fault: GameError | None = None
         room = 1 << 14
         keys = np.empty((room, 1 + self.columns), np.uint64)
         self._store = Store(
@@ -112,7 +113,7 @@ class Graph:
             np.full(room, np.nan), np.zeros(room, np.int8),
         )  # fmt: skip
         self._frames = self._new_frames(max(256, 2 * game.max_edges))
-        self._at = np.array([-1, 0, 0, 0, 0, 0, 0, -1])
+        self._at = np.array([-1, 0, 0, 0, 0, 0, 0])
         self._path = Path(np.empty(room, np.int32), np.empty(64, np.int32), self._at)
         self._solve_game = no_matrix_games
         if game.simultaneous:
@@ -125,8 +126,7 @@ class Graph:
             np.empty(self.columns),
         )  # fmt: skip
         self._task = Task(
-            game.numbers, room_for(game.max_edges, game.field_count, game.players), game.bits,
-            self._fixed, float(self.tolerance), step,
+            game.numbers, room_of(game), game.bits, self._fixed, float(self.tolerance), step,
         )  # fmt: skip
         self._enter(self._fixed.keys)
 
@@ -227,8 +227,8 @@ class Graph:
         """Solve canonical roots (m, fields) and all below them; returns the roots' numbers.
 
         Raises SearchLimitError beyond `max_states`; StateError for a root that has no key, for a
-        cycle that `solver.graph.components` refuses and for a state with more edges than
-        `Game.max_edges`; Stopped soon after `stop()` turns true.
+        cycle that `solver.graph.components` refuses; GameError for a state whose edges break the
+        rules, or whose payoff is out of their range; Stopped soon after `stop()` turns true.
         """
         wrong = ~fits(self.game.bits, roots)
         if wrong.any():
@@ -236,12 +236,8 @@ class Graph:
             raise StateError(f"{said} has numbers too large to search")
         numbers = self._enter(hashing.pack_all(self.game.bits, np.ascontiguousarray(roots)))
         self._at[ROOT] = 0
-        game = self.game
         while True:
-            code = search(
-                game.transition, self._solve_game, self._task, numbers, self._store, self._frames,
-                self._path, BUDGET,
-            )  # fmt: skip
+            code = self._search(numbers)
             if code != FINISHED and self.stop():
                 raise Stopped
             if self.count > self.max_states:
@@ -256,8 +252,27 @@ class Graph:
                 self._grow()
             elif code == COMPONENT:
                 self._solve_component()
-            elif code == CROWDED:
-                raise too_many_edges(game, self.states(self._at[WIDE:])[0])
+
+    def _search(self, roots: NDArray[np.int32]) -> int:
+        """Search on; why it stops."""
+        if self._fault is not None:
+            raise self._fault
+        game, room = self.game, self._task.room
+        try:
+            with expanding(game, room):
+                code = search(
+                    game.transition, self._solve_game, self._task, roots, self._store,
+                    self._frames, self._path, BUDGET,
+                )  # fmt: skip
+        except GameError as error:  # it broke off: there is no going on from what it met
+            self._fault = error
+            raise
+        if code == REFUSED:
+            raise broken(game, room.at)
+        if code == BEYOND:
+            at = self._frames.numbers[self._path.frames[self._at[DEPTH]], [NODE]]
+            raise out_of_range(game, self.states(at)[0], self._task.scratch.out)
+        return int(code)
 
     def _solve_component(self) -> None:
         from luckbase.solver.graph.components import Component, solve  # long to compile
@@ -280,6 +295,7 @@ class Graph:
         )  # fmt: skip
         if found.gap:
             self.gaps[int(members[0])] = found.gap
+        refuse_beyond(self.game, states, found.values)
         store = self._store
         store.rows[members, 1:], store.best[members] = found.values, found.best
         store.margins[members], store.actors[members] = found.margins, found.actors

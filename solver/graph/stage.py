@@ -29,6 +29,7 @@ from luckbase.solver.game.level import Level
 from luckbase.solver.graph import stage_kernels as kernels
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.bellman_step import Scratch, no_matrix_games
+from luckbase.solver.graph.expansion import refuse_beyond
 from luckbase.solver.graph.keys import Keys, unpack_all
 from luckbase.solver.graph.level_words import CLASSES, Words, scatter, words, words_of
 from luckbase.solver.graph.stage_kernels import Order, Patterns, Place, Sweep
@@ -302,6 +303,7 @@ class Sweeping:
                 place += members
         rows = np.empty((n, 1 + players))
         kernels.by_key(stage.states.numbers[stage.places], self._values, stage.keys, rows)
+        refuse_beyond(game, stage.keys, rows[:, 1:])
         held, at, given = self._out, stage.places, np.zeros(n, bool)
         if len(stage.given.best):
             given = self._given

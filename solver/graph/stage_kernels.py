@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.transition import (
-    EDGES_TYPE,
     NUMBERS_TYPE,
     SIMULTANEOUS,
     TERMINAL,
@@ -28,15 +27,16 @@ from luckbase.solver.graph.bellman_step import (
 )
 from luckbase.solver.graph.borrowed import borrowed
 from luckbase.solver.graph.codes import JOINTLY, KNOWN, OVER
+from luckbase.solver.graph.expansion import ROOM_TYPE, expand_one, lent
 from luckbase.solver.graph.keys import find_from, home, pack, unpack
 from luckbase.solver.graph.level_words import rises, word_of
 from luckbase.solver.njit import njit
 
-FINISHED, GROW, PAUSE, CROWDED, RISES, COMPONENT = 0, 1, 2, 3, 4, 5
+FINISHED, GROW, PAUSE, REFUSED, RISES, COMPONENT = 0, 1, 2, 3, 4, 5
 """Why a pass stops."""
 NEXT, COUNT, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG, MINE, UNTIL = range(9)
 """Where expanding keeps its place: the number of the next state to expand, states met, states
-expanded, edges, patterns and their edges; the state that is crowded, or whose edge rises; how many
+expanded, edges, patterns and their edges; the state whose edge rises; how many
 of those met are of the stage; the number before which states may be expanded."""
 BATCH = 16
 """States that are expanded before their children are looked up, all of them together."""
@@ -186,7 +186,7 @@ def _same(patterns, p, actor, edges, given):
 
 @njit(
     _i(
-        TRANSITION, NUMBERS_TYPE, EDGES_TYPE, _i1, _place, _nodes, _records, _patterns, _u1, _i1,
+        TRANSITION, NUMBERS_TYPE, ROOM_TYPE, _i1, _place, _nodes, _records, _patterns, _u1, _i1,
         _i, _i,
     ),
     cache=True, nogil=True,
@@ -198,11 +198,13 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `dept
     before number at[UNTIL] or there is something to do first:
 
     GROW: something may not have room; PAUSE: `budget` states were expanded, or more than `limit` of
-    the stage met; CROWDED: a state,
-    at[WRONG], has more edges than there is room for; RISES: a state's edge leads where the level
-    says that none does. Those whose keys are in `known`, ascending, are not expanded.
+    the stage met; REFUSED: the edges of the state room.at break the rules; RISES: an edge of the
+    state at[WRONG] leads where the level says that none does. Those whose keys are in `known`,
+    ascending, are not expanded.
     """
-    below, chances, chosen, paid, about = room
+    room = lent(room)
+    into = room.edges
+    below, chances, chosen, paid, about = into
     slots, keys, outside = borrowed(nodes.slots), borrowed(nodes.keys), borrowed(nodes.outside)
     pattern_of, children = borrowed(records.patterns), borrowed(records.children)
     heads, hashes = borrowed(patterns.slots), borrowed(patterns.hashes)
@@ -252,9 +254,9 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `dept
                     members, upcoming = members + 1, upcoming + 1
                     continue
             unpack(bits, key, state)
-            n = transition(board, state, room)
-            if n > most:
-                code, at[WRONG] = CROWDED, upcoming
+            n = expand_one(transition, board, state, into, room)
+            if n < 0:
+                code = REFUSED
                 break
             actor = about[1]
             if about[0] == TERMINAL:

@@ -18,11 +18,17 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import GROUP, Groups, groups_of
 from luckbase.solver.game.transition import (
     DECISION,
-    EDGES_TYPE,
     NUMBERS_TYPE,
     SIMULTANEOUS,
     TRANSITION,
-    room_for,
+)
+from luckbase.solver.graph.expansion import (
+    BROKEN,
+    ROOM_TYPE,
+    broken,
+    expand_one,
+    expanding,
+    room_of,
 )
 from luckbase.solver.graph.keys import pack
 from luckbase.solver.njit import njit
@@ -31,22 +37,25 @@ _i1, _i2 = types.int64[::1], types.int64[:, ::1]
 
 
 @njit(
-    types.void(
-        TRANSITION, NUMBERS_TYPE, EDGES_TYPE, GROUP, NUMBERS_TYPE, types.boolean, _i1, _i2, _i2,
+    types.int64(
+        TRANSITION, NUMBERS_TYPE, ROOM_TYPE, GROUP, NUMBERS_TYPE, types.boolean, _i1, _i2, _i2,
         types.uint64[::1],
     ),
     cache=True,
     nogil=True,
 )  # fmt: skip
-def _stand(transition, board, edges, group, numbers, decides, bits, states, found, lines):  # type: ignore[no-untyped-def]  # noqa: PLR0913  # a kernel: in tuples its arrays count references
-    """Write (group, turning, where on it, x, y) of each state (n, fields) to `found` (n, 5)."""
+def _stand(transition, board, room, group, numbers, decides, bits, states, found, lines):  # type: ignore[no-untyped-def]  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+    """Write (group, turning, where on it, x, y) of states (n, fields) to `found` (n, 5); returns
+    0, or BROKEN, the state then in room.at."""
+    into = room.edges
     out, rest = np.empty(4, np.int64), np.empty(states.shape[1], np.int64)
     for k in range(states.shape[0]):
         state, actor = states[k], np.int64(-1)
         found[k, 0] = found[k, 1] = found[k, 3] = found[k, 4] = -1
         if not decides:
-            transition(board, state, edges)
-            kind, actor = edges.about[0], edges.about[1]
+            if expand_one(transition, board, state, into, room) < 0:
+                return BROKEN
+            kind, actor = into.about[0], into.about[1]
             if kind == SIMULTANEOUS:
                 actor = np.int64(-1)
             elif kind != DECISION:
@@ -62,6 +71,7 @@ def _stand(transition, board, edges, group, numbers, decides, bits, states, foun
             found[k, 1 + i] = out[i]
         if out[0] >= 0:
             lines[k] = pack(bits, rest)
+    return 0
 
 
 @dataclass(frozen=True)
@@ -81,12 +91,15 @@ class Standing:
 def standing(game: Game, states: Ints, groups: Groups | None = None) -> Standing:
     """Where canonical states (n, fields) stand among the game's groups."""
     said = groups_of(game) if groups is None else groups
-    room = room_for(1 if said.decides else game.max_edges, game.field_count, game.players)
+    room = room_of(game)
     found = np.empty((len(states), 5), np.int64)
     lines = np.zeros(len(states), np.uint64)
-    _stand(
-        game.transition, game.numbers, room, said.group, said.numbers, said.decides,
-        np.ascontiguousarray(game.bits, np.int64), np.ascontiguousarray(states, np.int64), found,
-        lines,
-    )  # fmt: skip
+    with expanding(game, room):
+        wrong = _stand(
+            game.transition, game.numbers, room, said.group, said.numbers, said.decides,
+            np.ascontiguousarray(game.bits, np.int64), np.ascontiguousarray(states, np.int64),
+            found, lines,
+        )  # fmt: skip
+    if wrong:
+        raise broken(game, room.at)
     return Standing(found[:, 0], found[:, 1], found[:, 2], lines, found[:, 3], found[:, 4])

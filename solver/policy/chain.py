@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from luckbase.solver.errors import SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import DECISION, JOINT, SIMULTANEOUS
+from luckbase.solver.game.transition import CHANCE, DECISION, JOINT, SIMULTANEOUS
 from luckbase.solver.graph.bellman import action_starts, expand
 from luckbase.solver.graph.codes import JOINTLY, MIXED
 from luckbase.solver.graph.depth_first import Fixed
@@ -118,6 +118,8 @@ def expand_profile(
         _fix_jointly(game, deciders, states, places, edges.actions[at], chosen, acts, takers)
         fixed[both] = [d is not None for d in deciders[:2]].count(True) > 0
     over = edges.terminal
+    nobody = (edges.kinds == CHANCE) & (edges.actors < 0)
+    actions = np.where(nobody[owner], -1, edges.actions)  # chance takes none that a player has
     weights: Floats = edges.weights * chosen[group]
     kept = (weights > 0) & ~over[owner]
     payoffs = np.zeros((len(states), game.players))
@@ -127,7 +129,7 @@ def expand_profile(
     part_of = fixed[owner[at]]
     deciding = np.where(edges.kinds == SIMULTANEOUS, JOINTLY, actors)
     return (
-        counts, children, weights[kept], edges.actions[kept], edges.rewards[kept], payoffs,
+        counts, children, weights[kept], actions[kept], edges.rewards[kept], payoffs,
         np.where(several, deciding, -1), np.where(fixed, np.diff(bounds), 0),
         chosen[part_of], acts[part_of], takers,
     )  # fmt: skip

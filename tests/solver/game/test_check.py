@@ -114,15 +114,18 @@ def test_the_game_of_coins_is_right_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("broken", "sentence"),
     [
-        (1, r"at purse=\d+ tosses=0: pays \[2.0\]; payoffs lie from 0.0 to 1.0"),
-        (2, "the weights of 'stop' sum to 2.0, not 1"),
-        (3, "the weights of 'toss' sum to 0.8, not 1"),
-        (4, r"at purse=2 tosses=5: leads to a state that its own fields refuse: purse=70"),
-        (5, "an edge pays, and the rules say that none does"),
-        (6, r"about\[1\] is 1, and there are 1 players"),
+        (1, r"at purse=\d+ tosses=0: pays \[2.0\]; expected 0 to 1; say what it can be as"),
+        (2, "action 'stop': chances add up to 2; expected 1"),
+        (3, "action 'toss': chances add up to 0.8; expected 1"),
+        (
+            4,
+            r"at purse=2 tosses=5: leads to purse=70 tosses=4, which its own fields refuse",
+        ),
+        (5, "an edge pays; expected Rules.pays=True."),
+        (6, r"player 1 acts; expected 0 to 0"),
         (7, "is chance, and has 2 actions"),
         (8, "edges of one action do not stand together"),
-        (9, "is a decision, and about.1. says that nobody acts"),
+        (9, "player -1 acts; expected 0 to 0"),
     ],
 )
 def test_a_transition_that_breaks_the_contract_is_told_which_point(
@@ -130,7 +133,7 @@ def test_a_transition_that_breaks_the_contract_is_told_which_point(
 ) -> None:
     with pytest.raises(GameError, match=sentence) as said:
         check_game(game(broken))
-    assert str(said.value).startswith("game coins, board purse, at ")
+    assert str(said.value).startswith("game coins: at ")
 
 
 def _empty_at_the_end(states: Ints, refuse: object) -> Ints:
@@ -146,19 +149,34 @@ def _empty_at_the_end(states: Ints, refuse: object) -> Ints:
             "leads to purse=2 tosses=0, which is not canonical; that",
         ),
         ({"actions": ("stop", "stop")}, "two actions are called the same"),
-        ({"actions": ("stop",)}, "action 1 has no name"),
-        ({"fields": [Field("purse", high=64), Field("purse", high=5)]}, "have one name"),
-        ({"fields": [Field("purse", bits=60), Field("tosses", bits=5)]}, "the most is 64"),
-        ({"fields": [Field("purse", bits=2), Field("tosses", high=5)]}, "have no room for"),
+        ({"actions": ("stop",)}, r"action 1 has no name in Rules.actions=….; expected 0 to 0"),
+        ({"fields": [Field("purse", bits=2), Field("tosses", high=5)]}, "bits have no room"),
     ],
 )
 def test_rules_that_break_the_contract_are_told_which_point(
     changed: dict[str, Any], sentence: str
 ) -> None:
-    if "have one name" in sentence:
-        changed = changed | {"start": {"purse": 1}}
     with pytest.raises(GameError, match=sentence):
         check_game(game(**changed))
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"fields": [Field("purse", high=64), Field("purse", high=5)]}, "have one name"),
+        ({"fields": [Field("purse", bits=60), Field("tosses", bits=5)]}, "the most is 64"),
+        ({"players": 0}, "players: 0; expected at least 1"),
+        ({"max_edges": 0}, "max_edges: 0; expected at least 1"),
+        ({"simultaneous": True}, "simultaneous: expected two players"),
+        ({"payoff_range": (1.0, 0.0)}, "expected the least, then the greatest payoff"),
+        ({"payoff_range": (0.0, float("inf"))}, "expected the least, then the greatest payoff"),
+    ],
+)
+def test_rules_that_no_game_can_have_are_refused_where_they_are_made(
+    changed: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        rules(**changed)
 
 
 class Table(Layout[int]):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from luckbase.solver.errors import StateError
+from luckbase.solver.errors import GameError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import (
@@ -110,7 +110,7 @@ def test_a_transition_survives_pickling() -> None:
 @pytest.mark.parametrize("asked", [expand, explore, lambda game, x: Graph(game).solve(x)])
 def test_more_edges_than_said_are_refused(asked: Callable[[Game, Ints], Any]) -> None:
     game = ring(max_edges=3)
-    with pytest.raises(StateError, match="more edges than the 3 of max_edges that ring says"):
+    with pytest.raises(GameError, match=r"ring: at up=0: has 4 edges; expected 1 to 3 .max_edges."):
         asked(game, np.array([[0]]))
 
 

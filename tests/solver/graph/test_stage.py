@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.errors import GameError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.fields import Field, Fields
 from luckbase.solver.game.game import Game, Stopped
@@ -373,7 +373,7 @@ def test_a_function_of_boxes_that_an_edge_raises_is_found_out_where_boxes_are_cu
 def test_a_state_with_more_edges_than_the_game_says_is_named() -> None:
     game = ring(max_edges=3)
     stages = Stages(game, Level({"up": 1}, width=8))
-    with pytest.raises(StateError, match=r"^\{'up': 0\} has more edges than the 3 of max_edges"):
+    with pytest.raises(GameError, match=r"at up=0: has 4 edges; expected 1 to 3"):
         list(expand_level(stages, 0, [np.array([0], np.uint64)]))
 
 

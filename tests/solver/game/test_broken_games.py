@@ -1,0 +1,295 @@
+"""Somebody else's game that breaks the rules is refused in a sentence, by every engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luckbase
+from luckbase import cluster
+from luckbase.cluster.search import solve
+from luckbase.cluster.table.verify import verify
+from luckbase.game import (
+    Agents,
+    Board,
+    Field,
+    Game,
+    Rules,
+    SearchHints,
+    chance,
+    decision,
+    lead,
+    load_game,
+    over,
+    pay,
+    register,
+    transition,
+)
+from luckbase.jobs.app import run
+from luckbase.solver.errors import GameError
+from luckbase.solver.game import registry
+from luckbase.solver.game.check import check_sample
+from luckbase.solver.game.level import Level
+from luckbase.solver.graph.estimate import estimate
+from luckbase.solver.graph.explore import explore
+from luckbase.solver.graph.game_graph import Graph
+from tests.places import ROOT
+
+START = {"purse": 4, "tosses": 4}
+
+
+@transition
+def coins(board, state, edges):  # type: ignore[no-untyped-def]  # noqa: C901
+    """Stop with the purse, or toss for double or nothing; board.ints[0] says what is broken."""
+    purse, tosses = state
+    broken = board.ints[0] if tosses <= 2 else 0
+    if tosses == 0:
+        if broken == 1:
+            return over(edges, 1e400)
+        if broken == 2:
+            return over(edges, np.nan)
+        if broken == 3:
+            return over(edges, -0.29)
+        return over(edges, purse / 64)
+    if broken == 4:
+        edges.about[0] = 7
+        edges.weights[0], edges.about[2] = 1.0, 0
+        return 1
+    if broken == 5:
+        return decision(edges, 0)
+    if broken == 7:
+        state[0] //= broken - 7
+    lead(edges, state, 0, -1.0 if broken == 6 else 1.0)[1] = 0
+    for doubled in (0, 2 * purse):
+        child = lead(edges, state, 9 if broken == 8 else 1, 0.475 if broken == 9 else 0.5)
+        child[0], child[1] = doubled, tosses - 1
+        if broken == 10:
+            child[0] = 70
+        if broken == 11:
+            pay(edges, 0.5)
+    if broken == 12:
+        lead(edges, state, 2, 1.0)
+    if broken == 13:
+        state[0] = 0
+    if broken == 14:
+        return chance(edges)
+    return decision(edges, 3 if broken == 15 else 0)
+
+
+VARIANTS = {
+    1: r"at purse=\d+ tosses=0: pays \[inf\]; expected 0 to 1; say what it can be as Rules.payoff",
+    2: r"at purse=\d+ tosses=0: pays \[nan\]; expected 0 to 1",
+    3: r"at purse=\d+ tosses=0: pays \[-0.29\]; expected 0 to 1",
+    4: r"at purse=\d+ tosses=\d: is of kind 7; expected 0 to 3",
+    5: r"at purse=\d+ tosses=\d: has 0 edges; expected 1 to 3 \(max_edges\)",
+    6: r"tosses=\d, action 'stop': an edge has chance -1.0; expected above 0",
+    7: r"game purse, line \d+: at purse=\d+ tosses=\d: ZeroDivisionError: integer division by zero",
+    8: r"tosses=\d: action 9 has no name in Rules.actions=….; expected 0 to 2",
+    9: r"at purse=\d+ tosses=\d, action 'toss': chances add up to 0.95; expected 1",
+    10: r"leads to purse=70 tosses=\d, which its own fields refuse: purse: 70 is too large",
+    11: r"an edge pays; expected Rules\(pays=True\)",
+    12: r"at purse=\d+ tosses=\d: has 4 edges; expected 1 to 3 \(max_edges\)",
+    13: "the transition changes the state that it is given",
+    14: "is chance, and has 2 actions",
+    15: r"at purse=\d+ tosses=\d: player 3 acts; expected 0 to 0",
+}
+broken_now, numbers = [0], count()
+
+
+class Purse(Board):
+    pass
+
+
+def rules(board: Purse, **changed: Any) -> Rules:
+    tosses = {"toss": lambda game, player, state, actions: len(actions) - 1}
+    right = Rules(
+        fields=[Field("purse", high=64), Field("tosses", high=4)],
+        players=1,
+        transition=coins,
+        numbers=tuple(broken_now),
+        max_edges=3,
+        actions=("stop", "toss", "again"),
+        start=START,
+        capabilities={Agents: Agents(tosses), SearchHints: SearchHints(Level({"tosses": 1}))},
+    )
+    return replace(right, **changed)
+
+
+@pytest.fixture
+def board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Board]:
+    """The game as it must be; the engines alone look, no sample is taken before a solve."""
+    monkeypatch.setattr(registry, "_entered", {})
+    monkeypatch.setattr(solve, "check_sample", lambda *_: None)
+    register("purse", Purse, rules)
+    path = tmp_path / f"purse{next(numbers)}.toml"  # workers keep the rules of a board
+    path.write_text('game = "purse"\n')
+    yield luckbase.load_board(path)
+    broken_now[0] = 0
+
+
+def _table_of_the_right_game(board: Board, folder: Path) -> Any:
+    variant, broken_now[0] = broken_now[0], 0
+    table = cluster.solve_below(board, results=folder).table
+    broken_now[0] = variant
+    return luckbase.open(table)
+
+
+def _verify(board: Board, folder: Path) -> None:
+    with _table_of_the_right_game(board, folder) as table:
+        verify(table, None)
+
+
+def _query(board: Board, folder: Path) -> None:
+    with luckbase.open(board, in_memory=True) as table:
+        table[START]
+
+
+def _game(board: Board) -> tuple[Game, Any]:
+    game = load_game(board)
+    return game, game.needed_start().reshape(1, -1)
+
+
+def _graph(board: Board, folder: Path) -> None:
+    game, start = _game(board)
+    graph = Graph(game)
+    with pytest.raises(GameError) as first:
+        graph.solve(start)
+    with pytest.raises(GameError, match=re.escape(str(first.value))):
+        graph.solve(start)
+    raise first.value
+
+
+ENGINES: dict[str, Callable[[Board, Path], object]] = {
+    "solve in one piece": lambda board, at: cluster.solve_below(board, results=at),
+    "solve by stages": lambda board, at: cluster.solve_below(board, results=at, one_piece=0),
+    "solve to a depth": lambda board, at: cluster.solve_below(board, results=at, max_depth=9),
+    "verify": _verify,
+    "query": _query,
+    "graph": _graph,
+    "explore": lambda board, _: explore(*_game(board)),
+    "estimate": lambda board, _: estimate(*_game(board)),
+    "evaluate": lambda board, _: luckbase.evaluate(board, "toss"),
+    "simulate": lambda board, _: luckbase.simulate(board, "toss", games=20),
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_refuses_what_breaks_the_rules(
+    engine: str, variant: int, board: Board, tmp_path: Path
+) -> None:
+    broken_now[0] = variant
+    with pytest.raises(GameError, match=VARIANTS[variant]) as said:
+        ENGINES[engine](board, tmp_path / "results")
+    assert str(said.value).startswith("game purse") and said.value.exit_code == 2
+    assert not list(tmp_path.glob("results/**/*.parquet")) or engine == "verify"
+
+
+@transition
+def fees(board, state, edges):  # type: ignore[no-untyped-def]
+    """Chance takes three steps, each of which pays board.ints[0] tenths."""
+    if state[0] == 0:
+        return over(edges, 0.0)
+    lead(edges, state, 5, 1.0)[0] = state[0] - 1
+    pay(edges, board.ints[0] / 10)
+    return chance(edges)
+
+
+@pytest.mark.parametrize("engine", ["solve in one piece", "solve by stages", "query", "graph"])
+def test_what_edges_pay_in_all_is_held_to_the_range(
+    engine: str, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = {
+        "fields": [Field("left", high=3, default=3)],
+        "transition": fees,
+        "pays": True,
+        "actions": (),
+        "start": {},
+        "capabilities": {SearchHints: SearchHints(Level({"left": 1}))},
+    }
+    monkeypatch.setitem(globals(), "START", {})
+    register("purse", Purse, lambda board: rules(board, **changed))
+    broken_now[0] = 3
+    with luckbase.open(board, in_memory=True) as table:
+        assert table[{}].value == pytest.approx((0.9,))
+    broken_now[0] = 4
+    with pytest.raises(GameError, match=r"at left=3: is worth \[1.2\d*\]; expected 0 to 1; say"):
+        ENGINES[engine](board, tmp_path / "results")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (("actions", ("stop", "stop", "stop")), "two actions are called the same: stop, stop"),
+        (("canonical", lambda states, refuse: np.minimum(states, 9)), "which is not canonical"),
+    ],
+)
+def test_a_sample_is_looked_at_before_a_solve(
+    wrong: tuple[str, Any], sentence: str, board: Board, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(solve, "check_sample", check_sample)
+    register("purse", Purse, lambda board: rules(board, **dict([wrong])))
+    with pytest.raises(GameError, match=sentence):
+        cluster.solve_below(board, results=tmp_path)
+    assert not list(tmp_path.glob("**/*.parquet"))
+
+
+CLIMB = (ROOT / "tests/games/climb.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "sentence"),
+    [
+        ("        players=2,\n", "", "line 44: TypeError: Rules() missing 1 required"),
+        ("max_edges=", "max_edge=", "line 44: TypeError: Rules() got an unexpected keyword "
+         "argument 'max_edge'; did you mean 'max_edges'?"),
+        ("players=2", "players=0", "line 44: ValueError: players: 0; expected at least 1"),
+        ("== summit:", "== sumit:", "line 29: NameError: name 'sumit' is not defined"),
+        ("over(edges, first,", 'over(edges, "a",', "line 31: TypingError: No implementation of "
+         "function over"),
+        ("import Agents", "import Agent", "line 8: ImportError: cannot import name 'Agent'"),
+        ("def rules(", "def rules)", "line 41: SyntaxError: unmatched ')'"),
+        ("board.ints\n", "board.ints[0], board.ints[9]\n", "line 27: at steps=0,0 turns=6: "
+         "IndexError: index is out of bounds"),
+        ('("rest", "roll")', '("rest",)', "at steps=0,0 turns=6: action 1 has no name in Rules("),
+    ],
+)  # fmt: skip
+def test_a_mistake_of_an_author_is_a_sentence_with_the_file_and_the_line(
+    right: str, wrong: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(registry, "_entered", {})
+    assert right in CLIMB
+    (tmp_path / "climb.py").write_text(CLIMB.replace(right, wrong))
+    (tmp_path / "hill.toml").write_text('game = "climb"\n')
+    monkeypatch.chdir(tmp_path)
+    assert run(["solve", "hill.toml", "--game", "climb.py"]) == 2
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert (
+        said.removeprefix("luckbase: ")
+        .removeprefix("--game: ")
+        .startswith(f"climb.py{', ' if sentence.startswith('line') else ': '}{sentence}")
+    )
+
+
+def test_chance_is_not_called_by_an_action_of_a_player(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = {
+        "fields": [Field("left", high=3, default=3)],
+        "transition": fees,
+        "pays": True,
+        "actions": ("stop",) * 6,
+        "start": {},
+    }
+    register("purse", Purse, lambda board: rules(board, **changed))
+    drawn = str(luckbase.graph(board, "random"))
+    assert "chance" in drawn and "stop" not in drawn
