@@ -16,6 +16,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.faults import fault_at
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import (
     JOINT,
@@ -28,7 +29,6 @@ from luckbase.solver.game.transition import (
 from luckbase.solver.graph.bellman_step import LOTTERIES, Lotteries, action_value, best_of
 from luckbase.solver.graph.expansion import (
     ROOM_TYPE,
-    broken,
     expand_one,
     expanding,
     room_of,
@@ -102,7 +102,7 @@ def expand(game: Game, states: Ints) -> Expanded:
     with expanding(game, room):
         m = int(_expand(game.transition, game.numbers, found, room, first, kinds, actors))
     if m < 0:
-        raise broken(game, room.at)
+        raise fault_at(game, room.at)
     edges = room.edges
     return Expanded(
         kinds, actors, first, edges.children[:m], edges.weights[:m], edges.actions[:m],

@@ -44,6 +44,7 @@ from numpy.typing import NDArray
 from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import hints
+from luckbase.solver.game.faults import fault_at
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph import keys as hashing
 from luckbase.solver.graph.estimate_kernels import (
@@ -57,7 +58,7 @@ from luckbase.solver.graph.estimate_kernels import (
     expand_kept,
     meet_all,
 )
-from luckbase.solver.graph.expansion import broken, expanding, room_of
+from luckbase.solver.graph.expansion import expanding, room_of
 from luckbase.solver.graph.explore import Explorer
 from luckbase.solver.graph.keys import Keys, unpack_all
 
@@ -296,7 +297,7 @@ class _Novelty:
                     game.transition, game.numbers, room, self.wide, self.tables, self.counts, PIECE
                 )
             if wrong:
-                raise broken(game, room.at)
+                raise fault_at(game, room.at)
         return self.ended
 
     def _make_room(self) -> None:

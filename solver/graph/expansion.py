@@ -3,7 +3,7 @@
 The games here are held by tests. Of a game of somebody else each state that an engine expands is
 held to what `solver.game.transition` says, before anything is worked out from its edges: how many,
 chances, who acts, what is paid, children within the bounds of their fields. What is wrong is looked
-for again and said by `solver.game.check`.
+for again and said by `solver.game.faults`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from luckbase.solver.errors import GameError, LuckbaseError
+from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.faults import WEIGHT, fault_at, span_of, worth_at
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.transition import (
     CHANCE,
@@ -35,8 +36,6 @@ from luckbase.solver.graph.borrowed import borrowed
 from luckbase.solver.graph.keys import Keys, unpack_all
 from luckbase.solver.njit import njit
 
-WEIGHT = 1e-12
-"""How far the chances of an action may be from 1 in all."""
 BROKEN = -1
 """Instead of how many edges: they break the rules."""
 
@@ -89,35 +88,7 @@ def expanding(game: Game, room: Room) -> Iterator[None]:
     except Exception as error:
         if not room.checked:
             raise
-        raise broken(game, room.at, error) from None
-
-
-def within_range(game: Game, values: Floats) -> bool:
-    """Whether payoffs (…) may be; not a number is none."""
-    low, high = span_of(game)
-    return bool(((values >= low) & (values <= high)).all())
-
-
-def span_of(game: Game) -> Floats:
-    """float64 (2,): the least and the greatest payoff, with slack for rounding."""
-    low, high = game.payoff_range
-    slack = WEIGHT * max(1.0, abs(low), abs(high))
-    return np.array([low - slack, high + slack])
-
-
-def broken(game: Game, state: Ints, error: Exception | None = None) -> GameError:
-    """What breaks the rules at a state (fields,) whose edges an engine refused, or where the game's
-    own code raised an error."""
-    from luckbase.solver.game.check import fault_at
-
-    return fault_at(game, state.copy(), error)
-
-
-def out_of_range(game: Game, state: Ints, values: Floats) -> GameError:
-    """The error of a state (fields,) that is worth what no payoff can be."""
-    from luckbase.solver.game.check import worth_at
-
-    return worth_at(game, state, values[: game.players])
+        raise fault_at(game, room.at, error) from None
 
 
 def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
@@ -131,7 +102,7 @@ def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
     if wrong.any():
         at = states[wrong][:1]
         state = unpack_all(game.bits, at) if at.ndim == 1 else at
-        raise out_of_range(game, state[0], values[wrong][0])
+        raise worth_at(game, state[0], values[wrong][0][: game.players])
 
 
 @inlined

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import SearchLimitError, StateError
 from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.faults import fault_at
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import NUMBERS_TYPE, TERMINAL, TRANSITION
 from luckbase.solver.graph import keys as hashing
@@ -23,7 +24,6 @@ from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.expansion import (
     BROKEN,
     ROOM_TYPE,
-    broken,
     expand_one,
     expanding,
     room_of,
@@ -151,7 +151,7 @@ class Explorer:
                     self._slots, self._keys, self._kinds,
                 )  # fmt: skip
             if start < 0:
-                raise broken(game, self._room.at)
+                raise fault_at(game, self._room.at)
             if count > self.max_states:
                 raise SearchLimitError(
                     f"the search has met {count} states in {len(self.first) - 1} levels and is not "

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.faults import fault_at
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.graph import keys as hashing
 from luckbase.solver.graph import stage_kernels as kernels
 from luckbase.solver.graph.bellman import expand
-from luckbase.solver.graph.expansion import broken, expanding, room_of
+from luckbase.solver.graph.expansion import expanding, room_of
 from luckbase.solver.graph.keys import Keys, unpack_all
 from luckbase.solver.graph.stage import (
     BUDGET,
@@ -211,7 +212,7 @@ class _Search:
             if code == kernels.GROW:
                 self._grow()
             elif code == kernels.REFUSED:
-                raise broken(game, self.room.at)
+                raise fault_at(game, self.room.at)
             elif code == kernels.RISES:
                 raise self._rose(unpack_all(game.bits, self.nodes.keys[self.at[kernels.WRONG]])[0])
             if self.at[kernels.MINE] > limit:

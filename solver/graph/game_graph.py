@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import GameError, SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.faults import fault_at, worth_at
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.graph import keys as hashing
 from luckbase.solver.graph.bellman import expand
@@ -68,7 +69,7 @@ from luckbase.solver.graph.depth_first import (
     Task,
     search,
 )
-from luckbase.solver.graph.expansion import broken, expanding, out_of_range, refuse_beyond, room_of
+from luckbase.solver.graph.expansion import expanding, refuse_beyond, room_of
 from luckbase.solver.graph.keys import Keys, fits, unpack_all
 
 BUDGET = 200_000
@@ -268,10 +269,11 @@ class Graph:
             self._fault = error
             raise
         if code == REFUSED:
-            raise broken(game, room.at)
+            raise fault_at(game, room.at)
         if code == BEYOND:
             at = self._frames.numbers[self._path.frames[self._at[DEPTH]], [NODE]]
-            raise out_of_range(game, self.states(at)[0], self._task.scratch.out)
+            values = self._task.scratch.out[: game.players]
+            raise worth_at(game, self.states(at)[0], values)
         return int(code)
 
     def _solve_component(self) -> None:

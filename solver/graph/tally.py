@@ -14,6 +14,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.faults import fault_at
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import GROUP, Groups, groups_of
 from luckbase.solver.game.transition import (
@@ -25,7 +26,6 @@ from luckbase.solver.game.transition import (
 from luckbase.solver.graph.expansion import (
     BROKEN,
     ROOM_TYPE,
-    broken,
     expand_one,
     expanding,
     room_of,
@@ -101,5 +101,5 @@ def standing(game: Game, states: Ints, groups: Groups | None = None) -> Standing
             found, lines,
         )  # fmt: skip
     if wrong:
-        raise broken(game, room.at)
+        raise fault_at(game, room.at)
     return Standing(found[:, 0], found[:, 1], found[:, 2], lines, found[:, 3], found[:, 4])

@@ -169,7 +169,6 @@ def _graph(board: Board, folder: Path) -> None:
 ENGINES: dict[str, Callable[[Board, Path], object]] = {
     "solve in one piece": lambda board, at: cluster.solve_below(board, results=at),
     "solve by stages": lambda board, at: cluster.solve_below(board, results=at, one_piece=0),
-    "solve to a depth": lambda board, at: cluster.solve_below(board, results=at, max_depth=9),
     "verify": _verify,
     "query": _query,
     "graph": _graph,
