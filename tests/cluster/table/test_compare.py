@@ -188,7 +188,6 @@ def three(*paid: float) -> Table:
     [
         ((0.5, 0.2, 0.1), (0.5, 0.6, 0.1), "moved"),
         ((0.5, 0.505, 0.1), (0.5, 0.6, 0.1), "toss-up"),  # both were best before
-        ((0.509, 0.5, 0.1), (0.5, 0.6, 0.1), "toss-up"),  # were so, and the first by a little
         ((0.5, 0.2, 0.1), (0.505, 0.5, 0.1), "same"),
         ((0.1, 0.5, 0.1), (0.5, 0.505, 0.1), "toss-up"),  # both are best now
         ((0.5, 0.2, 0.1), (0.1, 0.5, 0.505), "moved"),  # which is best now is open; not the old one
@@ -203,6 +202,19 @@ def test_a_toss_up_is_where_some_action_is_best_in_both(
     counts = {"moved": found.actions, "toss-up": found.toss_ups}
     assert counts == {name: int(name == kind) for name in counts}
     assert len(found.worst) == (kind == "moved")
+
+
+@pytest.mark.parametrize(("margin", "kind"), [(0.039, prices.TOSS_UP), (0.041, prices.MOVED)])
+def test_only_a_margin_of_four_tolerances_says_that_no_other_action_was_as_good(
+    margin: float, kind: int
+) -> None:
+    """A smaller one may have been rounded; here the second action was as good, by the rules."""
+    one, two = three(0.5, 0.505, 0.1), three(0.5, 0.6, 0.1)
+    state = np.array([[1]])
+    names = [one.game.action_name(action) for action in range(3)]
+    best = np.array([0]), np.array([1])
+    changed = prices.Changed((state, state), best, np.array([0.1]), np.array([margin]))
+    assert prices.Prices(one, two).priced(changed, names).kind.tolist() == [kind]
 
 
 # --- where decisions turn ------------------------------------------------------------------------
