@@ -1,4 +1,4 @@
-"""What breaks the rules at one state, in a sentence with the game, the state and what would be right.
+"""What breaks the rules at one state, in a sentence: the game, the state, what would be right.
 
 The engines hold every state that they expand to `solver.game.transition` (`solver.graph.expansion`)
 and say no more than which state it was; `check_game` looks at more, and at the edges one by one.
