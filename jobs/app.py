@@ -1,15 +1,14 @@
 """The command ``luckbase``: its commands, its exit codes, and where our errors become a sentence.
 
 Exit codes: 0 done; 1 the answer is no (stale, differs, verification failed); 2 the request is
-wrong; 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP. Data goes to stdout, text for
-people to stderr.
+wrong; 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP, 141 by a pipe that nobody reads.
+Data goes to stdout, text for people to stderr.
 """
 
 from __future__ import annotations
 
 import errno
 import inspect
-import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -39,7 +38,7 @@ from luckbase.jobs import (
     status,
     verify,
 )
-from luckbase.jobs.terminal import compiling, render, stopping
+from luckbase.jobs.terminal import compiling, render, stopping, streams
 from luckbase.solver.errors import LuckbaseError
 
 app = typer.Typer(
@@ -132,6 +131,7 @@ for module in (
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    streams.name_streams()
     sys.exit(run(sys.argv[1:]))
 
 
@@ -142,6 +142,8 @@ def run(arguments: list[str]) -> int:
             result = app(arguments, prog_name="luckbase", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
+    except streams.ClosedPipe as error:
+        return error.exit_code
     except LuckbaseError as error:
         print(f"luckbase: {error}", file=sys.stderr)
         return error.exit_code
@@ -150,9 +152,6 @@ def run(arguments: list[str]) -> int:
         with suppress(OSError):  # the terminal that hung up is gone
             print(f"\nluckbase: {said}", file=sys.stderr)
         return stop.code if isinstance(stop, _Interrupted) else stopping.exit_code(stop)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except typer.Exit as stop:
         return stop.exit_code
     except Exception as error:
@@ -190,10 +189,10 @@ def _again(arguments: list[str]) -> str:
 def _full(error: OSError, arguments: list[str]) -> str:
     """The sentence for a disk that filled up: where, what stays, what goes on."""
     where = error.filename
-    if not where and "--results" in arguments[:-1]:
-        where = arguments[arguments.index("--results") + 1]
     again = _again(arguments)
     if arguments[:1] != ["solve"]:
         return f"{where or 'disk'}: the disk is full; make room, then again: {again}"
+    if not where and "--results" in arguments[:-1]:
+        where = arguments[arguments.index("--results") + 1]
     stays = "what was solved stays, and with more room the same command goes on"
     return f"{where or 'results'}: the disk is full; {stays}: {again}"

@@ -73,17 +73,16 @@ def graph(asked: Graph) -> None:
 def _write(picture: graphviz.Digraph, out: str, suffix: str) -> None:
     import graphviz
 
+    from luckbase.cluster.table.files import whole_file
     from luckbase.solver.errors import OptionError
 
     if out == "-":
         print(picture.source, end="")
         return
-    path = Path(out)
     try:
-        if suffix == ".dot":
-            path.write_text(picture.source, encoding="utf-8")
-        else:
-            path.write_bytes(picture.pipe(format=suffix[1:]))
+        content = picture.source.encode()
+        if suffix != ".dot":
+            content = picture.pipe(format=suffix[1:])
     except graphviz.ExecutableNotFound:
         raise OptionError(
             f"--out: {out}: GraphViz (its command dot) is not installed, so there is no picture; "
@@ -91,3 +90,5 @@ def _write(picture: graphviz.Digraph, out: str, suffix: str) -> None:
         ) from None
     except graphviz.CalledProcessError as error:
         raise OptionError(f"--out: {out}: GraphViz: {str(error)[:150]}") from None
+    with whole_file(out) as file:
+        file.write(content)

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from luckbase.cluster import words
 from luckbase.cluster.table import FORMAT
+from luckbase.cluster.table.files import whole_file
 from luckbase.cluster.table.ledger import solver_version
 from luckbase.cluster.table.summary import (
     Question,
@@ -37,7 +38,6 @@ from luckbase.jobs.web.report_charts import figure
 from luckbase.jobs.web.report_parts import Detail, table
 from luckbase.jobs.web.scene_svg import STYLE as SCENE_STYLE
 from luckbase.jobs.web.scene_svg import svg
-from luckbase.jobs.written import write
 from luckbase.solver.errors import LuckbaseError, MissingTableError
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.scenes import scene_of
@@ -74,7 +74,8 @@ class Report:
     def save(self, path: str | os.PathLike[str]) -> int:
         """Write the file, all of it or nothing; returns its bytes."""
         content = self.html.encode()
-        write(Path(path), content)
+        with whole_file(os.fspath(path)) as file:
+            file.write(content)
         return len(content)
 
     def _repr_html_(self) -> str:
