@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.sentences import many as many
 
 LABELS = ("none", "actions", "counts", "chances")
 """What the edges of a picture of play may say."""
@@ -38,7 +39,7 @@ def typed(state: Mapping[str, Any]) -> dict[str, str]:
     if not isinstance(state, Mapping):
         shown = str(state)[:40]
         raise StateError(
-            f"'{shown}' is not a state; write its fields, as {{'scores': (0, 500, 0)}}"
+            f"'{shown}' is not a state; give a mapping of its fields, as {{'field': 1}}"
         )
     return {
         name: listed(sorted(value) if isinstance(value, set | frozenset) else value)
@@ -71,9 +72,9 @@ def count(number: float) -> str:
     return f"{_three(number / 1e9)} billion"
 
 
-def many(number: int, thing: str) -> str:
-    """``1 tier``, ``74 tiers``."""
-    return f"{number:,} {thing}{'s' * (number != 1)}"
+def counted(number: float, thing: str) -> str:
+    """``1 state``, ``42.9 million states``."""
+    return f"{count(number)} {thing}{'s' * (count(number) != '1')}"
 
 
 def size(number: float) -> str:

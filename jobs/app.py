@@ -39,6 +39,7 @@ from luckbase.jobs import (
     verify,
 )
 from luckbase.jobs.terminal import compiling, render, stopping, streams
+from luckbase.solver import sentences
 from luckbase.solver.errors import LuckbaseError
 
 app = typer.Typer(
@@ -138,7 +139,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command; returns the exit code. Errors of ours end as one sentence on stderr."""
     try:
-        with stopping.signals(), compiling.watch():
+        with stopping.signals(), compiling.watch(), sentences.command_line():
             result = app(arguments, prog_name="luckbase", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0

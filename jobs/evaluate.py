@@ -96,13 +96,15 @@ def _print(payoff_name: str, found: Evaluated) -> None:
         print(f"exactly {found.exact}")
     print(f"under the rules of {found.origin}")
     if found.states is not None:
-        print(f"{found.states:,} states can come up")
+        print(f"{render.many(found.states, 'state')} can come up")
     if found.facts:
         told = [(agent, what, f"{number:.9f}") for agent, what, number in found.facts]
         render.print_table("", ("agent", "what", ""), told, sys.stdout)
     if found.costly is None:
         return
-    print(f"{found.costly} decisions cost something, {found.loss:.3e} a play in all")
+    cost = "costs" if found.costly == 1 else "cost"
+    said = f"{render.many(found.costly, 'decision')} {cost} something"
+    print(f"{said}, {found.loss:.3e} a play in all")
     listed = [
         (render.fields(move.state), str(move.player), f"{move.reach:.3e}", f"{move.regret:.3e}")
         for move in found.moves

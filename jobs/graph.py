@@ -66,8 +66,8 @@ def graph(asked: Graph) -> None:
     )  # fmt: skip
     _write(drawn.dot, asked.out, suffix)
     if asked.out != "-":
-        nodes, edges = len(drawn.diagram.nodes), len(drawn.diagram.edges)
-        render.say(f"{nodes} positions, {edges} edges: {asked.out}")
+        nodes = render.many(len(drawn.diagram.nodes), "position")
+        render.say(f"{nodes}, {render.many(len(drawn.diagram.edges), 'edge')}: {asked.out}")
 
 
 def _write(picture: graphviz.Digraph, out: str, suffix: str) -> None:

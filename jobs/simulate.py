@@ -61,6 +61,6 @@ def simulate(asked: Simulate) -> None:
     render.print_table("", heads, rows, sys.stdout)
     print(f"under the rules of {found.origin}")
     print(
-        f"{render.count(found.games)} games in {render.duration(found.seconds)}, "
+        f"{render.counted(found.games, 'game')} in {render.duration(found.seconds)}, "
         f"{found.games / found.seconds / 1e6:.2f} M games/s, seed {asked.seed}"
     )

@@ -29,6 +29,7 @@ from luckbase.cluster.table.lines import TIERS
 from luckbase.cluster.table.status import Status, status_of, statuses_of
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
+from luckbase.solver.board.toml_file import path_of
 from luckbase.solver.errors import LuckbaseError
 
 
@@ -53,7 +54,7 @@ def _of(names: Sequence[str], said: Path | None, settings: dict[str, str]) -> It
     if not names:
         yield from map(_by_its_file, map(status_of, tables_in(results)))
     for name in names:
-        path = Path(name)
+        path = path_of(name)
         tables = tables_in(path) if path.is_dir() and not is_table(path) else []
         if tables:
             yield from map(_by_its_file, map(status_of, tables))

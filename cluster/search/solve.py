@@ -70,6 +70,7 @@ from luckbase.solver.graph.find_stages import RisingError
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import Keys, unpack_all
 from luckbase.solver.graph.stage import Stages
+from luckbase.solver.sentences import option
 
 
 def solve_below(
@@ -108,7 +109,8 @@ def goal_of(game: Game, keys: Keys, asked: Options) -> tuple[Roots, str]:
         None if used is None else using_table(game, used),
     )
     if asked.max_depth is not None and used is not None:
-        raise OptionError("--max-depth and --using: a search is cut or ends at a table; give one")
+        both = f"{option('max_depth')} and {option('using')}"
+        raise OptionError(f"{both}: a search is cut or ends at a table; give one")
     alone = asked.max_depth is not None or used is not None
     return wanted, search_part(Goal("", {}, wanted, 1, "", {}).ask if alone else None)
 

@@ -25,7 +25,7 @@ from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.every_action import EveryAction, joined, stepped
 from luckbase.cluster.table.part import Part, first_holding, once, worth
 from luckbase.cluster.table.progress import OnRows
-from luckbase.cluster.words import typed
+from luckbase.cluster.words import many, typed
 from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
@@ -87,7 +87,7 @@ class Lookup:
         return self._source or f"the table of {self.origin}"
 
     def __repr__(self) -> str:
-        return f"<Table of {self.origin}: {self.rows:,} states, {self.where}>"
+        return f"<Table of {self.origin}: {many(self.rows, 'state')}, {self.where}>"
 
     @cached_property
     def exact(self) -> list[Part]:

@@ -56,7 +56,11 @@ class Status:
 
     def _repr_html_(self) -> str:
         """The status in a notebook."""
-        files = f"{self.tiers:,} of {self.tiers_in_all:,} files" if self.tiers_in_all else ""
+        files = (
+            f"{self.tiers:,} of {words.many(self.tiers_in_all, 'file')}"
+            if self.tiers_in_all
+            else ""
+        )
         rows = [("options", words.fields(self.options)), ("states", f"{self.states:,}"),
                 ("full table", files), ("roots of searches", f"{self.roots:,}" * bool(self.roots)),
                 ("size", words.size(self.bytes)), ("why", "; ".join(self.why))]  # fmt: skip

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from luckbase.cluster.words import count as count
+from luckbase.cluster.words import counted as counted
 from luckbase.cluster.words import duration as duration
 from luckbase.cluster.words import fields as fields
 from luckbase.cluster.words import listed as listed
@@ -205,7 +206,7 @@ def _parts(now: Progress) -> tuple[int, int]:
 def found_so_far(states: int, about: int | None, finding: str) -> str:
     """How many states a search has found, of about so many if that is known, and where it is."""
     of = f" of about {count(about)}" if about else ""
-    return f"{count(states)}{of} states found, {finding}"
+    return f"{count(states)}{of} state{'s' * (bool(about) or states != 1)} found, {finding}"
 
 
 def _said(now: Progress) -> str:

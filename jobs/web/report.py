@@ -303,7 +303,8 @@ def _verdict(facts: _Facts) -> Iterator[str]:
         every = facts.sample is None or facts.sample >= facts.table.rows
         which = "all" if every else "drawn evenly from all"
         yield (
-            f"<p>{checked.rows:,} rows, {which}, computed again from the rules and the payoffs of "
+            f"<p>{words.many(checked.rows, 'row')}, {which}, computed again from the rules and "
+            "the payoffs of "
             f"what they lead to, without the program that made the table: worst difference "
             f"{checked.worst:.2e} at {escape(words.fields(checked.state))}, mean "
             f"{checked.mean:.2e}. {_good(facts.summary)}</p>"

@@ -11,6 +11,7 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.odds import SIGNED, Fact, Odds
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
+from luckbase.solver.sentences import many, setting
 
 MOST_DIGITS = 9
 """Of a number in a chance of [outcomes]."""
@@ -97,11 +98,11 @@ def board_file(board: PressYourLuckBoard, outcomes: Iterable[tuple[str, Fraction
     if digits > MOST_DIGITS:
         raise OptionError(
             f"board {board.name}: its chances have {digits} digits, and a file takes {MOST_DIGITS};"
-            f" solve it with --set outcomes={len(listed)} in place of a file"
+            f" solve it with {setting('outcomes', len(listed))} in place of a file"
         )
     form = canonical(board)
     form["solve"]["outcomes"] = "all"
-    lines = [f"# {board.name} with {len(listed)} outcomes, {SIGNED}", ""]
+    lines = [f"# {board.name} with {many(len(listed), 'outcome')}, {SIGNED}", ""]
     lines += [f'game = "{board.game}"', f"title = {_toml(board.title)}", "", "[outcomes]"]
     lines += [f'"{name}" = "{chance}"' for name, chance in listed]
     for section in ("rules", "solve"):
