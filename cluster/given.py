@@ -95,8 +95,8 @@ def solved(board: Board, start: Any, options: SolveOptions) -> Solved:
 
 
 def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Path:
-    """The table that a search is to end at: a directory, or the board file that is solved, whose
-    table is the one with the same rules. Raises MissingTableError."""
+    """The table that a search of a board is to end at, or that plays on it: a directory, or a board
+    file; of the board's own the one with the same rules. Raises MissingTableError."""
     from luckbase.cluster.table.find import find_table
 
     source = board.source

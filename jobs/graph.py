@@ -29,6 +29,7 @@ class Graph:
     agents: options.Agents = "optimal"
     start: options.From = None
     settings: options.Settings = None
+    results: options.Results = Path("results")
     every: Annotated[
         bool, typer.Option("--all", help="Every position, those that no play comes to as well.")
     ] = False
@@ -62,7 +63,7 @@ def graph(asked: Graph) -> None:
     drawn = luckbase.graph(
         options.board_of(asked.board, asked.settings), asked.agents,
         options.read_start(asked.start, asked.more), every=asked.every, labels=asked.labels,
-        layers=asked.layers, ends=asked.ends, max_nodes=asked.max_nodes,
+        layers=asked.layers, ends=asked.ends, max_nodes=asked.max_nodes, results=asked.results,
     )  # fmt: skip
     _write(drawn.dot, asked.out, suffix)
     if asked.out != "-":

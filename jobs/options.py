@@ -55,7 +55,7 @@ Agents = Annotated[
     str,
     typer.Option(
         metavar="A[,B...]",
-        help="Agents by name, or tables' directories; one for all, or one for each player.",
+        help="Agents by name, tables' directories or board files; one for all, or one each.",
     ),
 ]
 More = Annotated[

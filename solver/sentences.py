@@ -72,7 +72,7 @@ def show(value: object) -> str:
 
 def many(number: int, thing: str) -> str:
     """``1 tier``, ``74 tiers``."""
-    return f"{number:,} {thing}{'s' * (number != 1)}"
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def nearest(word: str, known: Iterable[str], otherwise: str = "known here: ") -> str:
@@ -83,6 +83,7 @@ def nearest(word: str, known: Iterable[str], otherwise: str = "known here: ") ->
     if same is not None:
         return f"did you mean {same!r}? Capitals and small letters differ"
     close = get_close_matches(word[:100].lower(), lower, n=3, cutoff=CLOSE)
+    close = close or [name for name in lower if len(word) > 2 and name.startswith(word.lower())][:3]
     if close:
         return f"did you mean {' or '.join(repr(lower[name]) for name in close)}?"
     return otherwise + ", ".join(known)

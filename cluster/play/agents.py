@@ -1,7 +1,7 @@
 """Agents as people name them: one for all players or one for each, and what decides for them.
 
 A name is one of the game's own, ``optimal``, ``best-response``, ``random``, or, where a way to open
-tables is given, a table's directory. In Python an agent may also be a function
+tables is given, a table's directory or board file. In Python an agent may also be a function
 (`solver.game.game.Agent`), a `Policy`, or an open table.
 """
 

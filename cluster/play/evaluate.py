@@ -202,7 +202,9 @@ class Matrix:
         return np.array(self.values)
 
 
-def matrix_of(game: Game, root: Ints, agents: str | Sequence[Given]) -> Matrix:
+def matrix_of(
+    game: Game, root: Ints, agents: str | Sequence[Given], opener: Opener = no_tables
+) -> Matrix:
     """Each agent as player 1 (rows) against each as player 2 (columns). Raises OptionError where
     the game is not one of two."""
     if game.players != 2:
@@ -218,7 +220,7 @@ def matrix_of(game: Game, root: Ints, agents: str | Sequence[Given]) -> Matrix:
             known = at_start and all(isinstance(name, str) for name in names)
             quick = forms.value(names) if known and forms is not None else None
             if quick is None:
-                found = evaluate_profile(game, root, for_players(game, names)[1])
+                found = evaluate_profile(game, root, for_players(game, names, opener)[1])
                 quick = tuple(found.value.tolist())
             row.append(quick[0])
         values.append(tuple(row))

@@ -294,7 +294,7 @@ class Play:
         for k, name in enumerate(names):
             cost = self._cost(own, k)
             said = f"costs {words.cost(cost)}" if cost else "best"
-            yield f"    {name:{wide}}  {own[k]:.6f}  {said}"
+            yield f"    {name:{wide}}  {own[k]:z.6f}  {said}"
 
     def _result(self) -> str:
         """Who has won, or what everybody gets."""

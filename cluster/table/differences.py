@@ -210,8 +210,8 @@ class Comparison:
         often = ", ".join(f"{new} in place of {old} ({n:,})" for (old, new), n in self.moves[:3])
         return [
             f"{self.actions:,} of {many(self.decisions, 'decision')} moved ({share:.2g} %); to "
-            f"keep the old habit costs {self.mean:.2g} on average where it moved, {self.worst_cost:.2g} at "
-            "most",
+            f"keep the old habit costs {self.mean:.2g} on average where it moved, "
+            f"{self.worst_cost:.2g} at most",
             f"most often now {often}",
         ]
 

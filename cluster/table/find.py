@@ -54,6 +54,16 @@ def tables_in(results: Path) -> list[Path]:
     return sorted(found)
 
 
+def tables_below(folder: Path) -> list[Path]:
+    """Every table in a folder: itself, those of a board, of a game, or of all results."""
+    if is_table(folder):
+        return [folder]
+    depths, heads = ("*", "*/*", "*/*/*"), (HEAD, OLD_HEAD)
+    return sorted(
+        {p.parent for at in depths for name in heads for p in folder.glob(f"{at}/{name}")}
+    )
+
+
 def results_of(path: Path) -> Path | None:
     """The folder of results that a table is in, as short as the table was named; None where it is
     in none."""

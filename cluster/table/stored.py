@@ -57,9 +57,8 @@ class StoredTable(Table):
         goal, found = furthest(self.ledger), []
         if part in (None, TIERS) and goal is not None and not self.ledger.is_done(goal):
             there = len(self.ledger.of_part(TIERS))
-            found.append(
-                f"{there} of its {many(goal.files, 'tier')} {'is' if there == 1 else 'are'} solved"
-            )
+            are = "is" if goal.files == 1 else "are"
+            found.append(f"{there} of its {many(goal.files, 'tier')} {are} solved")
         searches = [g for g in self.ledger.goals if g.part != TIERS and part in (None, g.part)]
         left = sum(not self.ledger.is_done(g) for g in searches)
         if left:

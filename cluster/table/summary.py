@@ -49,7 +49,7 @@ class Question:
         """The payoff of an action to the player to act, or a dash where he does not have it."""
         for action in self.answer.actions:
             if action.name == name and self.answer.to_act is not None:
-                return f"{action.value[self.answer.to_act - 1]:.4f}"
+                return f"{action.value[self.answer.to_act - 1]:z.4f}"
         return "–"
 
 

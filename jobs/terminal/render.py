@@ -26,6 +26,8 @@ EVENT_SECONDS = 5.0
 """As JSON, an event of progress as often as this."""
 LINE_SECONDS = 5.0
 """Off a terminal, a line of progress as often as this."""
+A_MOMENT = 1.0
+"""Seconds of a search after which a person is told of it."""
 LEAST_SHARE = 0.01
 """Of the work, after which there is a pace to go by: the first shards are the smallest."""
 
@@ -181,6 +183,21 @@ def rows_progress(show: Callable[[Any], None]) -> Callable[[int, int], None]:
         show(Progress(0, 0, done, total, time.monotonic() - began[0]))
 
     return on_rows
+
+
+def search_progress(most: int) -> Callable[[int, int], None]:
+    """Says how far a search above a table is, of at most so many states, once it takes long."""
+    began = time.monotonic()
+    last = [began + A_MOMENT - LINE_SECONDS]
+
+    def show(states: int, levels: int) -> None:
+        if time.monotonic() - last[0] < LINE_SECONDS:
+            return
+        last[0] = time.monotonic()
+        found = f"{counted(states, 'state')} found in {many(levels, 'level')}"
+        say(f"above the table, searching down to it: {found}, of at most {count(most)}")
+
+    return show
 
 
 def left_seconds(now: Progress, compiled: float) -> float | None:

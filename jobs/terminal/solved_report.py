@@ -98,7 +98,7 @@ def say_search(solved: Solved) -> None:
         say(f"{name}: nothing to do: all of it is there, {table}")
         return
     n = len(roots.start)
-    below = render.many(n, "state")
+    below = "one state" if n == 1 else f"{n} states"
     cut = ""
     if roots.max_depth is not None:
         cut = f", cut {solved.depth} levels down, with bounds"

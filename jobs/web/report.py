@@ -232,7 +232,7 @@ def _start(of: Table) -> Iterator[str]:
         value = of.ask(of.game.describe(start)).value
         heads = ["", *(f"player {i + 1}" for i in range(len(value)))]
         yield f"<p>At the start, the {escape(of.game.payoff_name)}:</p>"
-        yield table(heads, [["the start", *(f"{x + 0.0:.7f}" for x in value)]])
+        yield table(heads, [["the start", *(f"{x:z.7f}" for x in value)]])
 
 
 def _asked(facts: _Facts) -> Iterator[str]:

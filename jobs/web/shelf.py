@@ -18,10 +18,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from luckbase.cluster.run.machine import memory_limit
-from luckbase.cluster.table.find import tables_in
+from luckbase.cluster.table.find import tables_below
 from luckbase.cluster.table.ledger import HEAD, OLD_HEAD
 from luckbase.cluster.table.part import FilePart
 from luckbase.cluster.table.status import Status, status_of
@@ -267,13 +268,4 @@ def _stamp(path: Path) -> object:
 
 def under(folder: Path) -> Finder:
     """The tables under a folder: results, those of a game or a board in them, or a table itself."""
-
-    def found() -> Sequence[Path]:
-        if _is_table(folder):
-            return [folder]
-        heads = (HEAD, OLD_HEAD)
-        nested = {p.parent for name in heads for p in folder.glob(f"*/{name}")}
-        nested |= {p.parent for name in heads for p in folder.glob(f"*/*/{name}")}
-        return sorted({*nested, *tables_in(folder)})
-
-    return found
+    return partial(tables_below, folder)

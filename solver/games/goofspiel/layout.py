@@ -80,7 +80,7 @@ class Layers(Layout[int]):
         return self.layer(tier).width
 
     def parts(self, tier: int) -> Sequence[tuple[int, int]]:
-        return self.layer(tier).parts()
+        return self.layer(tier).parts
 
     def tier_seconds(self, tier: int) -> float:
         return self.layer(tier).games * GAME_NS[min(tier, len(GAME_NS)) - 1] * 1e-9
