@@ -181,11 +181,12 @@ def _state(
 
 def _how_far(ledger: Ledger, there: set[str], wanted: Sequence[str]) -> str:
     count = len(there.intersection(wanted))
+    of_them = f"{count} of {words.many(len(wanted), 'file')} {'is' if len(wanted) == 1 else 'are'}"
     if not count:
         return "what lies below some states is there, its full table is not"
     if ledger.complete:
-        return f"reaches further than its table: {count} of {words.many(len(wanted), 'file')} there"
-    return f"stopped before its end: {count} of {words.many(len(wanted), 'file')} there"
+        return f"reaches further than its table: {of_them} there"
+    return f"stopped before its end: {of_them} there"
 
 
 def _due_of_search(one: Asked, game: Game, start: Any, asked: Options) -> Due:

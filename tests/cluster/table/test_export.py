@@ -396,7 +396,7 @@ def test_a_link_stays_and_a_pipe_is_written_as_it_is(
         table.export("/dev/null", format="xlsx")
     assert table.export("/dev/null", "yours=3", format="csv").rows
     assert not Path("/dev/null").is_file()
-    with pytest.raises(OptionError, match=r"--out: .*elsewhere: Is a directory"):
+    with pytest.raises(OptionError, match=r"out: .*elsewhere: Is a directory"):
         table.export(tmp_path / "elsewhere", format=ending)
 
 
