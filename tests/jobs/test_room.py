@@ -44,7 +44,7 @@ def test_the_game_says_what_makes_its_boards_smaller(
         check_room(make_plan(layout), 1000, tmp_path, layout.smaller)
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(opening.shutil, "disk_usage", lambda path: usage(0, 0, 0))
-    with pytest.raises(DiskLimitError, match=f"0.0 GB are free; {SMALLER[name]}"):
+    with pytest.raises(DiskLimitError, match=f"0 bytes are free; {SMALLER[name]}"):
         check_room(make_plan(layout), 1 << 50, tmp_path, layout.smaller)
 
 

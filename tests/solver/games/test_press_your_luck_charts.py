@@ -287,5 +287,5 @@ def test_a_wrong_setting_gets_one_sentence(table: Table, name: str, fields: str,
 
 
 def test_only_reachable_is_no_setting(table: Table) -> None:
-    with pytest.raises(LuckbaseError, match="--reachable"):
+    with pytest.raises(LuckbaseError, match="reachable"):
         table.chart("lead", reachable=True)
