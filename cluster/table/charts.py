@@ -23,4 +23,4 @@ def choose_chart(game: Game, name: str | None) -> Kind:
             return kind
     known = "; ".join(f"{kind.name}, {kind.shows}" for kind in kinds)
     said = f"'{name}' is no chart of {game.board.game}; right would be: {known}"
-    raise OptionError(on_command_line("--what: ") + said)
+    raise OptionError(on_command_line("--what: ", "chart: ") + said)

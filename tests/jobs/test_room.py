@@ -24,7 +24,7 @@ BOARDS = Path(__file__).parents[2] / "boards"
 TINY = str(BOARDS / "press-your-luck/tiny.toml")
 SMALLER = {
     "press-your-luck/tiny": "a smaller frontier or a larger score_unit would take less",
-    "goofspiel/points": "fewer cards, such as --set cards=7, would take less",
+    "goofspiel/points": "fewer cards, such as cards=7, would take less",
     "skunk/seed": "a lower goal would take less",
     "pig/race": "a lower goal would take less",
     "pig/rounds": "a lower cut or fewer rounds would take less",
