@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from luckbase.cluster.table.find import table_of
 from luckbase.cluster.table.starts import roots_of as roots_of
+from luckbase.cluster.words import many
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.file import as_words
 from luckbase.solver.board.model import Board
@@ -16,6 +17,7 @@ from luckbase.solver.errors import MemoryLimitError, MissingTableError, OptionEr
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Layout, hints, layout_of, plain
 from luckbase.solver.game.game import Game
+from luckbase.solver.sentences import option
 
 if TYPE_CHECKING:
     from luckbase.cluster.run.options import Solved, SolveOptions
@@ -52,7 +54,9 @@ def start_of(game: Game, start: Any) -> Ints:
     if roots is None:
         return game.needed_start()
     if len(roots) != 1:
-        raise OptionError(f"--from: {len(roots)} states given; this command starts from one")
+        raise OptionError(
+            f"{option('start')}: {many(len(roots), 'state')} given; a play starts from one"
+        )
     found: Ints = roots[0]
     return found
 
@@ -91,8 +95,8 @@ def solved(board: Board, start: Any, options: SolveOptions) -> Solved:
 
 
 def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Path:
-    """The table that a search is to end at: a directory, or the board file that is solved, whose
-    table is the one with the same rules. Raises MissingTableError."""
+    """The table that a search of a board is to end at, or that plays on it: a directory, or a board
+    file; of the board's own the one with the same rules. Raises MissingTableError."""
     from luckbase.cluster.table.find import find_table
 
     source = board.source
@@ -139,8 +143,8 @@ def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> 
         rows = sum(map(layout.rows, layout.tiers()))
         if rows > MOST_IN_MEMORY:
             raise MemoryLimitError(
-                f"board {game.board.name}: {rows:,} states are too many to keep in memory; solve "
-                f"its table, or take {layout.smaller}"
+                f"board {game.board.name}: {many(rows, 'state')} are too many to keep in memory; "
+                f"solve its table, or take {layout.smaller}"
             )
         return memory.tiers_in_memory(layout)
     roots = roots_of(game, start)

@@ -11,6 +11,7 @@ from typing import Any
 
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.fields import said_in
+from luckbase.solver.sentences import many as many
 
 LABELS = ("none", "actions", "counts", "chances")
 """What the edges of a picture of play may say."""
@@ -66,9 +67,9 @@ def count(number: float) -> str:
     return f"{_three(number / 1e9)} billion"
 
 
-def many(number: int, thing: str) -> str:
-    """``1 tier``, ``74 tiers``."""
-    return f"{number:,} {thing}{'s' * (number != 1)}"
+def counted(number: float, thing: str) -> str:
+    """``1 state``, ``42.9 million states``."""
+    return f"{count(number)} {thing}{'s' * (count(number) != '1')}"
 
 
 def size(number: float) -> str:

@@ -1,15 +1,14 @@
 """The command ``luckbase``: its commands, its exit codes, and where our errors become a sentence.
 
 Exit codes: 0 done; 1 the answer is no (stale, differs, verification failed); 2 the request is
-wrong; 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP. Data goes to stdout, text for
-people to stderr.
+wrong; 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP, 141 by a pipe that nobody reads.
+Data goes to stdout, text for people to stderr.
 """
 
 from __future__ import annotations
 
 import errno
 import inspect
-import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -36,7 +35,8 @@ from luckbase.jobs import (
     status,
     verify,
 )
-from luckbase.jobs.terminal import compiling, render, stopping
+from luckbase.jobs.terminal import compiling, render, stopping, streams
+from luckbase.solver import sentences
 from luckbase.solver.errors import LuckbaseError
 
 app = typer.Typer(
@@ -128,21 +128,20 @@ for module in (
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code. A stream that is closed (``>&-``) is as
-    ``/dev/null``."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (stays open)
+    """Run the command line and leave with its exit code."""
+    streams.name_streams()
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
     """Run one command; returns the exit code. Errors of ours end as one sentence on stderr."""
     try:
-        with stopping.signals(), compiling.watch():
+        with stopping.signals(), compiling.watch(), sentences.command_line():
             result = app(arguments, prog_name="luckbase", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
+    except streams.ClosedPipe as error:
+        return error.exit_code
     except LuckbaseError as error:
         print(f"luckbase: {error}", file=sys.stderr)
         return error.exit_code
@@ -151,9 +150,6 @@ def run(arguments: list[str]) -> int:
         with suppress(OSError):  # the terminal that hung up is gone
             print(f"\nluckbase: {said}", file=sys.stderr)
         return stop.code if isinstance(stop, _Interrupted) else stopping.exit_code(stop)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except typer.Exit as stop:
         return stop.exit_code
     except Exception as error:
@@ -191,10 +187,10 @@ def _again(arguments: list[str]) -> str:
 def _full(error: OSError, arguments: list[str]) -> str:
     """The sentence for a disk that filled up: where, what stays, what goes on."""
     where = error.filename
-    if not where and "--results" in arguments[:-1]:
-        where = arguments[arguments.index("--results") + 1]
     again = _again(arguments)
     if arguments[:1] != ["solve"]:
         return f"{where or 'disk'}: the disk is full; make room, then again: {again}"
+    if not where and "--results" in arguments[:-1]:
+        where = arguments[arguments.index("--results") + 1]
     stays = "what was solved stays, and with more room the same command goes on"
     return f"{where or 'results'}: the disk is full; {stays}: {again}"

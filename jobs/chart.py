@@ -64,6 +64,7 @@ def chart(asked: Chart) -> None:
     A game has its charts by name, lists and pictures; a --what that is none of them says which. A
     picture is printed as text, as wide as the terminal, or drawn into a file."""
     from luckbase.cluster.table.charts import choose_chart
+    from luckbase.cluster.table.files import whole_file
     from luckbase.solver.charts.model import Listing
     from luckbase.solver.game.capabilities import Charts
 
@@ -82,7 +83,8 @@ def chart(asked: Chart) -> None:
         sys.stdout.write(_printed(made, suffix))
         return
     content = _written(made, suffix)
-    Path(asked.out).write_bytes(content)
+    with whole_file(asked.out) as file:
+        file.write(content)
     render.say(f"{asked.out}: {kind.shows}, {render.size(len(content))}")
 
 

@@ -53,7 +53,7 @@ def _stays(one: Spare) -> bool:
 
 
 def _say(one: Spare) -> None:
-    states = f", {render.count(one.states)} states" if one.states else ""
+    states = f", {render.counted(one.states, 'state')}" if one.states else ""
     print(f"{WORDS[one.state]:13s} {one.table}  {render.size(one.bytes)}{states}")
     for reason in one.why:
         print(f"              {reason}")

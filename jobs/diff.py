@@ -98,7 +98,7 @@ def diff(asked: Diff) -> int:
         )  # fmt: skip
     if asked.out is not None:
         moved = found.actions + found.toss_ups + found.one_sided + found.unpriced
-        render.say(f"{asked.out}: {render.count(moved)} decisions")
+        render.say(f"{asked.out}: {render.counted(moved, 'decision')}")
     if asked.as_json:
         print(json.dumps({"tables": [name.as_json() for name in names], **found.as_json()}))
     else:
@@ -128,20 +128,22 @@ def _suffix(picture: str | None) -> str:
 
 
 def _draw(where: str, suffix: str, found: Comparison, names: Sequence[Any]) -> None:
+    from luckbase.cluster.table.files import whole_file
     from luckbase.jobs.terminal.pictures import draw
 
     boards = [name.board for name in names]
     if boards[0] == boards[1]:
         boards = [f"{name.board} ({name.solve_id})" for name in names]
     drawn = draw(found.picture.heatmap(f"{boards[1]} in place of {boards[0]}"), suffix)
-    Path(where).write_bytes(drawn)
+    with whole_file(where) as file:
+        file.write(drawn)
     render.say(f"{where}: where decisions moved, {render.size(len(drawn))}")
 
 
 def _states(found: Comparison) -> str:
     """How many were compared, and how many are in one table only."""
     up = " that can come up" if found.reachable else ""
-    said = [f"{found.states:,} states in both{up}"]
+    said = [f"{render.many(found.states, 'state')} in both{up}"]
     sides = (("first", "second"), ("second", "first"))
     for (one, other), count in zip(sides, found.only, strict=True):
         if count is not None:
@@ -169,7 +171,9 @@ def _print(found: Comparison, names: Sequence[Any], groups: int) -> None:
         heads = (", ".join(found.heads), "decisions", "moved", "share", "mean cost", "worst")
         render.print_table("", heads, rows, sys.stdout)
         if len(moved) > len(rows):
-            print(f"and {len(moved) - len(rows)} more groups (--groups {len(moved)})")
+            print(
+                f"and {render.many(len(moved) - len(rows), 'more group')} (--groups {len(moved)})"
+            )
     worst = [
         (
             render.fields(one.state), f"{one.cost:.3e}", f"{one.size:.3e}", str(one.best[0]),

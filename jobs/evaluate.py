@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,6 +27,7 @@ class Evaluate:
     agents: options.Agents = "optimal"
     start: options.From = None
     settings: options.Settings = None
+    results: options.Results = Path("results")
     gain: Annotated[
         bool, typer.Option("--gain", help="What each player could gain by a best response.")
     ] = False
@@ -57,7 +59,7 @@ def evaluate(asked: Evaluate) -> None:
     board = options.board_of(asked.board, asked.settings)
     start = options.read_start(asked.start, asked.more)
     if asked.matrix:
-        matrix = luckbase.matrix(board, asked.agents, start)
+        matrix = luckbase.matrix(board, asked.agents, start, results=asked.results)
         if asked.as_json:
             print(json.dumps(matrix.as_json()))
         else:
@@ -65,7 +67,7 @@ def evaluate(asked: Evaluate) -> None:
         return
     found = luckbase.evaluate(
         board, asked.agents, start, gain=asked.gain, moves=asked.moves, exact=asked.exact,
-        facts=asked.facts, max_states=asked.max_states,
+        facts=asked.facts, max_states=asked.max_states, results=asked.results,
     )  # fmt: skip
     if asked.as_json:
         print(json.dumps(found.as_json()))
@@ -76,7 +78,7 @@ def evaluate(asked: Evaluate) -> None:
 def _print_matrix(payoff_name: str, matrix: Matrix) -> None:
     heads = ["player 1, against player 2", *matrix.agents]
     rows = [
-        [name, *(f"{x:.9f}" for x in row)]
+        [name, *(f"{x:z.9f}" for x in row)]
         for name, row in zip(matrix.agents, matrix.values, strict=True)
     ]
     render.print_table(f"{payoff_name} of player 1", heads, rows, sys.stdout)
@@ -87,7 +89,7 @@ def _print(payoff_name: str, found: Evaluated) -> None:
     heads = ["player", "agent", payoff_name] + ["could gain"] * (found.gain is not None)
     rows = []
     for i, name in enumerate(found.agents):
-        row = [str(i + 1), name, f"{found.value[i]:.10f}"]
+        row = [str(i + 1), name, f"{found.value[i]:z.10f}"]
         if found.gain is not None:
             row.append(f"{found.gain[i]:.2e}")
         rows.append(row)
@@ -96,13 +98,15 @@ def _print(payoff_name: str, found: Evaluated) -> None:
         print(f"exactly {found.exact}")
     print(f"under the rules of {found.origin}")
     if found.states is not None:
-        print(f"{found.states:,} states can come up")
+        print(f"{render.many(found.states, 'state')} can come up")
     if found.facts:
-        told = [(agent, what, f"{number:.9f}") for agent, what, number in found.facts]
+        told = [(agent, what, f"{number:z.9f}") for agent, what, number in found.facts]
         render.print_table("", ("agent", "what", ""), told, sys.stdout)
     if found.costly is None:
         return
-    print(f"{found.costly} decisions cost something, {found.loss:.3e} a play in all")
+    cost = "costs" if found.costly == 1 else "cost"
+    said = f"{render.many(found.costly, 'decision')} {cost} something"
+    print(f"{said}, {found.loss:.3e} a play in all")
     listed = [
         (render.fields(move.state), str(move.player), f"{move.reach:.3e}", f"{move.regret:.3e}")
         for move in found.moves

@@ -29,6 +29,7 @@ class Graph:
     agents: options.Agents = "optimal"
     start: options.From = None
     settings: options.Settings = None
+    results: options.Results = Path("results")
     every: Annotated[
         bool, typer.Option("--all", help="Every position, those that no play comes to as well.")
     ] = False
@@ -62,28 +63,27 @@ def graph(asked: Graph) -> None:
     drawn = luckbase.graph(
         options.board_of(asked.board, asked.settings), asked.agents,
         options.read_start(asked.start, asked.more), every=asked.every, labels=asked.labels,
-        layers=asked.layers, ends=asked.ends, max_nodes=asked.max_nodes,
+        layers=asked.layers, ends=asked.ends, max_nodes=asked.max_nodes, results=asked.results,
     )  # fmt: skip
     _write(drawn.dot, asked.out, suffix)
     if asked.out != "-":
-        nodes, edges = len(drawn.diagram.nodes), len(drawn.diagram.edges)
-        render.say(f"{nodes} positions, {edges} edges: {asked.out}")
+        nodes = render.many(len(drawn.diagram.nodes), "position")
+        render.say(f"{nodes}, {render.many(len(drawn.diagram.edges), 'edge')}: {asked.out}")
 
 
 def _write(picture: graphviz.Digraph, out: str, suffix: str) -> None:
     import graphviz
 
+    from luckbase.cluster.table.files import whole_file
     from luckbase.solver.errors import OptionError
 
     if out == "-":
         print(picture.source, end="")
         return
-    path = Path(out)
     try:
-        if suffix == ".dot":
-            path.write_text(picture.source, encoding="utf-8")
-        else:
-            path.write_bytes(picture.pipe(format=suffix[1:]))
+        content = picture.source.encode()
+        if suffix != ".dot":
+            content = picture.pipe(format=suffix[1:])
     except graphviz.ExecutableNotFound:
         raise OptionError(
             f"--out: {out}: GraphViz (its command dot) is not installed, so there is no picture; "
@@ -91,3 +91,5 @@ def _write(picture: graphviz.Digraph, out: str, suffix: str) -> None:
         ) from None
     except graphviz.CalledProcessError as error:
         raise OptionError(f"--out: {out}: GraphViz: {str(error)[:150]}") from None
+    with whole_file(out) as file:
+        file.write(content)

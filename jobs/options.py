@@ -55,7 +55,7 @@ Agents = Annotated[
     str,
     typer.Option(
         metavar="A[,B...]",
-        help="Agents by name, or tables' directories; one for all, or one for each player.",
+        help="Agents by name, tables' directories or board files; one for all, or one each.",
     ),
 ]
 More = Annotated[
@@ -128,7 +128,7 @@ def read_fields(words: Iterable[str]) -> dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            raise StateError(f"'{word}' is not FIELD=VALUE, as in scores=0,2000,3500")
+            raise StateError(f"'{word}' is not FIELD=VALUE: a field's name, = and what it is")
         if name in found:
             raise StateError(f"{name} is given twice")
         found[name] = value

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def plan(
-    board: Annotated[Path, typer.Argument(metavar="BOARD", help="A board file.")],
+    board: Annotated[str, typer.Argument(metavar="BOARD", help="A board file.")],
     more: options.More = None,
     settings: options.Settings = None,
     start: options.From = None,
@@ -68,13 +68,13 @@ def print_table(found: Planned) -> None:
 def print_search(found: PlannedSearch) -> None:
     """Print the plan of a search."""
     about = "" if found.exact else "at least " if found.at_least else "about "
-    how = f"in {found.levels} levels" if found.levels else "in one piece"
+    how = f"in {render.many(found.levels, 'level')}" if found.levels else "in one piece"
     how = "by levels" if found.levels is None else how
     print(f"The plan for a search on {found.board}")
     print(f"states          {about}{render.count(found.states)} {how}")
     print(f"table on disk   {about or 'about '}{render.size(found.table_bytes)}")
     if found.between_bytes:
         print(f"until it ends   {about or 'about '}{render.size(found.between_bytes)} more")
-    workers = "1 worker" if found.workers == 1 else f"{found.workers} workers"
+    workers = render.many(found.workers, "worker")
     print(f"peak memory     about {render.size(found.peak_memory)} with {workers}")
     print(f"time            {about or 'about '}{render.duration(found.seconds)}")

@@ -65,7 +65,8 @@ def query(asked: Query) -> None:
             _answer_batch(opened, asked)
             render.say(f"answered by {opened.origin}")
             return
-        answer = opened.ask(options.read_fields(asked.fields or []), asked.max_states)
+        fields = options.read_fields(asked.fields or [])
+        answer = opened.ask(fields, asked.max_states, render.search_progress(asked.max_states))
         name = opened.game.payoff_name
     if asked.as_json:
         print(json.dumps(answer.as_json()))
@@ -92,6 +93,8 @@ def _answer_batch(table: Table, asked: Query) -> None:
 def _print(answer: Answer, payoff_name: str) -> None:
     said = f"{answer.board}  {render.fields(answer.state, '  ')}"
     print(render.to_fit(said, sys.stdout))
+    if answer.note:
+        print(render.to_fit(answer.note, sys.stdout))
     if answer.headline:
         print(answer.headline)
     heads, rows = answer.table()

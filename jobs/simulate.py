@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,6 +26,7 @@ class Simulate:
     seed: Annotated[int, typer.Option(metavar="S", min=0, help="Of the random numbers.")] = 0
     start: options.From = None
     settings: options.Settings = None
+    results: options.Results = Path("results")
     max_states: Annotated[
         int, typer.Option(metavar="N", min=1, help="States to expand before playing.")
     ] = 1_000_000
@@ -42,7 +44,7 @@ def simulate(asked: Simulate) -> None:
     board = options.board_of(asked.board, asked.settings)
     found = luckbase.simulate(
         board, asked.agents, asked.games, options.read_start(asked.start, asked.more),
-        seed=asked.seed, max_states=asked.max_states,
+        seed=asked.seed, max_states=asked.max_states, results=asked.results,
     )  # fmt: skip
     if asked.as_json:
         print(json.dumps(found.as_json()))
@@ -51,16 +53,16 @@ def simulate(asked: Simulate) -> None:
     for i, name in enumerate(found.agents):
         known, errors = "", ""
         if found.exact is not None:
-            known = f"{found.exact[i]:.10f}"
+            known = f"{found.exact[i]:z.10f}"
             errors = errors_off(found.mean[i], found.exact[i], found.error[i])
         rows.append(
-            (str(i + 1), name, f"{found.mean[i]:.6f}", f"{found.error[i]:.6f}", known, errors)
+            (str(i + 1), name, f"{found.mean[i]:z.6f}", f"{found.error[i]:z.6f}", known, errors)
         )
     payoff = load_game(board).payoff_name
     heads = ("player", "agent", payoff, "standard error", "exactly", "errors off")
     render.print_table("", heads, rows, sys.stdout)
     print(f"under the rules of {found.origin}")
     print(
-        f"{render.count(found.games)} games in {render.duration(found.seconds)}, "
+        f"{render.counted(found.games, 'game')} in {render.duration(found.seconds)}, "
         f"{found.games / found.seconds / 1e6:.2f} M games/s, seed {asked.seed}"
     )

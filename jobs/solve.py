@@ -101,7 +101,7 @@ def solve(asked: Solve) -> int:
         return _solve_many(names, start, asked)
     path = Path(names[0])
     chosen = asked.as_options()
-    _solve_one(path, options.board_of(path, asked.settings), start, chosen, asked)
+    _solve_one(path, options.board_of(names[0], asked.settings), start, chosen, asked)
     return 0
 
 

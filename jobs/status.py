@@ -46,7 +46,7 @@ def status(
         below = f"below {render.many(one.roots, 'root')}, " if one.roots else ""
         print(
             f"{one.state:9s} {one.table}{options_said}  {files}{below}"
-            f"{render.count(one.states)} states, {render.size(one.bytes)}"
+            f"{render.counted(one.states, 'state')}, {render.size(one.bytes)}"
         )
         for reason in [*_running(one.running or {}), *one.why]:
             print(f"          {reason}")

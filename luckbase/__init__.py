@@ -241,10 +241,10 @@ def status(
     return statuses(names, None if results is None else Path(results), settings)
 
 
-def evaluate(
+def evaluate(  # noqa: PLR0913  # what the command has
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
     start: Any = None, *, gain: bool = False, moves: int = 0, exact: bool = False,
-    facts: bool = False, max_states: int = 20_000_000,
+    facts: bool = False, max_states: int = 20_000_000, results: str | os.PathLike[str] = "results",
 ) -> Evaluated:  # fmt: skip
     """The exact payoffs of a profile of agents from a state, or the game's start.
 
@@ -252,10 +252,11 @@ def evaluate(
     (0.4916579354532667, 0.5083420645467334)
 
     agents: one for all players or one for each: names (the game's own, ``optimal``,
-    ``best-response``, ``random``, a table's directory), functions ``choose(game, player, state,
-    actions)``, or open tables. gain: what each could gain by a best response. moves: so many of the
-    decisions that cost most. exact: a fraction. facts: what else the game says of them. Raises
-    OptionError, SearchLimitError beyond `max_states`.
+    ``best-response``, ``random``, a table's directory, a board file, which means its table under
+    `results`), functions ``choose(game, player, state, actions)``, or open tables. gain: what each
+    could gain by a best response. moves: so many of the decisions that cost most. exact: a
+    fraction. facts: what else the game says of them. Raises OptionError, SearchLimitError beyond
+    `max_states`.
     """
     from luckbase.cluster.given import game_of, start_of
     from luckbase.cluster.play.evaluate import Asked, evaluated
@@ -264,27 +265,34 @@ def evaluate(
     game = game_of(board)
     with ExitStack() as tables:
         asked = Asked(gain, moves, exact, facts, max_states)
-        return evaluated(game, start_of(game, start), agents, asked, tables_by_name(tables))
+        opener = tables_by_name(tables, game.board, Path(results))
+        return evaluated(game, start_of(game, start), agents, asked, opener)
 
 
 def matrix(
-    board: Board | str | os.PathLike[str], agents: str | Sequence[Any], start: Any = None
-) -> Matrix:
+    board: Board | str | os.PathLike[str], agents: str | Sequence[Any], start: Any = None, *,
+    results: str | os.PathLike[str] = "results",
+) -> Matrix:  # fmt: skip
     """Each agent against each, in a game of two: `Matrix.array` is float64 (agents, agents), player
-    1's payoffs. Raises OptionError for another game."""
+    1's payoffs. agents, results: as of `evaluate`. Raises OptionError for another game."""
     from luckbase.cluster.given import game_of, start_of
     from luckbase.cluster.play.evaluate import matrix_of
+    from luckbase.cluster.play.opening import tables_by_name
 
     game = game_of(board)
-    return matrix_of(game, start_of(game, start), agents)
+    with ExitStack() as tables:
+        opener = tables_by_name(tables, game.board, Path(results))
+        return matrix_of(game, start_of(game, start), agents, opener)
 
 
 def simulate(
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
     games: int = 1_000_000, start: Any = None, *, seed: int = 0, max_states: int = 1_000_000,
+    results: str | os.PathLike[str] = "results",
 ) -> Simulated:  # fmt: skip
     """Play games of a profile of agents: mean payoffs with standard errors, the same for the same
-    seed. max_states: that are expanded beforehand; beyond, on the way. Raises OptionError."""
+    seed. agents, results: as of `evaluate`. max_states: that are expanded beforehand; beyond, on
+    the way. Raises OptionError."""
     from luckbase.cluster.given import game_of, start_of
     from luckbase.cluster.play.opening import tables_by_name
     from luckbase.cluster.play.simulate import Plays, simulated
@@ -293,7 +301,8 @@ def simulate(
     root = None if start is None else start_of(game, start)
     with ExitStack() as tables:
         plays = Plays(games, seed, max_states)
-        return simulated(game, root, agents, plays, tables_by_name(tables))
+        opener = tables_by_name(tables, game.board, Path(results))
+        return simulated(game, root, agents, plays, opener)
 
 
 def play(
@@ -316,17 +325,18 @@ def play(
     return new_play(game_of(board), start, Path(results), max_states, how)
 
 
-def graph(
+def graph(  # noqa: PLR0913  # what the command has
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
     start: Any = None, *, every: bool = False, labels: str = "chances", layers: bool = False,
-    ends: bool = False, max_nodes: int = 2000,
+    ends: bool = False, max_nodes: int = 2000, results: str | os.PathLike[str] = "results",
 ) -> Picture:  # fmt: skip
     """How a profile of agents plays, drawn: `Picture.diagram` is data, `Picture.dot` a
     `graphviz.Digraph`, which a notebook shows.
 
     every: positions that no play comes to as well. labels: what edges say: none, actions, counts,
     chances. layers: positions in a box a layer. ends: in a one-player game, lost games as well.
-    max_nodes: positions that a drawing may have. Raises OptionError."""
+    max_nodes: positions that a drawing may have. agents, results: as of `evaluate`. Raises
+    OptionError."""
     from luckbase.cluster.given import game_of, start_of
     from luckbase.cluster.play.opening import tables_by_name
     from luckbase.cluster.play.picture import Drawn, pictured
@@ -334,7 +344,8 @@ def graph(
     game = game_of(board)
     with ExitStack() as tables:
         how = Drawn(every, labels, layers, ends, max_nodes)
-        return pictured(game, start_of(game, start), agents, how, tables_by_name(tables))
+        opener = tables_by_name(tables, game.board, Path(results))
+        return pictured(game, start_of(game, start), agents, how, opener)
 
 
 def report(

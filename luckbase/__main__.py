@@ -1,5 +1,26 @@
-"""``python -m luckbase``: the command line."""
+"""``python -m luckbase`` and ``luckbase``: the command line."""
 
-from luckbase.jobs.app import main
+import os
+import signal
+from types import FrameType
 
-main()
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    mine = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else it is ignored
+    if mine:
+        signal.signal(signal.SIGINT, _leave)
+    from luckbase.jobs.app import main
+
+    if mine:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    main()
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    """Ctrl+C while parts are imported, where a KeyboardInterrupt would be a traceback."""
+    os._exit(128 + number)
+
+
+if __name__ == "__main__":
+    main()

@@ -19,7 +19,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from luckbase.solver.compiled import keep_compiled_code_here
@@ -38,8 +37,9 @@ def load_board(path: str | os.PathLike[str], **settings: object) -> Board:
     Raises BoardError or OptionError, each one sentence.
     """
     from luckbase.solver.board.file import as_words, read_board
+    from luckbase.solver.board.toml_file import path_of
 
-    return read_board(Path(path), as_words(settings))
+    return read_board(path_of(path), as_words(settings))
 
 
 def load_game(board: Board) -> Game:

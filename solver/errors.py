@@ -12,6 +12,7 @@
     │   └── DiskLimitError         what was asked for does not fit on the disk
     ├── TableError                 a table on disk is not what it should be (exit code 1)
     │   ├── MissingTableError      it is not there, or not complete
+    │   ├── UnknownGameError       it is there, and its game is not known here
     │   ├── CorruptTableError      it is there, and its bytes are not what the ledger says
     │   │   └── ForeignTableError  it is a table of other rules than its folder's name says
     │   └── StaleTableError        its board has changed since, and only a fresh one will do
@@ -80,6 +81,10 @@ class TableError(LuckbaseError):
 
 class MissingTableError(TableError):
     """The table, or the part of it that the question needs, is not there."""
+
+
+class UnknownGameError(TableError):
+    """The table is there, and the rules of its game are not: a game of one's own."""
 
 
 class CorruptTableError(TableError):

@@ -1,7 +1,50 @@
-"""Words for sentences: values and names as an error quotes them."""
+"""Words for sentences: values and names as an error quotes them, options as who reads it has them.
 
-from collections.abc import Iterable, Mapping
+What is a sentence of the command line's is one of Python's too, and there nobody wrote ``--set``.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
+
+_OTHERWISE = {"start": "from", "seat": "as", "every": "all"}
+"""Arguments that have another name on the command line."""
+_typed = False
+CLOSE = 0.75
+"""How alike words are (`difflib`) for one to be a slip of the other: four letters with two swapped
+are, ``turns`` and ``yours`` are not."""
+
+
+@contextmanager
+def command_line() -> Iterator[None]:
+    """While this lasts, sentences are for somebody who types commands."""
+    global _typed
+    before, _typed = _typed, True
+    try:
+        yield
+    finally:
+        _typed = before
+
+
+def option(name: str) -> str:
+    """An argument as a sentence names it: ``max_states``; ``--max-states`` for who types."""
+    return "--" + _OTHERWISE.get(name, name).replace("_", "-") if _typed else name
+
+
+def setting(name: str, value: object) -> str:
+    """An option of a board: ``score_unit=500``; ``--set score_unit=500`` for who types."""
+    return f"{'--set ' * _typed}{name}={value}"
+
+
+def named(text: str) -> str:
+    """A text that was written beforehand, with the options that it has in braces: ``{start}``."""
+    return re.sub(r"\{(\w+)\}", lambda found: option(found[1]), text)
+
+
+def on_command_line(words: str, otherwise: str = "") -> str:
+    """Words of a sentence that are for who types alone, or what stands there otherwise."""
+    return words if _typed else otherwise
 
 
 def shorten(text: str, most: int) -> str:
@@ -27,10 +70,20 @@ def show(value: object) -> str:
     return "nothing" if value is None else shorten(str(value), 60)
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def many(number: int, thing: str) -> str:
+    """``1 tier``, ``74 tiers``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def nearest(word: str, known: Iterable[str], otherwise: str = "known here: ") -> str:
     """A clause on what was meant: "did you mean 'a' or 'b'?", or else all that is known."""
-    known = list(known)
-    close = get_close_matches(word[:100].lower(), known, n=3, cutoff=0.6)
+    known = [name for name in known if name != word]
+    lower = {name.lower(): name for name in known}
+    same = lower.get(word.lower())
+    if same is not None:
+        return f"did you mean {same!r}? Capitals and small letters differ"
+    close = get_close_matches(word[:100].lower(), lower, n=3, cutoff=CLOSE)
+    close = close or [name for name in lower if len(word) > 2 and name.startswith(word.lower())][:3]
     if close:
-        return f"did you mean {' or '.join(map(repr, close))}?"
-    return f"known here: {', '.join(known)}"
+        return f"did you mean {' or '.join(repr(lower[name]) for name in close)}?"
+    return otherwise + ", ".join(known)

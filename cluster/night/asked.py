@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from luckbase.cluster.night.job import Job, is_job, place_of, read_job
+from luckbase.cluster.table.files import is_special
 from luckbase.solver.board.file import as_words, read_board
 from luckbase.solver.board.model import Board, board_hash
-from luckbase.solver.errors import BoardError, JobError, LuckbaseError
+from luckbase.solver.board.toml_file import path_of
+from luckbase.solver.errors import BoardError, JobError, LuckbaseError, OptionError
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,9 @@ Named = Asked | Board | str | os.PathLike[str]
 
 
 def is_many(names: Sequence[str]) -> bool:
-    """Whether more is meant than one board file."""
-    return len(names) > 1 or any(Path(name).is_dir() or is_job(Path(name)) for name in names)
+    """Whether more is meant than one board file. Raises OptionError for an empty name."""
+    paths = [path_of(name) for name in names]
+    return len(names) > 1 or any(path.is_dir() or is_job(path) for path in paths)
 
 
 def asked_for(names: Iterable[Named], settings: Mapping[str, object] = {}) -> list[Asked]:
@@ -80,7 +83,11 @@ def _of(name: Named, settings: dict[str, str]) -> Iterator[Asked]:
         said = ("", {}) if source is None else (source.file, dict(source.settings))
         yield Asked(*said, name, in_hand=True)
         return
-    path = Path(name)
+    try:
+        path = path_of(name)
+    except OptionError as error:
+        yield Asked("", settings, None, error)
+        return
     if path.is_dir():
         yield from _in_folder(path, settings)
     elif is_job(path):
@@ -136,11 +143,13 @@ def how_of(job: Job, path: Path) -> dict[str, Any]:
 
 
 def board_files(folder: Path) -> list[Path]:
-    """The .toml files below a folder, those in hidden folders left out."""
+    """The .toml files below a folder, those in hidden folders left out, and pipes: to read one is
+    to wait."""
     found = []
     for where, inner, files in os.walk(folder):
         inner[:] = sorted(name for name in inner if not name.startswith("."))
-        found += [Path(where) / f for f in files if f.endswith(".toml") and not f.startswith(".")]
+        boards = [f for f in files if f.endswith(".toml") and not f.startswith(".")]
+        found += [path for f in boards if not is_special(str(path := Path(where) / f))]
     return sorted(found)
 
 

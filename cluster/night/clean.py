@@ -20,6 +20,7 @@ from typing import Any
 from luckbase.cluster import words
 from luckbase.cluster.night.asked import asked_for
 from luckbase.cluster.night.removal import contents, remove
+from luckbase.cluster.table.files import is_special
 from luckbase.cluster.table.find import is_table, tables_in, what_changed
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import Goal
@@ -29,8 +30,10 @@ from luckbase.cluster.words import check_folder
 from luckbase.solver import load_game
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import rules_identity
+from luckbase.solver.board.toml_file import path_of
 from luckbase.solver.errors import LuckbaseError, OptionError, TableError
 from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.sentences import option, setting
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ def clean(
     Raises OptionError for a name that is neither a table nor a board's, and for a URI.
     """
     check_folder(results)
+    if not Path(results).is_dir() and not (names and all(is_table(path_of(n)) for n in names)):
+        raise OptionError(f"{option('results')}: there is no folder {results}")
     scope = _Scope(names, Path(results))
     found = [one for path in scope.tables() if (one := _spare(path, scope)) is not None]
     return [_removed(one) if yes and one.state == "unasked" else one for one in found]
@@ -89,7 +94,7 @@ class _Scope:
 
     def __init__(self, names: Sequence[str], results: Path) -> None:
         self.results = results
-        self.named = [Path(name) for name in names if is_table(Path(name))]
+        self.named = [Path(name) for name in names if is_table(path_of(name))]
         self.places = [name for name in names if not is_table(Path(name))]
         self.boards = asked_for([name for name in self.places if Path(name).exists()])
         self.files = {path: _files(path) for path in tables_in(results)}
@@ -124,7 +129,10 @@ class _Scope:
             one for folder in sorted(folders - {""})
             for one in ([folder] if os.path.isdir(folder) else _moved(folder, self.results))
         )  # fmt: skip
-        beside = [str(file) for folder in there for file in sorted(Path(folder).glob("*.toml"))]
+        beside = [
+            str(file) for folder in there for file in sorted(Path(folder).glob("*.toml"))
+            if not is_special(str(file))
+        ]  # fmt: skip
         found: dict[str, str] = {}
         for one in [*self.boards, *asked_for(beside)]:
             if one.board is not None and not one.settings:
@@ -219,7 +227,7 @@ def _of_goal(goal: Goal, ledger: Ledger) -> _Seen:
         return _Seen("", "unknown", (), False, "it was solved of a board that stands in no file")
     protects = ""
     if goal.settings:
-        options = " ".join(f"--set {name}={value}" for name, value in goal.settings.items())
+        options = " ".join(setting(name, value) for name, value in goal.settings.items())
         protects = f"it was solved with {options}"
     if not protects and goal.roots is not None and not _is_start(goal, ledger):
         protects = "it was solved from some states"

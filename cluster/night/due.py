@@ -31,6 +31,7 @@ from luckbase.solver.board.model import Board
 from luckbase.solver.errors import LuckbaseError, MissingTableError, TableError
 from luckbase.solver.game.capabilities import layout_of
 from luckbase.solver.game.game import Game
+from luckbase.solver.sentences import option
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,8 @@ def too_much(found: Sequence[Due]) -> list[str]:
             needed[disk] = needed.get(disk, 0) + one.bytes
             free.setdefault(disk, (probe, room))
     return [
-        f"disk: all of them need about {needed[disk] / 1e9:.1f} GB under {probe} and "
-        f"{max(room, 0) / 1e9:.1f} GB are free; each would fit alone, and what fits no more "
+        f"disk: all of them need about {words.size(needed[disk])} under {probe} and "
+        f"{words.size(max(room, 0))} are free; each would fit alone, and what fits no more "
         "by then will not be solved"
         for disk, (probe, room) in free.items()
         if needed[disk] > max(room, 0)
@@ -172,7 +173,7 @@ def _state(
     bad = damaged_files(storage, table, ledger)
     there = {entry.name for entry in ledger.of_part(TIERS)} - bad.keys()
     if asked.force:
-        return "again", ("--force: all of it again",), there
+        return "again", (f"{option('force')}: all of it again",), there
     if bad:
         return "damaged", words.some(4, list(bad.values())), there
     return "partial", (_how_far(ledger, there, wanted),), there
@@ -180,11 +181,12 @@ def _state(
 
 def _how_far(ledger: Ledger, there: set[str], wanted: Sequence[str]) -> str:
     count = len(there.intersection(wanted))
+    of_them = f"{count} of {words.many(len(wanted), 'file')} {'is' if len(wanted) == 1 else 'are'}"
     if not count:
         return "what lies below some states is there, its full table is not"
     if ledger.complete:
-        return f"reaches further than its table: {count} of {len(wanted)} files are there"
-    return f"stopped before its end: {count} of {len(wanted)} files are there"
+        return f"reaches further than its table: {of_them} there"
+    return f"stopped before its end: {of_them} there"
 
 
 def _due_of_search(one: Asked, game: Game, start: Any, asked: Options) -> Due:
@@ -202,7 +204,7 @@ def _due_of_search(one: Asked, game: Game, start: Any, asked: Options) -> Due:
     planned.check()
     state, why = "missing", ["nothing below its start yet" if start is None else "nothing below it"]
     if asked.force:
-        state, why = "again", ["--force: all of it again"]
+        state, why = "again", [f"{option('force')}: all of it again"]
     else:
         changed = _changed(game.board, asked.folder)
         state, why = ("stale", list(changed)) if changed else (state, why)

@@ -21,15 +21,17 @@ from luckbase.cluster.table.find import (
     is_table,
     results_of,
     table_of,
+    tables_below,
     tables_in,
     tables_of,
 )
-from luckbase.cluster.table.ledger import read_ledger, table_directory
+from luckbase.cluster.table.ledger import LINES, read_ledger, table_directory
 from luckbase.cluster.table.lines import TIERS
 from luckbase.cluster.table.status import Status, status_of, statuses_of
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
-from luckbase.solver.errors import LuckbaseError
+from luckbase.solver.board.toml_file import path_of
+from luckbase.solver.errors import LuckbaseError, MissingTableError
 
 
 def statuses(
@@ -53,13 +55,15 @@ def _of(names: Sequence[str], said: Path | None, settings: dict[str, str]) -> It
     if not names:
         yield from map(_by_its_file, map(status_of, tables_in(results)))
     for name in names:
-        path = Path(name)
-        tables = tables_in(path) if path.is_dir() and not is_table(path) else []
+        path = path_of(name)
+        tables = tables_below(path) if path.is_dir() and not is_table(path) else []
         if tables:
             yield from map(_by_its_file, map(status_of, tables))
         elif is_job(path) or (path.is_dir() and not is_table(path) and board_files(path)):
             for one in asked_for([path], settings):
                 yield from _of_board(one, said or Path(one.how.get("results", results)))
+        elif path.is_dir() and not is_table(path) and not (path / LINES).exists():
+            raise MissingTableError(f"{name}: neither a table nor a board file is in it")
         else:
             one = read_asked(path, settings)
             reach = one.board is not None and type(one.board).reach.intersection(settings)

@@ -1,7 +1,7 @@
 """Agents as people name them: one for all players or one for each, and what decides for them.
 
 A name is one of the game's own, ``optimal``, ``best-response``, ``random``, or, where a way to open
-tables is given, a table's directory. In Python an agent may also be a function
+tables is given, a table's directory or board file. In Python an agent may also be a function
 (`solver.game.game.Agent`), a `Policy`, or an open table.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from luckbase.cluster.words import many
 from luckbase.solver.board.identity import rules_identity
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import agents_of, check_agent, plain
@@ -22,7 +23,7 @@ from luckbase.solver.policy.evaluate import (
     named_agent,
     random_player,
 )
-from luckbase.solver.sentences import shorten
+from luckbase.solver.sentences import option, shorten
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.answer import Origin
@@ -56,14 +57,15 @@ def no_tables(name: str) -> Tabled | None:
     return None
 
 
-def split(agents: str | Sequence[Given], option: str = "--agents") -> list[Given]:
+def split(agents: str | Sequence[Given], argument: str = "agents") -> list[Given]:
     """The agents one by one, of ``A,B``; raises OptionError for an empty name."""
     if not isinstance(agents, str):
         return list(agents) if isinstance(agents, Sequence) else [agents]
     names = [name.strip() for name in agents.split(",")]
     if not all(names):
         raise OptionError(
-            f"{option}: '{shorten(agents, 80)}' has an empty name; write A, or one a player: A,B"
+            f"{option(argument)}: '{shorten(agents, 80)}' has an empty name; write A, or one a "
+            "player: A,B"
         )
     return names
 
@@ -84,13 +86,13 @@ def for_players(
     if len(given) == 1:
         given *= game.players
     if len(given) != game.players:
-        players = "one player" if game.players == 1 else f"{game.players} players"
+        players = many(game.players, "player")
         raise OptionError(
-            f"--agents: {len(given)} names, and {game.board.game} has {players}; give one for all "
-            "or one for each"
+            f"{option('agents')}: {many(len(given), 'name')}, and {game.board.game} has "
+            f"{players}; give one for all or one for each"
         )
     names = [name_of(one) for one in given]
-    return names, [_found(game, one, opener, "--agents") for one in given]
+    return names, [_found(game, one, opener, "agents") for one in given]
 
 
 def opponents(
@@ -98,24 +100,25 @@ def opponents(
 ) -> list[tuple[str, Decider | None]]:
     """The opponents of one player, one for all or one for each: their names, and what decides for
     them, None for `optimal`. Raises OptionError for one that there is not, or not on this board."""
-    option, others = "--against", game.players - 1
+    argument, others = "against", game.players - 1
     if not others and against is not None:
-        raise OptionError(f"{option}: {game.board.game} has one player; leave it out")
-    given = split(OPTIMAL if against is None else against, option)
+        raise OptionError(f"{option(argument)}: {game.board.game} has one player; leave it out")
+    given = split(OPTIMAL if against is None else against, argument)
     if len(given) == 1:
         given *= others
     if len(given) != others:
         raise OptionError(
-            f"{option}: {len(given)} names, and you have {others} "
-            f"opponent{'s' * (others > 1)}; give one for all or one for each"
+            f"{option(argument)}: {many(len(given), 'name')}, and you have "
+            f"{many(others, 'opponent')}; give one for all or one for each"
         )
     found: list[tuple[str, Decider | None]] = []
     for one in given:
         if one == BEST_RESPONSE:
             raise OptionError(
-                f"{option}: {one} has to know beforehand how you will play; {OPTIMAL} does not"
+                f"{option(argument)}: {one} has to know beforehand how you will play; {OPTIMAL} "
+                "does not"
             )
-        agent = _found(game, one, opener, option)
+        agent = _found(game, one, opener, argument)
         if isinstance(one, str) and one in agents_of(game):
             check_agent(game, one)
         if isinstance(agent, Policy):
@@ -127,7 +130,7 @@ def opponents(
     return found
 
 
-def _found(game: Game, given: Given, opener: Opener, option: str) -> str | Agent | Policy:
+def _found(game: Game, given: Given, opener: Opener, argument: str) -> str | Agent | Policy:
     """An agent: a table's, the game's own, or the name of one that needs none."""
     if isinstance(given, Policy):
         return given
@@ -135,18 +138,18 @@ def _found(game: Game, given: Given, opener: Opener, option: str) -> str | Agent
     if hasattr(table, "agent"):
         if table.identity not in map(rules_identity, (game, plain(game))):
             raise OptionError(
-                f"{option}: {name_of(given)} is a table of {table.origin}, not of this board with "
-                "these options"
+                f"{option(argument)}: {name_of(given)} is a table of {table.origin}, not of this "
+                "board with these options"
             )
         found: Policy = table.agent()
         return found
     if not isinstance(given, str):
         if not callable(given):
             raise OptionError(
-                f"{option}: {given!r} is no agent; give a name, a function or a table"
+                f"{option(argument)}: {given!r} is no agent; give a name, a function or a table"
             )
         agent: Agent = given
         return agent
     if given in (OPTIMAL, BEST_RESPONSE, RANDOM):
         return given
-    return named_agent(game, given, option)
+    return named_agent(game, given, argument)

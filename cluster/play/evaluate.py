@@ -24,6 +24,7 @@ from luckbase.solver.policy.evaluate import (
     evaluate_profile,
     named_agent,
 )
+from luckbase.solver.sentences import option
 
 MOST_STATES = 20_000_000
 
@@ -165,7 +166,8 @@ def _quick(game: Game, given: list[Given], facts: bool) -> Evaluated | None:
     value = None if forms is None else forms.value(names)
     if forms is None or value is None:
         if facts:
-            raise OptionError(f"--facts: {game.board.game} has none of these agents; leave it out")
+            said = f"{option('facts')}: {game.board.game} has none of these agents; leave it out"
+            raise OptionError(said)
         return None
     listed = tuple(forms.facts(names)) if facts else None
     return Evaluated(origin_of(game), tuple(names), tuple(value), facts=listed)
@@ -173,7 +175,9 @@ def _quick(game: Game, given: list[Given], facts: bool) -> Evaluated | None:
 
 def _fraction(game: Game, name: str, root: Ints) -> str:
     if not _is_start(game, root):
-        raise OptionError("--exact: fractions are of the game's start; leave --from out")
+        raise OptionError(
+            f"{option('exact')}: fractions are of the game's start; leave {option('start')} out"
+        )
     exact = game.need(ExactValues)
     agent = None if name in (OPTIMAL, BEST_RESPONSE) else named_agent(game, name)
     return str(exact.of(None if isinstance(agent, Policy) else agent))
@@ -198,11 +202,14 @@ class Matrix:
         return np.array(self.values)
 
 
-def matrix_of(game: Game, root: Ints, agents: str | Sequence[Given]) -> Matrix:
+def matrix_of(
+    game: Game, root: Ints, agents: str | Sequence[Given], opener: Opener = no_tables
+) -> Matrix:
     """Each agent as player 1 (rows) against each as player 2 (columns). Raises OptionError where
     the game is not one of two."""
     if game.players != 2:
-        raise OptionError(f"--matrix: for games of two, and {game.board.game} has {game.players}")
+        said = f"for games of two, and {game.board.game} has {game.players}"
+        raise OptionError(f"{option('matrix')}: {said}")
     given, at_start = split(agents), _is_start(game, root)
     forms = game.get(ClosedForms)
     values = []
@@ -213,7 +220,7 @@ def matrix_of(game: Game, root: Ints, agents: str | Sequence[Given]) -> Matrix:
             known = at_start and all(isinstance(name, str) for name in names)
             quick = forms.value(names) if known and forms is not None else None
             if quick is None:
-                found = evaluate_profile(game, root, for_players(game, names)[1])
+                found = evaluate_profile(game, root, for_players(game, names, opener)[1])
                 quick = tuple(found.value.tolist())
             row.append(quick[0])
         values.append(tuple(row))

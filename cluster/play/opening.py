@@ -1,20 +1,26 @@
-"""Tables' directories as agents."""
+"""Tables as agents, by name: a directory, or a board file with its table."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
+from luckbase.cluster.given import table_used
 from luckbase.cluster.play.agents import Opener, Tabled
 from luckbase.cluster.table.stored import open_table
+from luckbase.solver.board.model import Board
 
 
-def tables_by_name(open_tables: ExitStack) -> Opener:
-    """Opens the table in a directory whose name has a slash; `open_tables` closes it."""
+def tables_by_name(open_tables: ExitStack, board: Board, results: Path) -> Opener:
+    """Opens the table that an agent's name means on a board, once: a directory whose name has a
+    slash, or a board file, whose table under `results` it is; `open_tables` closes it."""
 
+    @cache
     def opener(name: str) -> Tabled | None:
-        if "/" in name and Path(name).is_dir():
-            return open_tables.enter_context(open_table(name))
+        path = Path(name)
+        if ("/" in name and path.is_dir()) or (path.suffix == ".toml" and path.is_file()):
+            return open_tables.enter_context(open_table(table_used(name, board, results)))
         return None
 
     return opener

@@ -18,6 +18,7 @@ from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.chain import explore_profile
 from luckbase.solver.policy.evaluate import chain_graph, deciders_of
+from luckbase.solver.sentences import option
 
 if TYPE_CHECKING:
     import graphviz
@@ -58,7 +59,7 @@ class Picture:
 def check_labels(labels: str) -> None:
     """Raises OptionError for what edges can not say."""
     if labels not in words.LABELS:
-        raise OptionError(f"--labels: '{labels}' is none of {', '.join(words.LABELS)}")
+        raise OptionError(f"{option('labels')}: '{labels}' is none of {', '.join(words.LABELS)}")
 
 
 def pictured(
@@ -73,7 +74,8 @@ def pictured(
     check_labels(how.labels)
     drawing = game.get(Drawing)
     if how.labels == "counts" and not (drawing and drawing.equally_likely):
-        raise OptionError(f"--labels counts: chances of {game.board.game} are not counts; chances")
+        said = f"{option('labels')}: chances of {game.board.game} are not counts; write chances"
+        raise OptionError(said)
     names, profile = for_players(game, agents, opener)
     roots = root.reshape(1, -1)
     if how.every:
@@ -81,7 +83,7 @@ def pictured(
         roots = roots[np.sort(np.unique(roots, axis=0, return_index=True)[1])]
     deciders = deciders_of(game, profile, roots)
     if None in deciders:
-        raise OptionError("--agents: best-response is not drawn; name what it comes to")
+        raise OptionError(f"{option('agents')}: best-response is not drawn; name what it comes to")
     chain = explore_profile(game, roots, deciders)
     solved = chain_graph(chain, roots)
     values = solved.values[solved.look_up(chain.keys)]

@@ -17,6 +17,7 @@ from luckbase.solver.game.capabilities import ClosedForms
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.evaluate import BEST_RESPONSE, OPTIMAL, deciders_of, evaluate_profile
 from luckbase.solver.policy.simulate import simulate, simulate_on_the_way
+from luckbase.solver.sentences import option
 
 SAME = 1e-9
 """Where every play pays the same, how far from it the exact payoff may be computed."""
@@ -74,8 +75,8 @@ def simulated(
     except SearchLimitError:
         if OPTIMAL in names or BEST_RESPONSE in names:
             raise OptionError(
-                f"--agents: {game.board.name} is too large to solve on the way; solve a table "
-                "and name its directory as the agent"
+                f"{option('agents')}: {game.board.name} is too large to solve on the way; "
+                "solve a table and name its directory as the agent"
             ) from None
         deciders = [d for d in deciders_of(game, profile, root[None]) if d is not None]
         started = time.perf_counter()

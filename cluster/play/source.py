@@ -69,7 +69,7 @@ def new_play(game: Game, start: Any, results: Path, max_states: int, how: Playin
     """A person's game on a board, priced by what can be had soonest; the play closes what is opened
     for it. Raises as `soonest` and `cluster.play.talk.new_play`."""
     with ExitStack() as tables:
-        opener = how.get("opener", tables_by_name(tables))
+        opener = how.get("opener", tables_by_name(tables, game.board, results))
         one = setting(game, start, {**how, "opener": opener})
         named, on_note = how.get("named", "BOARD"), how.get("on_note", _quietly)
         table = soonest(one.game, one.root, results, max_states, named, on_note)

@@ -29,6 +29,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.graph.bellman import ActionValues, Expanded, choose, expand
 from luckbase.solver.policy.chain import Decider
+from luckbase.solver.sentences import option
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
@@ -294,7 +295,7 @@ class Play:
         for k, name in enumerate(names):
             cost = self._cost(own, k)
             said = f"costs {words.cost(cost)}" if cost else "best"
-            yield f"    {name:{wide}}  {own[k]:.6f}  {said}"
+            yield f"    {name:{wide}}  {own[k]:z.6f}  {said}"
 
     def _result(self) -> str:
         """Who has won, or what everybody gets."""
@@ -356,7 +357,7 @@ def setting(game: Game, start: Any, how: Playing) -> Setting:
     from the game's start. Raises OptionError for a seat or an opponent that there is not."""
     game, seat = detailed(game), how.get("seat", 1)
     if not 1 <= seat <= game.players:
-        raise OptionError(f"--as: there is no player {seat}; write 1 to {game.players}")
+        raise OptionError(f"{option('seat')}: there is no player {seat}; write 1 to {game.players}")
     if start is None:
         root = game.needed_start()
     else:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from luckbase.cluster.words import size
 from luckbase.solver.errors import WorkerError
 
 LOOK_SECONDS = 1.0
@@ -128,7 +129,7 @@ class Nodes:
             self._fits = self._looked
         elif self._looked - self._fits > ALONE_SECONDS:
             raise WorkerError(
-                f"no node of the cluster is left that has {memory / 1e9:.1f} GB for a shard; what "
+                f"no node of the cluster is left that has {size(memory)} for a shard; what "
                 "was solved stays, and the same command goes on"
             )
 

@@ -34,6 +34,7 @@ from luckbase.cluster.table.ledger import (
 )
 from luckbase.cluster.table.lines import TIERS, Goal, Roots
 from luckbase.cluster.table.storage import Folder, attempt, flush_folder
+from luckbase.cluster.words import size
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import rules_form, rules_identity
 from luckbase.solver.errors import (
@@ -48,6 +49,7 @@ from luckbase.solver.errors import (
     TableError,
 )
 from luckbase.solver.game.game import Game
+from luckbase.solver.sentences import option
 
 MARK, LOCK = ".here-", ".lock"
 DISK_RESERVE = 1 << 30
@@ -138,8 +140,8 @@ def make_goal(
     """What this solve is asked for. Raises OptionError for a margin that the table can not get."""
     if margin and part == TIERS and ledger.of_part(part) and not ledger.margin:
         raise OptionError(
-            "--margin: the files of this table have none, and all or none have it; --force solves "
-            "the table anew"
+            f"{option('margin')}: the files of this table have none, and all or none have it; "
+            f"{option('force')} solves the table anew"
         )
     board_file, settings = where_from(game)
     reach = reach_of(game.board) if roots is None else {}
@@ -184,8 +186,8 @@ def check_room(
     """
     if plan.shard_memory > memory:
         raise MemoryLimitError(
-            f"memory: the largest tier needs {plan.shard_memory / 1e9:.1f} GB and "
-            f"{memory / 1e9:.1f} GB may be used; {smaller} would take less"
+            f"memory: the largest tier needs {size(plan.shard_memory)} and "
+            f"{size(memory)} may be used; {smaller} would take less"
         )
     rows = plan.rows if todo is None else sum(plan.shards[i].rows for i in todo)
     spilled = max(0, plan.kept_bytes - max(0, memory - workers * plan.shard_memory))
@@ -202,8 +204,8 @@ def check_disk(what: str, needed: int, table: Path, smaller: str) -> None:
     probe, free = free_disk(table)
     if needed > free:
         raise DiskLimitError(
-            f"disk: the {what} needs about {needed / 1e9:.1f} GB under {probe} and "
-            f"{max(free, 0) / 1e9:.1f} GB are free; {smaller} would take less"
+            f"disk: the {what} needs about {size(needed)} under {probe} and "
+            f"{size(max(free, 0))} are free; {smaller} would take less"
         )
 
 

@@ -36,6 +36,7 @@ from luckbase.cluster.run.session import Workers
 from luckbase.cluster.run.starting import starting
 from luckbase.cluster.run.worker import Home
 from luckbase.solver.errors import OptionError, WorkerError
+from luckbase.solver.sentences import option
 
 OBJECT_STORE_BYTES = 100 << 20
 """The least that an object store has."""
@@ -220,8 +221,8 @@ def ray_cluster(
         thread.join(JOIN_SECONDS)
         if thread.is_alive():
             raise OptionError(
-                f"--address: the Ray cluster at {address} has not let this process in for "
-                f"{JOIN_SECONDS:.0f} s; is its head up, and does it see this machine?"
+                f"{option('address')}: the Ray cluster at {address} has not let this process in "
+                f"for {JOIN_SECONDS:.0f} s; is its head up, and does it see this machine?"
             )
         if said:
             raise _not_joined(address, said[0])
@@ -274,11 +275,11 @@ def _not_joined(address: str, error: BaseException) -> BaseException:
     reason = " ".join(str(error).split())[:200]
     if "uthenticat" in type(error).__name__ or "token" in reason.lower():
         return OptionError(
-            f"--address: the Ray cluster at {address} wants its token; copy ~/.ray/auth_token from "
-            f"its head, or set RAY_AUTH_TOKEN: {reason}"
+            f"{option('address')}: the Ray cluster at {address} wants its token; copy "
+            f"~/.ray/auth_token from its head, or set RAY_AUTH_TOKEN: {reason}"
         )
     if isinstance(error, ConnectionError | RuntimeError | ValueError | OSError):
-        return OptionError(f"--address: no Ray cluster answers at {address}: {reason}")
+        return OptionError(f"{option('address')}: no Ray cluster answers at {address}: {reason}")
     return error
 
 
@@ -302,4 +303,4 @@ def check_address(address: str) -> None:
     try:
         socket.create_connection((host, int(port)), timeout=5).close()
     except (OSError, OverflowError) as error:
-        raise OptionError(f"--address: nothing answers at {address}: {error}") from None
+        raise OptionError(f"{option('address')}: nothing answers at {address}: {error}") from None

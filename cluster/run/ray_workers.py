@@ -24,6 +24,7 @@ from luckbase.cluster.run.remote import Asked, Refusal, prepare, run
 from luckbase.cluster.run.session import PayoffsLostError
 from luckbase.cluster.run.worker import AnyTask, Handed, Home, work
 from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.words import size
 from luckbase.solver.compiled import pack
 from luckbase.solver.errors import LuckbaseError, MemoryLimitError, WorkerError
 from luckbase.solver.game.arrays import Floats
@@ -106,8 +107,8 @@ class RayWorkers:
         node = max(self.nodes.working, key=lambda node: node.memory, default=None)
         if self._joined and node is not None and needed > node.memory:
             raise MemoryLimitError(
-                f"memory: the largest shard needs {needed / 1e9:.1f} GB, and the node that has "
-                f"most, {node.name}, has {node.memory / 1e9:.1f} GB; {smaller} would take less"
+                f"memory: the largest shard needs {size(needed)}, and the node that has "
+                f"most, {node.name}, has {size(node.memory)}; {smaller} would take less"
             )
 
     # --- tasks -------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from typing import Any
 from luckbase.cluster.run.memory_used import resident_memory
 from luckbase.cluster.run.options import Options, Progress
 from luckbase.cluster.table import RUNNING
+from luckbase.cluster.words import many
 
 EVERY = 1.0
 LOG_EVERY = 60.0
@@ -81,5 +82,7 @@ class Watch:
             beside.replace(self.table / RUNNING)
         if now - self._logged >= LOG_EVERY:
             self._logged = now
-            at = f"{progress.shards} of {progress.shards_total} shards, {progress.rows} states"
-            self.note(f"{at}, {len(doing)} nodes", tell=False)
+            at = f"{progress.shards} of {many(progress.shards_total, 'shard')}"
+            self.note(
+                f"{at}, {many(progress.rows, 'state')}, {many(len(doing), 'node')}", tell=False
+            )

@@ -65,6 +65,7 @@ from luckbase.cluster.table.commits import Commits
 from luckbase.cluster.table.ledger import Ledger, commit, compact
 from luckbase.cluster.table.lines import FileEntry, Goal, LevelEntry, ShardEntry
 from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.words import many
 from luckbase.solver.errors import LuckbaseError, SearchLimitError, WorkerError
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.level import Level
@@ -204,7 +205,7 @@ class StageSearch:
         met, most = sum(one.rows for one in self.found), self.asked.max_states
         if most is not None and met > most:
             raise SearchLimitError(
-                f"the search has met {met} states in {len(self.levels)} levels "
+                f"the search has met {many(met, 'state')} in {many(len(self.levels), 'level')} "
                 f"and is not at its end; the limit is {most}"
             )
 

@@ -17,6 +17,7 @@ from luckbase.solver.graph.find_stages import expand_level
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import Keys, pack_all
 from luckbase.solver.graph.stage import Stages, Sweeping
+from luckbase.solver.sentences import option
 
 
 def warm_up(game: Game) -> None:
@@ -55,5 +56,5 @@ def using_table(game: Game, table: Path) -> Using:
     with open_table(table) as opened:
         head = opened.ledger.head
     if head.identity != rules_identity(game):
-        raise OptionError(f"--using: {table} is a table of another board or other rules")
+        raise OptionError(f"{option('using')}: {table} is a table of another board or other rules")
     return Using(str(table.absolute()), head.identity)

@@ -11,7 +11,7 @@ a second one, between bounds, says how far off its payoffs may be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -65,35 +65,47 @@ class Answering(Holder, Protocol):
         """(n,) bounds on the errors of the payoffs of canonical states that it has."""
 
 
-def known_below(table: Holder, roots: Ints, max_states: int) -> tuple[Keys, Floats]:
+OnLevel = Callable[[int, int], None]
+"""on_level(states, levels): how many a search has met so far."""
+
+
+def known_below(
+    table: Holder, roots: Ints, max_states: int, on_level: OnLevel | None = None
+) -> tuple[Keys, Floats]:
     """The states that the table holds among those met from `roots` without going through another
     such: keys (k,) and payoffs (k, players)."""
-    found = explore(table.game, roots, held=table.holds, max_states=max_states)
+    found = explore(table.game, roots, held=table.holds, max_states=max_states, on_level=on_level)
     keys = np.ascontiguousarray(found.keys[found.kinds == HELD])
     return keys, table.look(unpack_all(table.game.bits, keys))[0]
 
 
 def answer_by_search(
-    table: Answering, state: Ints, max_states: int, words: Mapping[str, object] | None = None
-) -> Answer:
+    table: Answering, state: Ints, max_states: int, words: Mapping[str, object] | None = None,
+    on_level: OnLevel | None = None,
+) -> Answer:  # fmt: skip
     """The answer to one canonical state (fields,) above the table's frontier.
 
-    max_states: how many the search may meet; a million take about 90 MB and 2 s.
+    max_states: how many the search may meet; a million take about 90 MB and 2 s. on_level: told how
+    far it is.
 
     Raises SearchLimitError, saying how far it got; StateError for a cycle that is not covered.
     """
     edges = expand(table.game, state.reshape(1, -1))
-    payoffs, errors = searched(table, state, edges, max_states)
+    payoffs, errors = searched(table, state, edges, max_states, on_level)
     return answer_step(table, state, edges, payoffs, errors, words, "search")
 
 
 def searched(
-    table: Answering, state: Ints, edges: Expanded, max_states: int
+    table: Answering,
+    state: Ints,
+    edges: Expanded,
+    max_states: int,
+    on_level: OnLevel | None = None,
 ) -> tuple[Floats, Floats]:
     """The payoffs (m, players) of the children of one expanded state (fields,) above the table's
     frontier, by a search down to it; and bounds (m,) on their errors. Raises as
     `answer_by_search`."""
-    keys, payoffs = known_below(table, state.reshape(1, -1), max_states)
+    keys, payoffs = known_below(table, state.reshape(1, -1), max_states, on_level)
     graph = Graph(table.game, tolerance=table.tolerance, max_states=max_states)
     graph.know(keys, payoffs)
     children = graph.solve(edges.children)

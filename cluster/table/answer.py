@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -83,7 +84,16 @@ def sure(least: Any, most: Any) -> Any:
 
 def _span(bid: Bid) -> str:
     """The chances that a choice can have in an optimal strategy, where that is not one."""
-    return "" if bid.sure else f"{bid.least:.4f} – {bid.most:.4f}"
+    return "" if bid.sure else f"{bid.least:z.4f} – {bid.most:z.4f}"
+
+
+def otherwise(given: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that were given in other words than the canonical state has, but for an order."""
+
+    def unordered(value: Any) -> Any:
+        return sorted(value) if isinstance(value, list) else value
+
+    return {name: v for name, v in given.items() if unordered(v) != unordered(state.get(name))}
 
 
 @dataclass(frozen=True)
@@ -96,7 +106,8 @@ class Answer:
     can tell. strategies: where both players
     choose at once, an optimal one of each; then actions are player 1's against the other's
     strategy, the likeliest first, `best` is None unless one is certain, and toss_up says that
-    others are optimal too.
+    others are optimal too. given: fields that were given otherwise than `state` has them, being the
+    same state.
     """
 
     origin: Origin
@@ -110,6 +121,15 @@ class Answer:
     error: float = 0.0
     source: str = "table"
     strategies: tuple[tuple[Bid, ...], ...] | None = None
+    given: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def note(self) -> str:
+        """What was asked where the state says it otherwise, in a line; "" where it does not."""
+        if not self.given:
+            return ""
+        here = words.fields({name: self.state.get(name, "") for name in self.given})
+        return f"{words.fields(self.given)} is the same as {here}: both are one state"
 
     @property
     def board(self) -> str:
@@ -127,7 +147,7 @@ class Answer:
         if len(self.actions) < 2:
             return f"player {self.to_act} is up and must {self.best}" if self.best else ""
         toss = "  (a toss-up)" if self.toss_up else ""
-        ahead = "" if self.margin is None else f", by {self.margin:.7f}"
+        ahead = "" if self.margin is None else f", by {self.margin:z.7f}"
         return f"player {self.to_act} is up; best: {self.best}{ahead}{toss}"
 
     @property
@@ -140,7 +160,7 @@ class Answer:
         where both choose at once, the chances of each choice of each that can have one."""
         if self.strategies is not None:
             rows = [
-                [f"player {i + 1}: {bid.name}", f"{bid.chance:.6f}", _span(bid)]
+                [f"player {i + 1}: {bid.name}", f"{bid.chance:z.6f}", _span(bid)]
                 for i, side in enumerate(self.strategies)
                 for bid in side
                 if bid.chance > 1e-9 or bid.most > 1e-4
@@ -159,7 +179,9 @@ class Answer:
             for row in [heads, *rows]
         ]
         state = f"{self.board}  {words.fields(self.state)}"
-        return "\n".join(line for line in (state, self.headline, *lines, self.footline) if line)
+        return "\n".join(
+            line for line in (state, self.note, self.headline, *lines, self.footline) if line
+        )
 
     def _repr_html_(self) -> str:
         """The answer in a notebook."""
@@ -170,6 +192,7 @@ class Answer:
             tag = "th" if row[0] == self.best else "td"
             body += "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
         state = escape(f"{self.board}  {words.fields(self.state)}")
+        state += f"<br>{escape(self.note)}" * bool(self.note)
         return (
             f"<table><caption>{state}<br>{escape(self.headline)}</caption><thead><tr>{cells}</tr>"
             f"</thead><tbody>{body}</tbody></table><small>{escape(self.footline)}</small>"

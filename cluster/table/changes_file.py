@@ -24,6 +24,7 @@ from luckbase.cluster.table.write import as_table, nullable
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
+from luckbase.solver.sentences import option
 
 ENDINGS = (".csv", ".parquet")
 
@@ -37,7 +38,7 @@ def changes_file(out: str | os.PathLike[str], game: Game) -> Iterator[ChangesFil
     """
     ending = Path(out).suffix.lower()
     if ending not in ENDINGS:
-        raise OptionError(f"--out: {out}: end it in {' or '.join(ENDINGS)}")
+        raise OptionError(f"{option('out')}: {out}: end it in {' or '.join(ENDINGS)}")
     with whole_file(os.fspath(out)) as file:
         made = ChangesFile(file, game, ending == ".csv")
         try:

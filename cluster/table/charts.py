@@ -6,6 +6,7 @@ from luckbase.solver.charts.model import Kind
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
+from luckbase.solver.sentences import on_command_line
 
 
 def check_charts(game: Game) -> None:
@@ -21,4 +22,5 @@ def choose_chart(game: Game, name: str | None) -> Kind:
         if name in (None, kind.name):
             return kind
     known = "; ".join(f"{kind.name}, {kind.shows}" for kind in kinds)
-    raise OptionError(f"--what: '{name}' is no chart of {game.board.game}; right would be: {known}")
+    said = f"'{name}' is no chart of {game.board.game}; right would be: {known}"
+    raise OptionError(on_command_line("--what: ", "chart: ") + said)

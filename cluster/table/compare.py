@@ -53,6 +53,7 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.groups import Groups, groups_of
 from luckbase.solver.graph.tally import standing
+from luckbase.solver.sentences import option
 
 BATCH = 100_000
 """Decisions that are priced at a time: 200 bytes each."""
@@ -133,7 +134,8 @@ def _check(one: Lookup, other: Lookup, both: bool) -> None:
             "be compared"
         )
     if both:
-        raise OptionError("--sample: is of all states; leave it out with --reachable or --from")
+        others = f"{option('reachable')} or {option('start')}"
+        raise OptionError(f"{option('sample')}: is of all states; leave it out with {others}")
     for table in (one, other):
         pairs.parts_of(table)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from luckbase.cluster import shown, words
+from luckbase.cluster.words import many
 from luckbase.solver.charts.model import Heatmap
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.groups import Axis
@@ -182,7 +183,7 @@ class Comparison:
             ("first", "second"), ("second", "first"), self.unfinished, self.only[::-1], strict=True
         ):
             if why and count != 0:
-                lacks = "states" if count is None else f"{count:,} states"
+                lacks = "states" if count is None else many(count, "state")
                 known = "may lack" if count is None else "lacks"
                 said.append(
                     f"the {name} table is not whole ({', '.join(why)}) and {known} {lacks} of the "
@@ -208,9 +209,9 @@ class Comparison:
         share = 100 * self.actions / self.decisions if self.decisions else 0.0
         often = ", ".join(f"{new} in place of {old} ({n:,})" for (old, new), n in self.moves[:3])
         return [
-            f"{self.actions:,} of {self.decisions:,} decisions moved ({share:.2g} %); to keep the "
-            f"old habit costs {self.mean:.2g} on average where it moved, {self.worst_cost:.2g} at "
-            "most",
+            f"{self.actions:,} of {many(self.decisions, 'decision')} moved ({share:.2g} %); to "
+            f"keep the old habit costs {self.mean:.2g} on average where it moved, "
+            f"{self.worst_cost:.2g} at most",
             f"most often now {often}",
         ]
 
@@ -220,14 +221,14 @@ class Comparison:
         if self.toss_ups_worst > self.tolerance:
             apart[-1] += f" (to keep the old one costs {self.toss_ups_worst:.2g} at most)"
         if self.one_sided:
-            apart.append(f"{self.one_sided:,} decisions are there in one table only")
+            apart.append(f"{many(self.one_sided, 'decision')} stand in one table only")
         if self.unpriced:
             apart.append(f"{self.unpriced:,} moved where a table ends and have no cost")
         if self.quiet.states:
             where = words.fields(self.quiet.state or {})
             apart.append(
-                f"payoffs of {self.quiet.states:,} states changed and no best action there, by "
-                f"{self.quiet.largest:.2g} at most ({where})"
+                f"payoffs of {many(self.quiet.states, 'state')} changed and no best action there, "
+                f"by {self.quiet.largest:.2g} at most ({where})"
             )
         return apart
 

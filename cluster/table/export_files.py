@@ -24,7 +24,7 @@ from luckbase.cluster.table.export import PART, reader
 from luckbase.cluster.table.files import Counted, is_special, whole_file
 from luckbase.cluster.table.progress import OnRows, nobody
 from luckbase.solver.errors import OptionError
-from luckbase.solver.sentences import nearest
+from luckbase.solver.sentences import nearest, on_command_line, option
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
@@ -74,7 +74,8 @@ def export(table: Lookup, out: str, where: Any = None, **how: Unpack[How]) -> Ex
         Excel.check(schema, 0 if where is not None else sum(part.rows for part in table.parts), out)
     pipe = out == "-" or (is_special(out) and not Path(out).is_dir())
     if pipe and kind is Excel:
-        raise OptionError("--format: xlsx can not go through a pipe; give --out FILE.xlsx")
+        said = on_command_line("give --out FILE.xlsx", "name a file that ends in .xlsx")
+        raise OptionError(f"{option('format')}: xlsx can not go through a pipe; {said}")
     if out == "-":
         return _through(rows, kind(Counted(sys.stdout.buffer), schema, out), out)
     with whole_file(out) as file:
@@ -106,7 +107,9 @@ def _kind(out: str, given: str | None) -> type[Writer]:
     """Which writer; of a pipe CSV where nothing is said. Raises OptionError."""
     if given is not None:
         if given not in FORMATS:
-            raise OptionError(f"--format: unknown format '{given}'; {nearest(given, FORMATS)}")
+            raise OptionError(
+                f"{option('format')}: unknown format '{given}'; {nearest(given, FORMATS)}"
+            )
     elif out == "-":
         given = "csv"
     ending = Path(out).suffix.lower()
@@ -114,7 +117,7 @@ def _kind(out: str, given: str | None) -> type[Writer]:
         if name == given or (given is None and ending in kind.endings):
             return kind
     endings = ", ".join(kind.endings[0] for kind in FORMATS.values())
-    raise OptionError(f"--out: {out}: not a format known here; end it in {endings}")
+    raise OptionError(f"{option('out')}: {out}: not a format known here; end it in {endings}")
 
 
 class Writer(ABC):
@@ -245,13 +248,13 @@ class Excel(Writer):
         """Raises OptionError for more than a sheet holds."""
         if len(schema.names) > EXCEL_COLUMNS:
             raise OptionError(
-                f"--out: {out}: {len(schema.names):,} columns, and Excel holds {EXCEL_COLUMNS:,}; "
-                "choose some with --columns"
+                f"{option('out')}: {out}: {len(schema.names):,} columns, and Excel holds "
+                f"{EXCEL_COLUMNS:,}; choose some with {option('columns')}"
             )
         if rows > EXCEL_ROWS:
             raise OptionError(
-                f"--out: {out}: more than the {EXCEL_ROWS:,} rows that Excel holds; choose some, "
-                "as 'scores_1>=8000', or write .csv or .parquet"
+                f"{option('out')}: {out}: more than the {EXCEL_ROWS:,} rows that Excel holds; "
+                "choose some, as 'scores_1>=8000', or write .csv or .parquet"
             )
 
     def write(self, batch: pa.RecordBatch) -> None:

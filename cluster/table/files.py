@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from luckbase.cluster.table.storage import attempt
 from luckbase.solver.errors import OptionError
+from luckbase.solver.sentences import option
 
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
            ".parquet": "parquet"}  # fmt: skip
@@ -180,7 +181,7 @@ def whole_file(out: str) -> Iterator[IO[bytes]]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise OSError(error.errno, error.strerror, out) from None
-        raise OptionError(f"--out: {out}: {error.strerror or error}") from None
+        raise OptionError(f"{option('out')}: {out}: {error.strerror or error}") from None
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)

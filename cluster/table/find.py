@@ -25,6 +25,7 @@ from luckbase.solver import load_game
 from luckbase.solver.board.file import differences, read_board
 from luckbase.solver.board.identity import rules_form, rules_identity
 from luckbase.solver.board.model import Board
+from luckbase.solver.board.toml_file import path_of
 from luckbase.solver.errors import (
     LuckbaseError,
     MissingTableError,
@@ -32,6 +33,7 @@ from luckbase.solver.errors import (
     TableError,
 )
 from luckbase.solver.game import registry
+from luckbase.solver.sentences import on_command_line
 
 RESULTS = "results"
 """Where tables are kept if nothing is said."""
@@ -48,6 +50,13 @@ class Found:
 def tables_in(results: Path) -> list[Path]:
     """Every table's folder under `results`."""
     return sorted(path.parent for path in results.glob(f"*/*/*/{HEAD}"))
+
+
+def tables_below(folder: Path) -> list[Path]:
+    """Every table in a folder: itself, those of a board, of a game, or of all results."""
+    if is_table(folder):
+        return [folder]
+    return sorted(p.parent for at in ("*", "*/*", "*/*/*") for p in folder.glob(f"{at}/{HEAD}"))
 
 
 def results_of(path: Path) -> Path | None:
@@ -91,11 +100,12 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> Found:
     Raises MissingTableError where there is none, naming those of the board that there are;
     OptionError, BoardError.
     """
-    path = Path(name)
+    path = path_of(name)
     if path.is_dir():
         if settings:
             word = next(iter(settings))
-            raise OptionError(f"--set: {name} is a table, whose options stand; leave {word} out")
+            said = f"{name} is a table, whose options stand; leave {word} out"
+            raise OptionError(on_command_line("--set: ") + said)
         return Found(path, by_board=False)
     if not path.exists():
         raise OptionError(f"{name}: no such table or board file")

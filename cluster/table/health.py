@@ -13,6 +13,7 @@ from luckbase.cluster.table.ledger import HEAD, LINES, Ledger, compact
 from luckbase.cluster.table.lines import SEARCH, TIERS, FileEntry, Goal, ShardEntry
 from luckbase.cluster.table.progress import OnRows, nobody
 from luckbase.cluster.table.storage import Storage
+from luckbase.cluster.words import many
 from luckbase.solver.errors import CorruptTableError
 
 
@@ -28,7 +29,7 @@ def damaged_files(storage: Storage, where: Path, ledger: Ledger) -> dict[str, st
     for name, entry in sorted(ledger.files.items()):
         size = there.get(name)
         if size != entry.bytes:
-            why = "is missing" if size is None else f"has {size} bytes, not {entry.bytes}"
+            why = "is missing" if size is None else f"has {many(size, 'byte')}, not {entry.bytes}"
             found[name] = f"{where / name}: {'is empty' if size == 0 else why}"
     return found
 

@@ -57,9 +57,11 @@ from luckbase.solver.errors import (
     ForeignTableError,
     MissingTableError,
     OptionError,
+    UnknownGameError,
 )
 from luckbase.solver.game import registry
 from luckbase.solver.game.game import Game
+from luckbase.solver.sentences import on_command_line
 
 HEAD = "table.json"
 LINES, ALL = "ledger/", "ledger/all-"
@@ -166,9 +168,18 @@ class Ledger:
     def board(self, reach: dict[str, Any]) -> Board:
         """The board of the table, reaching so far.
 
-        Raises CorruptTableError where this luckbase does not know it.
+        Raises UnknownGameError where this luckbase has no such game, CorruptTableError for a board
+        that it does not take.
         """
         head = self.head
+        if not registry.known(head.game):
+            game = on_command_line(
+                "name the file that registers it: --game FILE.py", "register it, or load its file"
+            )
+            raise UnknownGameError(
+                f"the table {head.identity} of {head.board}: its game '{head.game}' is not known "
+                f"here; {game}"
+            )
         try:
             return _board(json.dumps([head.board, head.rules, reach], sort_keys=True))
         except (BoardError, OptionError, KeyError) as error:

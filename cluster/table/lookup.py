@@ -11,7 +11,8 @@ gives a default.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -20,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table import off
-from luckbase.cluster.table.answer import Answer, Origin, origin_of, said
+from luckbase.cluster.table.answer import Answer, Origin, origin_of, otherwise, said
 from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.every_action import EveryAction, joined, stepped
 from luckbase.cluster.table.part import Part, first_holding, once, worth
 from luckbase.cluster.table.progress import OnRows
+from luckbase.cluster.words import many
 from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
@@ -86,7 +88,7 @@ class Lookup:
         return self._source or f"the table of {self.origin}"
 
     def __repr__(self) -> str:
-        return f"<Table of {self.origin}: {self.rows:,} states, {self.where}>"
+        return f"<Table of {self.origin}: {many(self.rows, 'state')}, {self.where}>"
 
     @property
     def full(self) -> DensePart | None:
@@ -215,13 +217,22 @@ class Lookup:
         """
         return self.ask(state, MOST_SEARCHED)
 
-    def ask(self, state: Mapping[str, Any], max_states: int = 0) -> Answer:
+    def ask(
+        self, state: Mapping[str, Any], max_states: int = 0,
+        on_level: Callable[[int, int], None] | None = None,
+    ) -> Answer:  # fmt: skip
         """The answer to a state, by a search of at most `max_states` where the table does not reach
-        it; fields as numbers, tuples, lists or text, those of ``luckbase query``.
+        it; fields as numbers, tuples, lists or text, those of ``luckbase query``. on_level: told
+        how many states a search has met, in how many levels.
 
         Raises StateError, also for a state beyond the table where nothing may be searched;
         SearchLimitError.
         """
+        answer = self._ask(state, max_states, on_level)
+        read = self.game.fields.numbers(self.game.fields.read(state))
+        return replace(answer, given=otherwise(self.game.fields.describe(read[0]), answer.state))
+
+    def _ask(self, state: Mapping[str, Any], max_states: int, on_level: Any) -> Answer:
         asked = self.game.parse(state).reshape(1, -1)
         edges = expand(self.game, asked)
         owner = int(self.owners(asked)[0])
@@ -236,7 +247,7 @@ class Lookup:
         if len(there) and there.all():
             return answer_step(self, asked[0], edges, payoffs, self.errors(edges.children), state)
         if max_states:
-            return answer_by_search(self, asked[0], max_states, state)
+            return answer_by_search(self, asked[0], max_states, state, on_level)
         raise StateError(self._missing(asked[0]))
 
     def answers(self, states: Ints) -> list[Answer]:

@@ -25,7 +25,7 @@ from luckbase.cluster.table.summary import solve_command
 from luckbase.solver import load_game
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import changed_options
-from luckbase.solver.errors import OptionError, TableError
+from luckbase.solver.errors import OptionError, TableError, UnknownGameError
 
 SILENT_SECONDS = 60.0
 """A solve that has said nothing for so long was ended without a word."""
@@ -35,8 +35,9 @@ SILENT_SECONDS = 60.0
 class Status:
     """What is known of a table without opening its files.
 
-    state: complete, partial, stale or damaged; of a board that has no table missing, of one that
-    can not be read refused: then `table` is its file. options: not at the game's defaults.
+    state: complete, partial, stale or damaged; refused of a table whose game is not known here; of
+    a board that has no table missing, of one that can not be read refused: then `table` is its
+    file. options: not at the game's defaults.
     tiers: files of the full table, of `tiers_in_all`. roots: of searches. why: sentences, with
     what would help. error: the bound on a payoff's. running: what a solve that runs says of itself
     (`cluster.run.watch`).
@@ -56,7 +57,11 @@ class Status:
 
     def _repr_html_(self) -> str:
         """The status in a notebook."""
-        files = f"{self.tiers:,} of {self.tiers_in_all:,} files" if self.tiers_in_all else ""
+        files = (
+            f"{self.tiers:,} of {words.many(self.tiers_in_all, 'file')}"
+            if self.tiers_in_all
+            else ""
+        )
         rows = [("options", words.fields(self.options)), ("states", f"{self.states:,}"),
                 ("full table", files), ("roots of searches", f"{self.roots:,}" * bool(self.roots)),
                 ("size", words.size(self.bytes)), ("why", "; ".join(self.why))]  # fmt: skip
@@ -108,6 +113,11 @@ def status_of(path: Path) -> Status:
         stale, bad = why_stale(ledger), damaged_files(storage, path, ledger)
         goal = furthest(ledger)
         shown = changed_options(ledger.board({} if goal is None else goal.reach))
+    except UnknownGameError as error:
+        return Status(
+            str(path), "refused", {}, states=ledger.rows, bytes=ledger.bytes, why=(str(error),),
+            running=running(path),
+        )  # fmt: skip
     except TableError as error:
         return Status(str(path), "damaged", {}, why=(str(error),), running=running(path))
     state, why = _state(ledger, stale, bad, results_of(path))

@@ -15,7 +15,7 @@ from luckbase.cluster.table.progress import OnRows
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.tiers import TierPart
-from luckbase.cluster.words import program
+from luckbase.cluster.words import many, program
 from luckbase.solver import load_game
 from luckbase.solver.charts.model import FULL, STATES, Kind
 from luckbase.solver.errors import MissingTableError, OptionError
@@ -57,11 +57,13 @@ class StoredTable(Table):
         goal, found = furthest(self.ledger), []
         if part in (None, TIERS) and goal is not None and not self.ledger.is_done(goal):
             there = len(self.ledger.of_part(TIERS))
-            found.append(f"{there} of its {goal.files} tiers are solved")
+            are = "is" if goal.files == 1 else "are"
+            found.append(f"{there} of its {many(goal.files, 'tier')} {are} solved")
         searches = [g for g in self.ledger.goals if g.part != TIERS and part in (None, g.part)]
         left = sum(not self.ledger.is_done(g) for g in searches)
         if left:
-            found.append(f"{left} of its {len(searches)} searches did not end")
+            of = "1 search" if len(searches) == 1 else f"{len(searches)} searches"
+            found.append(f"{left} of its {of} did not end")
         return found
 
     def check_chart(self, kind: Kind) -> None:

@@ -12,6 +12,7 @@ from luckbase.cluster import words
 from luckbase.cluster.table.find import command
 from luckbase.cluster.table.ledger import furthest
 from luckbase.cluster.table.stored import StoredTable
+from luckbase.cluster.words import many
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import canonical
 from luckbase.solver.errors import LuckbaseError, MissingTableError, StateError
@@ -48,7 +49,7 @@ class Question:
         """The payoff of an action to the player to act, or a dash where he does not have it."""
         for action in self.answer.actions:
             if action.name == name and self.answer.to_act is not None:
-                return f"{action.value[self.answer.to_act - 1]:.4f}"
+                return f"{action.value[self.answer.to_act - 1]:z.4f}"
         return "–"
 
 
@@ -176,7 +177,7 @@ def solve_command(
         return said
     start = goal.roots.start
     said += f" --from {words.fields(_in_order(start[0], game.fields.names))}"
-    said += f" (and {len(start) - 1} more states)" if len(start) > 1 else ""
+    said += f" (and {many(len(start) - 1, 'more state')})" if len(start) > 1 else ""
     if goal.roots.using is not None:
         said += f" --using {goal.roots.using.table}"
     return said

@@ -33,6 +33,7 @@ from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.table.write import key_range, part_name, row_group_rows
+from luckbase.cluster.words import many
 from luckbase.solver import load_layout
 from luckbase.solver.game.arrays import Ints
 
@@ -109,8 +110,8 @@ def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = n
         residuals = check_residuals(table, sample, seed, on_rows)
         if residuals.faults:
             faults.append(
-                f"{residuals.faults} of {residuals.rows} rows have a residual above what the error "
-                f"of their file allows; the worst, {residuals.worst:.2e}, allowed "
+                f"{residuals.faults} of {many(residuals.rows, 'row')} have a residual above what "
+                f"the error of their file allows; the worst, {residuals.worst:.2e}, allowed "
                 f"{residuals.bound:.2e}, is {residuals.state}"
             )
     return Verdict(faults, residuals, files)
@@ -157,7 +158,7 @@ def _check_entry(table: OnDisk, part: FilePart, entry: FileEntry) -> list[str]:
     """Whether a file's rows and keys are those that its tier, or its own keys, ask for."""
     file = SealedFile(Folder(table.path), table.path, entry)
     rows = int(file.about.num_rows)
-    wrong = [] if rows == entry.rows else [f"has {rows} rows, the ledger says {entry.rows}"]
+    wrong = [] if rows == entry.rows else [f"has {many(rows, 'row')}, the ledger says {entry.rows}"]
     if isinstance(part, TierPart):
         wrong += _check_tier(part, entry)
     else:

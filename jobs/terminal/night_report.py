@@ -28,7 +28,7 @@ def print_due(found: Sequence[Due]) -> None:
     states, size = sum(one.states for one in todo), sum(one.bytes for one in todo)
     said = f"{len(todo)} of {render.many(len(found), 'board')} to solve"
     if todo:
-        said += f": {render.count(states)} states, about {render.size(size)} and "
+        said += f": {render.counted(states, 'state')}, about {render.size(size)} and "
         said += render.duration(sum(one.seconds for one in todo))
     print(said + (f"; {refused} can not be" if refused else ""))
 
@@ -38,7 +38,7 @@ def _due_row(one: Due) -> tuple[str, ...]:
         return (one.asked.name, one.state, "", "", "")
     about = "about " if one.about else ""
     return (
-        one.asked.name, one.state, f"{about}{render.count(one.states)} states",
+        one.asked.name, one.state, f"{about}{render.counted(one.states, 'state')}",
         render.size(one.bytes), render.duration(one.seconds),
     )  # fmt: skip
 
@@ -65,7 +65,7 @@ def _did(one: Outcome) -> str:
     assert solved is not None
     if one.state == "complete":
         return "nothing to do"
-    new = f"{render.count(solved.states)} states in {render.duration(one.seconds)}"
+    new = f"{render.counted(solved.states, 'state')} in {render.duration(one.seconds)}"
     return f"{new}, kept {render.count(solved.kept)}" if solved.kept else new
 
 

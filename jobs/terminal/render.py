@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from luckbase.cluster.words import count as count
+from luckbase.cluster.words import counted as counted
 from luckbase.cluster.words import duration as duration
 from luckbase.cluster.words import fields as fields
 from luckbase.cluster.words import listed as listed
@@ -25,6 +26,8 @@ EVENT_SECONDS = 5.0
 """As JSON, an event of progress as often as this."""
 LINE_SECONDS = 5.0
 """Off a terminal, a line of progress as often as this."""
+A_MOMENT = 1.0
+"""Seconds of a search after which a person is told of it."""
 LEAST_SHARE = 0.01
 """Of the work, after which there is a pace to go by: the first shards are the smallest."""
 
@@ -182,6 +185,21 @@ def rows_progress(show: Callable[[Any], None]) -> Callable[[int, int], None]:
     return on_rows
 
 
+def search_progress(most: int) -> Callable[[int, int], None]:
+    """Says how far a search above a table is, of at most so many states, once it takes long."""
+    began = time.monotonic()
+    last = [began + A_MOMENT - LINE_SECONDS]
+
+    def show(states: int, levels: int) -> None:
+        if time.monotonic() - last[0] < LINE_SECONDS:
+            return
+        last[0] = time.monotonic()
+        found = f"{counted(states, 'state')} found in {many(levels, 'level')}"
+        say(f"above the table, searching down to it: {found}, of at most {count(most)}")
+
+    return show
+
+
 def left_seconds(now: Progress, compiled: float) -> float | None:
     """Seconds that are left at the pace so far, those that it `compiled` left out; None before
     there is a pace."""
@@ -205,7 +223,7 @@ def _parts(now: Progress) -> tuple[int, int]:
 def found_so_far(states: int, about: int | None, finding: str) -> str:
     """How many states a search has found, of about so many if that is known, and where it is."""
     of = f" of about {count(about)}" if about else ""
-    return f"{count(states)}{of} states found, {finding}"
+    return f"{count(states)}{of} state{'s' * (bool(about) or states != 1)} found, {finding}"
 
 
 def _said(now: Progress) -> str:

@@ -98,7 +98,7 @@ def say_search(solved: Solved) -> None:
         return
     n = len(roots.start)
     below = "one state" if n == 1 else f"{n} states"
-    say(f"{name}: {render.count(solved.states)} states below {below}")
+    say(f"{name}: {render.counted(solved.states, 'state')} below {below}")
     if solved.kept:
         say(f"  grown        kept {render.count(solved.kept)}, new {render.count(solved.states)}")
     how = f"{solved.workers} Ray workers" if solved.ray else f"{solved.workers} threads"
@@ -109,7 +109,8 @@ def say_search(solved: Solved) -> None:
         say(f"  speed        {rate:.2f} M states/s a worker in the search, {per:.1f} edges a state")
     if solved.levels:
         say(
-            f"  stages       {solved.stages} of {solved.levels} levels in {solved.shards} shards, "
+            f"  stages       {solved.stages} of {render.many(solved.levels, 'level')} in "
+            f"{render.many(solved.shards, 'shard')}, "
             f"overlap {solved.overlap:.2f} (states solved over distinct states)"
         )
     stored = sum(entry.bytes for entry in entries)
@@ -138,7 +139,8 @@ def _summary(solved: Solved, path: Path, before: list[str]) -> None:
     if before:
         say(f"{name} is not the board of its older table: {'; '.join(before[:5])}")
     how = f"{solved.workers} Ray workers" if solved.ray else f"{solved.workers} threads"
-    say(f"{name}: {render.count(ledger.rows)} states in {len(ledger.files)} files")
+    files = render.many(len(ledger.files), "file")
+    say(f"{name}: {render.counted(ledger.rows, 'state')} in {files}")
     if solved.kept:
         again = f", solved again {render.count(solved.again)} ({solved.again_seconds:.1f} s)"
         read = f", read back {render.count(solved.read)}"

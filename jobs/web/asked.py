@@ -86,7 +86,7 @@ def state_in(text: object) -> dict[str, str]:
         if not word:
             continue
         if not equals:
-            raise StateError(f"'{shorten(word, 30)}' is not FIELD=VALUE, as in scores=0,2000,3500")
+            raise StateError(f"'{shorten(word, 30)}' is not FIELD=VALUE, as in turn=0")
         if name in found:
             raise StateError(f"{shorten(name, 30)} is given twice")
         found[name] = value.replace("%2C", ",")

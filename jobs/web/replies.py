@@ -53,8 +53,9 @@ class Unanswered(LuckbaseError):
         self.status = status
 
 
-OPTIONS = {"--what": "chart", "--as": "seat", "--against": "against", "--from": "state"}
-"""What an option of the command line is called in an address."""
+OPTIONS = {"--what": "chart", "--as": "seat", "--against": "against", "--from": "state",
+           "start": "state"}  # fmt: skip
+"""What an option of the command line, or an argument in Python, is called in an address."""
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode
 
 

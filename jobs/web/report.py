@@ -15,7 +15,6 @@ import json
 import os
 import platform
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from luckbase.cluster import words
 from luckbase.cluster.table import FORMAT
+from luckbase.cluster.table.files import whole_file
 from luckbase.cluster.table.ledger import solver_version
 from luckbase.cluster.table.summary import (
     Question,
@@ -74,29 +74,13 @@ class Report:
     def save(self, path: str | os.PathLike[str]) -> int:
         """Write the file, all of it or nothing; returns its bytes."""
         content = self.html.encode()
-        _write(Path(path), content)
+        with whole_file(os.fspath(path)) as file:
+            file.write(content)
         return len(content)
 
     def _repr_html_(self) -> str:
         """The report in a notebook, in a frame of its own."""
         return f'<iframe srcdoc="{escape(self.html)}" width="100%" height="700"></iframe>'
-
-
-def _write(out: Path, content: bytes) -> None:
-    """Write a file beside its place, and put it there when it is whole."""
-    out = Path(os.path.realpath(out))  # where a link leads
-    handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, out)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
 
 
 def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) -> Report:
@@ -248,7 +232,7 @@ def _start(of: Table) -> Iterator[str]:
         value = of.ask(of.game.describe(start)).value
         heads = ["", *(f"player {i + 1}" for i in range(len(value)))]
         yield f"<p>At the start, the {escape(of.game.payoff_name)}:</p>"
-        yield table(heads, [["the start", *(f"{x + 0.0:.7f}" for x in value)]])
+        yield table(heads, [["the start", *(f"{x:z.7f}" for x in value)]])
 
 
 def _asked(facts: _Facts) -> Iterator[str]:
@@ -319,7 +303,8 @@ def _verdict(facts: _Facts) -> Iterator[str]:
         every = facts.sample is None or facts.sample >= facts.table.rows
         which = "all" if every else "drawn evenly from all"
         yield (
-            f"<p>{checked.rows:,} rows, {which}, computed again from the rules and the payoffs of "
+            f"<p>{words.many(checked.rows, 'row')}, {which}, computed again from the rules and "
+            "the payoffs of "
             f"what they lead to, without the program that made the table: worst difference "
             f"{checked.worst:.2e} at {escape(words.fields(checked.state))}, where "
             f"{checked.bound:.2e} is allowed, mean {checked.mean:.2e}. {_good(facts.summary)}</p>"

@@ -21,6 +21,7 @@ from luckbase.cluster.table.find import find_table, tables_of
 from luckbase.jobs.web.app import LOCAL, MOST_AT_ONCE, make_app
 from luckbase.jobs.web.shelf import Finder, Shelf, under
 from luckbase.solver.board.file import read_board
+from luckbase.solver.board.toml_file import path_of
 from luckbase.solver.errors import MissingTableError, OptionError
 
 
@@ -38,7 +39,7 @@ def shelf_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) -
 
 
 def _finder(name: str, results: Path, settings: dict[str, str]) -> Finder:
-    path = Path(name)
+    path = path_of(name)
     if path.is_dir():
         return under(path)
     if not path.exists():

@@ -18,10 +18,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from luckbase.cluster.run.machine import memory_limit
-from luckbase.cluster.table.find import is_table
+from luckbase.cluster.table.find import is_table, tables_below
 from luckbase.cluster.table.ledger import HEAD
 from luckbase.cluster.table.part import FilePart
 from luckbase.cluster.table.status import Status, status_of
@@ -263,14 +264,4 @@ def _stamp(path: Path) -> object:
 
 def under(folder: Path) -> Finder:
     """The tables under a folder: results, those of a game or a board in them, or a table itself."""
-
-    def found() -> Sequence[Path]:
-        if is_table(folder):
-            return [folder]
-        return sorted(
-            head.parent
-            for depth in ("*", "*/*", "*/*/*")
-            for head in folder.glob(f"{depth}/{HEAD}")
-        )
-
-    return found
+    return partial(tables_below, folder)

@@ -18,7 +18,7 @@ from luckbase.solver.board.model import Board, Location, Source, fields_of, in_o
 from luckbase.solver.board.toml_file import read_toml, show_path
 from luckbase.solver.errors import BoardError, OptionError
 from luckbase.solver.game import registry
-from luckbase.solver.sentences import nearest, shorten, show
+from luckbase.solver.sentences import nearest, on_command_line, setting, shorten, show
 
 
 def as_words(options: Mapping[str, object]) -> dict[str, str]:
@@ -51,7 +51,7 @@ def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
         sentence, location = str(fault), fault.location
     asked = location in [model.options()[option] for option in settings]
     if asked or (settings and _is_right(model, path.stem, data)):
-        said = " ".join(f"--set {name}={shorten(text, 30)}" for name, text in settings.items())
+        said = " ".join(setting(name, shorten(text, 30)) for name, text in settings.items())
         raise OptionError(f"{where} with {said}: {sentence}")
     raise BoardError(f"{where}: {sentence}")
 
@@ -96,7 +96,9 @@ def _model(data: Mapping[str, Any]) -> type[Board]:
     right = " or ".join(f'game = "{name}"' for name in registry.names())
     if "game" not in data:
         raise _Fault(f"is missing; write {right}", ("game",), "game")
-    own = "a game of your own is named with --game FILE.py"
+    own = on_command_line(
+        "a game of your own is named with --game FILE.py", "register a game of your own first"
+    )
     sentence = f"{show(game)} is not a game known here; write {right}; {own}"
     raise _Fault(sentence, ("game",), "game")
 
@@ -108,7 +110,7 @@ def _with_setting(
     options = model.options()
     if option not in options:
         known = nearest(option, sorted(options))
-        raise OptionError(f"--set: unknown option {show(option)}; {known}")
+        raise OptionError(f"{on_command_line('--set: ')}unknown option {show(option)}; {known}")
     *sections, key = map(str, options[option])
     changed = inner = dict(data)
     for section in sections:

@@ -1,18 +1,26 @@
 """A TOML file as a dictionary, whatever is wrong with it in one sentence."""
 
+import os
 import re
 import tomllib
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from luckbase.solver.errors import BoardError
+from luckbase.solver.errors import BoardError, OptionError
 from luckbase.solver.sentences import shorten
 
 # A board is some 3 kB; tomllib takes time quadratic in the length of a key.
 MAX_BYTES = 30_000
 FEW = 8
 """Board files of a folder that are named where none is nearly the one that was asked for."""
+
+
+def path_of(name: str | os.PathLike[str]) -> Path:
+    """The path of what a person names. Raises OptionError for "", which `Path` takes for "."."""
+    if not os.fspath(name).strip():
+        raise OptionError("'' is the name of nothing; write a file's or a folder's, or . for here")
+    return Path(name)
 
 
 def read_toml(path: Path, where: str) -> dict[str, Any]:
@@ -64,9 +72,9 @@ def _sibling(path: Path) -> str:
 
 
 def _is_board(path: Path) -> bool:
-    """Whether a file looks like a board: TOML that names a game."""
+    """Whether a file looks like a board: TOML that names a game. A pipe may wait for ever."""
     try:
-        return "game" in read_toml(path, "")
+        return path.is_file() and "game" in read_toml(path, "")
     except BoardError:
         return False
 

@@ -16,6 +16,7 @@ import numpy as np
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.policy.chain import Chain
+from luckbase.solver.sentences import many, option
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ def draw(chain: Chain, values: Floats, *, all_ends: bool = True, max_nodes: int 
     ends: dict[tuple[float, ...], int] = {}
     if int(kept.sum()) > max_nodes:
         raise OptionError(
-            f"a drawing of {int(kept.sum())} positions can not be read; the most is {max_nodes}, "
-            "as --max-nodes"
+            f"a drawing of {many(int(kept.sum()), 'position')} can not be read; the most is "
+            f"{max_nodes}, as {option('max_nodes')}"
         )
     best = chain.payoffs[over][:, 0].max() if over.any() else 0.0
     reach = chain.reach()

@@ -15,6 +15,8 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
+from luckbase.solver.sentences import many
+
 MOST_ROWS = 30
 """Of a chart's rows, as a table."""
 
@@ -54,7 +56,7 @@ def rows_as_html(columns: Sequence[str], rows: Sequence[Sequence[object]], note:
         for row in rows[:MOST_ROWS]
     )
     more = len(rows) - MOST_ROWS
-    left = f"<small>{more:,} more rows</small>" if more > 0 else ""
+    left = f"<small>{many(more, 'more row')}</small>" if more > 0 else ""
     return (
         f"<table><caption>{escape(note)}</caption><thead><tr>{heads}</tr></thead>"
         f"<tbody>{body}</tbody></table>{left}"

@@ -50,7 +50,7 @@ class Layout(Capability, ABC, Generic[T]):
 
     missing: ClassVar[str] = (
         "has no tiers, so there is no full table to plan; luckbase solve searches what lies below "
-        "its start, or below --from"
+        "its start, or below {start}"
     )
 
     payoff_type: type[np.floating[Any]] = np.float32
@@ -241,7 +241,7 @@ class Charts(Capability, ABC):
 class ExactValues(Capability):
     """Payoffs in fractions. of: the payoff of the start, of an agent or (None) of the best play."""
 
-    missing: ClassVar[str] = "has no exact fractions; leave --exact out"
+    missing: ClassVar[str] = "has no exact fractions; leave {exact} out"
 
     of: Callable[[Agent | None], Fraction]
 
@@ -269,7 +269,7 @@ class Drawing(Capability):
     many equally likely outcomes has every chance event (36 rolls).
     """
 
-    missing: ClassVar[str] = "has no list of all its positions; leave --all out"
+    missing: ClassVar[str] = "has no list of all its positions; leave {every} out"
 
     positions: Callable[[], Ints]
     equally_likely: int = 0

@@ -28,7 +28,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -38,7 +37,7 @@ from numpy.typing import NDArray
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.coded import Coded, coded_sets
-from luckbase.solver.sentences import shorten
+from luckbase.solver.sentences import nearest, shorten
 
 MOST = 10**9 - 1
 """The largest value of a field that says no other."""
@@ -274,8 +273,8 @@ class Refuse:
 class Fields(Sequence[Field]):
     """The fields of a game's states, in their order."""
 
-    def __init__(self, fields: Sequence[Field]) -> None:
-        self._fields = tuple(fields)
+    def __init__(self, fields: Sequence[Field], game: str = "this game") -> None:
+        self._fields, self._game = tuple(fields), game
 
     def __getitem__(self, i: Any) -> Any:
         return self._fields[i]
@@ -328,9 +327,9 @@ class Fields(Sequence[Field]):
         known = {*self.names, *self.columns}
         for name in words:
             if name not in known:
-                raise StateError(
-                    f"unknown field '{shorten(str(name), 30)}'; {self._nearest(str(name))}"
-                )
+                has = f"a state of {self._game} has "
+                meant = nearest(str(name), self.names, has)
+                raise StateError(f"unknown field '{shorten(str(name), 30)}'; {meant}")
         values: list[int] = []
         for field in self:
             there = [column for column in field.columns if column in words]
@@ -349,12 +348,6 @@ class Fields(Sequence[Field]):
         if field.default is None:
             raise StateError(f"{field.name} is missing; write {self.example}")
         return [field.default] * field.length
-
-    def _nearest(self, name: str) -> str:
-        close = get_close_matches(name, self.names, n=1)
-        if close:
-            return f"did you mean '{close[0]}'?"
-        return f"right would be {', '.join(self.names)}"
 
     def read_columns(self, cells: Mapping[str, Any], rows: int) -> Ints:
         """The values (rows, columns) of a frame: name of a field or a column -> its cells, an array

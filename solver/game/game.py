@@ -27,6 +27,7 @@ from luckbase.solver.game.coded import Coded
 from luckbase.solver.game.fields import Fields, Refuse
 from luckbase.solver.game.rules import Capability, Rules, Unavailable
 from luckbase.solver.game.transition import Numbers, Transition
+from luckbase.solver.sentences import named, on_command_line, option
 
 C = TypeVar("C", bound=Capability)
 
@@ -43,7 +44,7 @@ class Game:
 
     def __init__(self, board: Board, rules: Rules) -> None:
         self.board, self.rules = board, rules
-        self.fields = Fields(rules.fields)
+        self.fields = Fields(rules.fields, board.game)
         self._made: dict[type[Capability], Any] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -65,7 +66,7 @@ class Game:
         where = f"board {self.board.name}"
         given = self.rules.capabilities.get(kind)
         if given is None:
-            raise OptionError(f"{where}: {self.board.game} {kind.missing}")
+            raise OptionError(f"{where}: {self.board.game} {named(kind.missing)}")
         if isinstance(given, Unavailable):
             raise OptionError(f"{where}: {given.why}")
         if kind not in self._made:
@@ -154,7 +155,8 @@ class Game:
         if found is None:
             raise OptionError(
                 f"board {self.board.name}: {self.board.game} has no state that every play starts "
-                "in; say where to start, as --from FIELD=VALUE"
+                f"in; say where to start, as {option('start')}"
+                + on_command_line(" FIELD=VALUE", "={'field': value}")
             )
         return found
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from luckbase.solver.errors import OptionError
+from luckbase.solver.sentences import on_command_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -126,8 +127,8 @@ def find(name: str) -> Entry:
         found = loaded if isinstance(loaded, Entry) else _entered.get(name)
     if found is None:
         raise OptionError(
-            f"game '{name[:60]}' is not known here; its package is not installed, or its file is "
-            "to be named with --game FILE.py"
+            f"game '{name[:60]}' is not known here; its package is not installed, or "
+            + on_command_line("its file is to be named with --game FILE.py", "it is not registered")
         )
     return found
 

@@ -198,13 +198,17 @@ def explore(
     depth: int | None = None,
     held: Callable[[Ints], NDArray[np.bool_]] | None = None,
     max_states: int = 1 << 30,
+    on_level: Callable[[int, int], None] | None = None,
 ) -> Levels:
     """The levels below canonical roots (m, fields), down to `depth`, or to the end.
 
-    Raises SearchLimitError beyond `max_states`, StateError for a root that has no key.
+    on_level: told how many states were met, in how many levels. Raises SearchLimitError
+    beyond `max_states`, StateError for a root that has no key.
     """
     explorer = Explorer(game, roots, held=held, max_states=max_states)
     while depth is None or len(explorer.first) - 2 < depth:
         if not explorer.deeper():
             break
+        if on_level is not None:
+            on_level(explorer.first[-1], len(explorer.first) - 1)
     return explorer.levels

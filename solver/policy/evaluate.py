@@ -32,7 +32,7 @@ from luckbase.solver.graph.codes import MIXED
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import pack_all
 from luckbase.solver.policy.chain import MOST_STATES, PIECE, Chain, Decider, explore_profile
-from luckbase.solver.sentences import nearest, shorten
+from luckbase.solver.sentences import nearest, option, shorten
 
 
 @dataclass(frozen=True)
@@ -180,12 +180,14 @@ def _decider(game: Game, agent: str | Agent | Policy, optimal: Graph | None) -> 
     return found.decide if isinstance(found, Policy) else asking(found)
 
 
-def named_agent(game: Game, name: str, option: str = "--agents") -> Agent | Policy:
-    """One of the game's agents. Raises OptionError, naming the option, for a name that is none."""
+def named_agent(game: Game, name: str, argument: str = "agents") -> Agent | Policy:
+    """One of the game's agents. Raises OptionError, by the argument, for a name that is none."""
     known = agents_of(game)
     if name not in known:
         names = [OPTIMAL, BEST_RESPONSE, RANDOM, *known]
-        raise OptionError(f"{option}: no agent '{shorten(name, 80)}'; {nearest(name, names)}")
+        raise OptionError(
+            f"{option(argument)}: no agent '{shorten(name, 80)}'; {nearest(name, names)}"
+        )
     found: Agent | Policy = known[name]
     return found
 

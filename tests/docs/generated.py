@@ -91,6 +91,7 @@ def page() -> str:
         "| 1 | the answer is no: stale, damaged, different, verification failed |",
         "| 2 | the request is wrong, and nothing was done |",
         "| 130, 143, 129 | interrupted; ended by SIGTERM; by SIGHUP |",
+        "| 141 | nobody reads what is printed any more, as after piping it to `head -1` |",
         "",
         "A word `TABLE` is a table's folder, or a board file: with `--set` it means exactly one",
         "set of rules, and only a table of these rules answers.",

@@ -368,7 +368,7 @@ def test_a_partial_table_and_a_missing_one_get_one_sentence(
     compact(Folder(table), ledger)
     code, out, err = command("chart", str(table))
     assert (code, out, err.count("\n")) == (1, "", 1)
-    assert "0 of its 1 tiers are solved, and a chart needs them all: luckbase solve" in err
+    assert "0 of its 1 tier is solved, and a chart needs them all: luckbase solve" in err
     assert "no such table or board file" in command.refused("chart", "nowhere.toml")
 
 

@@ -240,7 +240,7 @@ def test_an_answer_is_a_bid_or_its_card(answer: str, index: int | None) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "take fewer cards, such as --set cards=7, or solve a table first: luckbase solve "),
+        ([], "take fewer cards, such as cards=7, or solve a table first: luckbase solve "),
         (["--set", "objective=win", "--set", "cards=10", "--set", "keep_cards=true"],
          f"luckbase solve {POINTS} --set objective=win --set cards=10\n"),
     ],

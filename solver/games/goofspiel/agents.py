@@ -35,6 +35,7 @@ from luckbase.solver.games.goofspiel.board import GoofspielBoard, Rules
 from luckbase.solver.games.goofspiel.in_memory import check_size, solved
 from luckbase.solver.graph.bellman import evaluate, expand, strategies_of
 from luckbase.solver.policy.evaluate import Policy
+from luckbase.solver.sentences import setting
 
 
 def _options(game: Game) -> Rules:
@@ -97,7 +98,7 @@ def _check_lead(options: Rules, objective: str) -> None:
     if objective == "win" and options.objective != "win":
         raise OptionError(
             "agent 'win-optimal' looks at the lead, and a board for points keeps none; play it "
-            "with --set objective=win"
+            f"with {setting('objective', 'win')}"
         )
 
 
@@ -107,7 +108,8 @@ def check(game: Game, name: str) -> None:
     options = _options(game)
     if name == "match" and not options.keep_cards:
         raise OptionError(
-            "agent 'match' looks at the cards of his hand; play it with --set keep_cards=true"
+            "agent 'match' looks at the cards of his hand; play it with "
+            + setting("keep_cards", "true")
         )
     if name in SOLVES:
         _check_lead(options, SOLVES[name])

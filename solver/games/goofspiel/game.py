@@ -36,6 +36,7 @@ from luckbase.solver.game.transition import JOINT, Numbers
 from luckbase.solver.games.goofspiel import patterns, rules, tiers
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
 from luckbase.solver.games.goofspiel.board import Rules as Options
+from luckbase.solver.sentences import many
 
 HANDS = ("mine", "theirs", "deck")
 NO_CARDS = Unavailable(
@@ -182,8 +183,8 @@ def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Int
         refuse(
             sizes[:, i] != sizes[:, 0],
             lambda x, i=i, name=name: (
-                f"{name}: {sizes[x, i]} cards, and mine has {sizes[x, 0]}; both hands and the deck "
-                "have as many"
+                f"{name}: {many(sizes[x, i], 'card')}, and mine has {sizes[x, 0]}; "
+                "both hands and the deck have as many"
             ),
         )
     deck, upcard = states[:, rules.DECK], states[:, rules.UPCARD]

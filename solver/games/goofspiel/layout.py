@@ -21,6 +21,7 @@ from luckbase.solver.games.goofspiel.batches import COUNTS, GAP, tally_of
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
 from luckbase.solver.games.goofspiel.kernel import solve_for_points, solve_for_winning
 from luckbase.solver.matrix_game.simplex import solve_game
+from luckbase.solver.sentences import many
 
 GAMES_A_CALL = 5_000_000
 """Matrix games solved between two looks at `stop`: about a second."""
@@ -38,7 +39,7 @@ class Layers(Layout[int]):
 
     payoff_type: type[np.floating[Any]] = np.float64
     best_names: ClassVar[tuple[str, ...]] = ()
-    smaller: ClassVar[str] = "fewer cards, such as --set cards=7,"
+    smaller: ClassVar[str] = "fewer cards, such as cards=7,"
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
@@ -67,7 +68,7 @@ class Layers(Layout[int]):
         return {"cards": tier, "upcard": 0}
 
     def tier_name(self, tier: int) -> str:
-        return f"{tier} cards"
+        return many(tier, "card")
 
     def shape(self, tier: int) -> tuple[int, ...]:
         return (self.rows(tier),)
@@ -79,7 +80,7 @@ class Layers(Layout[int]):
         return self.layer(tier).width
 
     def parts(self, tier: int) -> Sequence[tuple[int, int]]:
-        return self.layer(tier).parts()
+        return self.layer(tier).parts
 
     def tier_seconds(self, tier: int) -> float:
         return self.layer(tier).games * GAME_NS[min(tier, len(GAME_NS)) - 1] * 1e-9

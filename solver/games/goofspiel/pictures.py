@@ -32,6 +32,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
 from luckbase.solver.games.goofspiel.tables import FirstBids, first_bids, parity_lines, table_lines
+from luckbase.solver.sentences import option
 
 KINDS = (
     Kind("bids", "the first move: an optimal lottery over the bids for each upcard"),
@@ -58,7 +59,9 @@ class MoveCharts(Charts):
 
     def make(self, name: str, look: Look, wanted: Wanted) -> Chart:
         if wanted.reachable:
-            raise OptionError("--reachable: charts of Goofspiel are of one move; leave it out")
+            raise OptionError(
+                f"{option('reachable')}: charts of Goofspiel are of one move; leave it out"
+            )
         if name == "lead":
             return self._lead(look, wanted.fields)
         found = first_bids(self.game, look, wanted.fields)

@@ -21,7 +21,7 @@ row is summed in the same order and has the same bits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import comb
 
@@ -74,11 +74,13 @@ class Layer:
         """Matrix games to be solved, those of swapped patterns left out."""
         return self.rows * self.size
 
+    @cached_property
     def parts(self) -> tuple[tuple[int, int], ...]:
         """Rows [start, stop) of each part: whole patterns, as equal as they can be."""
         least = max(-(-self.games // GAMES_A_PART), -(-self.rows // ROWS_A_PART))
         count = min(self.patterns, least)
-        bounds = [self.patterns * i // count * self.width for i in range(count + 1)]
+        width = self.width
+        bounds = [self.patterns * i // count * width for i in range(count + 1)]
         return tuple(pairwise(bounds))
 
 

@@ -30,7 +30,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.games.jackpot import rules
 from luckbase.solver.games.jackpot.board import JackpotBoard
 from luckbase.solver.graph.bellman import evaluate, expand
-from luckbase.solver.sentences import nearest
+from luckbase.solver.sentences import nearest, option
 
 KINDS = (
     Kind(
@@ -59,7 +59,9 @@ class TileCharts(Charts):
 
     def make(self, name: str, look: Look, wanted: Wanted) -> Chart:
         if wanted.reachable:
-            raise OptionError("--reachable: charts of tiles are of one position; leave it out")
+            raise OptionError(
+                f"{option('reachable')}: charts of tiles are of one position; leave it out"
+            )
         return self._flip(look, wanted) if name == "flip" else self._left(look, wanted)
 
     # --- what to flip ------------------------------------------------------------------------

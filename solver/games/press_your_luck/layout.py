@@ -24,6 +24,7 @@ from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outc
 from luckbase.solver.games.press_your_luck.kernel import solve_plane
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.njit import njit
+from luckbase.solver.sentences import many, option, setting
 
 
 @njit(
@@ -290,8 +291,9 @@ class Planes(Layout[Tier]):
         if spins <= self.frontier:
             return None
         return (
-            f"beyond this table's frontier: {spins} spins in all and the table covers "
-            f"{self.frontier}; solve with --set frontier={spins}, or search with --max-states"
+            f"beyond this table's frontier: {many(spins, 'spin')} in all and the table covers "
+            f"{self.frontier}; solve with {setting('frontier', spins)}, or search with "
+            f"{option('max_states')}"
         )
 
     def opening_questions(self) -> Iterator[tuple[str, dict[str, object]]]:

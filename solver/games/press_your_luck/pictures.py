@@ -46,6 +46,7 @@ from luckbase.solver.games.press_your_luck.setting import (
     settings,
     share_of_cap,
 )
+from luckbase.solver.sentences import option
 
 KINDS = (
     Kind("lead", "at what lead to pass, by spins left"),
@@ -76,7 +77,9 @@ class LuckCharts(Charts):
 
     def make(self, name: str, look: Look, wanted: Wanted) -> Chart:
         if wanted.reachable:
-            raise OptionError("--reachable: charts of this game are of all states; leave it out")
+            raise OptionError(
+                f"{option('reachable')}: charts of this game are of all states; leave it out"
+            )
         how: dict[str, Callable[[Look, Wanted], Chart]]
         how = {"lead": self._lead, "leads": self._leads, "decide": self._decide,
                "by-lead": self._by_lead, "by-spins": self._by_spins}  # fmt: skip

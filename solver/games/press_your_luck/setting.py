@@ -31,7 +31,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
 from luckbase.solver.graph.bellman import evaluate, expand
-from luckbase.solver.sentences import nearest
+from luckbase.solver.sentences import many, nearest, setting
 
 MOST_SETTINGS = 500
 """Settings of one chart; more than a person reads."""
@@ -217,7 +217,9 @@ def _columns(game: Game, fields: Mapping[str, str]) -> dict[str, list[int]]:
         if not parts:
             columns[name] = numbers
         elif len(numbers) != len(parts):
-            raise StateError(f"{name}: '{text[:30]}' has {len(numbers)} values, not {len(parts)}")
+            raise StateError(
+                f"{name}: '{text[:30]}' has {many(len(numbers), 'value')}, not {len(parts)}"
+            )
         else:
             columns |= {column: [number] for column, number in zip(parts, numbers, strict=True)}
     return columns
@@ -329,6 +331,6 @@ def _check_frontier(values: Sequence[int], frontier: int) -> None:
     spins = sum(values[rules.EARNED : rules.WHAMMIES])
     if spins > frontier:
         raise StateError(
-            f"spins: {spins} in all, and the table covers {frontier}; solve with --set "
-            f"frontier={spins}"
+            f"spins: {spins} in all, and the table covers {frontier}; solve with "
+            f"{setting('frontier', spins)}"
         )

@@ -26,6 +26,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import agents_of
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.games.skunk.board import Rules
+from luckbase.solver.sentences import setting
 
 HOLD, ROLL = 0, 1
 """The actions of both games."""
@@ -67,7 +68,7 @@ class Computer:
         if "rolls" not in game.columns:
             raise OptionError(
                 "agent 'computer' looks at the rolls of the turn; play it with "
-                "--set count_rolls=true"
+                + setting("count_rolls", "true")
             )
         stick = self.sticks(int(state[TURN]), int(state[-1]))
         return [stick if action == HOLD else 1.0 - stick for action in actions]

@@ -27,7 +27,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.games.skunk.chart import Entry, chart, entry, hold_points
 from luckbase.solver.games.skunk.tiers import Race, race_of
 from luckbase.solver.games.skunk.turns import STEPS, card, turn_picture
-from luckbase.solver.sentences import nearest
+from luckbase.solver.sentences import nearest, option
 
 KINDS = (
     Kind("chart", "for each pair of scores the chance to win and where to roll and to hold"),
@@ -58,7 +58,7 @@ class RaceCharts(Charts):
     def make(self, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
         takes = {"chart": SCORES, "card": SCORES, "turn": ("yours",)}.get(name, ())
         if (wanted.fields and not takes) or (wanted.reachable and name != "chart"):
-            what = "FIELD=VALUE" if wanted.fields and not takes else "--reachable"
+            what = "FIELD=VALUE" if wanted.fields and not takes else option("reachable")
             raise OptionError(
                 f"{what}: the picture '{name}' shows all scores as they are; leave it out"
             )

@@ -91,7 +91,7 @@ def test_what_a_job_says_of_the_solve_is_handed_on(tmp_path: Path) -> None:
         ("[[board]]\nfile = 'a'\nset = 3", "set: 3 is not a table; write it as { name = value }"),
         (
             "worker = 2\n[[board]]\nfile = 'a'",
-            "unknown key 'worker'; did you mean 'workers' or 'order'?",
+            "unknown key 'worker'; did you mean 'workers'?",
         ),
         ("workers = 0\n[[board]]\nfile = 'a'", "workers: 0 is too small; the least is 1"),
         ("workers = true\n[[board]]\nfile = 'a'", "workers: true is not a whole number"),

@@ -62,7 +62,7 @@ def test_a_shard_that_needs_all_the_memory_is_allowed_and_a_byte_more_is_refused
     disk: Disk, tmp_path: Path
 ) -> None:
     check_room(plan_of(memory=(GB, 2 * GB)), 2 * GB, tmp_path, "less")
-    with pytest.raises(MemoryLimitError, match=r"the largest tier needs 2\.0 GB and 2\.0 GB may"):
+    with pytest.raises(MemoryLimitError, match=r"the largest tier needs 2 GB and 2 GB may"):
         check_room(plan_of(memory=(GB, 2 * GB + 1)), 2 * GB, tmp_path, "less")
 
 
@@ -114,7 +114,7 @@ def test_table_and_spilled_payoffs_may_fill_the_disk_but_for_its_reserve_and_no_
         (plan_of(table=3 * GB, kept=2 * GB + 1), 1),
         (plan_of(table=3 * GB, kept=4 * GB), 2 * GB + 2),
     ):
-        with pytest.raises(DiskLimitError, match=r"disk: the solve needs about 5\.0 GB"):
+        with pytest.raises(DiskLimitError, match=r"disk: the solve needs about 5 GB"):
             check_room(more, memory, tmp_path, "less", workers=3)
 
 

@@ -308,7 +308,7 @@ def test_a_search_may_end_at_a_tables_frontier(once: Solved, full: Path, tmp_pat
 
 def test_a_table_of_another_board_can_not_be_used(full: Path, tmp_path: Path) -> None:
     game = tiny(third_place_spins=False)
-    with pytest.raises(OptionError, match=r"--using: .* is a table of another board"):
+    with pytest.raises(OptionError, match=r"using: .* is a table of another board"):
         cluster.solve_below(game.board, game.parse(START)[None], using=full, results=tmp_path)
 
 

@@ -353,7 +353,7 @@ def test_a_start_that_is_not_in_a_table_is_refused() -> None:
         table.diff(table, start={"scores": (0, 0, 0), "earned": (2, 2, 2)})
     with pytest.raises(OptionError, match="no state that every play starts in"):
         table.diff(table, reachable=True)
-    with pytest.raises(OptionError, match="--sample: is of all states"):
+    with pytest.raises(OptionError, match="sample: is of all states"):
         table.diff(table, sample=10, start={"scores": (0, 0, 0), "earned": (1, 0, 0)})
 
 
@@ -494,7 +494,7 @@ def test_a_link_to_the_file_and_a_pipe_stay(ending: str, tmp_path: Path) -> None
     assert through(pipe, lambda: one.diff(two, out=pipe)) == plain.read_bytes()
     (tmp_path / f"folder.{ending}").mkdir()
     compared: list[int] = []
-    with pytest.raises(OptionError, match=r"--out: .*folder.*: Is a directory"):
+    with pytest.raises(OptionError, match=r"out: .*folder.*: Is a directory"):
         one.diff(two, out=tmp_path / f"folder.{ending}", on_rows=lambda n, of: compared.append(n))
     assert not compared
 
@@ -505,9 +505,9 @@ def pa_like(rows: Any, read: Any) -> Any:
 
 def test_a_file_is_refused_before_anything_is_compared(tmp_path: Path) -> None:
     table = table_in_memory("jackpot/tiny")
-    with pytest.raises(OptionError, match=r"--out: .*x.txt: end it in .csv or .parquet"):
+    with pytest.raises(OptionError, match=r"out: .*x.txt: end it in .csv or .parquet"):
         table.diff(table, out=tmp_path / "x.txt")
-    with pytest.raises(OptionError, match=r"--out: .*No such file"):
+    with pytest.raises(OptionError, match=r"out: .*No such file"):
         table.diff(table, out=tmp_path / "nowhere/x.csv")
 
 

@@ -213,7 +213,7 @@ def test_worst_tallies_are_maxima_and_others_sums() -> None:
 
 def test_all_files_of_a_table_have_margins_or_none(tmp_path: Path) -> None:
     cluster.solve(board(1), results=tmp_path)
-    with pytest.raises(OptionError, match="--margin: the files of this table have none"):
+    with pytest.raises(OptionError, match="margin: the files of this table have none"):
         cluster.solve(board(2), results=tmp_path, margin=True)
     solved = cluster.solve(board(1), results=tmp_path, margin=True, force=True)
     grown = cluster.solve(board(2), results=tmp_path)

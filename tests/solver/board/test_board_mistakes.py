@@ -242,9 +242,9 @@ def test_the_prize_value_and_options_not_in_the_file_can_be_set() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("score_unti", "5", "--set: unknown option 'score_unti'; did you mean 'score_unit'"),
-        ("title", "5", "--set: unknown option 'title'; "),
-        ("zzz", "5", "--set: unknown option 'zzz'; known here: choices, frontier, max_whammies"),
+        ("score_unti", "5", "unknown option 'score_unti'; did you mean 'score_unit'"),
+        ("title", "5", "unknown option 'title'; "),
+        ("zzz", "5", "unknown option 'zzz'; known here: choices, frontier, max_whammies"),
         ("score_unit", "300", "score_unit=300: score_unit: 300 does not divide score_cap 20000"),
         ("score_cap", "20100", "score_cap=20100: score_unit: 250 does not divide score_cap 20100"),
         ("score_unit", "five", "score_unit: 'five' is not a whole number"),

@@ -382,7 +382,7 @@ FIELDS = Fields([SCORES, set_field("open", 5), LEAD])
         ({"scores": "0,0,0"}, "open is missing; write scores=0,0,0 open=1,2"),
         ({"scores_1": 0, "scores_3": 0}, "scores_2 is missing; write scores=0,0,0"),
         ({"score": "0"}, "unknown field 'score'; did you mean 'scores'?"),
-        ({"xyz": "0"}, "unknown field 'xyz'; right would be scores, open, lead"),
+        ({"xyz": "0"}, "unknown field 'xyz'; a state of this game has scores, open, lead"),
     ],
 )
 def test_a_field_that_must_be_said_or_that_is_none_is_named(

@@ -295,7 +295,10 @@ def test_bids_need_an_upcard() -> None:
         ({"upcard": "-1"}, "upcard: -1 is too small; the least is 1"),
         ({"upcard": "6"}, "upcard: 6 is too large; the most is 5"),
         ({"upcard": "x"}, "upcard: 'x' is not a whole number"),
-        ({"lead": "2"}, "unknown field 'lead'; right would be mine, theirs, deck, upcard"),
+        (
+            {"lead": "2"},
+            "unknown field 'lead'; a state of goofspiel has mine, theirs, deck, upcard",
+        ),
         ({"hand": "2"}, "unknown field 'hand'"),
     ],
 )

@@ -182,7 +182,7 @@ def test_match_needs_the_cards() -> None:
     with pytest.raises(OptionError) as error:
         agents_of(game)["match"](game, 0, first_states(game)[0], list(range(5)))
     assert str(error.value) == (
-        "agent 'match' looks at the cards of his hand; play it with --set keep_cards=true"
+        "agent 'match' looks at the cards of his hand; play it with keep_cards=true"
     )
 
 
@@ -221,7 +221,7 @@ def test_win_optimal_needs_the_lead() -> None:
         decided(game, "win-optimal", 0, first_states(game))
     assert str(error.value) == (
         "agent 'win-optimal' looks at the lead, and a board for points keeps none; play it with "
-        "--set objective=win"
+        "objective=win"
     )
 
 

@@ -259,7 +259,7 @@ def test_a_choice_closer_than_the_error_is_counted_and_not_called_a_pass(table: 
         ("lead", "riva=500", "unknown field 'riva'; did you mean 'rival'?"),
         ("lead", "rival=250", "250 is not a multiple of 500"),
         ("lead", "rival=9000", "9000 is too large; the most is 3000"),
-        ("lead", "spins=4", "spins: 4 in all, and the table covers 3; solve with --set frontier=4"),
+        ("lead", "spins=4", "spins: 4 in all, and the table covers 3; solve with frontier=4"),
         ("lead", "spins=0", "spins: 0 in all, and the others hold 0; player 2 needs one"),
         ("lead", "spins=one", "spins: 'one' is not a number or several"),
         ("lead", "spins=1-9999", "spins: 1-9999 are too many"),
@@ -287,5 +287,5 @@ def test_a_wrong_setting_gets_one_sentence(table: Table, name: str, fields: str,
 
 
 def test_only_reachable_is_no_setting(table: Table) -> None:
-    with pytest.raises(LuckbaseError, match="--reachable"):
+    with pytest.raises(LuckbaseError, match="reachable"):
         table.chart("lead", reachable=True)

@@ -1,0 +1,222 @@
+"""What a command does with names that are none, tables of games it does not know, and questions
+that a table answers in other words."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import luckbase
+from luckbase.cluster.night.asked import asked_for
+from luckbase.cluster.run.opening import check_disk
+from luckbase.cluster.table.answer import worth_text
+from luckbase.jobs.app import run
+from luckbase.jobs.terminal import render
+from luckbase.solver.errors import DiskLimitError, LuckbaseError
+from luckbase.solver.game import registry
+from luckbase.solver.sentences import command_line, many, nearest, option, setting
+from tests.places import ROOT
+
+TINY = str(ROOT / "boards/pig/tiny.toml")
+SHUT = str(ROOT / "boards/jackpot/shut-the-box.toml")
+ABOVE = str(ROOT / "boards/press-your-luck/tiny.toml")
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Runs a command: exit code, stdout, stderr."""
+
+    def call(*words: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = run(list(words))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+Said = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def pig(table_of: Callable[..., Path]) -> Path:
+    return table_of(Path(TINY))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["solve", ""], ["solve", TINY, ""], ["status", ""], ["clean", ""], ["export", ""],
+     ["plan", ""], ["evaluate", ""], ["serve", ""]],
+)  # fmt: skip
+def test_an_empty_name_is_refused_and_does_not_mean_the_folder(
+    said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    shutil.copy(TINY, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    code, out, err = said(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith("luckbase: '' is the name of nothing")
+    assert os.listdir() == ["tiny.toml"]
+
+
+def test_a_pipe_in_a_folder_is_no_board_of_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.toml")
+    shutil.copy(TINY, tmp_path)
+    assert [Path(one.file).name for one in asked_for([tmp_path])] == ["tiny.toml"]
+
+
+def test_a_board_that_is_not_there_is_said_beside_a_pipe(said: Said, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.toml")
+    code, _, err = said("solve", str(tmp_path / "y.toml"))
+    assert code == 2 and "no such file" in err
+
+
+@pytest.fixture
+def climb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of results with a table of a game that is not known here."""
+    monkeypatch.setattr(registry, "_entered", dict(registry._entered))
+    board, file = tmp_path / "hill.toml", str(ROOT / "tests/games/climb.py")
+    board.write_text('game = "climb"\n[rules]\nsummit = 10\nrounds = 3\n')
+    results = tmp_path / "results"
+    assert run(["solve", str(board), "--game", file, "--results", str(results)]) == 0
+    monkeypatch.setattr(registry, "_entered", {})
+    return results
+
+
+def test_status_of_a_table_of_an_unknown_game_says_that_its_file_is_missing(
+    said: Said, climb: Path
+) -> None:
+    code, out, _ = said("status", "--results", str(climb))
+    assert code == 1
+    assert out.startswith("refused")
+    assert "its game 'climb' is not known here; name the file that registers it: --game" in out
+    _, out, _ = said("status", "--results", str(climb), "--json")
+    assert json.loads(out)["states"] == 259
+
+
+@pytest.mark.parametrize("inner", ["", "pig", "pig/tiny"])
+def test_status_of_a_folder_of_tables_is_that_of_its_tables(
+    said: Said, pig: Path, inner: str
+) -> None:
+    code, out, _ = said("status", str(pig.parents[2] / inner))
+    assert code == 0
+    assert out.startswith(f"complete  {pig}")
+
+
+def test_status_of_a_folder_without_tables_says_so(said: Said, tmp_path: Path) -> None:
+    code, out, err = said("status", str(tmp_path))
+    assert (code, out) == (1, "")
+    assert "neither a table nor a board file is in it" in err
+
+
+def test_clean_of_no_folder_is_refused(said: Said, tmp_path: Path) -> None:
+    code, out, err = said("clean", "--results", str(tmp_path / "nosuch"))
+    assert (code, out) == (2, "")
+    assert err == f"luckbase: --results: there is no folder {tmp_path / 'nosuch'}\n"
+
+
+def test_a_small_disk_is_said_in_units_that_show_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luckbase.cluster.run.opening.free_disk", lambda table: (table, 3_400_000))
+    with pytest.raises(DiskLimitError, match=r"needs about 5\.6 MB under .* and 3\.4 MB are free"):
+        check_disk("solve", 5_600_000, tmp_path, "less")
+
+
+def refusal(call: Callable[[], object]) -> str:
+    with pytest.raises(LuckbaseError) as caught:
+        call()
+    return str(caught.value)
+
+
+def test_python_is_told_of_arguments_and_the_command_line_of_options(
+    said: Said, pig: Path, tmp_path: Path
+) -> None:
+    results = pig.parents[2]
+    calls: list[tuple[Callable[[], object], list[str]]] = [
+        (lambda: luckbase.load_board(TINY, gaol=3), ["plan", TINY, "--set", "gaol=3"]),
+        (lambda: luckbase.open(TINY, results=results).chart("holds"),
+         ["chart", TINY, "--what", "holds", "--results", str(results)]),
+        (lambda: luckbase.evaluate(TINY, "nobody"), ["evaluate", TINY, "--agents", "nobody"]),
+        (lambda: luckbase.clean(results=tmp_path / "no"),
+         ["clean", "--results", str(tmp_path / "no")]),
+    ]  # fmt: skip
+    for call, words in calls:
+        plain = refusal(call)
+        assert "--" not in plain
+        _, _, err = said(*words)
+        assert "luckbase: --" in err
+        assert err.strip().endswith(plain.split(": ", 1)[-1])
+        assert refusal(call) == plain  # a command leaves nothing behind
+
+
+def test_an_option_and_a_setting_are_said_as_they_are_written() -> None:
+    assert (option("max_states"), setting("goal", 3)) == ("max_states", "goal=3")
+    with command_line():
+        assert (option("max_states"), setting("goal", 3)) == ("--max-states", "--set goal=3")
+        assert option("start") == "--from"
+
+
+@pytest.mark.parametrize(
+    ("word", "clause"),
+    [
+        ("goal", "known here: turns"),
+        ("yours", "known here: goal, turns"),
+        ("gaol", "did you mean 'goal'?"),
+        ("Goal", "did you mean 'goal'? Capitals and small letters differ"),
+    ],
+)
+def test_what_was_meant_is_near_and_never_the_word_itself(word: str, clause: str) -> None:
+    assert nearest(word, ["goal", "turns"]) == clause
+
+
+def test_a_state_of_another_game_is_told_the_fields_of_this_one(said: Said, pig: Path) -> None:
+    _, _, err = said("query", str(pig), "scores=0,500,0")
+    assert "unknown field 'scores'; a state of pig has mine, yours, turn, player" in err
+
+
+def test_an_answer_says_that_what_was_asked_is_said_otherwise(said: Said) -> None:
+    with luckbase.open(SHUT, in_memory=True) as table:
+        other = table[{"open": (7, 8, 9), "dice": (3, 6)}]
+        same = table[{"open": (9, 8, 7), "dice": (5, 4)}]
+    assert other.note == "dice=3,6 is the same as dice=4,5: both are one state"
+    assert other.note in str(other)
+    assert same.note == "" and other.as_json() == same.as_json()
+
+
+def test_a_table_by_its_board_file_plays_from_another_folder_of_results(
+    said: Said, pig: Path
+) -> None:
+    results = str(pig.parents[2])
+    values = []
+    for agent in (TINY, str(pig), "optimal"):
+        words = ["evaluate", TINY, "--agents", f"{agent},hold-at-5", "--results", results]
+        code, out, _ = said(*words, "--json")
+        assert code == 0
+        values.append(json.loads(out)["value"][0])
+    assert values[0] == values[1] == pytest.approx(values[2], abs=1e-9)
+    for command in (["simulate", TINY, "--games", "10"], ["graph", TINY]):
+        assert said(*command, "--agents", TINY, "--results", results)[0] == 0
+
+
+def test_a_long_search_above_a_table_says_how_far_it_is(
+    said: Said, table_of: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = table_of(Path(ABOVE), frontier=1)
+    monkeypatch.setattr(render, "A_MOMENT", 0.0)
+    code, _, err = said("query", str(table), "scores=0,500,0", "earned=1,1,1")
+    assert code == 0
+    assert "above the table, searching down to it: " in err and "of at most 20 million" in err
+
+
+def test_one_of_anything_is_not_many_and_no_zero_is_negative() -> None:
+    assert (many(1, "file"), many(2, "file")) == ("1 file", "2 files")
+    assert (render.counted(1, "state"), render.counted(2e6, "state")) == (
+        "1 state", "2 million states",
+    )  # fmt: skip
+    assert worth_text((-1e-12, 0.5), None) == ["0.0000000", "0.5000000"]
