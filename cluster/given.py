@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from luckbase.cluster.table.find import table_of
+from luckbase.cluster.table.find import find_table, table_of, table_used
 from luckbase.cluster.table.starts import roots_of as roots_of
 from luckbase.cluster.words import many
 from luckbase.solver import load_board, load_game
@@ -94,29 +94,11 @@ def solved(board: Board, start: Any, options: SolveOptions) -> Solved:
     return cluster.solve_below(board, roots_of(game, start), **options)
 
 
-def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Path:
-    """The table that a search of a board is to end at, or that plays on it: a directory, or a board
-    file; of the board's own the one with the same rules. Raises MissingTableError."""
-    from luckbase.cluster.table.find import find_table
-
-    source = board.source
-    if (
-        not Path(name).is_dir()
-        and source is not None
-        and Path(name).absolute() == Path(source.file)
-    ):
-        found = table_of(board, results)
-        if found is not None:
-            return found
-    return find_table(str(name), results, {}).path
-
-
 def opened(board_or_path: Any, results: Path, options: Mapping[str, object]) -> StoredTable:
     """The table in a directory, or that of a board; open.
 
     Raises MissingTableError, which says what would be right, and as `find_table`.
     """
-    from luckbase.cluster.table.find import find_table
     from luckbase.cluster.table.stored import open_table
 
     if isinstance(board_or_path, Board):

@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
-from luckbase.cluster.given import table_used
 from luckbase.cluster.play.agents import Opener, Tabled
+from luckbase.cluster.table.find import table_used
 from luckbase.cluster.table.stored import open_table
 from luckbase.solver.board.model import Board
 

@@ -203,3 +203,18 @@ def changed_since(board: Board, results: Path) -> list[str]:
             when = (table / HEAD).stat().st_mtime
             newest = max(newest, (when, what_changed(ledger.head, board, version)))
     return newest[1]
+
+
+def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Path:
+    """The table that a search of a board is to end at, or that plays on it: a directory, or a board
+    file; of the board's own the one with the same rules. Raises MissingTableError."""
+    source = board.source
+    if (
+        not Path(name).is_dir()
+        and source is not None
+        and Path(name).absolute() == Path(source.file)
+    ):
+        found = table_of(board, results)
+        if found is not None:
+            return found
+    return find_table(str(name), results, {}).path
