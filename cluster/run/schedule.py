@@ -84,20 +84,30 @@ class Schedule:
         self.to_commit = {s.index for s in shards} - self.committed
         todo = set(self.to_commit)
         stack = list(todo)
+        met: set[tuple[int, ...]] = set()
         while stack:  # committed, but read by a shard to do, and not kept: solved again
-            for child in self.children[stack.pop()]:
+            children = self.children[stack.pop()]
+            for child in () if children in met else children:
                 if child not in todo and child not in self.kept:
                     todo.add(child)
                     stack.append(child)
+            met.add(children)
         self.waiting = todo
         self.running: set[int] = set()
+        # Parts of a tier read the same children, and are one group: thousands of parts that read
+        # thousands are counted through once.
+        groups: dict[tuple[int, ...], int] = {}
+        self.group = {i: groups.setdefault(self.children[i], len(groups)) for i in todo}
+        self.to_do: list[set[int]] = [set() for _ in groups]
+        for index, group in self.group.items():
+            self.to_do[group].add(index)
         self.readers: dict[int, set[int]] = {s.index: set() for s in shards}
-        for index in todo:
-            for child in self.children[index]:
-                self.readers[child].add(index)
-        # How many children of a waiting shard are not kept yet; at none it is ready.
-        self.unmet = {i: len(set(self.children[i]) - self.kept) for i in todo}
-        self.ready = sorted(i for i in todo if not self.unmet[i])
+        for children, group in groups.items():
+            for child in children:
+                self.readers[child].add(group)
+        # How many children of a group are not kept yet; at none its shards are ready.
+        self.unmet = [len(set(children) - self.kept) for children in groups]
+        self.ready = sorted(i for i in todo if not self.unmet[self.group[i]])
 
     @property
     def finished(self) -> bool:
@@ -124,9 +134,9 @@ class Schedule:
 
     def _keep(self, shard: int) -> None:
         self.kept.add(shard)
-        for reader in self.readers[shard]:
-            self.unmet[reader] -= 1
-            if not self.unmet[reader]:
+        for group in self.readers[shard]:
+            self.unmet[group] -= 1
+            for reader in () if self.unmet[group] else self.to_do[group]:
                 heapq.heappush(self.ready, reader)
 
     def solved(self, shard: int) -> list[Instruction]:
@@ -141,9 +151,12 @@ class Schedule:
             self.committed.add(shard)
         if keep and not handed:
             self._keep(shard)
-        for child in self.children[shard]:
-            self.readers[child].discard(shard)
-        for child in (*self.children[shard], shard):  # a file is still written from what runs
+        group = self.group[shard]
+        self.to_do[group].remove(shard)
+        done = () if self.to_do[group] else self.children[shard]
+        for child in done:
+            self.readers[child].discard(group)
+        for child in (*done, shard):  # a file is still written from what runs
             if child in self.kept and not self.readers[child] and child not in self.running:
                 self.kept.remove(child)
                 out.append(Drop(child))
