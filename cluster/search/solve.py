@@ -161,7 +161,7 @@ class _Search:
             if any(made_by(entry.name, ask) for ask in ledger.done)
         ]  # fmt: skip
         self.started = time.perf_counter()
-        self.error = self.precision = FLOAT64_ERROR
+        self.error = self.precision = FLOAT64_ERROR + game.cut_error
         self.report = Solved(table, ledger, goal, kept=self.held.rows, workers=1)
 
     @property
@@ -300,7 +300,7 @@ class _Search:
 
     def _take_table(self, used: StoredTable) -> None:
         """Count the errors of the table at which it ends."""
-        if used.error <= FLOAT64_ERROR:  # that is for all sums of a play, whoever makes them
+        if used.error <= self.error:  # that is for all sums of a play, whoever makes them
             return
         self.error = min(FLOAT64_ERROR + used.error, float(np.ptp(self.game.payoff_range)))
         self.precision = FLOAT64_ERROR + used.precision

@@ -156,10 +156,6 @@ class DensePart(Part):
         tier, first, _ = self.spans[i]
         return self.layout.states_at(tier, first + rows)
 
-    @property
-    def left_out(self) -> float:
-        return self.layout.cut_error
-
     @cached_property
     def tier_of_number(self) -> dict[int, Any]:
         """The tiers of the game's full table by number."""

@@ -126,7 +126,7 @@ class MemorySearch(SparsePart):
     """What lies below some roots, solved in memory; rows by ascending key."""
 
     def __init__(self, game: Game, solved: PayoffTable) -> None:
-        error = FLOAT64_ERROR + float(solved.gap.sum()) / 2
+        error = FLOAT64_ERROR + game.cut_error + float(solved.gap.sum()) / 2
         super().__init__(WHERE, SEARCH, game, error)
         self.solved = solved.only(np.argsort(solved.keys))
         self.codes, self.labels = decided(game, self.solved)

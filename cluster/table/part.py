@@ -160,19 +160,14 @@ class Part(ABC):
         """(n,) |payoff by the rules over the stored children - stored payoff|, the largest over
         players, of states (n, fields) of the part."""
 
-    @property
-    def left_out(self) -> float:
-        """The part of `precision` that is between the rules and the game (`Layout.cut_error`)."""
-        return 0.0
-
     def told_within(self, states: Ints) -> Floats:
         """(n,) `precision` of each of the states (n, fields) of the part, as its file says."""
         return np.full(len(states), self.precision)
 
     def most_residuals(self, states: Ints) -> Floats:
         """(n,) the most that `residuals` are where the part keeps what its files promise: a file's
-        promise holds for what it was made from, too."""
-        return most_residual(self.game, self.told_within(states) - self.left_out)
+        promise holds for what it was made from, too. What the rules cut off shows in none."""
+        return most_residual(self.game, self.told_within(states) - self.game.cut_error)
 
     @abstractmethod
     def scan(self) -> Iterator[Rows]:

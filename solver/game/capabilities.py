@@ -60,8 +60,6 @@ class Layout(Capability, ABC, Generic[T]):
     none where no row of a tier has anybody who decides alone."""
     smaller: ClassVar[str] = "a smaller board"
     """What makes a board take less memory and disk, for people; ends in "would take less"."""
-    cut_error: float = 0.0
-    """The part of the bound that `solve_tier` gives that the rules have too: what they cut off."""
 
     def __init__(self, game: Game) -> None:
         self.game = game

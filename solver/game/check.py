@@ -158,7 +158,7 @@ def _check_tier(game: Game, solved: InMemory[Any], tier: Any) -> None:
                      f"`locate` says row {places[off[0]]} of tier {numbers[off[0]]}")  # fmt: skip
     own, by_rules = solved.look(states)[0], _one_step(solved, states)
     residuals = np.abs(by_rules - own).max(axis=1)
-    own_bound = solved.errors[tier] - layout.cut_error + rounding(game, layout.payoff_type)
+    own_bound = solved.errors[tier] - game.cut_error + rounding(game, layout.payoff_type)
     wrong = np.flatnonzero(~(residuals <= most_residual(game, own_bound)))
     if len(wrong):
         x = int(wrong[0])

@@ -133,6 +133,11 @@ class Game:
         return self.rules.simultaneous
 
     @cached_property
+    def cut_error(self) -> float:
+        """How far payoffs may be from those of the game without what its rules cut off."""
+        return 0.0 if self.rules.cut_error is None else self.rules.cut_error()
+
+    @cached_property
     def is_checked(self) -> bool:
         """Whether every state that is expanded is held to the rules: those of other people's games;
         the ones here are held by tests."""

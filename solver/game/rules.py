@@ -56,7 +56,9 @@ class Rules:
     payoff_name: what a payoff is, for people; without it "chance to win" where payoffs are from 0
     to 1 and edges pay nothing, else "payoff". pays: whether an edge can pay anything before the
     end. simultaneous: whether there are states in which both players choose at once.
-    capabilities: capability -> one, or a function that makes it of the `Game`, or `Unavailable`.
+    cut_error: where states are cut off that the game has, how far any payoff may be from the game's
+    without the cut; nothing is cut if None. capabilities: capability -> one, or a function that
+    makes it of the `Game`, or `Unavailable`.
     """
 
     fields: Sequence[Field]
@@ -73,6 +75,7 @@ class Rules:
     payoff_name: str = ""
     pays: bool = False
     simultaneous: bool = False
+    cut_error: Callable[[], float] | None = None
     capabilities: Mapping[type[Capability], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

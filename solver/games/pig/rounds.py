@@ -40,6 +40,11 @@ from luckbase.solver.games.skunk.agents import TurnAgents
 from luckbase.solver.games.skunk.game import NO_ROLLS, refuse_rolls, two_forms
 
 
+def _cut_error(numbers: Numbers, spread: float) -> float:
+    """The most that the cut can change of any payoff; `spread` lies between a win and a loss."""
+    return kernel.cut_error(numbers.ints) * spread
+
+
 def pig_rounds(board: PigRoundsBoard) -> Rules:
     """The rules of the n-round Pig on a board."""
     options, cut = board.rules, board.solve.cut
@@ -51,12 +56,13 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
         Field("round", low=1, high=options.rounds + 1, default=1),
         Field("player", low=1, high=2, default=1),
     ]
-    difference = options.objective == "difference"
+    difference, numbers = options.objective == "difference", Numbers(*kernel.numbers(board))
     return Rules(
         fields=[*fields, Field("rolls", bits=points)] if options.count_rolls else fields,
         players=2,
         transition=kernel.transition,
-        numbers=Numbers(*kernel.numbers(board)),
+        numbers=numbers,
+        cut_error=partial(_cut_error, numbers, 2.0 if difference else 1.0),
         max_edges=options.dice * options.sides + 3,
         actions=("stick", "roll"),
         start={"mine": 0, "yours": 0},

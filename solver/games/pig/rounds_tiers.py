@@ -70,12 +70,6 @@ class Rounds(Layout[Tier]):
         return 1
 
     @cached_property
-    def cut_error(self) -> float:  # type: ignore[override]
-        """The most that the cut can change of any payoff."""
-        low, high = self.game.payoff_range
-        return kernel.cut_error(self.game.numbers.ints) * (high - low)
-
-    @cached_property
     def rounding(self) -> float:
         """What float64 sums lose from the start of the game to its end: for each of its turns the
         rolls of the longest one, on average, times the terms of a roll and 2 for the quotient."""
@@ -109,7 +103,7 @@ class Rounds(Layout[Tier]):
         following = self._next(tier)
         starts = self.turn_starts(None if following is None else fetch(following))
         self._solve(tier, starts, 0.0, 0.0, out, decisions)
-        return self.cut_error + self.rounding
+        return self.game.cut_error + self.rounding
 
     def _solve(
         self,
@@ -133,7 +127,7 @@ class Rounds(Layout[Tier]):
         """(lower, upper) of player 1's payoff at the start in the game without a cut: every lead of
         the cut is taken at its worst, and then at its best, for player 1."""
         found = []
-        for less, more in ((self.cut_error, 0.0), (0.0, self.cut_error)):
+        for less, more in ((self.game.cut_error, 0.0), (0.0, self.game.cut_error)):
             starts, out = self.turn_starts(None), np.empty(self.rows((1, 1)))
             for tier in self.tiers():
                 self._solve(tier, starts, less, more, out)

@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.ledger import compact, read_ledger
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.lookup import Lookup
@@ -116,9 +115,8 @@ def promised(table: Lookup, entry: FileEntry) -> float:
     """What a file's payoffs are good to, as steps of the rules show it: without the leads that pig
     by rounds cuts off, by its rules too, and no better than a step's sums in float64."""
     game = table.game
-    left_out = table.full.layout.cut_error if isinstance(table.full, DensePart) else 0.0
     largest = max(map(abs, game.payoff_range))
-    return max(entry.told - left_out, (game.max_edges + 2) * 2.0**-53 * largest)
+    return max(entry.told - game.cut_error, (game.max_edges + 2) * 2.0**-53 * largest)
 
 
 Shares = Callable[[int], Floats]

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import luckbase
 from luckbase import solver
 from luckbase.solver.errors import BoardError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats
@@ -449,3 +450,22 @@ def test_two_dice_pig_is_skunk() -> None:
     out = np.empty(skunk.shape(0))
     skunk.solve_tier(0, out, lambda child: out, lambda: False)
     assert np.array_equal(solved(BOARDS / "two-dice.toml", options)[0][0], out)
+
+
+def test_what_the_cut_leaves_out_counts_in_a_search_as_in_the_full_table(tmp_path: Path) -> None:
+    """A cut of 30 can change a chance by .3: neither kind of table may say 1e-12."""
+    board = solver.load_board(ROUNDS, **dict(SMALL))
+    full = luckbase.solve(board, results=tmp_path / "full").table
+    state = {"mine": 0, "yours": 0}
+    searches = [
+        luckbase.solve(board, state, results=tmp_path / "one", one_piece=1 << 20).table,
+        luckbase.solve(board, state, results=tmp_path / "stages", one_piece=0).table,
+    ]
+    with luckbase.open(full) as table:
+        error = table[state].error
+    assert error > 0.01
+    for path in searches:
+        with luckbase.open(path) as table:
+            assert table[state].error == pytest.approx(error, abs=1e-11)
+    with luckbase.open(board, in_memory=True, start=state) as table:
+        assert table[state].error == pytest.approx(error, abs=1e-11)
