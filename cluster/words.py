@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.fields import said_in
 from luckbase.solver.sentences import many as many
 
 LABELS = ("none", "actions", "counts", "chances")
@@ -37,6 +36,8 @@ def typed(state: Mapping[str, Any]) -> dict[str, str]:
 
     A field that is None is left out. Raises StateError for what is no mapping.
     """
+    from luckbase.solver.game.fields import said_in  # numpy, which --help does without
+
     return {
         name: listed(sorted(value) if isinstance(value, set | frozenset) else value)
         for name, value in said_in(state).items()

@@ -206,7 +206,7 @@ class StageSearch:
         if most is not None and met > most:
             raise SearchLimitError(
                 f"the search has met {many(met, 'state')} in {many(len(self.levels), 'level')} "
-                f"and is not at its end; the limit is {most}"
+                f"and is not at its end; the limit is {most:,}"
             )
 
     def _find(self, level: int, order: Order) -> list[LevelShard]:

@@ -121,7 +121,7 @@ class Answer:
     error: float = 0.0
     source: str = "table"
     strategies: tuple[tuple[Bid, ...], ...] | None = None
-    given: dict[str, Any] = field(default_factory=dict)
+    given: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def note(self) -> str:
@@ -169,7 +169,7 @@ class Answer:
         every = [("this state", self.value)]
         every += [(action.name, action.value) for action in self.actions]
         heads = ["", *(f"player {i + 1}" for i in range(len(self.value)))]
-        return heads, [[name, *(f"{x:.7f}" for x in value)] for name, value in every]
+        return heads, [[name, *(f"{x:z.7f}" for x in value)] for name, value in every]
 
     def __str__(self) -> str:
         heads, rows = self.table()

@@ -176,6 +176,9 @@ def whole_file(out: str) -> Iterator[IO[bytes]]:
     try:
         with (path if special else beside).open("wb") as file:
             yield cast(IO[bytes], Counted(file)) if special else file
+            if not special:
+                file.flush()
+                os.fsync(file.fileno())
         if not special:
             beside.replace(path)
     except OSError as error:

@@ -29,7 +29,7 @@ def damaged_files(storage: Storage, where: Path, ledger: Ledger) -> dict[str, st
     for name, entry in sorted(ledger.files.items()):
         size = there.get(name)
         if size != entry.bytes:
-            why = "is missing" if size is None else f"has {many(size, 'byte')}, not {entry.bytes}"
+            why = "is missing" if size is None else f"has {many(size, 'byte')}, not {entry.bytes:,}"
             found[name] = f"{where / name}: {'is empty' if size == 0 else why}"
     return found
 

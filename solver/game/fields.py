@@ -309,6 +309,8 @@ class Fields(Sequence[Field]):
     def bounds(self) -> Ints:
         """int64 (2, columns): the least and the greatest of each number of a state."""
         each = [field.bounds for field in self for _ in field.columns]
+        most = np.iinfo(np.int64).max  # what a number of a state can be
+        each = [(low, min(high, most)) for low, high in each]
         return np.ascontiguousarray(np.array(each, np.int64).reshape(-1, 2).T)
 
     @cached_property

@@ -154,8 +154,8 @@ class Explorer:
                 raise fault_at(game, self._room.at)
             if count > self.max_states:
                 raise SearchLimitError(
-                    f"the search has met {count} states in {len(self.first) - 1} levels and is not "
-                    f"at its end; the limit is {self.max_states}"
+                    f"the search has met {count:,} states in {len(self.first) - 1} levels and is "
+                    f"not at its end; the limit is {self.max_states:,}"
                 )
             if count + game.max_edges > len(self._keys):
                 self._grow(count)

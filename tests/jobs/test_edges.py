@@ -14,7 +14,7 @@ import pytest
 import luckbase
 from luckbase.cluster.night.asked import asked_for
 from luckbase.cluster.run.opening import check_disk
-from luckbase.cluster.table.answer import worth_text
+from luckbase.cluster.table.answer import Answer
 from luckbase.jobs.app import run
 from luckbase.jobs.terminal import render
 from luckbase.solver.errors import DiskLimitError, LuckbaseError
@@ -219,4 +219,5 @@ def test_one_of_anything_is_not_many_and_no_zero_is_negative() -> None:
     assert (render.counted(1, "state"), render.counted(2e6, "state")) == (
         "1 state", "2 million states",
     )  # fmt: skip
-    assert worth_text((-1e-12, 0.5), None) == ["0.0000000", "0.5000000"]
+    answer = Answer(None, {}, 1, (-1e-12, 0.5), ())
+    assert answer.table()[1] == [["this state", "0.0000000", "0.5000000"]]

@@ -226,7 +226,7 @@ def test_a_missing_a_truncated_and_an_extra_file_are_each_named(copy: Path) -> N
     with cluster.open_table(copy) as table:
         faults = "\n".join(check_files(table))
     assert f"{missing}: is missing" in faults
-    assert f"{short}: has {short.stat().st_size} bytes, not " in faults
+    assert f"{short}: has {short.stat().st_size:,} bytes, not " in faults
     assert f"{extra}: is not in the ledger" in faults
     assert faults.count("\n") == 2
 

@@ -288,7 +288,7 @@ def test_bids_need_an_upcard() -> None:
     [
         ({"mine": "1,2"}, "theirs is missing"),
         ({"theirs": "1,2,3"}, "theirs: 3 cards, and mine has 2"),
-        ({"deck": "1"}, "deck: 1 cards, and mine has 2"),
+        ({"deck": "1"}, "deck: 1 card, and mine has 2"),
         ({"mine": "2,2"}, "mine: 2 stands there twice"),
         ({"deck": "1,6"}, "deck: 6 is not one of 1 to 5"),
         ({"upcard": "4"}, "upcard: 4 is not in the deck"),
