@@ -146,7 +146,7 @@ class Record:
 def collected() -> set[str]:
     """The tests that there are now: some may have gone since they were recorded."""
     said = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", "-m", ""],
+        [sys.executable, "-m", "pytest", "--collect-only", "-n0", "-m", ""],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     return {line for line in said.stdout.splitlines() if "::" in line}

@@ -10,7 +10,7 @@ import pytest
 
 from tests.mutations.__main__ import Copy
 from tests.mutations.drawn import KINDS, draw, mutations
-from tests.mutations.recorded import Record, functions_of
+from tests.mutations.recorded import Record, collected, functions_of
 from tests.places import ROOT
 
 SOURCE = '''
@@ -75,6 +75,11 @@ def test_a_compiled_function_has_the_tests_of_who_calls_it() -> None:
     record.size, record.new = {"tests/test_a.py::test": 1}, set()
     found = record.closest("solver/graph/stage.py", "", "_solve_component", 10)
     assert found == ["tests/test_a.py::test"]
+
+
+def test_the_tests_that_there_are_are_found_by_name() -> None:
+    here = "tests/mutations/test_mutations.py::test_a_draw_has_every_kind_and_is_still_python"
+    assert here in collected()
 
 
 def test_lines_are_those_of_their_innermost_function(checkout: Path) -> None:
