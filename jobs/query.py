@@ -66,7 +66,8 @@ def query(asked: Query) -> None:
             render.say(f"answered by {opened.origin}")
             return
         fields = options.read_fields(asked.fields or [])
-        answer = opened.ask(fields, asked.max_states, render.search_progress(asked.max_states))
+        most = asked.max_states
+        answer = opened.ask(fields, most, render.search_progress(opened, fields, most))
         name = opened.game.payoff_name
     if asked.as_json:
         print(json.dumps(answer.as_json()))

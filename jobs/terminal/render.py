@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,12 @@ from luckbase.cluster.words import many as many
 from luckbase.cluster.words import program as program
 from luckbase.cluster.words import size as size
 from luckbase.jobs.terminal import fitting
+from luckbase.solver.errors import LuckbaseError, SearchLimitError
 
 if TYPE_CHECKING:
     from luckbase.cluster.run.options import Progress
+    from luckbase.cluster.table.above import OnLevel
+    from luckbase.cluster.table.table import Table
 
 EVENT_SECONDS = 5.0
 """As JSON, an event of progress as often as this."""
@@ -185,17 +189,38 @@ def rows_progress(show: Callable[[Any], None]) -> Callable[[int, int], None]:
     return on_rows
 
 
-def search_progress(most: int) -> Callable[[int, int], None]:
-    """Says how far a search above a table is, of at most so many states, once it takes long."""
+def search_progress(table: Table, state: Mapping[str, Any], most: int) -> OnLevel:
+    """Says how far a search above a table is, of at most so many states, once it takes long, and
+    about how many it will meet, as soon as that is known.
+
+    What it gives raises SearchLimitError where there seem to be more than twice too many."""
     began = time.monotonic()
     last = [began + A_MOMENT - LINE_SECONDS]
+    about: list[int] = []
+
+    def look_ahead() -> None:
+        from luckbase.solver.graph.estimate import estimate
+
+        with suppress(LuckbaseError):
+            root = table.game.parse(state).reshape(1, -1)
+            about.append(estimate(table.game, root, at_least=most).states)
 
     def show(states: int, levels: int) -> None:
-        if time.monotonic() - last[0] < LINE_SECONDS:
+        if time.monotonic() - last[0] < LINE_SECONDS and not about:
             return
+        if last[0] < began:
+            threading.Thread(target=look_ahead, daemon=True).start()
         last[0] = time.monotonic()
         found = f"{counted(states, 'state')} found in {many(levels, 'level')}"
         say(f"above the table, searching down to it: {found}, of at most {count(most)}")
+        if about:
+            below = about.pop()
+            say(f"  about {counted(below, 'state')} lie below, those of the table with them")
+            if below - table.rows > 2 * most:
+                raise SearchLimitError(
+                    f"about {counted(below, 'state')} lie below, and the table has "
+                    f"{count(table.rows)}; the search may meet {count(most)} (--max-states)"
+                )
 
     return show
 

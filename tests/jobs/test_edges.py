@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -212,6 +213,25 @@ def test_a_long_search_above_a_table_says_how_far_it_is(
     code, _, err = said("query", str(table), "scores=0,500,0", "earned=1,1,1")
     assert code == 0
     assert "above the table, searching down to it: " in err and "of at most 20 million" in err
+
+
+def test_a_search_above_a_table_that_is_hopeless_is_refused_before_it_has_met_so_many(
+    said: Said, table_of: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some ten thousand states lie below, and 200 would be too many for the limit of 100."""
+
+    class AtOnce(threading.Thread):
+        def start(self) -> None:
+            self.run()
+
+    table = table_of(Path(ABOVE), frontier=1)
+    monkeypatch.setattr(render, "A_MOMENT", 0.0)
+    monkeypatch.setattr(threading, "Thread", AtOnce)
+    query = ("query", str(table), "scores=0,500,0", "earned=2,2,1", "--max-states")
+    code, _, err = said(*query, "100")
+    assert code == 2 and err.endswith("the search may meet 100 (--max-states)\n")
+    code, _, err = said(*query, "100000")
+    assert code == 0 and "states lie below, those of the table with them" in err
 
 
 def test_one_of_anything_is_not_many_and_no_zero_is_negative() -> None:

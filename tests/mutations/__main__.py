@@ -68,9 +68,7 @@ class Copy:
         return ""
 
     def failed(self, tests: list[str]) -> str:
-        """The first of some tests that fails, or what else ends them; "" if none does.
-
-        Raises RuntimeError where they can not be run."""
+        """The first of some tests that fails, or what else ends them; "" if none does."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider",
                    "-m", "", "--basetemp", str(self.folder / "temporary"), *tests]  # fmt: skip
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(self.compiled),
@@ -89,8 +87,8 @@ class Copy:
             run.wait()
         if run.returncode == 0:
             return ""
-        if run.returncode in (4, 5):  # no such test
-            raise RuntimeError(said[-2000:])
+        if run.returncode == 4:  # the tests are there: they were collected without the mutation
+            return "the tests can not be imported"
         named = re.search(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", said, re.MULTILINE)
         return named[1] if named else f"exit code {run.returncode}"
 
