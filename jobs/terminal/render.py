@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from luckbase.cluster.words import count as count
@@ -209,7 +209,7 @@ def search_progress(table: Table, state: Mapping[str, Any], most: int) -> OnLeve
         if time.monotonic() - last[0] < LINE_SECONDS and not about:
             return
         if last[0] < began:
-            threading.Thread(target=look_ahead, daemon=True).start()
+            Thread(target=look_ahead, daemon=True).start()
         last[0] = time.monotonic()
         found = f"{counted(states, 'state')} found in {many(levels, 'level')}"
         say(f"above the table, searching down to it: {found}, of at most {count(most)}")

@@ -218,7 +218,7 @@ def test_a_long_search_above_a_table_says_how_far_it_is(
 def test_a_search_above_a_table_that_is_hopeless_is_refused_before_it_has_met_so_many(
     said: Said, table_of: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some ten thousand states lie below, and 200 would be too many for the limit of 100."""
+    """More than twice as many as it may meet lie below, and not in the table."""
 
     class AtOnce(threading.Thread):
         def start(self) -> None:
@@ -226,11 +226,11 @@ def test_a_search_above_a_table_that_is_hopeless_is_refused_before_it_has_met_so
 
     table = table_of(Path(ABOVE), frontier=1)
     monkeypatch.setattr(render, "A_MOMENT", 0.0)
-    monkeypatch.setattr(threading, "Thread", AtOnce)
-    query = ("query", str(table), "scores=0,500,0", "earned=2,2,1", "--max-states")
-    code, _, err = said(*query, "100")
-    assert code == 2 and err.endswith("the search may meet 100 (--max-states)\n")
-    code, _, err = said(*query, "100000")
+    monkeypatch.setattr(render, "Thread", AtOnce)
+    query = ("query", str(table), "scores=0,500,0")
+    code, _, err = said(*query, "earned=4,4,4", "--max-states", "5000")
+    assert code == 2 and err.endswith("the search may meet 5,000 (--max-states)\n")
+    code, _, err = said(*query, "earned=2,2,1", "--max-states", "100000")
     assert code == 0 and "states lie below, those of the table with them" in err
 
 
