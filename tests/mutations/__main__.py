@@ -27,7 +27,7 @@ ENOUGH = 0.9
 SECONDS, LIMIT = 45.0, 240.0
 """Of tests for one mutation, by the times that were recorded; and after which it counts as one that
 never ends (compiling what it changes is in it)."""
-NOT_COPIED = ".git", ".venv*", "results", ".*_cache", "__pycache__", ".hypothesis", "*.egg-info"
+NOT_IMPORTED = "the tests can not be imported"
 
 
 def record() -> None:
@@ -57,28 +57,22 @@ class Copy:
         ends; "" where nothing does."""
         file = self.root / mutation.file
         source = file.read_bytes()
-        tests = self._found(tests)
         while tests:
             file.write_bytes(mutation.applied(source))
             failed = self.failed(tests)
             file.write_bytes(source)
+            if failed == NOT_IMPORTED and self.failed(tests, "--collect-only"):
+                raise RuntimeError(f"of these some are not found: {tests}")
             if failed not in tests or failed in self.sound or not self.failed([failed]):
                 self.sound.add(failed)
                 return failed
             tests = [test for test in tests if test != failed]  # it fails anyway
         return ""
 
-    def _found(self, tests: list[str]) -> list[str]:
-        """Those that pytest finds by their names: some names have what it takes for a separator."""
-        command = [sys.executable, "-m", "pytest", "--collect-only", "-n0", "-m", "", *tests]
-        said = subprocess.run(command, cwd=self.root, capture_output=True, text=True).stderr
-        lost = set(re.findall(r"^ERROR: not found: (.*)$", said, re.MULTILINE))
-        return [test for test in tests if str(self.root / test) not in lost]
-
-    def failed(self, tests: list[str]) -> str:
+    def failed(self, tests: list[str], *options: str) -> str:
         """The first of some tests that fails, or what else ends them; "" if none does."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider",
-                   "-m", "", "--basetemp", str(self.folder / "temporary"), *tests]  # fmt: skip
+                   "-m", "", "--basetemp", str(self.folder / "temporary"), *options, *tests]  # fmt: skip
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(self.compiled),
                        "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
         run = subprocess.Popen(
@@ -95,8 +89,8 @@ class Copy:
             run.wait()
         if run.returncode == 0:
             return ""
-        if run.returncode == 4:  # the tests are there: they were collected without the mutation
-            return "the tests can not be imported"
+        if run.returncode == 4:
+            return NOT_IMPORTED
         named = re.search(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", said, re.MULTILINE)
         return named[1] if named else f"exit code {run.returncode}"
 
