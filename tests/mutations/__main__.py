@@ -44,8 +44,10 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.root, self.folder = folder / "checkout", folder
-        shutil.copytree(ROOT, self.root, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED))
-        (self.root / "results").mkdir()
+        files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+        for name in files.stdout.decode().split("\0")[:-1]:
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, self.root / name, follow_symlinks=False)
         self.compiled = folder / "compiled"
         self.sound: set[str] = set()  # tests that were seen to pass without a mutation
         kept = next(homes())
@@ -72,7 +74,8 @@ class Copy:
     def failed(self, tests: list[str], *options: str) -> str:
         """The first of some tests that fails, or what else ends them; "" if none does."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider",
-                   "-m", "", "--basetemp", str(self.folder / "temporary"), *options, *tests]  # fmt: skip
+                   "-m", "", "--basetemp", str(self.folder / "temporary"),
+                   *options, *tests]  # fmt: skip
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(self.compiled),
                        "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
         run = subprocess.Popen(
