@@ -100,9 +100,10 @@ class Record:
         there = collected()
         for file in files:
             said: dict[str, Any] = json.loads(file.read_text())
-            self.seconds |= said["seconds"]
+            for test, seconds in said["seconds"].items():
+                self.seconds[typed(test)] = self.seconds.get(typed(test), 0.0) + seconds
             for place, tests in said["tests"].items():
-                self.tests[place] |= set(tests) & there
+                self.tests[place] |= set(map(typed, tests)) & there
         self.new = there - set(self.seconds)
         self.seconds |= dict.fromkeys(self.new, 1.0)
         self.size: dict[str, int] = defaultdict(int)
@@ -149,7 +150,13 @@ def collected() -> set[str]:
         [sys.executable, "-m", "pytest", "--collect-only", "-n0", "-m", ""],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return {line for line in said.stdout.splitlines() if "::" in line}
+    return {typed(line) for line in said.stdout.splitlines() if "::" in line}
+
+
+def typed(test: str) -> str:
+    """A test's name as it can be typed in any checkout: without parameters that are paths."""
+    name, bracket, parameters = test.partition("[")
+    return name if "/" in parameters else name + bracket + parameters
 
 
 @cache
