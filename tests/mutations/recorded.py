@@ -113,8 +113,8 @@ class Record:
 
     def closest(self, file: str, function: str, name: str, seconds: float) -> list[str]:
         """The tests that run a function, or those that call it or read the constant, for about so
-        many seconds: its own test file first, then those that run least else; of tests that are
-        newer than the record, those whose file says its name."""
+        many seconds: its own test file first, those of its game or folder, then those that run
+        least else; of tests that are newer than the record, those whose file says its name."""
         found = set(self.tests.get(f"{file}:{function}", ())) if function else set()
         places, seen = {(file, name)}, set[tuple[str, str]]()
         for _ in range(4):  # callers of callers of …: compiled functions are seen by nobody
@@ -124,10 +124,16 @@ class Record:
             places = {at for one in places for at in _readers(one[1])} - seen
             found = {test for at, inner in places for test in self._of(at, inner)}
         found |= {test for test in self.new if name in _text(test.partition("::")[0])}
-        stem = f"test_{Path(file).stem.lstrip('_')}.py"
+        own, around = f"test_{Path(file).stem}.py", f"test_{Path(file).parent.name}"
+        folder = f"tests/{Path(file).parent}/"
         ordered = sorted(
             found,
-            key=lambda test: (stem not in test, self.size[test] * (1 + self.seconds[test]), test),
+            key=lambda test: (
+                own not in test,
+                around not in test and not test.startswith(folder),
+                self.size[test] * (1 + self.seconds[test]),
+                test,
+            ),
         )
         chosen: list[str] = []
         left = seconds
