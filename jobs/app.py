@@ -13,6 +13,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import wraps
 from typing import Annotated, Any
 
@@ -175,6 +176,9 @@ def _usage(error: Exception, arguments: list[str]) -> int:
         if type(error).__name__ == "Abort":
             return 130
         raise error
+    if hasattr(error, "possibilities"):  # click names what is not near at all
+        name, known = str(getattr(error, "option_name", "")), error.possibilities or ()
+        error.possibilities = get_close_matches(name, known, cutoff=sentences.CLOSE)
     print(f"luckbase: {' '.join(show().split())}", file=sys.stderr)
     return int(getattr(error, "exit_code", 2)) or 2
 

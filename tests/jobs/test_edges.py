@@ -241,3 +241,8 @@ def test_one_of_anything_is_not_many_and_no_zero_is_negative() -> None:
     )  # fmt: skip
     answer = Answer(None, {}, 1, (-1e-12, 0.5), ())
     assert answer.table()[1] == [["this state", "0.0000000", "0.5000000"]]
+
+
+def test_no_option_is_meant_that_is_not_near(said: Said) -> None:
+    assert said("solve", TINY, "--depth", "3")[::2] == (2, "luckbase: No such option: --depth\n")
+    assert "--max-states" in said("solve", TINY, "--max-state", "3")[2]
