@@ -52,7 +52,7 @@ class Rules:
     other values or another row order; older tables are stale then. tie_tolerance: actions closer
     than this are tied, and the earlier one is taken. payoff_range: the least and the most that a
     state can be worth to any player, one that is over included, with what is still paid from there
-    on: a state at which a search is cut lies between them, and a payoff beyond them is refused.
+    on: bounds begin with them, and a payoff beyond them is refused.
     payoff_name: what a payoff is, for people; without it "chance to win" where payoffs are from 0
     to 1 and edges pay nothing, else "payoff". pays: whether an edge can pay anything before the
     end. simultaneous: whether there are states in which both players choose at once.
