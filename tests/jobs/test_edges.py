@@ -20,7 +20,7 @@ from luckbase.jobs.app import run
 from luckbase.jobs.terminal import render
 from luckbase.solver.errors import DiskLimitError, LuckbaseError
 from luckbase.solver.game import registry
-from luckbase.solver.sentences import command_line, many, nearest, option, setting
+from luckbase.solver.sentences import command_line, many, nearest, option, setting, show
 from tests.places import ROOT
 
 TINY = str(ROOT / "boards/pig/tiny.toml")
@@ -246,3 +246,8 @@ def test_one_of_anything_is_not_many_and_no_zero_is_negative() -> None:
 def test_no_option_is_meant_that_is_not_near(said: Said) -> None:
     assert said("solve", TINY, "--depth", "3")[::2] == (2, "luckbase: No such option: --depth\n")
     assert "--max-states" in said("solve", TINY, "--max-state", "3")[2]
+
+
+def test_a_number_is_shown_as_far_as_python_can_print_it() -> None:
+    assert show(10**30 - 1) == "9" * 30
+    assert show(10**30) == show(-(10**30)) == "a number of more than 30 digits"

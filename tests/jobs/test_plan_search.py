@@ -37,6 +37,9 @@ def test_a_search_by_stages(
     assert run(words) == 0
     out = capsys.readouterr().out
     assert "states          about 1.81 million in 6 levels" in out and "2 workers" in out
+    assert [line[:16].rstrip() for line in out.splitlines()[1:]] == [
+        "states", "table on disk", "until it ends", "peak memory", "time",
+    ]  # fmt: skip
     assert run([*words, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     found = luckbase.plan(PRESS, START, workers=2, results=tmp_path)

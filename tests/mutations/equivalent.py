@@ -6,7 +6,11 @@ from tests.mutations.drawn import Mutation
 
 FILES: dict[str, str] = {}
 """file -> why constants in it may be others."""
-PLACES: dict[tuple[str, str, str], str] = {}
+PLACES: dict[tuple[str, str, str], str] = {
+    ("cluster/run/schedule.py", "self.waiting.remove(index) self.running.add(index)",
+     "self.running.add(index) self.waiting.remove(index)"): "two sets, read when both are changed",
+    ("jobs/terminal/solved_report.py", "render.say()", "pass"): "a blank line",
+}  # fmt: skip
 """(file, lines before, lines after) -> why that is the same."""
 
 
