@@ -58,3 +58,4 @@ def _no_word_of_compiling(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     """What a command says must not depend on which test is the first to compile something."""
     if request.module.__name__ != "tests.jobs.test_compiling":
         monkeypatch.setattr("luckbase.jobs.terminal.compiling.A_MOMENT", float("inf"))
+        monkeypatch.setattr("luckbase.jobs.terminal.render.A_MOMENT", float("inf"))

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.coded import Coded, coded_sets
-from luckbase.solver.sentences import nearest, shorten
+from luckbase.solver.sentences import many, nearest, shorten
 
 MOST = 10**9 - 1
 """The largest value of a field that says no other."""
@@ -114,11 +114,10 @@ class Field:
             return [self.default] * self.length
         short = self.length - len(parts)
         if short < 0 or (short and self.blank is None):
-            found = f"'{_shown(said)}' has {_values(len(parts))}, not {self.length}"
-            raise StateError(
-                f"{self.name}: {found if parts else f'is empty; expected {_values(self.length)}'}; "
-                f"write {self.example}"
-            )
+            found = f"is empty; expected {many(self.length, 'value')}"
+            if parts:
+                found = f"'{_shown(said)}' has {many(len(parts), 'value')}, not {self.length}"
+            raise StateError(f"{self.name}: {found}; write {self.example}")
         return [self._number(part) for part in parts] + [self.blank or 0] * short
 
     def _parts(self, said: object) -> list[object]:
@@ -231,10 +230,6 @@ def _shown(said: object) -> str:
         return shorten(str(said), 30)
     except Exception:  # Python refuses to print very long numbers
         return "…"
-
-
-def _values(count: int) -> str:
-    return f"{count} value{'s' * (count != 1)}"
 
 
 def set_field(name: str, most: int, default: int | None = None, bits: int = 0) -> Field:

@@ -30,19 +30,6 @@ SMALL = ["--set", "frontier=1"]
 Command = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs a command in this process: exit code, stdout, stderr."""
-
-    def call(*words: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = run(list(words))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
-
 @pytest.fixture(scope="module")
 def results(table_of: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results folder with the tiny board's table."""
