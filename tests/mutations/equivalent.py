@@ -10,6 +10,11 @@ PLACES: dict[tuple[str, str, str], str] = {
     ("cluster/run/schedule.py", "self.waiting.remove(index) self.running.add(index)",
      "self.running.add(index) self.waiting.remove(index)"): "two sets, read when both are changed",
     ("jobs/terminal/solved_report.py", "render.say()", "pass"): "a blank line",
+    ("solver/matrix_game/eight_games.py", "store(f, _OVER, over) store(f, _CHOSEN, p)",
+     "store(f, _CHOSEN, p) store(f, _OVER, over)"): "two places of one record",
+    ("solver/graph/stage_kernels.py",
+     "while j + step < count and keys[j + step, 0] <= wanted[i]:",
+     "while j + step < count and keys[j + step, 0] < wanted[i]:"): "the second loop finds it",
 }  # fmt: skip
 """(file, lines before, lines after) -> why that is the same."""
 

@@ -242,3 +242,19 @@ def test_what_threads_gain_is_between_one_and_their_number() -> None:
     assert min(gains.values()) == 1.0 and 12 < max(gains.values()) <= 16
     assert all(layout.speed_up(tier, 1) == 1.0 for tier in gains)
     assert all(gain == 1.0 for tier, gain in gains.items() if layout.rows(tier) < 1 << 24)
+
+
+def test_the_opening_questions_are_what_their_titles_say() -> None:
+    planes = solver.load_layout(solver.load_board(FULL, frontier=3))
+    of: dict[str, tuple[list[int], tuple[int, ...]]] = {
+        title: (asked["scores"], asked["earned"])  # type: ignore[misc]
+        for title, asked in planes.opening_questions()
+    }
+    lead = {title: s[1] - max(s[0], s[2]) for title, (s, _) in of.items()}
+    assert 0 < lead["ahead, one spin left"] < lead["far ahead, one spin left"]
+    assert of["the same with two spins"][0] == of["far ahead, one spin left"][0]
+    assert of["three spins, far ahead"][0] == of["far ahead, one spin left"][0]
+    assert lead["both have a spin, second ahead"] > 0
+    behind = of["the first to go, well behind"][0]
+    assert behind[0] <= min(behind[1:]) // 2
+    assert all(sum(earned) <= 3 for _, earned in of.values()) and len(of) == 6

@@ -184,8 +184,9 @@ def test_choices_of_many_players_or_of_no_constant_sum_are_refused() -> None:
     general["known_lower"] = general["known_upper"] = np.array([[1.0, 0.0], [0.0, 0.5]])
     assert "have no constant sum" in refused(general)
     paying = arrays(CHOICE, [0], [1.0, 0.0])
-    paying["rewards"] = np.ones((3, 2))
-    assert "have no constant sum" in refused(paying)
+    for paid in ([1.0, 1.0], [1e-12, 0.0], [0.5, -0.25]):  # every time round, as often as one likes
+        paying["rewards"] = np.tile(paid, (3, 1))
+        assert "have no constant sum" in refused(paying)
 
 
 def test_bounds_that_do_not_meet_are_refused_with_their_state() -> None:
