@@ -8,7 +8,7 @@ What a person calls is on `luckbase`'s own page; here are its parts.
 * `table`: tables in folders and in memory: written, asked, compared, checked.
 * `play`: agents by name, what they are worth, a person's game, drawings.
 * `given`: what a person gives, in Python or typed. `words`: states and numbers as people write.
-* `shown`: how results show themselves in a notebook.
+* `machine`: cores and memory that may be used. `shown`: how results show themselves in a notebook.
 
 `solve`, `solve_below` and `open_table` take boards, canonical states, folders: all read already.
 
@@ -23,11 +23,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from luckbase.cluster.play.talk import new_play
     from luckbase.cluster.run.driver import solve
     from luckbase.cluster.search.solve import solve_below
     from luckbase.cluster.table.stored import open_table
 
-__all__ = ["open_table", "solve", "solve_below"]
+__all__ = ["new_play", "open_table", "solve", "solve_below"]
 
 
 def __getattr__(name: str) -> Any:
@@ -44,4 +45,8 @@ def __getattr__(name: str) -> Any:
         from luckbase.cluster.table.stored import open_table
 
         return open_table
+    if name == "new_play":
+        from luckbase.cluster.play.talk import new_play
+
+        return new_play
     raise AttributeError(f"module 'cluster' has no attribute {name!r}")

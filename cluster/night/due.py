@@ -14,17 +14,17 @@ from typing import Any
 
 from luckbase.cluster import words
 from luckbase.cluster.given import has_full_table, roots_of
+from luckbase.cluster.machine import cores, free_memory
 from luckbase.cluster.night.asked import Asked
 from luckbase.cluster.run.driver import ENDLESS
-from luckbase.cluster.run.machine import cores, free_memory
 from luckbase.cluster.run.opening import check_room, complete_ledger, free_disk
 from luckbase.cluster.run.options import Options
 from luckbase.cluster.run.plan import make_plan
 from luckbase.cluster.run.planned import MEMORY_SHARE
 from luckbase.cluster.table.find import changed_since
-from luckbase.cluster.table.health import damaged_files
 from luckbase.cluster.table.ledger import Ledger, read_ledger, table_directory
 from luckbase.cluster.table.lines import TIERS
+from luckbase.cluster.table.status import damaged_files
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board

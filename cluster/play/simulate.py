@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from luckbase.cluster.machine import cores
 from luckbase.cluster.play.agents import Given, Opener, for_players, no_tables, split
-from luckbase.cluster.run.machine import cores
 from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Ints

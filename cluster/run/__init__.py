@@ -10,6 +10,6 @@
   that Ray wants, and nobody needs.
 * `worker`: what one does; `payoffs`: what threads hand on; `remote`, `environment`: whether a
   machine of a cluster is made of the same.
-* `machine`: cores and memory that may be used; `memory_used`: the memory that was.
+* `memory_used`: the memory that a task used.
 * `watch`: what a solve says while it runs.
 """

@@ -18,7 +18,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from luckbase.cluster.run.machine import free_memory
+from luckbase.cluster.machine import free_memory
 from luckbase.cluster.run.memory_used import MemoryUsed, look_from_now, memory_used, total
 from luckbase.cluster.run.opening import (
     check_room,
@@ -40,12 +40,18 @@ from luckbase.cluster.run.session import Workers, threads
 from luckbase.cluster.run.shards import Steps, run_shards, through_losses
 from luckbase.cluster.run.watch import Watch
 from luckbase.cluster.run.worker import Home, Receipt, Task, process_name
-from luckbase.cluster.table.commits import Commits
-from luckbase.cluster.table.health import drop_files
-from luckbase.cluster.table.ledger import Ledger, commit, compact, solver_version, table_directory
+from luckbase.cluster.table.format import FileReceipt, entry_seconds, key_range
+from luckbase.cluster.table.ledger import (
+    Commits,
+    Ledger,
+    commit,
+    compact,
+    solver_version,
+    table_directory,
+)
 from luckbase.cluster.table.lines import TIERS, Done, FileEntry
+from luckbase.cluster.table.pieces import drop_files
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.write import FileReceipt, entry_seconds, key_range
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.capabilities import Layout

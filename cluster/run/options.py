@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from luckbase.cluster import shown, words
-from luckbase.cluster.run.machine import cores
+from luckbase.cluster.machine import cores
 from luckbase.cluster.run.plan import IN_PROCESS_SECONDS
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.lines import Goal

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from luckbase.cluster.run.schedule import Commit, Drop, Schedule, Shard
-from luckbase.cluster.table.write import part_name, row_group_rows
+from luckbase.cluster.table.format import part_name, row_group_rows
 from luckbase.solver.game.capabilities import Layout
 
 WRITE_NS = 82.0

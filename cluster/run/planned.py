@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from luckbase.cluster.run.machine import cores, free_memory
+from luckbase.cluster.machine import cores, free_memory
 from luckbase.cluster.run.opening import check_room
 from luckbase.cluster.run.plan import Plan, make_plan
 from luckbase.cluster.table.ledger import table_directory

@@ -13,7 +13,7 @@ from typing import Any
 from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Solve
 from luckbase.cluster.run.session import PayoffsLostError, Workers
 from luckbase.cluster.run.worker import AnyTask, Handed
-from luckbase.cluster.table.commits import Commits
+from luckbase.cluster.table.ledger import Commits
 
 MOST_LOSSES = 3
 

@@ -23,14 +23,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.run.machine import cores
+from luckbase.cluster.machine import cores
 from luckbase.cluster.run.memory_used import MemoryUsed, memory_used
 from luckbase.cluster.run.payoffs import writable
-from luckbase.cluster.table.columns import numbers_of
+from luckbase.cluster.table.format import FileReceipt, payoff_columns, write_tier
 from luckbase.cluster.table.lines import TIERS, FileEntry
-from luckbase.cluster.table.sealed import SealedFile, seal_file
+from luckbase.cluster.table.parquet import SealedFile, numbers_of, seal_file
 from luckbase.cluster.table.storage import Folder, Memory, Storage
-from luckbase.cluster.table.write import FileReceipt, payoff_columns, write_tier
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import WorkerError

@@ -7,8 +7,8 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.table.above import known_below
+from luckbase.cluster.table.format import PayoffTable
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.sparse import GIVEN
 from luckbase.cluster.table.stored import StoredTable

@@ -15,13 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.search.merge import PayoffTable
-from luckbase.cluster.table.columns import numbers_of
+from luckbase.cluster.table.format import PayoffTable, made_by, payoff_columns
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.lines import FileEntry
-from luckbase.cluster.table.sealed import row_groups
+from luckbase.cluster.table.parquet import numbers_of, row_groups
 from luckbase.cluster.table.storage import Folder, Storage
-from luckbase.cluster.table.write import made_by, payoff_columns
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.keys import Keys
 from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Box, Known, Stages

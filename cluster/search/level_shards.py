@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from luckbase.cluster.search import pieces, stage_file
+from luckbase.cluster.search import stage_file
 from luckbase.cluster.search.stage_file import Ask
+from luckbase.cluster.table import pieces
 from luckbase.cluster.table.lines import digest
 from luckbase.solver.graph import find_stages, spread
 from luckbase.solver.graph.keys import Keys

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from luckbase.cluster.run.machine import cores
+from luckbase.cluster.machine import cores
 from luckbase.cluster.run.opening import check_disk
 from luckbase.cluster.run.options import ONE_PIECE
 from luckbase.cluster.run.plan import PROCESS_BYTES
 from luckbase.cluster.search.by_stages import FIND_BYTES
 from luckbase.cluster.search.level_shards import SHARD_STATES
-from luckbase.cluster.search.pieces import SWEEP_BYTES
 from luckbase.cluster.search.roots import root_keys
 from luckbase.cluster.table.ledger import table_directory
+from luckbase.cluster.table.pieces import SWEEP_BYTES
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.arrays import Ints

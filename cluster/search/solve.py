@@ -35,8 +35,6 @@ from luckbase.cluster.search.by_stages import Aim, StageSearch
 from luckbase.cluster.search.given import known_payoffs, known_rows, nothing_known
 from luckbase.cluster.search.held_stages import HeldStages, digest_of, held_stages, read_rows
 from luckbase.cluster.search.level_shards import cutting
-from luckbase.cluster.search.merge import PayoffTable, merge, solved_rows
-from luckbase.cluster.search.pieces import SHARDS, ask_name, shard_name
 from luckbase.cluster.search.roots import root_keys, using_table, warm_up
 from luckbase.cluster.search.used import (
     UsedEnds,
@@ -48,14 +46,22 @@ from luckbase.cluster.search.used import (
     used_table,
     with_untold,
 )
-from luckbase.cluster.table.health import drop_files
+from luckbase.cluster.table.format import (
+    PayoffTable,
+    made_by,
+    merge,
+    search_name,
+    search_part,
+    solved_rows,
+    write_states,
+)
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import Ledger, commit, compact, table_directory
 from luckbase.cluster.table.lines import SEARCH, Done, Goal, Roots
+from luckbase.cluster.table.pieces import SHARDS, ask_name, drop_files, shard_name
 from luckbase.cluster.table.sparse import SOLVED
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.stored import StoredTable
-from luckbase.cluster.table.write import made_by, search_name, search_part, write_states
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import SearchLimitError

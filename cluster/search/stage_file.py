@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.columns import bytes_of, column_of, lists_of, numbers_of
+from luckbase.cluster.table.parquet import bytes_of, column_of, lists_of, numbers_of
 from luckbase.solver.graph.keys import Keys
 from luckbase.solver.graph.stage import Box, Given, Stage, Stages, first_edges
 from luckbase.solver.graph.stage_kernels import Order, Patterns

@@ -31,8 +31,6 @@ from luckbase.cluster.run.worker import (
     source_of,
 )
 from luckbase.cluster.search.held_stages import joined, read_held
-from luckbase.cluster.search.merge import PayoffTable
-from luckbase.cluster.search.pieces import shard_name
 from luckbase.cluster.search.stage_file import (
     Ask,
     Content,
@@ -43,12 +41,12 @@ from luckbase.cluster.search.stage_file import (
     write_stages,
 )
 from luckbase.cluster.search.used import UsedTable, used_ends, with_untold
-from luckbase.cluster.table.columns import numbers_of
+from luckbase.cluster.table.format import PayoffTable, payoff_columns, write_states
 from luckbase.cluster.table.lines import FileEntry
-from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.parquet import SealedFile, numbers_of
+from luckbase.cluster.table.pieces import shard_name
 from luckbase.cluster.table.sparse import GIVEN, SOLVED
 from luckbase.cluster.table.storage import Memory, Storage
-from luckbase.cluster.table.write import payoff_columns, write_states
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import CorruptTableError

@@ -5,7 +5,7 @@ One folder holds everything that was solved under one rules identity (`solver.bo
     results/<game>/<board>/<rules identity>/
         table.json            the head (`ledger`): which board and rules; never changes
         ledger/*.jsonl        what is committed: sealed lines (`ledger`)
-        tiers/*.parquet       the full table: one file a tier, or a part of one (`write`)
+        tiers/*.parquet       the full table: one file a tier, or a part of one (`format`)
         search/*.parquet      what lies below the roots of searches, rows by key
         search-<id>/*.parquet of one search that ends at another table
         spill/, running.json  while a solve runs; worth nothing afterwards
@@ -21,10 +21,9 @@ A table, wherever it is:
 
 Bytes:
 
-* `storage`: put, read, list, delete. `ledger`, `lines`: what is committed, and the seals;
-  `commits`: what waits to be, together.
-* `write`: makes the Parquet files; `sealed`: reads them, and refuses a byte that changed;
-  `columns`: between Arrow and numpy.
+* `storage`: put, read, list, delete. `ledger`, `lines`: what is committed, and the seals.
+* `format`: what is in the Parquet files, and how they are made; `parquet`: reads them, and refuses
+  a byte that changed. `pieces`: what lies beside them while a search runs.
 
 Questions:
 
@@ -36,15 +35,23 @@ Questions:
   stream; `export_files`: into a file; `where`: which of them.
 * `charts`, `agent`: a table's charts, its best actions as an agent.
 
-Whole tables: `verify`, `status`, `health`, `summary`; `progress`: who is told how far it is. Two of
-them: `compare`, of `pairs` of states; `prices`: what an old habit costs, with tiers `held` in
-memory; `turns`: at what number decisions turn; `reached`: what can come up, from `starts`;
-`differences`: all that as data; `changes_file`: as a file.
+Whole tables: `verify`, `status`, `summary`. Two of them: `compare`, of `pairs` of states; `prices`:
+what an old habit costs, with tiers `held` in memory; `turns`: at what number decisions turn;
+`reached`: what can come up, from `starts`; `differences`: all that as data; `changes_file`: as a
+file.
 
 Version history: 1 (2026-11) first. 2 (2026-11) tables of roots, parts, an error a file. 3 (2026-11)
 one folder a rules identity, a ledger that only grows, every row group sealed, `best`, `to_act`,
 `margin`, all state columns in the file.
 """
 
+from collections.abc import Callable
+
 FORMAT = 3
 RUNNING = "running.json"
+OnRows = Callable[[int, int], None]
+"""Told how many rows were gone through, and of how many; (0, …) when that begins."""
+
+
+def nobody(done: int, total: int) -> None:
+    """Nobody is told."""

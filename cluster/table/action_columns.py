@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from luckbase.cluster.table.every_action import EveryAction
-from luckbase.cluster.table.write import nullable
+from luckbase.cluster.table.format import nullable
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout

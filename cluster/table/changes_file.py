@@ -19,8 +19,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from luckbase.cluster.table.files import whole_file
+from luckbase.cluster.table.format import as_table, nullable
 from luckbase.cluster.table.prices import TOSS_UP, Changed, Priced
-from luckbase.cluster.table.write import as_table, nullable
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game

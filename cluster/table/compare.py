@@ -26,8 +26,8 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.run.machine import cores
-from luckbase.cluster.table import pairs
+from luckbase.cluster.machine import cores
+from luckbase.cluster.table import OnRows, nobody, pairs
 from luckbase.cluster.table.changes_file import ChangesFile, changes_file
 from luckbase.cluster.table.differences import (
     Comparison,
@@ -47,7 +47,6 @@ from luckbase.cluster.table.prices import (
     Priced,
     Prices,
 )
-from luckbase.cluster.table.progress import OnRows, nobody
 from luckbase.cluster.table.turns import OnLines, Turns
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints

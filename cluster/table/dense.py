@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.answer import Lookahead, look_ahead
-from luckbase.cluster.table.columns import numbers_of
 from luckbase.cluster.table.every_action import EveryAction, from_rules
+from luckbase.cluster.table.format import KEY_SHIFT
+from luckbase.cluster.table.parquet import numbers_of
 from luckbase.cluster.table.part import PIECE, Batch, Part, drawn_rows, labelled, once, worth
-from luckbase.cluster.table.write import KEY_SHIFT
 from luckbase.solver.errors import CorruptTableError, MissingTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout, layout_of

@@ -1,9 +1,9 @@
 """All rows of a table as a stream of Arrow batches, filtered, a row group in memory at a time.
 
-The columns are those of the files (`cluster.table.write`), the same for all parts: what a part does
-not have is null (a search has no constant columns of a tier, the full table no `status`), and the
-last one, ``part``, says which part a row stands in. Where parts differ in a type, the wider one is
-taken; names and sets are text.
+The columns are those of the files (`cluster.table.format`), the same for all parts: what a part
+does not have is null (a search has no constant columns of a tier, the full table no `status`), and
+the last one, ``part``, says which part a row stands in. Where parts differ in a type, the wider one
+is taken; names and sets are text.
 
 With every action there are more (`cluster.table.action_columns`), before ``part``: `toss_up` and
 the payoffs of each action, worked out from the rows' children as for a question; `margin`, to its
@@ -23,16 +23,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.action_columns import (
     DECISION_COLUMNS,
     ActionNames,
     in_order,
     listed_actions,
 )
-from luckbase.cluster.table.columns import column_of, numbers_of
 from luckbase.cluster.table.every_action import EveryAction, joined
+from luckbase.cluster.table.parquet import column_of, numbers_of
 from luckbase.cluster.table.part import Batch, FilePart, Part
-from luckbase.cluster.table.progress import OnRows, nobody
 from luckbase.cluster.table.where import Where, parse_where
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints

@@ -20,9 +20,9 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
+from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.export import PART, reader
 from luckbase.cluster.table.files import Counted, is_special, whole_file
-from luckbase.cluster.table.progress import OnRows, nobody
 from luckbase.solver.errors import OptionError
 from luckbase.solver.sentences import nearest, on_command_line, option
 

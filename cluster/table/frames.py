@@ -23,8 +23,8 @@ import pyarrow as pa
 from luckbase.cluster.table.action_columns import names_of
 from luckbase.cluster.table.answer import Answer
 from luckbase.cluster.table.every_action import EveryAction
+from luckbase.cluster.table.format import nullable, payoff_columns
 from luckbase.cluster.table.part import PIECE, worth
-from luckbase.cluster.table.write import nullable, payoff_columns
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game

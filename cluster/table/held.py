@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.columns import numbers_of
+from luckbase.cluster.table.format import start_row
 from luckbase.cluster.table.lookup import Lookup
-from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.parquet import SealedFile, numbers_of
 from luckbase.cluster.table.tiers import GROUPS_A_READ, TierPart
-from luckbase.cluster.table.write import start_row
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.graph.bellman import final_payoffs
 

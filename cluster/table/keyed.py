@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.columns import number_rows, numbers_of
+from luckbase.cluster.table.format import made_by
 from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.parquet import SealedFile, number_rows, numbers_of
 from luckbase.cluster.table.part import FilePart, labelled
-from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.sparse import SparsePart
-from luckbase.cluster.table.write import made_by
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.level import level_from
 from luckbase.solver.graph import keys as hashing

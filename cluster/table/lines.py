@@ -108,7 +108,7 @@ class FileEntry:
     stages: those of its search's level that it holds states of; none where it was solved in one
     piece. boxes: the parts of these that it holds (`solver.graph.stage.Box`); none: all of them.
     bytes, footer: the size of the file and of its footer. checks: of the footer and then of each
-    row group (`cluster.table.sealed`), 8 bytes each, base64.
+    row group (`cluster.table.parquet`), 8 bytes each, base64.
     """
 
     name: str

@@ -20,12 +20,11 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table import off
+from luckbase.cluster.table import OnRows, off
 from luckbase.cluster.table.answer import Answer, Origin, origin_of, otherwise, said
 from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.every_action import EveryAction, joined, stepped
 from luckbase.cluster.table.part import Part, first_holding, once, worth
-from luckbase.cluster.table.progress import OnRows
 from luckbase.cluster.words import many
 from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints

@@ -17,20 +17,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.search.merge import PayoffTable, solved_rows
 from luckbase.cluster.table.dense import DensePart
-from luckbase.cluster.table.lines import SEARCH, TIERS
-from luckbase.cluster.table.part import Batch, MayHold, Rows
-from luckbase.cluster.table.sparse import SparsePart
-from luckbase.cluster.table.table import Table
-from luckbase.cluster.table.write import (
+from luckbase.cluster.table.format import (
     ROW_GROUP,
+    PayoffTable,
     as_table,
     decided,
     row_group_rows,
     search_columns,
+    solved_rows,
     tier_columns,
 )
+from luckbase.cluster.table.lines import SEARCH, TIERS
+from luckbase.cluster.table.part import Batch, MayHold, Rows
+from luckbase.cluster.table.sparse import SparsePart
+from luckbase.cluster.table.table import Table
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.decisions import Decisions

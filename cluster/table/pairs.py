@@ -17,13 +17,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.columns import number_rows, numbers_of
+from luckbase.cluster.table.format import start_row
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.lookup import Lookup
+from luckbase.cluster.table.parquet import SealedFile, number_rows, numbers_of
 from luckbase.cluster.table.part import Part, Rows, labelled
-from luckbase.cluster.table.sealed import SealedFile
 from luckbase.cluster.table.tiers import TierPart
-from luckbase.cluster.table.write import start_row
 from luckbase.solver.game.arrays import Floats, Ints
 
 R = TypeVar("R")

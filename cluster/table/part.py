@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.run.machine import cores
-from luckbase.cluster.table.columns import numbers_of
+from luckbase.cluster.machine import cores
 from luckbase.cluster.table.every_action import EveryAction
+from luckbase.cluster.table.format import payoff_columns
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.lines import FileEntry
-from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.parquet import SealedFile, numbers_of
 from luckbase.cluster.table.storage import Storage
-from luckbase.cluster.table.write import payoff_columns
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import Expanded, evaluate, expand, most_residual, payoffs_of

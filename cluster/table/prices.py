@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.run.machine import cores, free_memory
+from luckbase.cluster.machine import cores, free_memory
 from luckbase.cluster.table.held import Held
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.part import worth

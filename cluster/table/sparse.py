@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.every_action import EveryAction, joined, numbered, of_some
+from luckbase.cluster.table.format import STATUS
 from luckbase.cluster.table.part import Batch, Part, Rows, drawn_rows, once
-from luckbase.cluster.table.write import STATUS
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.transition import SIMULTANEOUS

@@ -6,12 +6,12 @@ import os
 from functools import cached_property
 from pathlib import Path
 
+from luckbase.cluster.table import OnRows
 from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.cluster.table.find import command, results_of, why_stale
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import Ledger, furthest, read_ledger
 from luckbase.cluster.table.lines import TIERS
-from luckbase.cluster.table.progress import OnRows
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.tiers import TierPart

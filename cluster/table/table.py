@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from luckbase.cluster import shown, words
+from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.charts import choose_chart
 from luckbase.cluster.table.lookup import MOST_SEARCHED, Lookup
-from luckbase.cluster.table.progress import OnRows, nobody
 from luckbase.solver.charts.model import FULL, START, Chart, Kind, Wanted
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import Charts
@@ -174,6 +174,6 @@ class Table(Lookup):
     def play(self, start: Mapping[str, Any] | None = None, **how: Unpack[Playing]) -> Play:
         """A person's game from a state, or the game's start, priced by this table
         (`cluster.play.talk.new_play`)."""
-        from luckbase.cluster.play.talk import new_play
+        from luckbase import cluster  # its front page: this room does not know that one
 
-        return new_play(self, start, **how)
+        return cluster.new_play(self, start, **how)

@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.run.machine import cores
-from luckbase.cluster.table.columns import number_rows, numbers_of
+from luckbase.cluster.machine import cores
 from luckbase.cluster.table.dense import DensePart
+from luckbase.cluster.table.format import KEY_SHIFT, start_row
 from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.parquet import SealedFile, number_rows, numbers_of
 from luckbase.cluster.table.part import FilePart, Rows, labelled
-from luckbase.cluster.table.sealed import SealedFile
-from luckbase.cluster.table.write import KEY_SHIFT, start_row
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.coded import Coded
 from luckbase.solver.graph.bellman import final_payoffs

@@ -23,16 +23,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from luckbase.cluster import shown, words
-from luckbase.cluster.table.columns import numbers_of
-from luckbase.cluster.table.health import check_bytes, files_there
+from luckbase.cluster.table import OnRows, nobody
+from luckbase.cluster.table.format import key_range, part_name, row_group_rows
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.parquet import SealedFile, numbers_of
 from luckbase.cluster.table.part import FilePart, Part
-from luckbase.cluster.table.progress import OnRows, nobody
-from luckbase.cluster.table.sealed import SealedFile
+from luckbase.cluster.table.status import check_bytes, files_there
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.tiers import TierPart
-from luckbase.cluster.table.write import key_range, part_name, row_group_rows
 from luckbase.cluster.words import many
 from luckbase.solver import load_layout
 from luckbase.solver.game.arrays import Ints

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from luckbase.cluster.run.machine import memory_limit
+from luckbase.cluster.machine import memory_limit
 from luckbase.cluster.table.find import is_table, tables_below
 from luckbase.cluster.table.ledger import HEAD
 from luckbase.cluster.table.part import FilePart

@@ -215,7 +215,7 @@ def _store(board: Path, results: Path) -> None:
 def _encoded(name: str, table: Any, how: dict[str, Any], folder: Path) -> tuple[str, ...]:
     import pyarrow.parquet as pq
 
-    from luckbase.cluster.table.write import ROW_GROUP
+    from luckbase.cluster.table.format import ROW_GROUP
 
     path = folder / "bench.parquet"
     folder.mkdir(parents=True, exist_ok=True)

@@ -20,9 +20,8 @@ REWRITES = 5
 def ledger_suite(board: Path, results: Path) -> None:
     """Print the table: all commits one by one, then opening, sizes looked at, the peer's commit."""
     from luckbase import solver
-    from luckbase.cluster.table.commits import MOST
-    from luckbase.cluster.table.health import damaged_files
     from luckbase.cluster.table.ledger import (
+        MOST,
         Ledger,
         commit,
         compact,
@@ -30,6 +29,7 @@ def ledger_suite(board: Path, results: Path) -> None:
         read_ledger,
         write_head,
     )
+    from luckbase.cluster.table.status import damaged_files
     from luckbase.cluster.table.storage import Folder
 
     where = results / "ledger"
@@ -88,8 +88,7 @@ def _entry(i: int) -> Any:
 
 def _files_and_lines(folder: Path, head: Any, number: int) -> float:
     """Seconds that a driver takes to commit a file, of so many at once."""
-    from luckbase.cluster.table.commits import Commits
-    from luckbase.cluster.table.ledger import Ledger
+    from luckbase.cluster.table.ledger import Commits, Ledger
     from luckbase.cluster.table.storage import Folder
 
     commits = Commits(Folder(folder), Ledger(head))

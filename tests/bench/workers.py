@@ -26,8 +26,8 @@ def workers_suite(board: Path, results: Path) -> None:
     """One table by threads of this process and by Ray's workers on this machine, in turns, each
     where none is there yet and all that was written before is on the disk."""
     from luckbase import cluster, solver
+    from luckbase.cluster.machine import cores
     from luckbase.cluster.run import plan
-    from luckbase.cluster.run.machine import cores
 
     read = solver.load_board(board, score_unit=UNIT, frontier=FRONTIER)
     count, usual = max(2, cores()), plan.IN_PROCESS_SECONDS

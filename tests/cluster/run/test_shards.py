@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from luckbase.cluster.run.schedule import Schedule, Shard
 from luckbase.cluster.run.shards import Steps, run_shards
 from luckbase.cluster.run.worker import Handed
-from luckbase.cluster.table import commits as committing
-from luckbase.cluster.table.commits import Commits
-from luckbase.cluster.table.ledger import Ledger, read_ledger
+from luckbase.cluster.table import ledger as ledgers
+from luckbase.cluster.table.ledger import Commits, Ledger, read_ledger
 from luckbase.cluster.table.storage import Folder
 from tests.cluster.run.test_schedule_machine import plans
 from tests.cluster.table.test_lines import HEAD, file
@@ -74,7 +73,7 @@ class Watched(Commits):
 @contextmanager
 def most(number: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(committing, "MOST", number)
+        patch.setattr(ledgers, "MAX_WAITING", number)
         yield
 
 

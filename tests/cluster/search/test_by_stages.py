@@ -16,13 +16,14 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.run.options import Progress, Solved
 from luckbase.cluster.run.worker import Home
-from luckbase.cluster.search import by_stages, pieces
+from luckbase.cluster.search import by_stages
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.search.level_shards import LevelShard
-from luckbase.cluster.search.merge import PayoffTable
+from luckbase.cluster.table import pieces
 from luckbase.cluster.table.agent import policy_of
 from luckbase.cluster.table.compare import compare
+from luckbase.cluster.table.format import PayoffTable
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import read_ledger
 from luckbase.cluster.table.storage import Folder

@@ -22,10 +22,10 @@ from luckbase.cluster.search import level_shards
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.search.level_shards import LevelShard
-from luckbase.cluster.search.pieces import ask_name, shard_name, stage_file_name
 from luckbase.cluster.search.stage_tasks import Swept
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import Done
+from luckbase.cluster.table.pieces import ask_name, shard_name, stage_file_name
 from luckbase.cluster.table.storage import Folder, Memory
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import MissingTableError
@@ -53,7 +53,7 @@ def killed(results: Path, kind: str, times: int) -> Ledger:
         "import sys, time; sys.path.insert(0, sys.argv[1])\n"
         "from tests.cluster.search import test_stopped_search as t; from pathlib import Path\n"
         "t.cut_small(t.pytest.MonkeyPatch())\n"
-        "from luckbase.cluster.table.commits import Commits\n"
+        "from luckbase.cluster.table.ledger import Commits\n"
         "flush = Commits.flush\n"
         "def slowly(self):\n"
         "    flush(self)\n"

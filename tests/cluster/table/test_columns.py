@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from luckbase.cluster.table.columns import bytes_of, column_of, lists_of, numbers_of, texts_of
+from luckbase.cluster.table.parquet import bytes_of, column_of, lists_of, numbers_of, texts_of
 from tests.places import ROOT
 
 KINDS = ("int8", "uint8", "int16", "int32", "int64", "uint64", "float32", "float64", "bool")

@@ -21,7 +21,7 @@ import pytest
 import luckbase
 from luckbase import cluster, solver
 from luckbase.cluster.table import compare as comparing
-from luckbase.cluster.table import pairs, prices, write
+from luckbase.cluster.table import pairs, prices
 from luckbase.cluster.table.differences import Comparison
 from luckbase.cluster.table.memory import search_in_memory
 from luckbase.cluster.table.table import Table
@@ -364,7 +364,7 @@ def test_a_start_that_is_not_in_a_table_is_refused() -> None:
 def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Two tables in files of many row groups, and one with margins."""
     folder = tmp_path_factory.mktemp("stored")
-    before, write.ROW_GROUP = write.ROW_GROUP, 300
+    before, format.ROW_GROUP = format.ROW_GROUP, 300
     try:
         found = {}
         for name, file in (("one", PYL), ("two", CHANGED)):
@@ -374,7 +374,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         found["margins"] = cluster.solve(board, results=folder / "margins", margin=True).table
         return found
     finally:
-        write.ROW_GROUP = before
+        format.ROW_GROUP = before
 
 
 def data(found: Comparison) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from luckbase import cluster, solver
 from luckbase.cluster.table.ledger import compact, read_ledger
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.lookup import Lookup
+from luckbase.cluster.table.parquet import seal_file
 from luckbase.cluster.table.part import FilePart, drawn_rows
-from luckbase.cluster.table.sealed import seal_file
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import Verdict, check_residuals
 from luckbase.jobs.app import run

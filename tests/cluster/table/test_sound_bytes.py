@@ -174,7 +174,7 @@ def test_a_line_of_another_table_is_refused(tmp_path: Path) -> None:
 def test_two_row_groups_that_changed_places_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("luckbase.cluster.table.write.ROW_GROUP", 100)
+    monkeypatch.setattr("luckbase.cluster.table.format.ROW_GROUP", 100)
     table = full(tmp_path)
     entries = read_ledger(Folder(table), table).files.values()
     entry = max(entries, key=lambda entry: entry.rows)

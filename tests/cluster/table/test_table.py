@@ -17,18 +17,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.machine import cores
+from luckbase.cluster.machine import cores
 from luckbase.cluster.run.plan import make_plan
-from luckbase.cluster.table import lines, sealed
+from luckbase.cluster.table import lines, parquet
 from luckbase.cluster.table.find import why_stale
-from luckbase.cluster.table.health import check_bytes
+from luckbase.cluster.table.format import part_name
 from luckbase.cluster.table.ledger import Ledger, compact, read_ledger
 from luckbase.cluster.table.lines import FileEntry
-from luckbase.cluster.table.sealed import seal_file
+from luckbase.cluster.table.parquet import seal_file
+from luckbase.cluster.table.status import check_bytes
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.verify import check_files, check_residuals
-from luckbase.cluster.table.write import part_name
 from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
 from luckbase.solver.game.capabilities import layout_of
 from luckbase.solver.graph.bellman import choose, evaluate, expand
@@ -184,7 +184,7 @@ def test_files_that_wait_are_not_read_after_an_interrupt(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[str] = []
-    read = sealed.SealedFile.__init__
+    read = parquet.SealedFile.__init__
 
     def slowly(file: Any, storage: Any, where: Path, entry: FileEntry) -> None:
         begun.append(entry.name)
@@ -195,7 +195,7 @@ def test_files_that_wait_are_not_read_after_an_interrupt(
         if done:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(sealed.SealedFile, "__init__", slowly)
+    monkeypatch.setattr(parquet.SealedFile, "__init__", slowly)
     with cluster.open_table(path) as table:
         with pytest.raises(KeyboardInterrupt):
             check_bytes(Folder(path), path, table.ledger, interrupt)

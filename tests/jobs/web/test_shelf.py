@@ -175,7 +175,7 @@ def test_no_more_tables_stay_open_than_may(web_results: Path) -> None:
 def test_what_is_remembered_is_bounded(web_results: Path) -> None:
     """The first door of a table remembers most of it, the others little, all together a share of
     the machine's memory."""
-    from luckbase.cluster.run.machine import memory_limit
+    from luckbase.cluster.machine import memory_limit
 
     held = Shelf([under(web_results)])
     id = held.listed()[0].id

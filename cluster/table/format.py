@@ -23,6 +23,9 @@ columns written plain with lz4 take 0.24 bytes and 17 ns a row (dictionary with 
 52 ns). `best` and `to_act` take 0.05 bytes and 8 ns a row, the constant columns 0.09 bytes and 6 ns
 (as dictionaries twice that). Statistics are kept for the constant columns and the first two others,
 which engines prune by; for more they cost more time than they save.
+
+**A payoff table** says in memory what a search solved, by key: what its file will hold. Two that
+have one state must agree on it to the last bit, whatever each came from.
 """
 
 from __future__ import annotations
@@ -30,28 +33,31 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from luckbase.cluster.search.merge import PayoffTable
 from luckbase.cluster.table import FORMAT
-from luckbase.cluster.table.columns import column_of, texts_of
 from luckbase.cluster.table.lines import SEARCH, TIERS, FileEntry
-from luckbase.cluster.table.sealed import seal_file
+from luckbase.cluster.table.parquet import column_of, seal_file, texts_of
 from luckbase.cluster.table.storage import Storage, forget
-from luckbase.solver.game.arrays import Floats
+from luckbase.solver.errors import DisagreementError
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.coded import Coded
 from luckbase.solver.game.decisions import Decisions
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.in_memory import rounding
-from luckbase.solver.graph.keys import unpack_all
+from luckbase.solver.graph.keys import Keys, unpack_all
+
+if TYPE_CHECKING:
+    from luckbase.solver.graph.game_graph import Graph
+
 
 ROW_GROUP = 32_768
 """Rows in a row group, about; a lookup decodes one: 0.5 ms."""
@@ -313,3 +319,79 @@ def _about(game: Game, tier: str, error: float) -> dict[str, str]:
 def entry_seconds(solve: float, write: float) -> dict[str, float]:
     """A file's cost as the ledger keeps it."""
     return {"solve": round(solve, 3), "write": round(write, 3)}
+
+
+@dataclass(frozen=True)
+class PayoffTable:
+    """n states: keys uint64 (n,), values float64 (n, columns), best int64 (n,), status uint8 (n,).
+
+    best: an action or a code of `solver.graph.codes`; status: an index into
+    `table.write.STATUS`. gap: float64 (n,), of a cycle that was solved between bounds, at its state
+    of the lowest key, else 0. margin: float64 (n,), what the second best would cost the one who
+    decides; NaN where there is no choice. actor: int8 (n,), who acts, from 1; 0 where nobody does,
+    or both. The last three are blank if not given.
+    """
+
+    keys: Keys
+    values: Floats
+    best: Ints
+    status: NDArray[np.uint8]
+    gap: Floats = None  # type: ignore[assignment]
+    margin: Floats = None  # type: ignore[assignment]
+    actor: NDArray[np.int8] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        n = len(self.keys)
+        blank = {"gap": np.zeros(n), "margin": np.full(n, np.nan), "actor": np.zeros(n, np.int8)}
+        for name, column in blank.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, column)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def only(self, rows: NDArray[Any]) -> PayoffTable:
+        """These rows: numbers or a mask (n,)."""
+        return PayoffTable(*(getattr(self, each.name)[rows] for each in fields(self)))
+
+
+def merge(game: Game, tables: Sequence[PayoffTable]) -> tuple[PayoffTable, int]:
+    """The union of payoff tables, by ascending key, and how many rows stood in more than one.
+
+    Raises DisagreementError, with both values, where two differ in a bit of a payoff or in the
+    best action.
+    """
+    columns = [np.concatenate([getattr(table, each.name) for table in tables])
+               for each in fields(PayoffTable)]  # fmt: skip
+    every = PayoffTable(*columns)
+    every = every.only(np.argsort(every.keys, kind="stable"))
+    keys, values, best = every.keys, every.values, every.best
+    first = np.ones(len(keys), bool)
+    first[1:] = keys[1:] != keys[:-1]
+    again = np.flatnonzero(~first)
+    bits = values.view(np.uint64)
+    differs = (bits[again] != bits[again - 1]).any(axis=1) | (best[again] != best[again - 1])
+    if differs.any():
+        x = int(again[np.flatnonzero(differs)[0]])
+        state = game.describe(unpack_all(game.bits, keys[x : x + 1])[0])
+        raise DisagreementError(
+            f"two shards disagree on {state}: {values[x - 1].tolist()} and {values[x].tolist()}, "
+            f"actions {best[x - 1]} and {best[x]}; nothing was written"
+        )
+    return every.only(first), len(again)
+
+
+def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
+    """The states from number `start` on that a graph has solved itself and that are not over."""
+    from luckbase.solver.graph.codes import MIXED, UNDECIDED
+
+    best = graph.best[start:]
+    at = start + np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))
+    gap = np.zeros(len(at))
+    gapped = np.array(sorted(number for number in graph.gaps if number >= start), np.int64)
+    gap[np.searchsorted(at, gapped)] = [graph.gaps[int(number)] for number in gapped]
+    status = np.zeros(len(at), np.uint8)
+    return PayoffTable(
+        graph.keys_at(at), graph.values[at], graph.best[at], status, gap, graph.margins[at],
+        graph.actors[at],
+    )  # fmt: skip

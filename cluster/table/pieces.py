@@ -1,4 +1,5 @@
-"""What lies in a table's folder while a search by stages runs, and the pieces that it is solved in.
+"""What lies in a table's folder while a search by stages runs, the pieces that it is solved in, and
+what of it is cleared away.
 
 Names: a shard's stage file and what it asks for, ``shards/<goal>-<level>-<number>.arrow`` and
 ``.asks``; the table's files of its pieces, ``search/<goal>.<level>.<number>.<piece>.parquet``.
@@ -6,10 +7,14 @@ Names: a shard's stage file and what it asks for, ``shards/<goal>-<level>-<numbe
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 
-from luckbase.cluster.table.lines import ShardEntry
+from luckbase.cluster.table.ledger import HEAD, LINES, Ledger, compact
+from luckbase.cluster.table.lines import SEARCH, TIERS, Goal, ShardEntry
+from luckbase.cluster.table.storage import Storage
 from luckbase.solver.graph.stage import Box
 
 PIECE_STATES = 1_000_000
@@ -92,3 +97,59 @@ def askers_of(entry: ShardEntry) -> list[str]:
 def all_solved(entry: ShardEntry, files: Collection[str]) -> bool:
     """Whether all pieces of a shard have their files among some, without their folders."""
     return all(stage_file_name("", entry.name, one.number)[1:] in files for one in pieces_of(entry))
+
+
+def drop_files(
+    storage: Storage, ledger: Ledger, names: list[str], goal: Goal | None = None
+) -> None:
+    """Take files out of the table: the ledger first, then their bytes. No goal of a part that
+    loses a file counts as done, nor `goal`. `ledger` is modified in place."""
+    parts = {ledger.files.pop(name).part for name in names}
+    if goal is not None:
+        parts.add(goal.part)
+    asks = {goal.ask for goal in ledger.goals if goal.part in parts}
+    for ask in asks:
+        ledger.done.pop(ask, None)
+    ledger.shards = {name: s for name, s in ledger.shards.items() if s.ask not in asks}
+    compact(storage, ledger)
+    for name in names:
+        storage.delete(name)
+
+
+def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
+    """Delete what a stopped solve left: temporary files, files that the ledger does not name,
+    shards of searches that are done; and forget shards that are not as they were written, a
+    sentence each."""
+    lost = []
+    files = {name.rpartition("/")[2] for name in ledger.files}
+    solved = {name for name, one in ledger.shards.items() if all_solved(one, files)}
+    for name, shard in list(ledger.shards.items()):
+        spare = name in solved and solved.issuperset(askers_of(shard))
+        why = None if shard.ask in ledger.done else _why_lost(storage, shard, spare)
+        if why:
+            lost.append(f"{where / shard_name(name)}: {why}")
+        if why or shard.ask in ledger.done:
+            del ledger.shards[name]
+    committed = {*ledger.files, *map(shard_name, ledger.shards), *map(ask_name, ledger.shards)}
+    for folder in (f"{TIERS}/", SEARCH, SHARDS, LINES, f"{HEAD}."):
+        for name in storage.list(folder):
+            ours = name in committed or name.startswith(LINES)
+            if name.endswith(".part") or not ours:
+                storage.delete(name)
+    return lost
+
+
+def _why_lost(storage: Storage, shard: ShardEntry, spare: bool) -> str | None:
+    """Why a shard that was found has to be found again; None if it has not. spare: it is solved and
+    nobody reads it any more, so it need have no file; lower shards may yet need what it asks for.
+    """
+    try:
+        ask = hashlib.sha256(storage.read(ask_name(shard.name))).hexdigest()
+        if ask != shard.ask_sha256:
+            return "is not as luckbase wrote it"
+        content = storage.read(shard_name(shard.name))
+    except FileNotFoundError:
+        gone = ask_name(shard.name) not in storage.list(ask_name(shard.name))
+        return "is missing" if gone or not spare else None
+    whole = hashlib.sha256(content).hexdigest() == shard.sha256
+    return None if whole else "is not as luckbase wrote it"
