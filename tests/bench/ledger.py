@@ -21,7 +21,7 @@ def ledger_suite(board: Path, results: Path) -> None:
     """Print the table: all commits one by one, then opening, sizes looked at, the peer's commit."""
     from luckbase import solver
     from luckbase.cluster.table.ledger import (
-        MOST,
+        MAX_WAITING,
         Ledger,
         commit,
         compact,
@@ -55,7 +55,7 @@ def ledger_suite(board: Path, results: Path) -> None:
     looked, bad = _timed(lambda: damaged_files(storage, where, read))
     assert not bad
     peer = _rewritten(where / "peer.json", entries)
-    alone, together = (_files_and_lines(results / f"files-{n}", head, n) for n in (1, MOST))
+    alone, together = (_files_and_lines(results / f"files-{n}", head, n) for n in (1, MAX_WAITING))
     rows = [
         ("10,000 commits, one small file each", f"{committed:.1f} s"),
         ("opening it before it is compacted", f"{opened:.2f} s"),
@@ -65,7 +65,7 @@ def ledger_suite(board: Path, results: Path) -> None:
         ("one commit at 10,000 files", f"{committed / FILES * 1e3:.1f} ms"),
         ("the same by rewriting one JSON file", f"{peer * 1e3:.0f} ms"),
         ("a file put in its place and its line committed", f"{alone * 1e3:.1f} ms"),
-        (f"the same of {MOST} at once, each", f"{together * 1e3:.2f} ms"),
+        (f"the same of {MAX_WAITING} at once, each", f"{together * 1e3:.2f} ms"),
     ]
     render.print_table("A ledger of 10,000 files", ("", "time"), rows, sys.stdout)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from luckbase.cluster.run.plan import SHARD_SECONDS, WRITE_NS, Plan, payoff_bytes
 from luckbase.cluster.run.schedule import Commit, Instruction, Schedule, Shard, Solve
-from luckbase.cluster.table.ledger import MOST
+from luckbase.cluster.table.ledger import MAX_WAITING
 from luckbase.solver.game.capabilities import Layout
 
 
@@ -52,7 +52,7 @@ class Driver:
 
     def until(self, event: float) -> None:
         """The next event comes: what waits is committed before, if there is a moment."""
-        if event > self.now or self.waiting >= MOST:
+        if event > self.now or self.waiting >= MAX_WAITING:
             self.flush()
         self.now = max(self.now, event)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from luckbase.cluster.run import machine
+from luckbase.cluster import machine
 from luckbase.cluster.run.options import Options
 
 GB = 1 << 30
