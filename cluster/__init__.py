@@ -23,12 +23,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from luckbase.cluster.play.talk import new_play
     from luckbase.cluster.run.driver import solve
     from luckbase.cluster.search.solve import solve_below
     from luckbase.cluster.table.stored import open_table
 
-__all__ = ["new_play", "open_table", "solve", "solve_below"]
+__all__ = ["open_table", "solve", "solve_below"]
 
 
 def __getattr__(name: str) -> Any:
@@ -45,8 +44,4 @@ def __getattr__(name: str) -> Any:
         from luckbase.cluster.table.stored import open_table
 
         return open_table
-    if name == "new_play":
-        from luckbase.cluster.play.talk import new_play
-
-        return new_play
     raise AttributeError(f"module 'cluster' has no attribute {name!r}")

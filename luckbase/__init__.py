@@ -219,8 +219,10 @@ def open(
     CorruptTableError; MemoryLimitError, SearchLimitError for what is too much for the memory.
     """
     from luckbase.cluster import given
+    from luckbase.cluster.table.table import Table
     from luckbase.solver.charts import shown
 
+    Table.played_by = "luckbase.cluster.play.talk:new_play"
     shown.drawn_by(
         png="luckbase.jobs.terminal.pictures:as_png", html="luckbase.jobs.web.scene_svg:as_html"
     )

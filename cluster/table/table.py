@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from luckbase.cluster import shown, words
 from luckbase.cluster.table import OnRows, nobody
@@ -34,7 +35,12 @@ if TYPE_CHECKING:
 
 
 class Table(Lookup):
-    """An open table: it answers by state (`Lookup`), and more is made of it here."""
+    """An open table: it answers by state (`Lookup`), and more is made of it here.
+
+    played_by: ``module:function`` of the room above that makes a `Play`, as `luckbase.open` says.
+    """
+
+    played_by: ClassVar[str] = ""
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
@@ -174,6 +180,5 @@ class Table(Lookup):
     def play(self, start: Mapping[str, Any] | None = None, **how: Unpack[Playing]) -> Play:
         """A person's game from a state, or the game's start, priced by this table
         (`cluster.play.talk.new_play`)."""
-        from luckbase import cluster  # its front page: this room does not know that one
-
-        return cluster.new_play(self, start, **how)
+        play: Play = resolve_name(self.played_by)(self, start, **how)
+        return play

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from luckbase.cluster import words
-from luckbase.cluster.play.talk import Offer, Play, Question, new_seed, read_action, read_end
+from luckbase.cluster.play.talk import (
+    Offer,
+    Play,
+    Question,
+    new_play,
+    new_seed,
+    read_action,
+    read_end,
+)
 from luckbase.cluster.table.moves import Moves, address
 from luckbase.cluster.table.part import worth
 from luckbase.cluster.table.stored import StoredTable
@@ -83,7 +91,7 @@ def played(table: StoredTable, game: Game) -> dict[str, Any]:
     if game.against is not None:
         _check_opponents(table, game.against)
         how["against"] = game.against
-    play = table.play(game.state or _beginning(table), **how)
+    play = new_play(table, game.state or _beginning(table), **how)
     _check_priced(table, play)
     said, asks = _replay(play, game.moves)
     ask = None if not asks else {
