@@ -22,9 +22,9 @@ from luckbase.cluster.run.options import Options
 from luckbase.cluster.run.plan import make_plan
 from luckbase.cluster.run.planned import MEMORY_SHARE
 from luckbase.cluster.table.find import changed_since
+from luckbase.cluster.table.folder import damaged_files
 from luckbase.cluster.table.ledger import Ledger, read_ledger, table_directory
 from luckbase.cluster.table.lines import TIERS
-from luckbase.cluster.table.status import damaged_files
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board

@@ -40,6 +40,7 @@ from luckbase.cluster.run.session import Workers, threads
 from luckbase.cluster.run.shards import Steps, run_shards, through_losses
 from luckbase.cluster.run.watch import Watch
 from luckbase.cluster.run.worker import Home, Receipt, Task, process_name
+from luckbase.cluster.table.folder import drop_files
 from luckbase.cluster.table.format import FileReceipt, entry_seconds, key_range
 from luckbase.cluster.table.ledger import (
     Commits,
@@ -50,7 +51,6 @@ from luckbase.cluster.table.ledger import (
     table_directory,
 )
 from luckbase.cluster.table.lines import TIERS, Done, FileEntry
-from luckbase.cluster.table.pieces import drop_files
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board

@@ -16,6 +16,7 @@ from typing import IO
 from luckbase.cluster.run.plan import Plan
 from luckbase.cluster.run.worker import Home
 from luckbase.cluster.table import RUNNING
+from luckbase.cluster.table.folder import check_bytes, damaged_files, drop_files, sweep
 from luckbase.cluster.table.ledger import (
     LINES,
     Ledger,
@@ -27,8 +28,6 @@ from luckbase.cluster.table.ledger import (
     write_head,
 )
 from luckbase.cluster.table.lines import TIERS, Goal, Roots
-from luckbase.cluster.table.pieces import drop_files, sweep
-from luckbase.cluster.table.status import check_bytes, damaged_files
 from luckbase.cluster.table.storage import Folder, attempt, flush_folder
 from luckbase.cluster.words import size
 from luckbase.solver.board.file import read_board

@@ -50,10 +50,7 @@ from luckbase.cluster.search.level_shards import (
 from luckbase.cluster.search.stage_file import Ask, read_asks
 from luckbase.cluster.search.stage_tasks import Find, Found, Sweep, Swept
 from luckbase.cluster.search.used import UsedTable, let_go, used_ends
-from luckbase.cluster.table.format import PayoffTable
-from luckbase.cluster.table.ledger import Commits, Ledger, commit, compact
-from luckbase.cluster.table.lines import FileEntry, Goal, LevelEntry, ShardEntry
-from luckbase.cluster.table.pieces import (
+from luckbase.cluster.table.folder import (
     LEAST_BYTES,
     Piece,
     ask_name,
@@ -63,6 +60,9 @@ from luckbase.cluster.table.pieces import (
     shard_name,
     stage_file_name,
 )
+from luckbase.cluster.table.format import PayoffTable
+from luckbase.cluster.table.ledger import Commits, Ledger, commit, compact
+from luckbase.cluster.table.lines import FileEntry, Goal, LevelEntry, ShardEntry
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.words import many
 from luckbase.solver.errors import LuckbaseError, SearchLimitError, WorkerError

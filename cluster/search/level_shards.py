@@ -18,7 +18,7 @@ import numpy as np
 
 from luckbase.cluster.search import stage_file
 from luckbase.cluster.search.stage_file import Ask
-from luckbase.cluster.table import pieces
+from luckbase.cluster.table import folder
 from luckbase.cluster.table.lines import digest
 from luckbase.solver.graph import find_stages, spread
 from luckbase.solver.graph.keys import Keys
@@ -52,7 +52,7 @@ def cutting() -> str:
         CUTTING, SHARD_STATES, MOST_BOXES, LEFT_AFTER, BURST, MOST_GROWTH, DEEPEST,
         stage_file.SPARSE_BITS, spread.RANGES, spread.MOST_CELLS, spread.MOST_ROOTS,
         find_stages.CACHED, find_stages.PIECES, find_stages.SAMPLE, find_stages.FEW,
-        find_stages.EARLY, pieces.PIECE_STATES,
+        find_stages.EARLY, folder.PIECE_STATES,
     ]  # fmt: skip
     return digest(json.dumps(said))
 

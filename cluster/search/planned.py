@@ -19,8 +19,8 @@ from luckbase.cluster.run.plan import PROCESS_BYTES
 from luckbase.cluster.search.by_stages import FIND_BYTES
 from luckbase.cluster.search.level_shards import SHARD_STATES
 from luckbase.cluster.search.roots import root_keys
+from luckbase.cluster.table.folder import SWEEP_BYTES
 from luckbase.cluster.table.ledger import table_directory
-from luckbase.cluster.table.pieces import SWEEP_BYTES
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.arrays import Ints

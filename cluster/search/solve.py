@@ -46,6 +46,7 @@ from luckbase.cluster.search.used import (
     used_table,
     with_untold,
 )
+from luckbase.cluster.table.folder import SHARDS, ask_name, drop_files, shard_name
 from luckbase.cluster.table.format import (
     PayoffTable,
     made_by,
@@ -58,7 +59,6 @@ from luckbase.cluster.table.format import (
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import Ledger, commit, compact, table_directory
 from luckbase.cluster.table.lines import SEARCH, Done, Goal, Roots
-from luckbase.cluster.table.pieces import SHARDS, ask_name, drop_files, shard_name
 from luckbase.cluster.table.sparse import SOLVED
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.stored import StoredTable

@@ -23,7 +23,7 @@ Bytes:
 
 * `storage`: put, read, list, delete. `ledger`, `lines`: what is committed, and the seals.
 * `format`: what is in the Parquet files, and how they are made; `parquet`: reads them, and refuses
-  a byte that changed. `pieces`: what lies beside them while a search runs.
+  a byte that changed. `folder`: what else lies there, whether all is whole.
 
 Questions:
 

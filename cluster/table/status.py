@@ -1,34 +1,31 @@
-"""What of a table is complete, partial, stale or damaged, and why; whether its files are whole."""
+"""What of a table is complete, partial, stale or damaged, and why."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from luckbase.cluster import shown, words
-from luckbase.cluster.machine import cores
-from luckbase.cluster.table import RUNNING, OnRows, nobody
+from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.find import (
     find_table,
     results_of,
     tables_of,
     why_stale,
 )
+from luckbase.cluster.table.folder import damaged_files
 from luckbase.cluster.table.ledger import Ledger, furthest, read_ledger
-from luckbase.cluster.table.lines import SEARCH, TIERS, FileEntry, Goal
-from luckbase.cluster.table.storage import Folder, Storage
+from luckbase.cluster.table.lines import TIERS, Goal
+from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.summary import solve_command
-from luckbase.cluster.words import many
 from luckbase.solver import load_game
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import changed_options
-from luckbase.solver.errors import CorruptTableError, OptionError, TableError, UnknownGameError
+from luckbase.solver.errors import OptionError, TableError, UnknownGameError
 
 SILENT_SECONDS = 60.0
 """A solve that has said nothing for so long was ended without a word."""
@@ -164,55 +161,3 @@ def _again(goal: Goal, ledger: Ledger, results: Path | None) -> str:
     """The command that solves what a goal asked for."""
     game = load_game(ledger.board(goal.reach))
     return solve_command(goal, game, words.program(), goal.board_file or "BOARD", results)
-
-
-def files_there(storage: Storage) -> dict[str, int]:
-    """What stands in the folders of the parts, with sizes, whether the ledger names it or not."""
-    return {**storage.list(f"{TIERS}/"), **storage.list(SEARCH)}
-
-
-def damaged_files(storage: Storage, where: Path, ledger: Ledger) -> dict[str, str]:
-    """The files that are missing, empty or of another size, by name, each with a sentence."""
-    there = files_there(storage)
-    found = {}
-    for name, entry in sorted(ledger.files.items()):
-        size = there.get(name)
-        if size != entry.bytes:
-            why = "is missing" if size is None else f"has {many(size, 'byte')}, not {entry.bytes:,}"
-            found[name] = f"{where / name}: {'is empty' if size == 0 else why}"
-    return found
-
-
-def check_bytes(
-    storage: Storage,
-    where: Path,
-    ledger: Ledger,
-    on_rows: OnRows = nobody,
-) -> dict[str, str]:
-    """The files that are not as they were written, by name: every byte of all of them is read.
-    on_rows: told how many rows lie in those that were read, and in all."""
-    from luckbase.cluster.table.parquet import SealedFile  # brings pyarrow
-
-    def why_not(entry: FileEntry) -> str | None:
-        try:
-            with closing(SealedFile(storage, where, entry)) as file:
-                for group in range(file.groups):
-                    file.check(group)
-        except CorruptTableError as error:
-            return str(error)
-        return None
-
-    found = damaged_files(storage, where, ledger)
-    entries = [entry for name, entry in sorted(ledger.files.items()) if name not in found]
-    rows, total = 0, sum(entry.rows for entry in entries)
-    pool = ThreadPoolExecutor(cores())
-    try:
-        on_rows(rows, total)
-        for entry, why in zip(entries, pool.map(why_not, entries), strict=True):
-            if why:
-                found[entry.name] = why
-            rows += entry.rows
-            on_rows(rows, total)
-    finally:
-        pool.shutdown(cancel_futures=True)  # after an interrupt no other file is begun
-    return found

@@ -24,12 +24,12 @@ import numpy as np
 
 from luckbase.cluster import shown, words
 from luckbase.cluster.table import OnRows, nobody
+from luckbase.cluster.table.folder import check_bytes, files_there
 from luckbase.cluster.table.format import key_range, part_name, row_group_rows
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.parquet import SealedFile, numbers_of
 from luckbase.cluster.table.part import FilePart, Part
-from luckbase.cluster.table.status import check_bytes, files_there
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.words import many

@@ -20,6 +20,7 @@ REWRITES = 5
 def ledger_suite(board: Path, results: Path) -> None:
     """Print the table: all commits one by one, then opening, sizes looked at, the peer's commit."""
     from luckbase import solver
+    from luckbase.cluster.table.folder import damaged_files
     from luckbase.cluster.table.ledger import (
         MAX_WAITING,
         Ledger,
@@ -29,7 +30,6 @@ def ledger_suite(board: Path, results: Path) -> None:
         read_ledger,
         write_head,
     )
-    from luckbase.cluster.table.status import damaged_files
     from luckbase.cluster.table.storage import Folder
 
     where = results / "ledger"

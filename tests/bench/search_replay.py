@@ -19,7 +19,7 @@ from luckbase.cluster.run.options import Solved
 from luckbase.cluster.run.schedule import Shard
 from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.search.level_shards import Asked, LevelShard, Order
-from luckbase.cluster.table.pieces import Piece
+from luckbase.cluster.table.folder import Piece
 from luckbase.solver.graph.stage import WHOLE
 from tests.bench.replay import Costs, Driver, Replayed, Tasks, longest_chain, play_out
 

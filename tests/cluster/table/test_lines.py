@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from luckbase.cluster.table.folder import ask_name, shard_name
 from luckbase.cluster.table.lines import (
     FileEntry,
     Goal,
@@ -19,7 +20,6 @@ from luckbase.cluster.table.lines import (
     from_text,
     seal,
 )
-from luckbase.cluster.table.pieces import ask_name, shard_name
 
 HEAD = Head(3, "pig", "tiny", "0" * 64, {}, 1)
 

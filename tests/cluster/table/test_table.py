@@ -21,11 +21,11 @@ from luckbase.cluster.machine import cores
 from luckbase.cluster.run.plan import make_plan
 from luckbase.cluster.table import lines, parquet
 from luckbase.cluster.table.find import why_stale
+from luckbase.cluster.table.folder import check_bytes
 from luckbase.cluster.table.format import part_name
 from luckbase.cluster.table.ledger import Ledger, compact, read_ledger
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.parquet import seal_file
-from luckbase.cluster.table.status import check_bytes
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.verify import check_files, check_residuals

@@ -1,5 +1,5 @@
-"""What lies in a table's folder while a search by stages runs, the pieces that it is solved in, and
-what of it is cleared away.
+"""What lies in a table's folder: whether its files are whole, what is beside them while a search
+by stages runs and in which pieces that is solved, and what is cleared away.
 
 Names: a shard's stage file and what it asks for, ``shards/<goal>-<level>-<number>.arrow`` and
 ``.asks``; the table's files of its pieces, ``search/<goal>.<level>.<number>.<piece>.parquet``.
@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from luckbase.cluster.machine import cores
+from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.ledger import HEAD, LINES, Ledger, compact
-from luckbase.cluster.table.lines import SEARCH, TIERS, Goal, ShardEntry
+from luckbase.cluster.table.lines import SEARCH, TIERS, FileEntry, Goal, ShardEntry
 from luckbase.cluster.table.storage import Storage
+from luckbase.cluster.words import many
+from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.graph.stage import Box
 
 PIECE_STATES = 1_000_000
@@ -97,6 +103,58 @@ def askers_of(entry: ShardEntry) -> list[str]:
 def all_solved(entry: ShardEntry, files: Collection[str]) -> bool:
     """Whether all pieces of a shard have their files among some, without their folders."""
     return all(stage_file_name("", entry.name, one.number)[1:] in files for one in pieces_of(entry))
+
+
+def files_there(storage: Storage) -> dict[str, int]:
+    """What stands in the folders of the parts, with sizes, whether the ledger names it or not."""
+    return {**storage.list(f"{TIERS}/"), **storage.list(SEARCH)}
+
+
+def damaged_files(storage: Storage, where: Path, ledger: Ledger) -> dict[str, str]:
+    """The files that are missing, empty or of another size, by name, each with a sentence."""
+    there = files_there(storage)
+    found = {}
+    for name, entry in sorted(ledger.files.items()):
+        size = there.get(name)
+        if size != entry.bytes:
+            why = "is missing" if size is None else f"has {many(size, 'byte')}, not {entry.bytes:,}"
+            found[name] = f"{where / name}: {'is empty' if size == 0 else why}"
+    return found
+
+
+def check_bytes(
+    storage: Storage,
+    where: Path,
+    ledger: Ledger,
+    on_rows: OnRows = nobody,
+) -> dict[str, str]:
+    """The files that are not as they were written, by name: every byte of all of them is read.
+    on_rows: told how many rows lie in those that were read, and in all."""
+    from luckbase.cluster.table.parquet import SealedFile  # brings pyarrow
+
+    def why_not(entry: FileEntry) -> str | None:
+        try:
+            with closing(SealedFile(storage, where, entry)) as file:
+                for group in range(file.groups):
+                    file.check(group)
+        except CorruptTableError as error:
+            return str(error)
+        return None
+
+    found = damaged_files(storage, where, ledger)
+    entries = [entry for name, entry in sorted(ledger.files.items()) if name not in found]
+    rows, total = 0, sum(entry.rows for entry in entries)
+    pool = ThreadPoolExecutor(cores())
+    try:
+        on_rows(rows, total)
+        for entry, why in zip(entries, pool.map(why_not, entries), strict=True):
+            if why:
+                found[entry.name] = why
+            rows += entry.rows
+            on_rows(rows, total)
+    finally:
+        pool.shutdown(cancel_futures=True)  # after an interrupt no other file is begun
+    return found
 
 
 def drop_files(
