@@ -20,6 +20,7 @@ from luckbase.cluster.search import by_stages
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.search.level_shards import LevelShard
+from luckbase.cluster.table import folder as table_folder
 from luckbase.cluster.table.agent import policy_of
 from luckbase.cluster.table.compare import compare
 from luckbase.cluster.table.format import PayoffTable
@@ -410,7 +411,7 @@ def test_a_stage_in_many_boxes_is_solved_in_pieces_with_a_file_each(
     root = tiny().parse(START)[None]
     whole = rows_of(search(tmp_path / "whole", root).table)
     monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "most", 12)
-    monkeypatch.setattr(folder, "PIECE_STATES", 40)
+    monkeypatch.setattr(table_folder, "PIECE_STATES", 40)
     solved = by(tmp_path / "pieces", root, workers=2)
     assert rows_of(solved.table) == whole
     entries = read_ledger(Folder(solved.table), solved.table).files.values()
