@@ -53,7 +53,7 @@ def graph(asked: Graph) -> None:
     """Draw how agents play: the positions they come to and their moves, as GraphViz DOT.
 
     A position has the chance that a play comes to it and its payoffs."""
-    from luckbase.cluster.play.picture import check_labels
+    from luckbase.cluster.play.draw import check_labels
     from luckbase.solver.errors import OptionError
 
     check_labels(asked.labels)

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from luckbase.cluster.night.due import Due as Due
     from luckbase.cluster.night.outcome import NightOptions
     from luckbase.cluster.night.outcome import Outcome as Outcome
+    from luckbase.cluster.play.draw import Picture as Picture
     from luckbase.cluster.play.evaluate import Evaluated as Evaluated
     from luckbase.cluster.play.evaluate import Matrix as Matrix
-    from luckbase.cluster.play.picture import Picture as Picture
     from luckbase.cluster.play.simulate import Simulated as Simulated
     from luckbase.cluster.play.talk import Play as Play
     from luckbase.cluster.play.talk import Playing
@@ -70,7 +70,7 @@ _ELSEWHERE = {
     "Answer": "cluster.table.answer", "Board": "solver.board.model",
     "Due": "cluster.night.due", "Evaluated": "cluster.play.evaluate", "Game": "solver.game.game",
     "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
-    "Outcome": "cluster.night.outcome", "Picture": "cluster.play.picture",
+    "Outcome": "cluster.night.outcome", "Picture": "cluster.play.draw",
     "Planned": "cluster.run.planned",
     "PlannedSearch": "cluster.search.planned",
     "Play": "cluster.play.talk", "Progress": "cluster.run.options", "Report": "jobs.web.report",
@@ -340,14 +340,14 @@ def graph(  # noqa: PLR0913  # what the command has
     max_nodes: positions that a drawing may have. agents, results: as of `evaluate`. Raises
     OptionError."""
     from luckbase.cluster.given import game_of, start_of
+    from luckbase.cluster.play.draw import DrawingOptions, draw_play
     from luckbase.cluster.play.opening import tables_by_name
-    from luckbase.cluster.play.picture import Drawn, pictured
 
     game = game_of(board)
     with ExitStack() as tables:
-        how = Drawn(every, labels, layers, ends, max_nodes)
+        how = DrawingOptions(every, labels, layers, ends, max_nodes)
         opener = tables_by_name(tables, game.board, Path(results))
-        return pictured(game, start_of(game, start), agents, how, opener)
+        return draw_play(game, start_of(game, start), agents, how, opener)
 
 
 def report(

@@ -4,5 +4,5 @@
 * `evaluate`: exact payoffs, each agent against each; `simulate`: Monte Carlo.
 * `talk`: a person's game, text out, answers in; `bidding`: where both choose at once; `source`: the
   table that prices it.
-* `picture`: how agents play, as GraphViz DOT.
+* `draw`: how agents play, as data and as GraphViz DOT.
 """

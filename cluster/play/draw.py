@@ -1,0 +1,244 @@
+"""How agents play, drawn: the positions they come to and their moves, as data and GraphViz DOT.
+
+The chain of a profile (`solver.policy.chain`) has a state for every roll and every decision. With
+the agents fixed a state with one way on is passed through, so what is left are the positions before
+something happens by chance, the root, and the ends of the game; an edge is labelled by the last
+action taken on the way. Ends with the same payoffs are one node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from luckbase.cluster import words
+from luckbase.cluster.play.agents import Given, Opener, for_players, no_tables
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import Drawing
+from luckbase.solver.game.game import Game
+from luckbase.solver.policy.chain import Chain, explore_profile
+from luckbase.solver.policy.evaluate import chain_graph, deciders_of
+from luckbase.solver.sentences import many, option
+
+if TYPE_CHECKING:
+    import graphviz
+
+
+@dataclass(frozen=True)
+class Node:
+    """A position: its fields (none for an end of the game), how often plays come there, the payoffs
+    of what follows, its layer: the fewest edges from a root; and whether it is an end."""
+
+    fields: dict[str, Any]
+    reach: float
+    payoffs: tuple[float, ...]
+    layer: int
+    end: bool
+
+
+@dataclass(frozen=True)
+class Edge:
+    """From node to node, by what action, with what chance."""
+
+    source: int
+    target: int
+    action: str
+    chance: float
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """Nodes by layer, the root first; edges by source, then target."""
+
+    nodes: list[Node]
+    edges: list[Edge]
+
+
+@dataclass(frozen=True)
+class DrawingOptions:
+    """What a drawing shows. every: every position, those that no play comes to as well. labels:
+    what edges say, one of `LABELS`. layers: positions in a box a layer. ends: in a one-player game,
+    lost games as well. max_nodes: positions that it may have."""
+
+    every: bool = False
+    labels: str = "chances"
+    layers: bool = False
+    ends: bool = False
+    max_nodes: int = 2000
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing: its positions and edges as data, and as DOT."""
+
+    game: Game
+    agents: tuple[str, ...]
+    diagram: Diagram
+    how: DrawingOptions
+
+    @cached_property
+    def dot(self) -> graphviz.Digraph:
+        """The drawing as a `graphviz.Digraph`, which a notebook shows."""
+        title = f"{self.game.board.name}, {', '.join(dict.fromkeys(self.agents))}"
+        return _dot(self.game, self.diagram, title, self.how)
+
+    def __str__(self) -> str:
+        return str(self.dot.source)
+
+
+def check_labels(labels: str) -> None:
+    """Raises OptionError for what edges can not say."""
+    if labels not in words.LABELS:
+        raise OptionError(f"{option('labels')}: '{labels}' is none of {', '.join(words.LABELS)}")
+
+
+def draw_play(
+    game: Game, root: Ints, agents: str | Sequence[Given], how: DrawingOptions,
+    opener: Opener = no_tables,
+) -> Picture:  # fmt: skip
+    """How a profile of agents plays from a canonical state (fields,).
+
+    Raises OptionError for labels that are none, for what is no agent, and for a drawing of every
+    position of a game that has no list of them.
+    """
+    check_labels(how.labels)
+    drawing = game.get(Drawing)
+    if how.labels == "counts" and not (drawing and drawing.equally_likely):
+        said = f"{option('labels')}: chances of {game.board.game} are not counts; write chances"
+        raise OptionError(said)
+    names, profile = for_players(game, agents, opener)
+    roots = root.reshape(1, -1)
+    if how.every:
+        roots = np.concatenate([roots, game.need(Drawing).positions()])
+        roots = roots[np.sort(np.unique(roots, axis=0, return_index=True)[1])]
+    deciders = deciders_of(game, profile, roots)
+    if None in deciders:
+        raise OptionError(f"{option('agents')}: best-response is not drawn; name what it comes to")
+    chain = explore_profile(game, roots, deciders)
+    solved = chain_graph(chain, roots)
+    values = solved.values[solved.look_up(chain.keys)]
+    ends = how.ends or game.players > 1
+    diagram = diagram_of(chain, values, all_ends=ends, max_nodes=how.max_nodes)
+    return Picture(game, tuple(names), diagram, how)
+
+
+def _dot(game: Game, diagram: Diagram, title: str, how: DrawingOptions) -> graphviz.Digraph:
+    import graphviz
+
+    picture = graphviz.Digraph("luckbase", comment=title)
+    picture.attr(rankdir="TB", label=title, labelloc="t", fontname="Helvetica")
+    picture.attr("node", shape="box", style="rounded", fontname="Helvetica", fontsize="10")
+    picture.attr("edge", fontname="Helvetica", fontsize="8", color="gray40")
+    by_layer: dict[int, list[int]] = {}
+    for i, node in enumerate(diagram.nodes):
+        by_layer.setdefault(node.layer, []).append(i)
+    for layer, members in sorted(by_layer.items()):
+        with picture.subgraph(name=f"cluster_{layer}" if how.layers else f"layer_{layer}") as box:
+            if how.layers:
+                box.attr(label=f"layer {layer}", color="gray70")
+            else:
+                box.attr(rank="same")
+            for i in members:
+                node = diagram.nodes[i]
+                shape = {"shape": "ellipse", "style": "bold"} if node.end else {}
+                box.node(str(i), graphviz.escape(_node_text(node)).replace("\n", "\\n"), **shape)
+    drawing = game.get(Drawing)
+    rolls = drawing.equally_likely if drawing else 0
+    for edge in diagram.edges:
+        text = {
+            "none": "",
+            "actions": edge.action,
+            "counts": f"{edge.action}\n{edge.chance * rolls:.0f}",
+            "chances": f"{edge.action}\n{edge.chance:.4g}",
+        }[how.labels]
+        said = {"label": graphviz.escape(text).replace("\n", "\\n")} if text else {}
+        picture.edge(str(edge.source), str(edge.target), **said)
+    return picture
+
+
+def _node_text(node: Node) -> str:
+    worth = ", ".join(f"{x:.4g}" for x in node.payoffs)
+    if node.end:
+        return f"over: {worth}\nreached {node.reach:.4g}"
+    said = "  ".join(f"{name} {words.listed(value)}" for name, value in node.fields.items())
+    return f"{said}\nreached {node.reach:.4g}, worth {worth}"
+
+
+def diagram_of(
+    chain: Chain, values: Floats, *, all_ends: bool = True, max_nodes: int = 2000
+) -> Diagram:
+    """The diagram of a chain with no choice left; values: its states' payoffs, (n, players).
+
+    all_ends: draw every end of the game, or only the one with the highest first payoff.
+
+    Raises OptionError for more than `max_nodes` positions.
+    """
+    game, over, count = chain.game, chain.over, np.diff(chain.first)
+    drawn = (count > 1) | (np.arange(len(count)) == 0)
+    ends: dict[tuple[float, ...], int] = {}
+    if int(drawn.sum()) > max_nodes:
+        raise OptionError(
+            f"a drawing of {many(int(drawn.sum()), 'position')} can not be read; the most is "
+            f"{max_nodes}, as {option('max_nodes')}"
+        )
+    best = chain.payoffs[over][:, 0].max() if over.any() else 0.0
+    reach = chain.reach()
+    inner = {int(x): i for i, x in enumerate(np.flatnonzero(drawn & ~over))}
+    end_reach: dict[tuple[float, ...], float] = {}
+    chances: dict[tuple[int, int, str], float] = {}
+    for x, source in inner.items():
+        for k in range(chain.first[x], chain.first[x + 1]):
+            y, action = int(chain.children[k]), int(chain.actions[k])
+            while not over[y] and y not in inner:
+                k_on = int(chain.first[y])
+                y, action = int(chain.children[k_on]), int(chain.actions[k_on])
+            if over[y]:
+                payoffs = tuple(chain.payoffs[y].tolist())
+                if not all_ends and payoffs[0] < best:
+                    continue
+                target = ends.setdefault(payoffs, len(inner) + len(ends))
+                share = float(reach[x] * chain.chances[k])
+                end_reach[payoffs] = end_reach.get(payoffs, 0.0) + share
+            else:
+                target = inner[y]
+            key = (source, target, game.action_name(action))
+            chances[key] = chances.get(key, 0.0) + float(chain.chances[k])
+    total = len(inner) + len(ends)
+    layers = _layers(total, set(chances))
+    nodes = []
+    for x, i in inner.items():
+        state = game.describe(chain.states(np.array([x]))[0])
+        state = {name: state[name] for name in game.fields.names if name in state}
+        nodes.append(Node(state, float(reach[x]), tuple(values[x].tolist()), layers[i], False))
+    for payoffs, i in ends.items():
+        nodes.append(Node({}, end_reach[payoffs], payoffs, layers[i], True))
+    edges = [Edge(*key, chance) for key, chance in sorted(chances.items())]
+    return Diagram(nodes, edges)
+
+
+def _layers(count: int, edges: set[tuple[int, int, str]]) -> list[int]:
+    """The fewest edges to each node from one that nothing leads to (or from the first)."""
+    below: dict[int, set[int]] = {}
+    for source, target, _ in edges:
+        below.setdefault(source, set()).add(target)
+    led_to = {target for targets in below.values() for target in targets}
+    layer = {0: 0}
+    now = [0]
+    while now:
+        now = sorted({t for s in now for t in below.get(s, ()) if t not in layer})
+        layer |= dict.fromkeys(now, max(layer.values()) + 1)
+    rest = [node for node in range(count) if node not in layer]
+    # What no play comes to stands one above the highest that it leads to.
+    for _ in range(len(rest) + 1):
+        for node in rest:
+            known = [layer[t] for t in below.get(node, ()) if t in layer]
+            if node not in layer and known:
+                layer[node] = max(0, min(known) - 1)
+            elif node not in layer and node not in led_to and node not in below:
+                layer[node] = 0
+    return [layer.get(node, 0) for node in range(count)]
