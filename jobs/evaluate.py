@@ -109,7 +109,7 @@ def _print(payoff_name: str, found: Evaluated) -> None:
     print(f"{said}, {found.loss:.3e} a play in all")
     listed = [
         (render.fields(move.state), str(move.player), f"{move.reach:.3e}", f"{move.regret:.3e}")
-        for move in found.moves
+        for move in found.moves or ()
     ]
     if listed:
         heads = ["the costliest", "player", "reached", "costs"]

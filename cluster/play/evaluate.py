@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field, PlainSerializer
 
 from luckbase.cluster.play.agents import Given, Opener, for_players, name_of, no_tables, split
+from luckbase.cluster.result import Flat, IfAny, PythonOnly, Result
 from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
@@ -58,8 +60,16 @@ class Asked:
         return self.gain or self.exact or self.moves > 0
 
 
+Facts = Annotated[
+    tuple[tuple[str, str, float], ...],
+    PlainSerializer(
+        lambda facts: [dict(zip(("agent", "what", "number"), one, strict=True)) for one in facts]
+    ),
+]
+
+
 @dataclass(frozen=True)
-class Evaluated:
+class Evaluated(Result):
     """The exact payoffs of a profile, one a player; None where it was not asked for, or not needed.
 
     states: that can come up. gain: by player. exact: a fraction, as text. loss: what all costly
@@ -67,35 +77,16 @@ class Evaluated:
     number).
     """
 
-    origin: Origin
+    origin: Flat[Origin]
     agents: tuple[str, ...]
     value: tuple[float, ...]
-    states: int | None = None
-    exact: str | None = None
-    gain: tuple[float, ...] | None = None
-    loss: float | None = None
-    costly: int | None = None
-    moves: tuple[Costly, ...] = ()
-    facts: tuple[tuple[str, str, float], ...] | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """The payoffs as JSON values."""
-        said: dict[str, Any] = self.origin.as_json() | {
-            "agents": list(self.agents), "value": list(self.value)
-        }  # fmt: skip
-        if self.exact is not None:
-            said["exact"] = self.exact
-        if self.gain is not None:
-            said["gain"] = list(self.gain)
-        if self.costly is not None:
-            said |= {"loss": self.loss, "costly_moves": self.costly}
-            said["moves"] = [
-                {"state": m.state, "player": m.player, "reach": m.reach, "regret": m.regret}
-                for m in self.moves
-            ]
-        if self.facts is not None:
-            said["facts"] = [{"agent": a, "what": w, "number": n} for a, w, n in self.facts]
-        return said
+    states: PythonOnly[int | None] = None
+    exact: IfAny[str] = None
+    gain: IfAny[tuple[float, ...]] = None
+    loss: IfAny[float] = None
+    costly: Annotated[IfAny[int], Field(serialization_alias="costly_moves")] = None
+    moves: IfAny[tuple[Costly, ...]] = None
+    facts: IfAny[Facts] = None
 
 
 def evaluated(
@@ -184,17 +175,12 @@ def _fraction(game: Game, name: str, root: Ints) -> str:
 
 
 @dataclass(frozen=True)
-class Matrix:
+class Matrix(Result):
     """Each agent against each: values[i][j] is player 1's payoff with agent i against agent j."""
 
-    origin: Origin
+    origin: Flat[Origin]
     agents: tuple[str, ...]
-    values: tuple[tuple[float, ...], ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """The matrix as JSON values."""
-        rows = [list(row) for row in self.values]
-        return self.origin.as_json() | {"agents": list(self.agents), "matrix": rows}
+    values: Annotated[tuple[tuple[float, ...], ...], Field(serialization_alias="matrix")]
 
     @property
     def array(self) -> Floats:

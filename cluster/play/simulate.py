@@ -6,10 +6,13 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
+
+from pydantic import Field
 
 from luckbase.cluster.machine import cores
 from luckbase.cluster.play.agents import Given, Opener, for_players, no_tables, split
+from luckbase.cluster.result import Flat, PythonOnly, Result
 from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Ints
@@ -33,24 +36,17 @@ class Plays:
 
 
 @dataclass(frozen=True)
-class Simulated:
+class Simulated(Result):
     """Mean payoffs and their standard errors, one a player. exact: the exact payoffs where they are
     known. seconds: of the plays."""
 
-    origin: Origin
+    origin: Flat[Origin]
     agents: tuple[str, ...]
     games: int
-    mean: tuple[float, ...]
-    error: tuple[float, ...]
-    exact: tuple[float, ...] | None
-    seconds: float
-
-    def as_json(self) -> dict[str, Any]:
-        """The means as JSON values."""
-        return self.origin.as_json() | {
-            "agents": list(self.agents), "games": self.games, "value": list(self.mean),
-            "stderr": list(self.error),
-        }  # fmt: skip
+    mean: Annotated[tuple[float, ...], Field(serialization_alias="value")]
+    error: Annotated[tuple[float, ...], Field(serialization_alias="stderr")]
+    exact: PythonOnly[tuple[float, ...] | None]
+    seconds: PythonOnly[float]
 
 
 def simulated(

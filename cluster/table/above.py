@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.answer import Answer, Origin
+from luckbase.cluster.table.answer import Answer, Origin, Source
 from luckbase.cluster.table.every_action import stepped
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -138,7 +138,7 @@ def _off(
 
 def answer_step(
     table: Answering, state: Ints, edges: Expanded, payoffs: Floats, errors: Floats,
-    words: Mapping[str, object] | None = None, source: str = "table",
+    words: Mapping[str, object] | None = None, source: Source = "table",
 ) -> Answer:  # fmt: skip
     """The answer to an expanded state (fields,) that is not stored, from the payoffs (m, players)
     of its children, with bounds (m,) on their errors; `words`: as a person gave it, for the names

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from luckbase.cluster import words
+from luckbase.cluster.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.board.identity import changed_options, rules_identity
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
@@ -18,7 +20,7 @@ from luckbase.solver.graph.bellman import ActionValues
 
 
 @dataclass(frozen=True)
-class Origin:
+class Origin(Result):
     """Which table answers: its board, the options that are not at the game's defaults, its rules
     identity, and for one named by its path why it is stale, if it is."""
 
@@ -26,13 +28,6 @@ class Origin:
     options: dict[str, Any] = field(default_factory=dict)
     solve_id: str = ""
     stale: tuple[str, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """As every answer in JSON begins."""
-        return {
-            "board": self.board, "options": self.options, "solve_id": self.solve_id,
-            "stale": list(self.stale),
-        }  # fmt: skip
 
     def __str__(self) -> str:
         options = "".join(f" {name}={_said(value)}" for name, value in self.options.items())
@@ -49,24 +44,23 @@ def _said(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+ActionName = Annotated[str, Field(serialization_alias="action")]
+
+
 @dataclass(frozen=True)
-class Action:
+class Action(Result):
     """An action's name and its payoff, one a player."""
 
-    name: str
+    name: ActionName
     value: tuple[float, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """The action as an answer has it in JSON."""
-        return {"action": self.name, "value": list(self.value)}
 
 
 @dataclass(frozen=True)
-class Bid:
+class Bid(Result):
     """A choice of one player where both choose at once: its chance in an optimal strategy, and the
     least and the most that it can have in one."""
 
-    name: str
+    name: ActionName
     chance: float
     least: float
     most: float
@@ -96,8 +90,11 @@ def otherwise(given: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, A
     return {name: v for name, v in given.items() if unordered(v) != unordered(state.get(name))}
 
 
+Source = Literal["table", "search"]
+
+
 @dataclass(frozen=True)
-class Answer:
+class Answer(Result):
     """What a table says of a state. Payoffs are lists over players in turn order.
 
     origin: which table. to_act: the player to act, counted from 1; None where the game is over.
@@ -110,7 +107,7 @@ class Answer:
     same state.
     """
 
-    origin: Origin
+    origin: Flat[Origin]
     state: dict[str, Any]
     to_act: int | None
     value: tuple[float, ...]
@@ -119,9 +116,9 @@ class Answer:
     margin: float | None = None
     toss_up: bool = False
     error: float = 0.0
-    source: str = "table"
-    strategies: tuple[tuple[Bid, ...], ...] | None = None
-    given: dict[str, Any] = field(default_factory=dict, compare=False)
+    source: Source = "table"
+    strategies: IfAny[tuple[tuple[Bid, ...], ...]] = None
+    given: PythonOnly[dict[str, Any]] = field(default_factory=dict, compare=False)
 
     @property
     def note(self) -> str:
@@ -197,27 +194,6 @@ class Answer:
             f"<table><caption>{state}<br>{escape(self.headline)}</caption><thead><tr>{cells}</tr>"
             f"</thead><tbody>{body}</tbody></table><small>{escape(self.footline)}</small>"
         )
-
-    def as_json(self) -> dict[str, Any]:
-        """The answer as JSON values."""
-        said: dict[str, Any] = self.origin.as_json() | {
-            "state": self.state,
-            "to_act": self.to_act,
-            "value": list(self.value),
-            "actions": [a.as_json() for a in self.actions],
-            "best": self.best,
-            "margin": self.margin,
-            "toss_up": self.toss_up,
-            "error": self.error,
-            "source": self.source,
-        }
-        if self.strategies is not None:
-            said["strategies"] = [
-                [{"action": b.name, "chance": b.chance, "least": b.least, "most": b.most}
-                 for b in side]
-                for side in self.strategies
-            ]  # fmt: skip
-        return said
 
 
 @dataclass(frozen=True)

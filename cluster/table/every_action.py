@@ -23,6 +23,7 @@ from luckbase.cluster.table.answer import (
     Bid,
     Lookahead,
     Origin,
+    Source,
     look_ahead,
     sure,
 )
@@ -128,7 +129,7 @@ class EveryAction:
         return found, bids.payoffs[here]
 
     def answer(
-        self, origin: Origin, state: dict[str, Any], x: int, source: str = "table"
+        self, origin: Origin, state: dict[str, Any], x: int, source: Source = "table"
     ) -> Answer:
         """The answer at state x, whose fields are `state`."""
         if self.bids is not None and self.bids.first[x + 1] > self.bids.first[x]:
@@ -145,7 +146,9 @@ class EveryAction:
             bool(self.ties[x]), float(self.errors[x]), source,
         )  # fmt: skip
 
-    def _answer_at_once(self, origin: Origin, state: dict[str, Any], x: int, source: str) -> Answer:
+    def _answer_at_once(
+        self, origin: Origin, state: dict[str, Any], x: int, source: Source
+    ) -> Answer:
         """The same where both choose at once: actions are player 1's, the likeliest first."""
         (mine, against), (theirs, _) = self.side(x, 0), self.side(x, 1)
         value = tuple(self.values[x].tolist())

@@ -13,15 +13,17 @@ the table the payoffs of all of them at once; the answer to the state itself is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, PlainSerializer
 
 from luckbase.cluster import words
-from luckbase.cluster.table.answer import Action, Answer
+from luckbase.cluster.result import Flat, IfAny, Number, PythonOnly, Result
+from luckbase.cluster.table.answer import Action, Answer, Source
 from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.part import worth
 from luckbase.solver.errors import MissingTableError
@@ -38,92 +40,96 @@ MOST_CASES = 1296
 """Equally likely cases that weights are said in: four dice of six sides."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Where chance leads, or both players' choices together.
-
-    name: what happens, in words. chance: given the action; of a pair of choices, under optimal
-    strategies. weight, cases: the same as so many of so many equally likely cases, where there are
-    few; else the chance, and None. reward: what it pays, one number a player. state: the fields of
-    the state it leads to. value: its payoff, one a player; None where the table does not know it.
-    over: whether the game ends there. pair: at a state in which both choose at once, the choice of
-    each, counted from 0.
-    """
-
-    name: str
-    chance: float
-    weight: float
-    cases: int | None
-    reward: tuple[float, ...]
-    state: dict[str, Any]
-    value: tuple[float, ...] | None
-    over: bool
-    pair: tuple[int, int] | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """The outcome as JSON values; `query` is the address of its state."""
-        said: dict[str, Any] = {
-            "name": self.name, "weight": self.weight, "cases": self.cases, "chance": self.chance,
-            "reward": self.reward, **addressed(self.state), "value": self.value,
-            "over": self.over,
-        }  # fmt: skip
-        return said if self.pair is None else said | {"pair": self.pair}
-
-
-@dataclass(frozen=True)
-class Move:
-    """An action with what can come of it. best: it is the one that the table takes. toss_up: as
-    good as the best, as far as the table's precision can tell. cost: what it costs the one who
-    decides against the best, 0 where that can not be told; None where nobody knows."""
-
-    action: Action
-    best: bool
-    toss_up: bool
-    cost: float | None
-    outcomes: tuple[Outcome, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """The move as JSON values: `next` where it leads to one state, else `outcomes`."""
-        said = self.action.as_json() | {
-            "best": self.best, "toss_up": self.toss_up, "cost": self.cost,
-        }  # fmt: skip
-        if len(self.outcomes) == 1:
-            return said | {"next": self.outcomes[0].as_json()}
-        return said | {"outcomes": [each.as_json() for each in self.outcomes]}
-
-
-@dataclass(frozen=True)
-class Moves:
-    """What can happen at a state. numbers: the state, int64 (fields,), canonical. answer: what the
-    table says of it. over, held: whether the game is over there, and whether the table has a row of
-    it. moves: best first. outcomes: most likely first, where nobody chooses, or both at once."""
-
-    numbers: Ints
-    answer: Answer
-    over: bool
-    held: bool
-    moves: tuple[Move, ...] = ()
-    outcomes: tuple[Outcome, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """The answer in JSON, and what can come of every action."""
-        state = self.answer.state
-        return self.answer.as_json() | {
-            **addressed(state), "over": self.over,
-            "held": self.held, "actions": [move.as_json() for move in self.moves],
-            "outcomes": [each.as_json() for each in self.outcomes],
-        }  # fmt: skip
-
-
 def address(state: Mapping[str, Any]) -> str:
     """A state as an address on a page says it: ``scores=0,500,0&earned=1,0,0``."""
     return words.fields(state, "&")
 
 
-def addressed(state: Mapping[str, Any]) -> dict[str, str]:
-    """A state in JSON: its address, and as a person types it."""
+@dataclass(frozen=True)
+class StateText(Result):
+    """A state as an address says it, and as a person types it."""
+
+    query: str
+    text: str
+
+
+def state_text(state: Mapping[str, Any]) -> StateText:
+    """The same of a state's fields."""
     text = words.fields(state)
-    return {"query": text.replace(" ", "&"), "text": text}
+    return StateText(text.replace(" ", "&"), text)
+
+
+Addressed = Flat[Annotated[dict[str, Any], PlainSerializer(state_text, return_type=StateText)]]
+"""A state's fields, which stand in JSON as its `StateText`."""
+
+
+@dataclass(frozen=True)
+class Outcome(Result):
+    """Where chance leads, or both players' choices together.
+
+    name: what happens, in words. weight, cases: its chance as so many of so many equally likely
+    cases, where there are few; else the chance, and None. chance: given the action; of a pair of
+    choices, under optimal strategies. reward: what it pays, one number a player. state: the fields
+    of the state it leads to. value: its payoff, one a player; None where the table does not know
+    it. over: whether the game ends there. pair: at a state in which both choose at once, the choice
+    of each, counted from 0.
+    """
+
+    name: str
+    weight: Number
+    cases: int | None
+    chance: float
+    reward: tuple[float, ...]
+    state: Addressed
+    value: tuple[float, ...] | None
+    over: bool
+    pair: IfAny[tuple[int, int]] = None
+
+
+@dataclass(frozen=True)
+class OneOrMore(Result):
+    """What can come of an action: next, the one state that it leads to, else outcomes."""
+
+    next: IfAny[Outcome] = None
+    outcomes: IfAny[tuple[Outcome, ...]] = None
+
+
+def _one_or_more(outcomes: tuple[Outcome, ...]) -> OneOrMore:
+    return OneOrMore(outcomes[0]) if len(outcomes) == 1 else OneOrMore(None, outcomes)
+
+
+@dataclass(frozen=True)
+class Move(Result):
+    """An action with what can come of it. best: it is the one that the table takes. toss_up: as
+    good as the best, as far as the table's precision can tell. cost: what it costs the one who
+    decides against the best, 0 where that can not be told; None where nobody knows. outcomes:
+    likeliest first; in JSON `next` where there is one."""
+
+    action: Flat[Action]
+    best: bool
+    toss_up: bool
+    cost: float | None
+    outcomes: Flat[
+        Annotated[tuple[Outcome, ...], PlainSerializer(_one_or_more, return_type=OneOrMore)]
+    ]
+
+
+@dataclass(frozen=True)
+class Moves(Result):
+    """What can happen at a state. numbers: the state, int64 (fields,), canonical. answer: what the
+    table says of it. over, held: whether the game is over there, and whether the table has a row of
+    it. moves: best first. outcomes: most likely first, where nobody chooses, or both at once."""
+
+    numbers: PythonOnly[Ints]
+    answer: Flat[Answer]
+    state: Addressed = field(init=False, repr=False, default_factory=dict)
+    over: bool
+    held: bool
+    moves: Annotated[tuple[Move, ...], Field(serialization_alias="actions")] = ()
+    outcomes: tuple[Outcome, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "state", self.answer.state)
 
 
 def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves:
@@ -149,14 +155,15 @@ def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves
     else:
         from luckbase.cluster.table.above import answer_step, searched  # compiles the search
 
+        source: Source = "table" if known.all() else "search"
         if known.all():
-            errors, source = table.errors(edges.children), "table"
+            errors = table.errors(edges.children)
         else:
             if not max_states:
                 why = table.why_outside(asked[0]) or "not solved yet in this table"
                 raise MissingTableError(f"{words.fields(game.describe(asked[0]))} is {why}")
             payoffs, errors = searched(table, asked[0], edges, max_states)
-            known, source = np.ones(len(payoffs), bool), "search"
+            known = np.ones(len(payoffs), bool)
         answer = answer_step(table, asked[0], edges, payoffs, errors, state, source)
     if over:
         return Moves(asked[0], answer, True, True)
@@ -222,7 +229,7 @@ class Below:
         weight = chance if cases is None else round(chance * cases)
         value = tuple(self.payoffs[k]) if self.known[k] else None
         reward = self.rewards[k]
-        return Outcome(name, chance, weight, cases, reward, after, value, self.over[k], pair)
+        return Outcome(name, weight, cases, chance, reward, after, value, self.over[k], pair)
 
     def moves(self, slack: float) -> Iterator[Move]:
         """The actions of the one who decides, best first, as the answer has them."""
@@ -272,16 +279,16 @@ def happened(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) ->
         after = {**after, "mine": after["yours"], "yours": after["mine"]}
     plain: list[str] = []
     by_player: dict[int, list[str]] = {}
-    for field in game.fields:
-        name, old, new = field.name, before.get(field.name), after.get(field.name)
+    for each in game.fields:
+        name, old, new = each.name, before.get(each.name), after.get(each.name)
         if name == "player" or old == new:
             continue
-        if field.length == game.players > 1 and isinstance(old, list) and isinstance(new, list):
+        if each.length == game.players > 1 and isinstance(old, list) and isinstance(new, list):
             for i, (was, is_) in enumerate(zip(old, new, strict=True)):
                 if was != is_:
                     by_player.setdefault(i + 1, []).append(f"{name} {was} -> {is_}")
         elif new is not None:  # what was rolled or turned up is gone with what was done
-            plain.append(_changed(field.is_set, name, old, new))
+            plain.append(_changed(each.is_set, name, old, new))
     said = [f"player {i}: {', '.join(each)}" for i, each in sorted(by_player.items())]
     said = [", ".join(plain)] * bool(plain) + said
     if turns:

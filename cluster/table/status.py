@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from luckbase.cluster import shown, words
+from luckbase.cluster.result import PythonOnly, Result
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.find import (
     find_table,
@@ -32,7 +33,7 @@ SILENT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Status:
+class Status(Result):
     """What is known of a table without opening its files.
 
     state: complete, partial, stale or damaged; refused of a table whose game is not known here; of
@@ -51,7 +52,7 @@ class Status:
     roots: int = 0
     states: int = 0
     bytes: int = 0
-    error: float = 0.0
+    error: PythonOnly[float] = 0.0
     why: tuple[str, ...] = ()
     running: dict[str, Any] | None = None
 
@@ -66,15 +67,6 @@ class Status:
                 ("full table", files), ("roots of searches", f"{self.roots:,}" * bool(self.roots)),
                 ("size", words.size(self.bytes)), ("why", "; ".join(self.why))]  # fmt: skip
         return shown.facts(f"{self.state}: {self.table}", rows)
-
-    def as_json(self) -> dict[str, Any]:
-        """The status as JSON values."""
-        return {
-            "table": self.table, "state": self.state, "options": self.options,
-            "tiers": self.tiers, "tiers_in_all": self.tiers_in_all, "roots": self.roots,
-            "states": self.states, "bytes": self.bytes, "why": list(self.why),
-            "running": self.running,
-        }  # fmt: skip
 
 
 def statuses_of(

@@ -16,13 +16,15 @@ told: those that are not are ties.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import numpy as np
+from pydantic import Field, WrapSerializer
 
 from luckbase.cluster import shown, words
+from luckbase.cluster.result import Flat, PythonOnly, Result
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.folder import check_bytes, files_there
 from luckbase.cluster.table.format import key_range, part_name, row_group_rows
@@ -41,32 +43,38 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Residuals:
+class Residuals(Result):
     """What the rows checked gave. worst: the residual that is the largest beside what its file
     allows, `bound`; state: where, as fields. faults: rows whose residual is above what theirs do.
     """
 
-    rows: int
-    worst: float
-    bound: float
-    mean: float
-    state: dict[str, Any]
-    faults: int
+    rows: Annotated[int, Field(serialization_alias="rows_checked")]
+    worst: Annotated[float, Field(serialization_alias="worst_residual")]
+    bound: Annotated[float, Field(serialization_alias="worst_bound")]
+    mean: Annotated[float, Field(serialization_alias="mean_residual")]
+    state: Annotated[dict[str, Any], Field(serialization_alias="worst_state")]
+    faults: PythonOnly[int]
+
+
+_NAMES = ("worst_residual", "worst_bound", "mean_residual", "worst_state")
+_NO_ROWS = {"rows_checked": 0, **dict.fromkeys(_NAMES)}
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """faults: what is wrong, a sentence each. residuals: of the rows that were recomputed; None
-    where the files were damaged or there are no rows. files: how many were read."""
+class Verdict(Result):
+    """ok: whether nothing is wrong. faults: what is, a sentence each. files: how many were read.
+    residuals: of the rows that were recomputed; None where the files were damaged or there are no
+    rows."""
 
+    ok: bool = field(init=False, default=False)
     faults: list[str]
-    residuals: Residuals | None
     files: int
+    residuals: Flat[
+        Annotated[Residuals | None, WrapSerializer(lambda it, said: said(it) if it else _NO_ROWS)]
+    ]
 
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.faults
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ok", not self.faults)
 
     def _repr_html_(self) -> str:
         """The verdict in a notebook."""
@@ -78,18 +86,6 @@ class Verdict:
                      ("allowed there", f"{checked.bound:.2e}"),
                      ("mean residual", f"{checked.mean:.2e}")]  # fmt: skip
         return shown.facts("no fault was found" if self.ok else "faults were found", rows)
-
-    def as_json(self) -> dict[str, Any]:
-        """The verdict as JSON values."""
-        found = self.residuals
-        return {
-            "ok": self.ok, "faults": self.faults, "files": self.files,
-            "rows_checked": found.rows if found else 0,
-            "worst_residual": found.worst if found else None,
-            "worst_bound": found.bound if found else None,
-            "mean_residual": found.mean if found else None,
-            "worst_state": found.state if found else None,
-        }  # fmt: skip
 
 
 class OnDisk(Protocol):
@@ -113,7 +109,7 @@ def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = n
                 f"the error of their file allows; the worst, {residuals.worst:.2e}, allowed "
                 f"{residuals.bound:.2e}, is {residuals.state}"
             )
-    return Verdict(faults, residuals, files)
+    return Verdict(faults, files, residuals)
 
 
 def check_files(table: OnDisk, on_rows: OnRows = nobody) -> list[str]:

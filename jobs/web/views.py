@@ -12,7 +12,7 @@ import numpy as np
 
 from luckbase.cluster import words
 from luckbase.cluster.table.grid import Axis, Grid, Wish, column_spans, grid
-from luckbase.cluster.table.moves import Moves, Outcome, address, addressed, moves
+from luckbase.cluster.table.moves import Moves, Outcome, address, moves, state_text
 from luckbase.cluster.table.stored import StoredTable
 from luckbase.jobs.web import about, playing, rows
 from luckbase.jobs.web.asked import Asked
@@ -167,7 +167,7 @@ def _next(there: Moves, met: Set[str]) -> tuple[dict[str, Any], Outcome | None]:
     outcomes = there.outcomes or (best.outcomes if best is not None else ())
     likeliest = _middle(outcomes, (answer.to_act or 1) - 1, met)
     step = {
-        **addressed(said), "to_act": answer.to_act,
+        **state_text(said).as_json(), "to_act": answer.to_act,
         "action": None if best is None or there.outcomes else best.action.name,
         "outcome": None if likeliest is None else likeliest.name,
         "chance": None if likeliest is None else likeliest.chance,

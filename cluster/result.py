@@ -1,0 +1,110 @@
+"""Results as JSON: the fields of a class, in their order, are its JSON and give its schema.
+
+A result is a frozen dataclass; the type of a field says how it stands in JSON where that is not as
+in Python. pydantic writes the JSON (`Result.as_json`), and the schema of it (`jobs.web.openapi`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+from pydantic import (
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    TypeAdapter,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+T = TypeVar("T")
+Serialize = Callable[[Any], dict[str, Any]]
+
+
+class _AnyType:
+    """pydantic need not know the type."""
+
+    def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.any_schema()
+
+
+_FLAT, _IF_ANY = "x-flat", "x-if-any"
+_IN_PLACE = Field(json_schema_extra={_FLAT: True})
+
+PythonOnly = Annotated[T, _AnyType(), Field(exclude=True)]
+"""A field that is not in the JSON."""
+IfAny = Annotated[
+    T | None,
+    Field(exclude_if=lambda value: value is None, json_schema_extra={_IF_ANY: True}),
+]
+"""A field that is left out of the JSON where it is None."""
+OrNull = Annotated[T, PlainSerializer(lambda value: value or None, return_type=T | None)]
+"""A field that is null in the JSON where it is empty or 0."""
+Flat = Annotated[T, _IN_PLACE]
+"""A field whose own fields stand in the JSON in its place."""
+Rounded = Annotated[float, PlainSerializer(lambda value: round(value, 1), return_type=float)]
+"""Seconds, in tenths."""
+Number = int | float
+
+
+class Result:
+    """What a question or a command gives, and its JSON."""
+
+    __pydantic_config__ = ConfigDict(
+        extra="forbid", serialize_by_alias=True, json_schema_serialization_defaults_required=True
+    )
+
+    def as_json(self) -> dict[str, Any]:
+        """The result as JSON values."""
+        kind: Any = type(self)
+        said: dict[str, Any] = adapter(kind).dump_python(self, mode="json", warnings="none")
+        return said
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema: Any = handler(kind)
+        hints = get_type_hints(cls, include_extras=True)
+        flat = {n for n, hint in hints.items() if _IN_PLACE in getattr(hint, "__metadata__", ())}
+        if flat:
+
+            def serialize(value: Any, inner: Serialize) -> dict[str, Any]:
+                said: dict[str, Any] = {}
+                for name, own in inner(value).items():
+                    said |= own if name in flat else {name: own}
+                return said
+
+            schema["serialization"] = core_schema.wrap_serializer_function_ser_schema(serialize)
+        made: CoreSchema = schema
+        return made
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        made = handler(schema)
+        whole = handler.resolve_ref_schema(made)
+        own, required = whole["properties"], set(whole.get("required", ()))
+        whole["properties"], whole["required"] = {}, []
+        for name, said in own.items():
+            if said.pop(_FLAT, False):
+                inner = handler.resolve_ref_schema(said)
+                whole["properties"] |= inner["properties"]
+                whole["required"] += inner["required"]
+                continue
+            if said.pop(_IF_ANY, False):
+                required.discard(name)
+                (said,) = (one for one in said["anyOf"] if one != {"type": "null"})
+            whole["properties"][name] = said
+            whole["required"] += [name] * (name in required)
+        whole["required"] = list(dict.fromkeys(whole["required"]))
+        return made
+
+
+@cache
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    """What writes results of a class, and says their schema."""
+    return TypeAdapter(kind)

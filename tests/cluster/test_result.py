@@ -1,0 +1,87 @@
+"""Results as JSON: the fields in their order, and a schema that holds for what is written."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import jsonschema
+import numpy as np
+import pytest
+from pydantic import Field, PlainSerializer
+
+from luckbase.cluster.result import (
+    Flat,
+    IfAny,
+    Number,
+    OrNull,
+    PythonOnly,
+    Result,
+    Rounded,
+    adapter,
+)
+
+
+@dataclass(frozen=True)
+class Inner(Result):
+    """Stands in the place of a field."""
+
+    board: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outer(Result):
+    """One of each kind of field."""
+
+    first: int
+    inner: Flat[Inner]
+    name: Annotated[str, Field(serialization_alias="action")]
+    pair: Flat[Annotated[str, PlainSerializer(lambda text: Inner(text), return_type=Inner)]]
+    where: Path = Path("x")
+    weight: Number = 1
+    none: str | None = None
+    missing: IfAny[tuple[float, ...]] = None
+    hidden: PythonOnly[object] = None
+    text: OrNull[str] = ""
+    seconds: Rounded = 1.26
+
+
+@pytest.mark.parametrize("kind", [tuple, list])
+def test_the_fields_are_the_json_in_their_order(kind: Any) -> None:
+    inner = Inner("pig", {"a": (1, 2)})
+    made = Outer(3, inner, "roll", "tiny", missing=kind([1e-5]), hidden=object())
+    assert json.dumps(made.as_json()) == (
+        '{"first": 3, "board": "tiny", "options": {}, "action": "roll", "where": "x", '
+        '"weight": 1, "none": null, "missing": [1e-05], "text": null, "seconds": 1.3}'
+    )
+
+
+def test_what_is_none_is_null_or_left_out_as_its_type_says() -> None:
+    said = Outer(3, Inner("pig"), "roll", "tiny", text="x", weight=0.5).as_json()
+    assert said["none"] is None and "missing" not in said and "hidden" not in said
+    assert (said["text"], said["weight"]) == ("x", 0.5)
+
+
+def test_the_schema_is_of_what_is_written_and_of_nothing_else() -> None:
+    schema = adapter(Outer).json_schema(mode="serialization")
+    whole = Outer(3, Inner("pig"), "roll", "tiny", missing=(0.5,)).as_json()
+    assert list(schema["properties"]) == list(whole)
+    jsonschema.validate(whole, schema)
+    assert set(whole) - set(schema["required"]) == {"missing"}
+    for name in schema["required"]:
+        less = {key: value for key, value in whole.items() if key != name}
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(less, schema)
+    for wrong in ({"more": 1}, {"missing": None}, {"weight": "1"}, {"none": 3}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(whole | wrong, schema)
+
+
+def test_numbers_of_numpy_and_names_that_are_no_text_are_written() -> None:
+    strange = Path(os.fsdecode(b"pig\xff"))
+    said = Outer(3, Inner(str(strange)), "roll", "x", strange, np.float64(0.1)).as_json()
+    assert json.dumps([said["weight"], said["where"]]) == '[0.1, "pig\\udcff"]'
