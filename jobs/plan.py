@@ -57,11 +57,11 @@ def print_table(found: Planned) -> None:
         f"The plan for {found.board}", ("", "shards", "states", "memory a shard"), rows,
         sys.stdout,
     )  # fmt: skip
-    how = "Ray workers" if found.ray else "threads of this process"
     print(f"table on disk   about {render.size(found.table_bytes)}")
+    workers = render.many(found.workers, "thread")
     fullest = render.size(found.kept_bytes)
     print(f"kept payoffs    about {fullest} at their fullest, for shards that read them")
-    print(f"peak memory     {render.size(found.peak_memory)} with {found.workers} {how}")
+    print(f"peak memory     {render.size(found.peak_memory)} with {workers}")
     print(f"time            about {render.duration(found.seconds)}")
 
 

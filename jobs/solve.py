@@ -41,9 +41,9 @@ class Solve:
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Shards at once; all cores if not given.", min=1)
     ] = None
-    address: Annotated[str | None, typer.Option(metavar="ADDR", help="A running Ray cluster.")] = (
-        None
-    )
+    address: Annotated[
+        str | None, typer.Option(metavar="ADDR", help="A Ray cluster, or local: one here.")
+    ] = None
     memory: options.Memory = None
     margin: Annotated[
         bool, typer.Option("--margin", help="Store what the second best action would cost.")

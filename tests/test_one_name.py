@@ -32,10 +32,9 @@ def test_a_solve_in_a_folder_with_a_foreign_solver_and_cluster_and_jobs(
     script = f"""
 import sys
 from luckbase import cluster, solver
-from luckbase.cluster.run.plan import Plan
-if {ray}:
-    Plan.in_process = lambda self, workers: False
-solved = cluster.solve(solver.load_board({str(TINY)!r}, frontier=1), workers=2)
+address = "local" if {ray} else None
+board = solver.load_board({str(TINY)!r}, frontier=1)
+solved = cluster.solve(board, workers=2, address=address)
 with cluster.open_table(solved.table) as table:
     print(table.ask({{"scores": "0,1000,500", "earned": "0,1,0"}}).best, solved.ray)
 """

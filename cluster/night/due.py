@@ -151,7 +151,7 @@ def _due_of_table(one: Asked, game: Game, asked: Options, room: _Room) -> Due:
     rows = sum(plan.shards[i].rows for i in todo)
     share = rows / max(plan.rows, 1)
     budget = room.memory if asked.memory is None else asked.memory
-    if asked.memory is None and asked.address is not None:
+    if asked.memory is None and asked.joins:
         budget = ENDLESS  # each node of a cluster looks after its own
     check_room(plan, budget, table, layout.smaller, todo, workers)
     size, seconds = round(plan.table_bytes * share), plan.wall_seconds(workers) * share

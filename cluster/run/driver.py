@@ -69,10 +69,10 @@ def solve(board: Board, **options: Unpack[SolveOptions]) -> Solved:
     asked = Options(**options)
     layout = load_layout(board)
     game = layout.game
-    if asked.address:
+    if asked.joins:
         from luckbase.cluster.run.ray_session import check_address  # Ray itself comes later
 
-        check_address(asked.address)
+        check_address(str(asked.address))
     plan = make_plan(layout, asked.slots)
     table = table_directory(asked.folder, game)
     if not (asked.force or asked.check):
@@ -96,7 +96,7 @@ def memory_budget(asked: Options) -> int:
     after its own."""
     if asked.memory is not None:
         return asked.memory
-    return int(free_memory() * MEMORY_SHARE) if asked.address is None else ENDLESS
+    return int(free_memory() * MEMORY_SHARE) if not asked.joins else ENDLESS
 
 
 def _solve_locked(
@@ -130,9 +130,9 @@ def _solve_locked(
             layout.compile()  # once, not in every worker at the same time
             compiled = time.perf_counter() - started
             run = _Run(layout, plan, home, ledger, workers, watch, budget)
-            run.threads = 1 if asked.address is None else 0  # here each core has a worker
+            run.threads = 0 if asked.joins else 1  # here each core has a worker
             run.solve()
-        ray = asked.address is not None or not plan.in_process(asked.slots)
+        ray = asked.address is not None
         report = replace(run.report(report), compile_seconds=compiled, ray=ray)
     if goal.ask not in ledger.done:
         commit(Folder(table), ledger, Done(goal.ask, len(plan.files), plan.rows))
@@ -154,17 +154,24 @@ def _note_others(table: Path, ledger: Ledger) -> None:
 def _workers(
     layout: Layout[Any], plan: Plan, home: Home, asked: Options, budget: int, watch: Watch
 ) -> AbstractContextManager[Workers]:
-    """The workers of a solve: threads where it is short or there is one, else Ray's."""
-    in_flight = min(budget, plan.shard_memory * asked.slots)
-    if asked.address is None and plan.in_process(asked.slots):
-        return threads(asked.slots, Pool(budget - in_flight, spill_folder(home.table)))
-    from luckbase.cluster.run.ray_session import ray_cluster, ray_here
-
-    if asked.address is not None:
-        return ray_cluster(asked.address, home, watch.note, asked.workers)
+    left = max(0, budget - min(budget, plan.shard_memory * asked.slots))
     largest = max(payoff_bytes(layout, tier) for tier in layout.tiers())
     wanted = round(1.1 * plan.kept_bytes) + asked.slots * largest
-    return ray_here(asked.slots, home, min(wanted, max(0, budget - in_flight)), watch.note)
+    return open_workers(asked, home, watch, left, min(wanted, left))
+
+
+def open_workers(
+    asked: Options, home: Home, watch: Watch, kept: int, store: int
+) -> AbstractContextManager[Workers]:
+    """The workers of a solve: threads, or Ray's where there is an address. kept: bytes of payoffs
+    that threads keep in memory; store: of the object store of a Ray that is started here."""
+    if asked.address is None:
+        return threads(asked.slots, Pool(kept, spill_folder(home.table)))
+    from luckbase.cluster.run.ray_session import ray_cluster, ray_here
+
+    if asked.joins:
+        return ray_cluster(asked.address, home, watch.note, asked.workers)
+    return ray_here(asked.slots, home, store, watch.note)
 
 
 class _Run:

@@ -10,7 +10,6 @@ from typing import Any, TypedDict
 
 from luckbase.cluster import shown, words
 from luckbase.cluster.machine import cores
-from luckbase.cluster.run.plan import IN_PROCESS_SECONDS
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.lines import Goal
 
@@ -61,14 +60,14 @@ class SolveOptions(TypedDict, total=False):
     """The options of a solve; every one may be left out.
 
     results: the folder of tables ("results"). workers: how many shards at once (all cores).
-    address: a running Ray cluster. memory: bytes that shards in flight
+    address: a running Ray cluster, or "local" for one that is started here; threads if not given.
+    memory: bytes that shards in flight
     may need (a share of what is free). margin: with a column `margin`. force: solve all of it
     again. check: read every byte first, and solve again what has changed. on_progress: told how far
     it is. on_note: told in a sentence what a person should know.
 
     Of a search: using: a table's directory, at which it ends. max_states: that it may meet (200
     million in one piece). one_piece: up to so many states it is solved in one piece (a million).
-    in_process_seconds: below 0, workers are Ray's.
     """
 
     results: Place
@@ -81,7 +80,6 @@ class SolveOptions(TypedDict, total=False):
     using: Place | None
     max_states: int | None
     one_piece: int
-    in_process_seconds: float
     on_progress: Callable[[Progress], None]
     on_note: Callable[[str], None]
 
@@ -100,7 +98,6 @@ class Options:
     using: Place | None = None
     max_states: int | None = None
     one_piece: int = ONE_PIECE
-    in_process_seconds: float = IN_PROCESS_SECONDS
     on_progress: Callable[[Progress], None] = lambda progress: None
     on_note: Callable[[str], None] = lambda text: None
 
@@ -108,6 +105,11 @@ class Options:
     def slots(self) -> int:
         """How many shards at once."""
         return self.workers or cores()
+
+    @property
+    def joins(self) -> bool:
+        """Whether the workers are those of a Ray cluster that runs already."""
+        return self.address not in (None, "local")
 
     @property
     def folder(self) -> Path:

@@ -24,10 +24,8 @@ SHARD_SECONDS = 0.03
 """What a shard costs beside its states: files, flushes, a line of the ledger."""
 BYTES_A_ROW = {np.dtype(np.float32): 5.4, np.dtype(np.float64): 14.0}
 """Bytes a state of a table on disk, by how its payoffs are stored."""
-IN_PROCESS_SECONDS = 30.0
-"""Below this much work everything runs in this process: starting Ray takes 3 to 5 s."""
 PROCESS_BYTES = 300 << 20
-"""Bytes of a process before it solves anything: Python, numba, pyarrow, Ray."""
+"""Bytes of a process before it solves anything: Python, numba, pyarrow."""
 TOUCHED_SHARE = 1 / 3
 """Of the children read for their faces only, the pages touched (an upper bound seen in runs)."""
 BUFFER_BYTES_A_ROW = 400
@@ -58,16 +56,11 @@ class Plan:
         """Seconds with so many workers, none of them idle."""
         return self.seconds / max(1, workers)
 
-    def in_process(self, workers: int) -> bool:
-        """Whether the work is too small for Ray, or for one worker anyway."""
-        return workers == 1 or self.wall_seconds(workers) < IN_PROCESS_SECONDS
-
     def peak_memory(self, workers: int) -> int:
-        """Bytes in use with so many shards in flight: the largest ones at the same time, and the
-        payoffs that are kept; where memory is short, those spill to the disk."""
-        processes = 1 if self.in_process(workers) else workers + 1
+        """Bytes in use with so many shards in flight, in threads: the largest ones at the same
+        time, and the payoffs that are kept; where memory is short, those spill to the disk."""
         largest = sorted((s.memory for s in self.shards), reverse=True)[:workers]
-        return sum(largest) + self.kept_bytes + processes * PROCESS_BYTES
+        return sum(largest) + self.kept_bytes + PROCESS_BYTES
 
 
 def make_plan(layout: Layout[Any], workers: int = 1) -> Plan:

@@ -33,8 +33,8 @@ class Planned:
     """What a solve will take.
 
     table_bytes: on disk. kept_bytes: payoffs for shards that read them, at their fullest.
-    peak_memory: bytes. seconds: of
-    wall time with so many workers. ray: whether they are Ray's. budget: bytes that they may use.
+    peak_memory: bytes. seconds: of wall time with so many workers. budget: bytes that they may
+    use.
     """
 
     board: str
@@ -45,7 +45,6 @@ class Planned:
     peak_memory: int
     seconds: float
     workers: int
-    ray: bool
     levels: tuple[Level, ...]
     plan: Plan
     table: Path
@@ -69,7 +68,7 @@ class Planned:
             "board": self.board, "tiers": self.tiers, "shards": self.shards, "states": self.states,
             "table_bytes": self.table_bytes, "kept_bytes": self.kept_bytes,
             "peak_memory": self.peak_memory, "seconds": round(self.seconds, 1),
-            "workers": self.workers, "ray": self.ray,
+            "workers": self.workers,
         }  # fmt: skip
 
 
@@ -91,7 +90,7 @@ def planned(
     listed = (Level(f"{name} {value}".strip(), *of) for (name, value), of in sorted(levels.items()))
     return Planned(
         board.name, len(tiers), made.rows, made.table_bytes, made.kept_bytes,
-        made.peak_memory(count), made.wall_seconds(count), count, not made.in_process(count),
-        tuple(listed), made, table_directory(results.absolute(), layout.game),
+        made.peak_memory(count), made.wall_seconds(count), count, tuple(listed), made,
+        table_directory(results.absolute(), layout.game),
         memory if memory is not None else int(free_memory() * MEMORY_SHARE), layout.smaller,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Ray's sessions: started on this machine for the length of a solve, or a cluster that is joined.
 
-Started here, Ray listens on the loopback address only, has the processes that do tasks and no
-other, and stops with the solve. Of a cluster (`--address`) the nodes get luckbase's code from here
+Started here (`--address local`), it listens on the loopback address only and stops with the solve.
+Of a cluster (`--address ADDR`) the nodes get luckbase's code from here
 (`py_modules`), are left out by name where something else differs, and are counted anew all the
 time: one task more than they have cores is on its way.
 
@@ -19,21 +19,17 @@ import os
 import shutil
 import signal
 import socket
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from functools import partial
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from luckbase.cluster.run import no_agent
 from luckbase.cluster.run.environment import source_files
 from luckbase.cluster.run.opening import spill_folder
 from luckbase.cluster.run.ray_workers import Note, RayWorkers, quiet
 from luckbase.cluster.run.session import Workers
-from luckbase.cluster.run.starting import starting
 from luckbase.cluster.run.worker import Home
 from luckbase.solver.errors import OptionError, WorkerError
 from luckbase.solver.sentences import option
@@ -46,14 +42,6 @@ KEEPALIVE = {
 }
 """Milliseconds until the driver asks a silent connection for a sign of life, and waits for one.
 Ray's servers refuse to be asked more often than once a minute unless they are told to."""
-AGENT_PORTS = (
-    "metrics_agent_port", "metrics_export_port", "dashboard_agent_listen_port",
-    "runtime_env_agent_port",
-)  # fmt: skip
-PERSIST_PORT, PYTHON_OF = "persist_port", "_build_python_executable_command_memory_profileable"
-"""Ray's functions that say a port of an agent, and how to start Python for one of its processes."""
-NO_PORT = -1
-"""What Ray's agents say of a port of theirs that nobody listens on."""
 JOIN_SECONDS = 60.0
 LEAVE_SECONDS = 10.0
 _nowhere: list[Any] = []
@@ -65,123 +53,34 @@ def _before_import() -> None:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 
-def ray_here(
-    count: int, home: Home, store: int, on_note: Note = quiet
-) -> AbstractContextManager[Workers]:
-    """Ray on this machine for the length of a solve, with `count` workers and an object store of so
-    many bytes, which spills beside the table. Until it is there, threads do what they can."""
-    return starting(_own_ray(count, home, store, on_note), count)
-
-
 @contextmanager
-def _own_ray(count: int, home: Home, store: int, on_note: Note) -> Iterator[RayWorkers]:
+def ray_here(count: int, home: Home, store: int, on_note: Note = quiet) -> Iterator[Workers]:
+    """Ray on this machine for the length of a solve, with `count` workers and an object store of so
+    many bytes, which spills beside the table; it listens on the loopback address only."""
     _before_import()
     os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 lets all else come first
+    # Ray's only way to listen on the loopback address alone; read when it is imported.
+    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     import ray
 
     spill = spill_folder(home.table)
     spill.mkdir(parents=True, exist_ok=True)
-    with _loopback(), _words_to_the_log(on_note):
-        start = partial(
-            _start, ray, num_cpus=count, object_store_memory=max(OBJECT_STORE_BYTES, store),
-            object_spilling_directory=str(spill),
-        )  # fmt: skip
-        try:
-            start(few=True)
-        except Exception as error:  # a version of Ray that will not be without the others
-            on_note(f"Ray did not start without its agents: {error}", tell=False)
-            ray.shutdown()
-            start(few=False)
+    with _words_to_the_log(on_note):
+        with _own_signals():
+            ray.init(
+                address="local",  # not a cluster that runs here, or that RAY_ADDRESS names
+                num_cpus=count,
+                object_store_memory=max(OBJECT_STORE_BYTES, store),
+                object_spilling_directory=str(spill),
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                _node_ip_address="127.0.0.1",
+            )
         try:
             yield RayWorkers(ray, home, on_note, joined=False, most=count)
         finally:
             ray.shutdown()
-
-
-@contextmanager
-def _loopback() -> Iterator[None]:
-    """All that Ray starts meanwhile listens on the loopback address only. It has no option for
-    that but the one for systems with a firewall that asks; a test holds it."""
-    from ray._private import ray_constants
-
-    name = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-    before, clusters = os.environ.get(name), ray_constants.ENABLE_RAY_CLUSTER
-    os.environ[name], ray_constants.ENABLE_RAY_CLUSTER = "0", False
-    try:
-        yield
-    finally:
-        ray_constants.ENABLE_RAY_CLUSTER = clusters
-        os.environ.pop(name)
-        if before is not None:
-            os.environ[name] = before
-
-
-def _start(ray: Any, few: bool, **options: Any) -> None:
-    """Start Ray on the loopback address, with no more processes than needed, if `few`."""
-    with _own_signals(), _few_processes() if few else nullcontext():
-        ray.init(
-            address="local",  # not a cluster that runs here, or that RAY_ADDRESS names
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            _node_ip_address="127.0.0.1",
-            _skip_env_hook=few,
-            **options,
-        )
-
-
-@contextmanager
-def _few_processes() -> Iterator[None]:
-    """Ray started meanwhile has no processes but those that do tasks: none that adds machines, that
-    serves pages, that prints what workers say. It will not be without its agents, of metrics and of
-    environments, and waits until they say their ports: what stands in for them imports nothing, and
-    their ports are said before, to be none. All this takes three seconds of a short life else.
-    There is no option for that; a test holds it."""
-    from ray._private import ray_constants, services
-    from ray._private.node import Node
-
-    def nothing(node: Any, **how: Any) -> None:
-        """Start nothing."""
-
-    names = ("start_monitor", "start_api_server", "start_log_monitor")
-    instead: list[tuple[Any, str, Any]] = [(Node, name, nothing) for name in names]
-    # Environments of workers, which agents make: `uv run` asks for one.
-    instead.append((ray_constants, "RAY_ENABLE_UV_RUN_RUNTIME_ENV", False))
-    with suppress(ImportError, AttributeError):  # another version of Ray: with its agents
-        instead += _no_agents(services, Node)
-    instead = [(of, name, what) for of, name, what in instead if hasattr(of, name)]
-    before = [(of, name, getattr(of, name)) for of, name, _ in instead]
-    try:
-        for of, name, what in instead:
-            setattr(of, name, what)
-        yield
-    finally:
-        for of, name, what in before:
-            setattr(of, name, what)
-
-
-def _no_agents(services: Any, node_type: Any) -> list[tuple[Any, str, Any]]:
-    """What of Ray's to replace, by what, so that it starts no agents. Raises ImportError or
-    AttributeError where there is no such thing."""
-    from ray import _raylet
-    from ray._private import ray_constants
-
-    say: Any = getattr(_raylet, PERSIST_PORT)
-    start, command = node_type.start_raylet, getattr(services, PYTHON_OF)
-    agents = {ray_constants.PROCESS_TYPE_DASHBOARD_AGENT,
-              ray_constants.PROCESS_TYPE_RUNTIME_ENV_AGENT}  # fmt: skip
-
-    def start_raylet(node: Any, *args: Any, **how: Any) -> None:
-        for name in AGENT_PORTS:
-            say(node._session_dir, node._node_id, name, NO_PORT)
-        start(node, *args, **how)
-
-    def python(component: str, *args: Any, **how: Any) -> Any:
-        if component not in agents:
-            return command(component, *args, **how)
-        return [sys.executable, "-I", "-S", no_agent.__file__]
-
-    return [(node_type, "start_raylet", start_raylet), (services, PYTHON_OF, python)]
 
 
 @contextmanager

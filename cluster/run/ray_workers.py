@@ -20,7 +20,7 @@ import numpy as np
 
 from luckbase.cluster.run.environment import own_environment
 from luckbase.cluster.run.nodes import LOOK_SECONDS, Head, Nodes
-from luckbase.cluster.run.remote import Asked, Refusal, prepare, run
+from luckbase.cluster.run.remote import Asked, Refusal, run
 from luckbase.cluster.run.session import PayoffsLostError
 from luckbase.cluster.run.worker import AnyTask, Handed, Home, work
 from luckbase.cluster.table.storage import Folder
@@ -123,8 +123,6 @@ class RayWorkers:
             bad = self.nodes.refused + (self.nodes.unseeing if task.used else [])
             if bad:
                 options["label_selector"] = {"ray.io/node-id": f"!in({','.join(bad)})"}
-        if self._asked is None and not self._joined:
-            self._warm_up(task, self._most - 1)  # while the first one runs
         remote = self._remote.options(**options)
         results = remote.remote(self._what_is_asked(), pickle.dumps(task), *given)
         self._tasks.append(_Running(task, given, results, tries=tries))
@@ -135,17 +133,6 @@ class RayWorkers:
             compiled = (self._ray.put(pack()),) if self._joined else ()
             self._asked = self._ray.put(Asked(own_environment(), compiled))
         return self._asked
-
-    def warm_up(self, task: AnyTask) -> None:
-        """Have all workers here load what tasks like this one need; returns when they have."""
-        warm = self._warm_up(task, self._most)
-        self._ray.wait(warm, num_returns=len(warm), timeout=GET_SECONDS)
-
-    def _warm_up(self, task: AnyTask, workers: int) -> list[Any]:
-        """Have workers load what tasks need, which may take two seconds: there may be one task only
-        to do at first."""
-        warm, content = self._ray.remote(num_cpus=1)(prepare), pickle.dumps(task)
-        return [warm.remote(self._what_is_asked(), content) for _ in range(workers)]
 
     def wait_one(self, seconds: float) -> Any:
         wanted = [one.task.memory for one in self._tasks]

@@ -23,13 +23,12 @@ from functools import cached_property
 
 import numpy as np
 
-from luckbase.cluster.run.driver import file_entry, memory_budget
+from luckbase.cluster.run.driver import file_entry, memory_budget, open_workers
 from luckbase.cluster.run.memory_used import MemoryUsed, memory_used, total
-from luckbase.cluster.run.opening import marked, spill_folder
+from luckbase.cluster.run.opening import marked
 from luckbase.cluster.run.options import Options, Progress, Solved
-from luckbase.cluster.run.payoffs import Pool
 from luckbase.cluster.run.schedule import Schedule, Shard, Solve
-from luckbase.cluster.run.session import Workers, threads
+from luckbase.cluster.run.session import Workers
 from luckbase.cluster.run.shards import Steps, run_shards, through_losses
 from luckbase.cluster.run.watch import Watch
 from luckbase.cluster.run.worker import Home, process_name
@@ -166,16 +165,10 @@ class StageSearch:
     def _workers(self, home: Home, watch: Watch) -> AbstractContextManager[Workers]:
         asked = self.asked
         self.memory = memory_budget(asked)
-        if asked.address is None and asked.in_process_seconds >= 0:
-            self.cores = asked.slots
-            return threads(asked.slots, Pool(self.memory // 2, spill_folder(home.table)))
-        from luckbase.cluster.run.ray_session import ray_cluster, ray_here
-
-        self.report = replace(self.report, ray=True)
-        if asked.address is not None:
-            return ray_cluster(asked.address, home, watch.note, asked.workers)
-        self.cores = asked.slots
-        return ray_here(asked.slots, home, min(self.memory // 4, STORE_BYTES), watch.note)
+        self.report = replace(self.report, ray=asked.address is not None)
+        self.cores = 0 if asked.joins else asked.slots
+        store = min(self.memory // 4, STORE_BYTES)
+        return open_workers(asked, home, watch, self.memory // 2, store)
 
     # --- down --------------------------------------------------------------------------------
 

@@ -85,10 +85,10 @@ def solve_below(
     """
     asked = Options(**options)
     game = load_game(board)
-    if asked.address:
+    if asked.joins:
         from luckbase.cluster.run.ray_session import check_address  # Ray itself comes later
 
-        check_address(asked.address)
+        check_address(str(asked.address))
     keys = root_keys(game, roots)
     wanted, part = goal_of(game, keys, asked)
     table = table_directory(asked.folder, game)

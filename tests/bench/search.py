@@ -60,7 +60,7 @@ WAYS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("in one piece", {"workers": 1, "one_piece": 1 << 40}),
     ("by stages, 1 thread", {"workers": 1, "one_piece": 0}),
     ("by stages, 2 threads", {"workers": 2, "one_piece": 0}),
-    ("by stages, 2 Ray workers", {"workers": 2, "one_piece": 0, "in_process_seconds": -1.0}),
+    ("by stages, 2 Ray workers", {"workers": 2, "one_piece": 0, "address": "local"}),
 )
 
 

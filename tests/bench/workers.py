@@ -27,22 +27,20 @@ def workers_suite(board: Path, results: Path) -> None:
     where none is there yet and all that was written before is on the disk."""
     from luckbase import cluster, solver
     from luckbase.cluster.machine import cores
-    from luckbase.cluster.run import plan
 
     read = solver.load_board(board, score_unit=UNIT, frontier=FRONTIER)
-    count, usual = max(2, cores()), plan.IN_PROCESS_SECONDS
+    count = max(2, cores())
     found: dict[str, list[tuple[float, float]]] = {"threads": [], "Ray": []}
-    try:
-        for _ in range(2):
-            for kind in found:
-                plan.IN_PROCESS_SECONDS = float("inf") if kind == "threads" else 0.0
-                shutil.rmtree(results / "workers", ignore_errors=True)
-                os.sync()
-                began = time.perf_counter()
-                solved = cluster.solve(read, results=results / "workers", workers=count)
-                found[kind].append((time.perf_counter() - began, solved.peak_memory))
-    finally:
-        plan.IN_PROCESS_SECONDS = usual
+    for _ in range(2):
+        for kind in found:
+            shutil.rmtree(results / "workers", ignore_errors=True)
+            os.sync()
+            began = time.perf_counter()
+            solved = cluster.solve(
+                read, results=results / "workers", workers=count,
+                address=None if kind == "threads" else "local",
+            )  # fmt: skip
+            found[kind].append((time.perf_counter() - began, solved.peak_memory))
     least = {kind: min(runs) for kind, runs in found.items()}
     rows = [
         (kind, render.duration(wall), render.size(memory), f"{wall / least['threads'][0]:.2f}")

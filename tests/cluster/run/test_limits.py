@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from luckbase import cluster, solver
 from luckbase.cluster.run.driver import add_tally
 from luckbase.cluster.run.opening import DISK_RESERVE, check_room
-from luckbase.cluster.run.plan import IN_PROCESS_SECONDS, PROCESS_BYTES, Plan
+from luckbase.cluster.run.plan import PROCESS_BYTES, Plan
 from luckbase.cluster.run.ray_workers import RayWorkers
 from luckbase.cluster.run.schedule import Schedule, Shard
 from luckbase.cluster.table.above import answer_by_search
@@ -78,26 +78,8 @@ def test_kept_payoffs_are_in_memory_too() -> None:
     assert plan.peak_memory(1) == 10 * GB + PROCESS_BYTES
 
 
-def test_ray_workers_are_a_process_each_beside_the_driver() -> None:
-    plan = plan_of(memory=(1 * GB, 7 * GB, 2 * GB, 5 * GB), seconds=1e6)
-    assert plan.peak_memory(1) == 7 * GB + PROCESS_BYTES
-    assert plan.peak_memory(2) == 12 * GB + 3 * PROCESS_BYTES
-
-
 def test_a_process_is_counted_with_what_python_numba_and_pyarrow_take() -> None:
     assert 200 << 20 <= PROCESS_BYTES <= 500 << 20
-
-
-def test_half_a_minute_of_work_a_worker_and_more_is_rays() -> None:
-    for workers in (2, 3):
-        edge = IN_PROCESS_SECONDS * workers
-        assert plan_of(seconds=edge - 1e-6).in_process(workers)
-        assert not plan_of(seconds=edge).in_process(workers)
-    assert IN_PROCESS_SECONDS == 30.0
-
-
-def test_one_worker_needs_no_ray_however_long_it_takes() -> None:
-    assert plan_of(seconds=1e9).in_process(1)
 
 
 # Disk

@@ -405,7 +405,7 @@ def test_a_worker_that_dies_costs_a_retry(staged: Solved, tmp_path: Path) -> Non
         "    yield from remote.run(*given)\n"
         "ray_workers.run = deadly\n"
         "t.cut_small(t.pytest.MonkeyPatch())\n"
-        "s = t.by(Path(sys.argv[2]), workers=2, in_process_seconds=-1.0)\n"
+        "s = t.by(Path(sys.argv[2]), workers=2, address='local')\n"
         "print(s.ray)\n"
     )
     done = subprocess.run(

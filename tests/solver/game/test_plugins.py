@@ -107,7 +107,7 @@ def test_ray_workers_solve_it(board: Path, tmp_path: Path) -> None:
     made = read_board(board, {"rounds": "3"})
     alone = cluster.solve_below(made, results=tmp_path / "one", workers=1)
     by_ray = cluster.solve_below(
-        made, results=tmp_path / "ray", workers=2, in_process_seconds=-1.0, one_piece=0
+        made, results=tmp_path / "ray", workers=2, address="local", one_piece=0
     )
     assert by_ray.ray and by_ray.levels > 1
     with cluster.open_table(alone.table) as one, cluster.open_table(by_ray.table) as two:
