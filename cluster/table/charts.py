@@ -22,5 +22,5 @@ def choose_chart(game: Game, name: str | None) -> Kind:
         if name in (None, kind.name):
             return kind
     known = "; ".join(f"{kind.name}, {kind.shows}" for kind in kinds)
-    said = f"'{name}' is no chart of {game.board.game}; right would be: {known}"
+    said = f"'{name}' is no chart of {game.board.game}; expected: {known}"
     raise OptionError(on_command_line("--what: ", "chart: ") + said)

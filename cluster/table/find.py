@@ -148,7 +148,7 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
         others.append(f"{path} ({_as_there(differ)})")
     there = f"; there is {'; '.join(others[:5])}" if others else f" under {results}"
     makes = command("luckbase solve", name, settings, board.game, results)
-    return f"{said}{there}; right would be: {makes}"
+    return f"{said}{there}; run: {makes}"
 
 
 def _as_there(differ: list[str]) -> str:

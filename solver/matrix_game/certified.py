@@ -99,7 +99,7 @@ def solve(batch: NDArray[np.float64]) -> Solutions:
     """
     games = np.ascontiguousarray(batch, np.float64)
     if games.ndim != 3 or not all(1 <= side <= MOST for side in games.shape[1:]):
-        raise ValueError(f"games of shape {games.shape}; right is (n, rows, columns), 1 to {MOST}")
+        raise ValueError(f"games of shape {games.shape}; expected (n, rows, columns), 1 to {MOST}")
     if not np.all(np.abs(games) <= LARGEST):
         raise ValueError(f"an entry is not a number between -{LARGEST:g} and {LARGEST:g}")
     n, rows, columns = games.shape

@@ -68,7 +68,7 @@ def asking(agent: Agent) -> Decider:
                 or abs(weights.sum() - 1) > 1e-9
             ):
                 raise OptionError(
-                    f"an agent answered {answer!r} at {game.describe(state)}, where right is an "
+                    f"an agent answered {answer!r} at {game.describe(state)}; expected an "
                     f"index below {len(listed)} or as many chances that sum to 1"
                 )
             chances = np.zeros(len(own))

@@ -198,7 +198,7 @@ def test_what_would_be_right_is_solved_where_it_is_looked_for(command: Command, 
     assert command("solve", "a.toml", "--results", "my r")[0] == 0
     assert command(*asked, "--results", "my r")[0] == 0
     code, _, err = command(*asked)
-    assert code == 1 and err.rstrip().endswith("right would be: luckbase solve a.toml")
+    assert code == 1 and err.rstrip().endswith("run: luckbase solve a.toml")
 
 
 def test_what_lost_a_file_is_made_again_where_it_is(command: Command) -> None:

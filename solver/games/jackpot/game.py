@@ -189,7 +189,7 @@ def action_named(game: Game, state: Ints, name: str) -> int:
         if not state[rules.OPEN] >> (tile - 1) & 1:
             raise StateError(f"{name}: tile {tile} is flipped already")
     right = " or ".join(f"'{right}'" for right in found) or "nothing; the game is over"
-    raise StateError(f"action '{name[:30]}' is not allowed here; right would be {right}")
+    raise StateError(f"action '{name[:30]}' is not allowed here; expected {right}")
 
 
 def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Ints:

@@ -81,8 +81,8 @@ def by_spins(counts: Ints, passing: NDArray[np.bool_]) -> str:
 
 def no_choice(counts: Ints, passing: NDArray[np.bool_]) -> str:
     """Where a player may not play, or may not pass: at the cap, in third place."""
-    must = "pass" if passing.all() else "play" if not passing.any() else "do as he does"
-    return f"No choice: he must {must}, with {runs(counts)} {_spins(counts)}"
+    must = "pass" if passing.all() else "play" if not passing.any() else "do as they do"
+    return f"No choice: they must {must}, with {runs(counts)} {_spins(counts)}"
 
 
 def _spins(counts: Ints) -> str:

@@ -87,7 +87,7 @@ def groups(game: Game) -> Groups:
 def spins_said(count: int) -> str:
     """How a sentence begins; from the second spin on, all are his who is up."""
     word = WORDS[count - 1] if count <= len(WORDS) else str(count)
-    return f"with {word} {'spin left' if count == 1 else 'spins left, all his,'}"
+    return f"with {word} {'spin left' if count == 1 else 'spins left, all theirs,'}"
 
 
 def _is_pass(action: str) -> bool:

@@ -276,7 +276,7 @@ def _refuse_varied(up: int, rival: int, columns: Mapping[str, int], asked: Asked
         f"passed_{up + 1}": f"player {up + 1} is up, and who must spin has no choice",
     }
     if "own" in asked.varies:
-        over = f"player {up + 1} is up, and this chart is over his score"
+        over = f"player {up + 1} is up, and this chart is over their score"
         why |= {"own": over, f"scores_{up + 1}": over}
     if "rival" in asked.varies:
         why |= dict.fromkeys(

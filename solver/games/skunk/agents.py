@@ -175,7 +175,7 @@ def stationary(game: Game, name: str) -> HoldAt | Computer:
         agent = agents_of(game)[name]
     except KeyError:
         raise OptionError(
-            f"agent '{name[:30]}' is not known here; right would be 'optimal', 'best-response', "
+            f"agent '{name[:30]}' is not known here; expected 'optimal', 'best-response', "
             "'computer' or 'hold-at-k' with a number for k"
         ) from None
     assert isinstance(agent, HoldAt | Computer)

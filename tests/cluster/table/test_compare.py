@@ -252,7 +252,7 @@ def test_turnings_are_those_of_every_line_looked_at_alone() -> None:
     assert one.keys() == two.keys()
     moved = 0
     for spins, who in ((1, "with one spin left the leader"),
-                       (2, "with two spins left, all his, the leader")):  # fmt: skip
+                       (2, "with two spins left, all theirs, the leader")):  # fmt: skip
         both = [(turns_at(one[at]), turns_at(two[at])) for at in one if at[0] == spins]
         turn = turns[who]
         assert turn.lines == len(both)
@@ -277,7 +277,7 @@ def test_never_counts_in_the_middle(tmp_path: Path) -> None:
     options = {"frontier": 2, "max_whammies": 1}
     first: Table = table_in_memory(PYL, **options)
     second = luckbase.open(tmp_path / "tiny.toml", in_memory=True, **options)  # type: ignore[arg-type]
-    who = "with two spins left, all his, the leader"
+    who = "with two spins left, all theirs, the leader"
     one, two = (
         [turns_at(line) for at, line in leaders(table).items() if at[0] == 2]
         for table in (first, second)

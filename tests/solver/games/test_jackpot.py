@@ -521,8 +521,8 @@ def test_columns_that_are_no_state_are_refused_with_their_row(
     [
         ("flip 3", "flip 3: tile 3 is flipped already"),
         ("flip 0", "flip 0: 0 is not one of 1 to 9"),
-        ("flip 5", "action 'flip 5' is not allowed here; right would be 'flip 4' or 'flip 7'"),
-        ("roll 2 dice", "action 'roll 2 dice' is not allowed here; right would be 'flip 4' or"),
+        ("flip 5", "action 'flip 5' is not allowed here; expected 'flip 4' or 'flip 7'"),
+        ("roll 2 dice", "action 'roll 2 dice' is not allowed here; expected 'flip 4' or"),
         ("", "action '' is not allowed here"),
     ],
 )

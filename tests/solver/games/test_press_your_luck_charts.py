@@ -180,11 +180,11 @@ def test_who_may_not_choose_is_not_said_to_have_chosen(table: Table) -> None:
     """At the cap one passes, in third place one plays."""
     top = table.chart("by-spins", {"own": "3000"})
     assert isinstance(top, Curves)
-    assert top.title == "No choice: he must pass, with 1 to 3 spins"
+    assert top.title == "No choice: they must pass, with 1 to 3 spins"
     assert np.isnan(top.curves[0].values).all() and not np.isnan(top.curves[1].values).any()
     last = table.chart("by-spins", {"own": "0", "rival": "500", "third": "500"})
     assert isinstance(last, Curves)
-    assert last.title == "No choice: he must play, with 1 to 3 spins"
+    assert last.title == "No choice: they must play, with 1 to 3 spins"
 
 
 # --- where the other opponent has more -----------------------------------------------------------
@@ -267,15 +267,15 @@ def test_a_choice_closer_than_the_error_is_counted_and_not_called_a_pass(table: 
         ("lead", "earned_1=1", "up: player 1 holds a spin and is up before player 2"),
         ("lead", "whammies=4,0,4", "both opponents are out"),
         ("lead", "whammies=0,0", "whammies: '0,0' has 2 values, not 3"),
-        ("lead", "scores=0,500,0", "scores_2: player 2 is up, and this chart is over his score"),
+        ("lead", "scores=0,500,0", "scores_2: player 2 is up, and this chart is over their score"),
         ("lead", "earned_2=1", "earned_2: player 2 is up, and has what the others leave of spins="),
         ("lead", "passed_2=1", "passed_2: player 2 is up, and who must spin has no choice"),
         ("lead", "rival=500 scores_3=500", "rival: that is scores_3, which stands there too"),
         ("decide", "rival=500", "rival: this chart is over the rival's score; leave it out"),
-        ("lead", "own=500", "own: player 2 is up, and this chart is over his score; leave it out"),
-        ("leads", "own=500", "own: player 2 is up, and this chart is over his score"),
-        ("decide", "own=500", "own: player 2 is up, and this chart is over his score"),
-        ("by-lead", "own=500", "own: player 2 is up, and this chart is over his score"),
+        ("lead", "own=500", "own: player 2 is up, and this chart is over their score; leave it"),
+        ("leads", "own=500", "own: player 2 is up, and this chart is over their score"),
+        ("decide", "own=500", "own: player 2 is up, and this chart is over their score"),
+        ("by-lead", "own=500", "own: player 2 is up, and this chart is over their score"),
         ("decide", "spins=1,2", "spins: this chart is of one value; write spins=1"),
         ("by-spins", "up=1,2", "up: this chart is of one value; write up=1"),
     ],

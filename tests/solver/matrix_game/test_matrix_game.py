@@ -117,7 +117,7 @@ def test_rock_paper_scissors_has_one_optimal_strategy_and_a_duplicate_row_more()
 
 @pytest.mark.parametrize("shape", [(3, 3), (1, 17, 2), (1, 0, 2), (2, 2, 2, 2)])
 def test_games_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="right is"):
+    with pytest.raises(ValueError, match="expected"):
         matrix_game.solve(np.zeros(shape))
 
 

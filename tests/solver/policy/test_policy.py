@@ -229,7 +229,7 @@ def test_a_new_agent_is_one_short_function_and_may_be_mixed() -> None:
 @pytest.mark.parametrize("answer", [7, -1, [0.5, 0.6], [1.0], [1.5, -0.5]])
 def test_an_answer_that_is_no_choice_is_a_sentence(answer: object) -> None:
     game = jackpot("tiny")
-    with pytest.raises(OptionError, match=r"an agent answered .* where right is an index below"):
+    with pytest.raises(OptionError, match=r"an agent answered .* expected an index below"):
         evaluate_profile(game, game.start(), [lambda *_: answer])  # type: ignore[list-item, return-value]
 
 
