@@ -4,7 +4,7 @@ What a person calls is on `luckbase`'s own page; here are its parts.
 
 * `run`: a solve: plan, schedule, driver, workers.
 * `search`: what lies below some roots, over workers.
-* `night`: many boards, one after another; what no board file asks for any more.
+* `batch`: many boards, one after another; what no board file asks for any more.
 * `table`: tables in folders and in memory: written, asked, compared, checked.
 * `play`: agents by name, what they are worth, a person's game, drawings.
 * `given`: what a person gives, in Python or typed. `words`: states and numbers as people write.

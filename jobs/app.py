@@ -36,7 +36,7 @@ from luckbase.jobs import (
     status,
     verify,
 )
-from luckbase.jobs.terminal import compiling, render, stopping, streams
+from luckbase.jobs.terminal import process, render
 from luckbase.solver import sentences
 from luckbase.solver.errors import LuckbaseError
 
@@ -92,7 +92,7 @@ def _interruptible(command: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return command(*args, **kwargs)
         except KeyboardInterrupt as stop:
-            raise _Interrupted(stopping.exit_code(stop)) from None
+            raise _Interrupted(process.exit_code(stop)) from None
 
     return call
 
@@ -130,18 +130,18 @@ for module in (
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    streams.name_streams()
+    process.name_streams()
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
     """Run one command; returns the exit code. Errors of ours end as one sentence on stderr."""
     try:
-        with stopping.signals(), compiling.watch(), sentences.command_line():
+        with process.signals(), process.watch_compiling(), sentences.command_line():
             result = app(arguments, prog_name="luckbase", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
-    except streams.ClosedPipe as error:
+    except process.ClosedPipe as error:
         return error.exit_code
     except LuckbaseError as error:
         print(f"luckbase: {error}", file=sys.stderr)
@@ -150,7 +150,7 @@ def run(arguments: list[str]) -> int:
         said = f"interrupted; nothing solved is lost: {_again(arguments)}"
         with suppress(OSError):  # the terminal that hung up is gone
             print(f"\nluckbase: {said}", file=sys.stderr)
-        return stop.code if isinstance(stop, _Interrupted) else stopping.exit_code(stop)
+        return stop.code if isinstance(stop, _Interrupted) else process.exit_code(stop)
     except typer.Exit as stop:
         return stop.exit_code
     except Exception as error:

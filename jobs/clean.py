@@ -13,7 +13,7 @@ from luckbase.jobs import options
 from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
-    from luckbase.cluster.night.clean import Spare
+    from luckbase.cluster.batch.clean import Spare
 
 WORDS = {"unasked": "not asked for", "protected": "kept", "asked": "asked for",
          "running": "being solved", "removed": "removed"}  # fmt: skip

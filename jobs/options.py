@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 import typer
 
 import luckbase
-from luckbase.jobs.folder import read_results
+from luckbase.cluster.words import check_folder
 from luckbase.jobs.terminal import render
 from luckbase.solver.errors import OptionError, StateError
 
@@ -23,6 +23,21 @@ if TYPE_CHECKING:
 
 D = TypeVar("D")
 R = TypeVar("R")
+
+
+def read_results(text: str | Path) -> Path:
+    """The folder that ``--results`` names, there or not yet. Raises OptionError where it can be
+    none."""
+    if not str(text).strip():
+        raise OptionError("--results: '' is no folder; write one, such as --results results")
+    check_folder(text, "--results")
+    path = existing = Path(text)
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    if not existing.is_dir():
+        raise OptionError(f"--results: {existing} is a file; write a folder, such as results")
+    return path
+
 
 Settings = Annotated[
     list[str] | None,

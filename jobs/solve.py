@@ -1,8 +1,14 @@
-"""``luckbase solve``: solve what is missing of a full table, or of what lies below some roots."""
+"""``luckbase solve``: solve what is missing of full tables, or of what lies below some roots.
+
+Of several boards, folders or job files all are read first; ``--dry-run`` says what is due,
+``--watch`` goes on with those that are saved.
+"""
 
 from __future__ import annotations
 
-import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -11,12 +17,16 @@ import typer
 
 import luckbase
 from luckbase.jobs import options
-from luckbase.jobs.folder import read_results
-from luckbase.jobs.terminal import render, solved_report
+from luckbase.jobs.options import read_results
+from luckbase.jobs.terminal import render, solve_report
 
 if TYPE_CHECKING:
-    from luckbase.cluster.run.options import SolveOptions
-    from luckbase.solver.board.model import Board
+    from luckbase.cluster.batch.requests import BoardName, BoardRequest
+    from luckbase.cluster.batch.run import Outcome
+    from luckbase.cluster.run.options import Progress, SolveOptions
+
+POLL_SECONDS = 0.5
+"""With --watch, files are looked at so often; one that was the same at two looks is saved."""
 
 
 @dataclass(frozen=True)
@@ -90,45 +100,115 @@ def solve(asked: Solve) -> int:
     Prints the table's directory on stdout. Of several boards all are read first; one that can not
     be read or solved stops no other, and the exit code is 1.
     """
+    from luckbase.cluster.batch.requests import is_many
     from luckbase.solver.errors import OptionError
 
     names, start = options.split_from(asked.boards, asked.start)
     if not names:
         raise OptionError("solve: name a board file, a folder of them or a job file")
-    from luckbase.cluster.night.asked import is_many
+    if not (asked.dry_run or asked.watch or is_many(names)):
+        return _solve_one(names[0], start, asked)
+    settings = options.read_settings(asked.settings)
+    if asked.dry_run:
+        return _dry_run(names, start, settings, asked)
+    if asked.watch:
+        _watch(names, start, settings, asked)
+    outcomes = _solve_many(names, start, settings, asked)
+    return _exit_code(names, [(each.request, each.exit_code) for each in outcomes])
 
-    if asked.dry_run or asked.watch or is_many(names):
-        return _solve_many(names, start, asked)
-    path = Path(names[0])
-    chosen = asked.as_options()
-    _solve_one(path, options.board_of(names[0], asked.settings), start, chosen, asked)
+
+def _solve_one(name: str, start: list[str] | None, asked: Solve) -> int:
+    from luckbase.cluster.table.find import changed_since
+
+    how = asked.as_options()
+    board = options.board_of(name, asked.settings)
+    before = changed_since(board, asked.folder)
+    progress = render.progress_events() if asked.as_json else render.progress(board.name)
+    with progress as on_progress:
+        how["on_progress"] = on_progress
+        solved = luckbase.solve(board, options.read_start(start), **how)
+    if asked.as_json:
+        solve_report.print_json({"event": "solved", **solve_report.as_json(solved)})
+        return 0
+    solve_report.say(solved, Path(name), before)
+    print(render.shown(solved.table))
     return 0
 
 
-def _solve_many(names: list[str], start: list[str] | None, asked: Solve) -> int:
-    from luckbase.jobs import night
+def _dry_run(
+    names: Sequence[str], start: list[str] | None, settings: Mapping[str, str], asked: Solve
+) -> int:
+    from luckbase.cluster.batch.plan import disk_shortages
 
-    settings = options.read_settings(asked.settings)
-    what = night.Night(names, start, settings, asked.said(), asked.as_json)
-    if asked.dry_run:
-        return night.dry_run(what)
-    if asked.watch:
-        night.watch(what)
-    return night.solve(what)
-
-
-def _solve_one(
-    path: Path, board: Board, start: list[str] | None, chosen: SolveOptions, asked: Solve
-) -> None:
-    from luckbase.cluster.table.find import changed_since
-
-    before = changed_since(board, asked.folder)
-    shown = render.progress_events() if asked.as_json else render.progress(board.name)
-    with shown as on_progress:
-        how: SolveOptions = {**chosen, "on_progress": on_progress}
-        solved = luckbase.solve(board, options.read_start(start), **how)
+    planned = luckbase.plan_all(
+        *names, start=options.read_start(start), settings=settings, **asked.said()
+    )
     if asked.as_json:
-        print(json.dumps({"event": "solved", **solved_report.as_json(solved)}))
-        return
-    solved_report.say(solved, path, before)
-    print(render.shown(solved.table))
+        for due in planned:
+            solve_report.print_json(due.as_json())
+    else:
+        solve_report.print_due(planned)
+    for sentence in disk_shortages(planned):
+        (render.say if asked.as_json else print)(sentence)  # a line of JSON's stdout is a board
+    codes = [(due.request, due.error.exit_code if due.error else 0) for due in planned]
+    return _exit_code(names, codes)
+
+
+def _watch(
+    names: Sequence[str], start: list[str] | None, settings: Mapping[str, str], asked: Solve
+) -> None:
+    from luckbase.cluster.batch.run import SavedBoards
+
+    saved = SavedBoards(names, settings, render.say)
+    todo = saved.read_all()
+    while True:
+        if todo:
+            _solve_many(todo, start, {}, asked)
+            render.say(f"watching {render.many(saved.boards, 'board')}; Ctrl+C ends it")
+        time.sleep(POLL_SECONDS)
+        todo = saved.poll()
+
+
+def _exit_code(names: Sequence[str], codes: Sequence[tuple[BoardRequest, int]]) -> int:
+    """1 where a board failed, were it the only one of a folder or a job; of what was named alone,
+    and is itself what failed, its own."""
+    alone = len(names) == len(codes) == 1 and Path(names[0]) == Path(codes[0][0].file)
+    return codes[0][1] if alone else int(any(code for _, code in codes))
+
+
+def _solve_many(
+    names: Sequence[BoardName], start: list[str] | None, settings: Mapping[str, str], asked: Solve
+) -> list[Outcome]:
+    """Solve all boards, saying of each what became of it, and of all at the end."""
+    outcomes: list[Outcome] = []
+    begun: list[BoardRequest] = []
+    total = 0
+
+    def show(
+        request: BoardRequest, number: int, of: int
+    ) -> AbstractContextManager[Callable[[Progress], None]]:
+        nonlocal total
+        total = of
+        begun.append(request)
+        label = request.board.name if request.board is not None else request.file
+        return render.progress_events() if asked.as_json else render.progress(label)
+
+    def on_outcome(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        if asked.as_json:
+            solve_report.print_json(solve_report.outcome_json(outcome))
+            return
+        solve_report.say_outcome(outcome, len(outcomes), total)
+        if outcome.solved is not None:
+            print(render.shown(outcome.solved.table), flush=True)
+
+    try:
+        luckbase.solve_all(
+            *names, start=options.read_start(start), settings=settings, shown=show,
+            on_outcome=on_outcome, **asked.said(),
+        )  # fmt: skip
+    finally:
+        if begun and not asked.as_json:
+            stopped = begun[-1].name if len(begun) > len(outcomes) else ""
+            solve_report.say_outcomes(outcomes, total, stopped)
+    return outcomes

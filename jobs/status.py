@@ -10,7 +10,7 @@ import typer
 
 import luckbase
 from luckbase.jobs import options
-from luckbase.jobs.folder import read_results
+from luckbase.jobs.options import read_results
 from luckbase.jobs.terminal import render
 
 

@@ -40,11 +40,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 if TYPE_CHECKING:
-    from luckbase.cluster.night.asked import Named
-    from luckbase.cluster.night.clean import Spare as Spare
-    from luckbase.cluster.night.due import Due as Due
-    from luckbase.cluster.night.outcome import NightOptions
-    from luckbase.cluster.night.outcome import Outcome as Outcome
+    from luckbase.cluster.batch.clean import Spare as Spare
+    from luckbase.cluster.batch.plan import Due as Due
+    from luckbase.cluster.batch.requests import BoardName
+    from luckbase.cluster.batch.run import NightOptions
+    from luckbase.cluster.batch.run import Outcome as Outcome
     from luckbase.cluster.play.draw import Picture as Picture
     from luckbase.cluster.play.evaluate import Evaluated as Evaluated
     from luckbase.cluster.play.evaluate import Matrix as Matrix
@@ -68,14 +68,14 @@ if TYPE_CHECKING:
 
 _ELSEWHERE = {
     "Answer": "cluster.table.answer", "Board": "solver.board.model",
-    "Due": "cluster.night.due", "Evaluated": "cluster.play.evaluate", "Game": "solver.game.game",
+    "Due": "cluster.batch.plan", "Evaluated": "cluster.play.evaluate", "Game": "solver.game.game",
     "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
-    "Outcome": "cluster.night.outcome", "Picture": "cluster.play.draw",
+    "Outcome": "cluster.batch.run", "Picture": "cluster.play.draw",
     "Planned": "cluster.run.planned",
     "PlannedSearch": "cluster.search.planned",
     "Play": "cluster.play.talk", "Progress": "cluster.run.options", "Report": "jobs.web.report",
     "Simulated": "cluster.play.simulate", "SolveOptions": "cluster.run.options",
-    "Solved": "cluster.run.options", "Spare": "cluster.night.clean",
+    "Solved": "cluster.run.options", "Spare": "cluster.batch.clean",
     "Status": "cluster.table.status", "Table": "cluster.table.table",
     "register": "solver.game.registry",
 }  # fmt: skip
@@ -159,23 +159,23 @@ def solve(
 
 
 def plan_all(
-    *boards: Named, start: Any = None, settings: Mapping[str, object] = {},
+    *boards: BoardName, start: Any = None, settings: Mapping[str, object] = {},
     **options: Unpack[SolveOptions],
 ) -> list[Due]:  # fmt: skip
     """What `solve_all` would do, board by board: what is missing or stale and why, how much of it,
     how long; nothing is written. A board that can not be solved is among them, with its `error`.
 
-    >>> [(one.asked.name, one.state, one.seconds) for one in luckbase.plan_all("boards/pig")]
+    >>> [(one.request.name, one.state, one.seconds) for one in luckbase.plan_all("boards/pig")]
     """
-    from luckbase.cluster.night.asked import asked_for
-    from luckbase.cluster.night.due import due
+    from luckbase.cluster.batch.plan import plan_boards
+    from luckbase.cluster.batch.requests import requests_for
     from luckbase.cluster.run.options import Options
 
-    return due(asked_for(boards, settings), start, Options(**options))
+    return plan_boards(requests_for(boards, settings), start, Options(**options))
 
 
 def solve_all(
-    *boards: Named, start: Any = None, settings: Mapping[str, object] = {},
+    *boards: BoardName, start: Any = None, settings: Mapping[str, object] = {},
     **options: Unpack[NightOptions],
 ) -> list[Outcome]:  # fmt: skip
     """Solve what is missing of many boards: board files, folders of them, job files, boards.
@@ -186,9 +186,9 @@ def solve_all(
     rest, whose `error` is a sentence. start: as `solve` has it. settings: options of all boards.
     options: as of `solve`, before those of a job file; `NightOptions`. Raises nothing of ours.
     """
-    from luckbase.cluster.night.outcome import night
+    from luckbase.cluster.batch.run import solve_boards
 
-    return night(boards, start, settings, options)
+    return solve_boards(boards, start, settings, options)
 
 
 def clean(
@@ -199,7 +199,7 @@ def clean(
     names: board files or folders of them, whose tables alone are looked at; or tables' directories.
     What was solved with other options than its file's, from some states or from Python goes only
     where its directory is named; what somebody solves never goes. Raises OptionError."""
-    from luckbase.cluster.night.clean import clean as cleaned
+    from luckbase.cluster.batch.clean import clean as cleaned
 
     return cleaned(names, results, yes=yes)
 
@@ -238,7 +238,7 @@ def status(
     file, folder of board files or job file, of all under `results` if none is named. settings:
     options of the board files, as text. results: if not given, where a job file says, or
     "results"."""
-    from luckbase.cluster.night.standing import statuses
+    from luckbase.cluster.batch.status import statuses
 
     return statuses(names, None if results is None else Path(results), settings)
 

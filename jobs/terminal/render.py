@@ -116,7 +116,7 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from luckbase.jobs.terminal import compiling
+    from luckbase.jobs.terminal import process
 
     columns = (
         TextColumn("{task.description}"),
@@ -130,7 +130,7 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
 
         def show(now: Any) -> None:
             if now.compiling:  # most often it was compiled before, and this is not seen
-                bar.update(task, said=compiling.TEXT)
+                bar.update(task, said=process.COMPILING_TEXT)
                 return
             done, total = _parts(now)
             bar.update(task, total=total, completed=done, said=_said(now))
@@ -155,21 +155,21 @@ def progress_events() -> Iterator[Callable[[Progress], None]]:
 
 
 def _lines(label: str) -> Callable[[Progress], None]:
-    from luckbase.jobs.terminal import compiling
+    from luckbase.jobs.terminal import process
 
-    last, compiled = [time.monotonic()], [compiling.seconds()]
+    last, compiled = [time.monotonic()], [process.compiling_seconds()]
 
     def show(now: Progress) -> None:
         if time.monotonic() - last[0] < LINE_SECONDS:
             return
         last[0] = time.monotonic()
-        if now.compiling:  # `compiling` says so where it takes long
+        if now.compiling:  # `process` says so where it takes long
             return
         if now.finding:
             say(f"{label}: {_said(now)}")
             return
         said = f"{label}: {100 * _share(now):.0f} %  {_said(now)}"
-        left = left_seconds(now, compiling.seconds() - compiled[0])
+        left = left_seconds(now, process.compiling_seconds() - compiled[0])
         say(said if left is None else f"{said}, about {duration(left)} left")
 
     return show

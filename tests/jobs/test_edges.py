@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import luckbase
-from luckbase.cluster.night.asked import asked_for
+from luckbase.cluster.batch.requests import requests_for
 from luckbase.cluster.run.opening import check_disk
 from luckbase.cluster.table.answer import Answer
 from luckbase.jobs.app import run
@@ -68,7 +68,7 @@ def test_an_empty_name_is_refused_and_does_not_mean_the_folder(
 def test_a_pipe_in_a_folder_is_no_board_of_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.toml")
     shutil.copy(TINY, tmp_path)
-    assert [Path(one.file).name for one in asked_for([tmp_path])] == ["tiny.toml"]
+    assert [Path(one.file).name for one in requests_for([tmp_path])] == ["tiny.toml"]
 
 
 def test_a_board_that_is_not_there_is_said_beside_a_pipe(said: Said, tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from luckbase.cluster import words
+from luckbase.cluster.batch.requests import BoardRequest
 from luckbase.cluster.given import has_full_table, roots_of
 from luckbase.cluster.machine import cores, free_memory
-from luckbase.cluster.night.asked import Asked
 from luckbase.cluster.run.driver import ENDLESS
 from luckbase.cluster.run.opening import check_room, complete_ledger, free_disk
 from luckbase.cluster.run.options import Options
@@ -35,40 +35,42 @@ from luckbase.solver.sentences import option
 
 
 @dataclass(frozen=True)
-class _Room:
-    """What there is here: cores, bytes that a solve may use; looked up once. made: files that this
-    night will have made, by table."""
+class _Machine:
+    """What there is here, looked up once."""
 
     cores: int
     memory: int
-    made: dict[Path, set[str]] = field(default_factory=dict)
+    planned: dict[Path, set[str]] = field(default_factory=dict)
+    """Files that this batch will have made, by table."""
 
 
 @dataclass(frozen=True)
 class Due:
-    """What is due of one board that is asked for.
+    """What is due of one board."""
 
-    state: missing (no table yet), stale (there is one of the board as it was), partial, damaged,
-    again (all of it, as --force has it), complete, or refused: then `error` says why. why: in
-    sentences. about: states are estimated. table: its folder. states, bytes, seconds: still to
-    solve, on disk, of wall time; about.
-    """
-
-    asked: Asked
+    request: BoardRequest
     state: str
+    """missing (no table yet), stale (there is one of the board as it was), partial, damaged, again
+    (all of it, as --force has it), complete, or refused: then `error` says why."""
     why: tuple[str, ...] = ()
+    """In sentences."""
     table: Path | None = None
+    """Its folder."""
     states: int = 0
+    """Still to solve."""
     bytes: int = 0
+    """On disk, about."""
     seconds: float = 0.0
+    """Of wall time, about."""
     about: bool = False
+    """Whether states are estimated."""
     error: LuckbaseError | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The same as JSON values."""
-        board = self.asked.board
+        board = self.request.board
         return {
-            "event": "planned", "file": self.asked.file, "options": self.asked.settings,
+            "event": "planned", "file": self.request.file, "options": self.request.settings,
             "board": None if board is None else board.name, "state": self.state,
             "why": list(self.why), "table": None if self.table is None else str(self.table),
             "states": self.states, "bytes": self.bytes, "seconds": round(self.seconds, 1),
@@ -76,22 +78,28 @@ class Due:
         }  # fmt: skip
 
 
-def due(boards: Sequence[Asked], start: Any, asked: Options) -> list[Due]:
-    """What is due of each board, in the order in which they are solved. start: as `luckbase.solve`
-    has it."""
-    room = _Room(cores(), int(free_memory() * MEMORY_SHARE))
-    return in_order([_due(one, start, options_of(one, asked), room) for one in boards])
+def plan_boards(requests: Sequence[BoardRequest], start: Any, options: Options) -> list[Due]:
+    """What is due of each board, in the order in which they are solved: those of a job that asks
+    for it by the time that they take, others as they stand. start: as `luckbase.solve` has it."""
+    machine = _Machine(cores(), int(free_memory() * MEMORY_SHARE))
+
+    def place(due: Due) -> tuple[int, float]:
+        return due.request.group, due.seconds if due.request.order == "shortest" else 0.0
+
+    return sorted(
+        (_plan(one, start, options_for(one, options), machine) for one in requests), key=place
+    )
 
 
-def too_much(found: Sequence[Due]) -> list[str]:
+def disk_shortages(planned: Sequence[Due]) -> list[str]:
     """A sentence for each disk that has room for every board alone, and not for all of them."""
     needed: dict[int, int] = {}
     free: dict[int, tuple[Path, int]] = {}
-    for one in found:
-        if one.table is not None and one.error is None:
-            probe, room = free_disk(one.table)
+    for due in planned:
+        if due.table is not None and due.error is None:
+            probe, room = free_disk(due.table)
             disk = probe.stat().st_dev
-            needed[disk] = needed.get(disk, 0) + one.bytes
+            needed[disk] = needed.get(disk, 0) + due.bytes
             free.setdefault(disk, (probe, room))
     return [
         f"disk: all of them need about {words.size(needed[disk])} under {probe} and "
@@ -102,86 +110,81 @@ def too_much(found: Sequence[Due]) -> list[str]:
     ]
 
 
-def in_order(found: Sequence[Due]) -> list[Due]:
-    """The boards of a job that asks for it by the time that they take, others as they stand."""
-
-    def place(one: Due) -> tuple[int, float]:
-        return one.asked.group, one.seconds if one.asked.order == "shortest" else 0.0
-
-    return sorted(found, key=place)
-
-
-def options_of(one: Asked, asked: Options) -> Options:
-    """What is asked of the solve of one board: what its job file says, but for what was said with
-    the command or the call."""
+def options_for(request: BoardRequest, options: Options) -> Options:
+    """The options of one board's solve: what its job file says, but for what was said with the
+    command or the call."""
     default = Options()
-    own = {k: v for k, v in one.how.items() if getattr(asked, k) == getattr(default, k)}
-    return replace(asked, **own)
+    own = {
+        name: value for name, value in request.solve_options.items()
+        if getattr(options, name) == getattr(default, name)
+    }  # fmt: skip
+    return replace(options, **own)
 
 
-def _due(one: Asked, start: Any, asked: Options, room: _Room) -> Due:
-    if one.board is None:
-        return Due(one, "refused", error=one.error)
+def _plan(request: BoardRequest, start: Any, options: Options, machine: _Machine) -> Due:
+    if request.board is None:
+        return Due(request, "refused", error=request.error)
     try:
-        game = load_game(one.board)
-        if start is None and not asked.searches and has_full_table(game):
-            return _due_of_table(one, game, asked, room)
-        return _due_of_search(one, game, start, asked)
+        game = load_game(request.board)
+        if start is None and not options.searches and has_full_table(game):
+            return _plan_full_table(request, game, options, machine)
+        return _plan_search(request, game, start, options)
     except LuckbaseError as error:
-        return Due(one, "refused", error=error)
+        return Due(request, "refused", error=error)
 
 
-def _due_of_table(one: Asked, game: Game, asked: Options, room: _Room) -> Due:
-    table, workers = table_directory(asked.folder, game), asked.workers or room.cores
-    first = table not in room.made  # else it will have been solved by then
-    files = room.made.setdefault(table, set())
-    if first and not (asked.force or asked.check):
-        ledger = complete_ledger(game, table, TIERS, margin=asked.margin)
+def _plan_full_table(request: BoardRequest, game: Game, options: Options, machine: _Machine) -> Due:
+    table, workers = table_directory(options.folder, game), options.workers or machine.cores
+    first = table not in machine.planned  # else it will have been solved by then
+    files = machine.planned.setdefault(table, set())
+    if first and not (options.force or options.check):
+        ledger = complete_ledger(game, table, TIERS, margin=options.margin)
         if ledger is not None:
             files |= {entry.name for entry in ledger.of_part(TIERS)}
-            return Due(one, "complete", (), table)
+            return Due(request, "complete", (), table)
     layout = layout_of(game)
     plan = make_plan(layout, workers)
-    state, why, there = _state(game, table, asked, plan.files)
-    have = files if asked.force else files | there
+    state, why, whole = _state(game, table, options, plan.files)
+    have = files if options.force else files | whole
     todo = [i for i, name in enumerate(plan.files) if name not in have]
     files |= {*plan.files, *have}
     if not todo and not (first and state == "damaged"):  # what reaches less far is in it
-        return Due(one, "complete", () if first else ("as another board of this night",), table)
+        why = () if first else ("as another board of this night",)
+        return Due(request, "complete", why, table)
     rows = sum(plan.shards[i].rows for i in todo)
     share = rows / max(plan.rows, 1)
-    budget = room.memory if asked.memory is None else asked.memory
-    if asked.memory is None and asked.joins:
+    budget = machine.memory if options.memory is None else options.memory
+    if options.memory is None and options.joins:
         budget = ENDLESS  # each node of a cluster looks after its own
     check_room(plan, budget, table, layout.smaller, todo, workers)
     size, seconds = round(plan.table_bytes * share), plan.wall_seconds(workers) * share
-    return Due(one, state, why, table, rows, size, seconds)
+    return Due(request, state, why, table, rows, size, seconds)
 
 
 def _state(
-    game: Game, table: Path, asked: Options, wanted: Sequence[str]
+    game: Game, table: Path, options: Options, files: Sequence[str]
 ) -> tuple[str, tuple[str, ...], set[str]]:
-    """(state in a word, why, files of the full table that are there and whole)."""
+    """(state in a word, why, those of the full table's files that are there and whole)."""
     storage = Folder(table)
     try:
         ledger = read_ledger(storage, table)
     except MissingTableError:
-        changed = _changed(game.board, asked.folder)
+        changed = _changed(game.board, options.folder)
         return ("stale", changed, set()) if changed else ("missing", ("no table yet",), set())
     except TableError as error:
         return "damaged", (str(error),), set()
-    bad = damaged_files(storage, table, ledger)
-    there = {entry.name for entry in ledger.of_part(TIERS)} - bad.keys()
-    if asked.force:
-        return "again", (f"{option('force')}: all of it again",), there
-    if bad:
-        return "damaged", words.some(4, list(bad.values())), there
-    return "partial", (_how_far(ledger, there, wanted),), there
+    damaged = damaged_files(storage, table, ledger)
+    whole = {entry.name for entry in ledger.of_part(TIERS)} - damaged.keys()
+    if options.force:
+        return "again", (f"{option('force')}: all of it again",), whole
+    if damaged:
+        return "damaged", words.some(4, list(damaged.values())), whole
+    return "partial", (_progress(ledger, whole, files),), whole
 
 
-def _how_far(ledger: Ledger, there: set[str], wanted: Sequence[str]) -> str:
-    count = len(there.intersection(wanted))
-    of_them = f"{count} of {words.many(len(wanted), 'file')} {'is' if len(wanted) == 1 else 'are'}"
+def _progress(ledger: Ledger, whole: set[str], files: Sequence[str]) -> str:
+    count = len(whole.intersection(files))
+    of_them = f"{count} of {words.many(len(files), 'file')} {'is' if len(files) == 1 else 'are'}"
     if not count:
         return "what lies below some states is there, its full table is not"
     if ledger.complete:
@@ -189,29 +192,29 @@ def _how_far(ledger: Ledger, there: set[str], wanted: Sequence[str]) -> str:
     return f"stopped before its end: {of_them} there"
 
 
-def _due_of_search(one: Asked, game: Game, start: Any, asked: Options) -> Due:
+def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options) -> Due:
     from luckbase.cluster.search.planned import plan_below
     from luckbase.cluster.search.roots import root_keys
     from luckbase.cluster.search.solve import goal_of
     from luckbase.solver.graph.keys import unpack_all
 
     keys = root_keys(game, roots_of(game, start))
-    wanted, part = goal_of(game, keys, asked)
-    table = table_directory(asked.folder, game)
-    if not asked.force and complete_ledger(game, table, part, wanted) is not None:
-        return Due(one, "complete", (), table)
-    planned = plan_below(game, unpack_all(game.bits, keys), asked.folder, asked.workers)
+    goal, part = goal_of(game, keys, options)
+    table = table_directory(options.folder, game)
+    if not options.force and complete_ledger(game, table, part, goal) is not None:
+        return Due(request, "complete", (), table)
+    planned = plan_below(game, unpack_all(game.bits, keys), options.folder, options.workers)
     planned.check()
     state, why = "missing", ["nothing below its start yet" if start is None else "nothing below it"]
-    if asked.force:
+    if options.force:
         state, why = "again", [f"{option('force')}: all of it again"]
     else:
-        changed = _changed(game.board, asked.folder)
+        changed = _changed(game.board, options.folder)
         state, why = ("stale", list(changed)) if changed else (state, why)
     if planned.at_least:
         why.append("maybe many times as many states")
     return Due(
-        one, state, tuple(why), table, planned.states, planned.table_bytes, planned.seconds,
+        request, state, tuple(why), table, planned.states, planned.table_bytes, planned.seconds,
         about=not planned.exact,
     )  # fmt: skip
 

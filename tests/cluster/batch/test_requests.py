@@ -10,10 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import luckbase
-from luckbase.cluster.night.asked import asked_for, board_files, files_of, is_many
-from luckbase.cluster.night.job import is_job, read_job
+from luckbase.cluster.batch.requests import (
+    board_files,
+    files_of,
+    is_job,
+    is_many,
+    read_job,
+    requests_for,
+)
 from luckbase.solver.errors import JobError
-from tests.cluster.night.boards import BOARDS, JACKPOT, pig, press, put
+from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, press, put
 
 ROOT = Path(__file__).parents[3]
 
@@ -28,7 +34,7 @@ def test_a_folder_is_every_board_below_it_in_the_order_of_names(tmp_path: Path) 
     put(tmp_path / "c.toml", "game = ")
     put(tmp_path / ".hidden/x.toml", JACKPOT)
     put(tmp_path / "notes.txt", "no board")
-    found = asked_for([tmp_path])
+    found = requests_for([tmp_path])
     assert [Path(one.file).name for one in found] == ["z.toml", "b.toml", "c.toml"]
     assert named([one.board for one in found]) == ["z", "b", "-"]
     assert "c.toml: not TOML: Invalid value" in str(found[2].error)
@@ -37,8 +43,8 @@ def test_a_folder_is_every_board_below_it_in_the_order_of_names(tmp_path: Path) 
 def test_a_job_file_in_a_folder_is_left_alone_and_runs_where_it_is_named(tmp_path: Path) -> None:
     put(tmp_path / "a.toml", JACKPOT)
     job = put(tmp_path / "night.toml", '[[board]]\nfile = "a.toml"\nset = { tiles = 3 }\n')
-    assert [one.settings for one in asked_for([tmp_path])] == [{}]
-    (one,) = asked_for([job])
+    assert [one.settings for one in requests_for([tmp_path])] == [{}]
+    (one,) = requests_for([job])
     assert one.settings == {"tiles": "3"} and one.board is not None
     assert is_many([job]) and is_many([str(tmp_path)]) and not is_many([one.file])
 
@@ -47,15 +53,15 @@ def test_a_board_that_is_named_twice_is_asked_for_once(tmp_path: Path) -> None:
     file = put(tmp_path / "a.toml", JACKPOT)
     (tmp_path / "link.toml").symlink_to(file)
     roundabout = f"{tmp_path}/../{tmp_path.name}/a.toml"
-    assert len(asked_for([file, tmp_path, roundabout])) == 1
+    assert len(requests_for([file, tmp_path, roundabout])) == 1
     job = put(tmp_path / "n/night.toml", '[[board]]\nfile = "../a.toml"\nset = { tiles = 3 }\n')
-    assert len(asked_for([file, job])) == 2  # with other options it is another board
+    assert len(requests_for([file, job])) == 2  # with other options it is another board
     board = luckbase.load_board(file)
-    assert len(asked_for([board, board, luckbase.load_board(file, tiles=3)])) == 2
+    assert len(requests_for([board, board, luckbase.load_board(file, tiles=3)])) == 2
 
 
 def test_a_folder_without_boards_and_a_file_that_is_not_there_are_sentences(tmp_path: Path) -> None:
-    empty, gone = asked_for([tmp_path, tmp_path / "gone.toml"])
+    empty, gone = requests_for([tmp_path, tmp_path / "gone.toml"])
     assert "no board file is in it" in str(empty.error) and "no such file" in str(gone.error)
 
 
@@ -63,7 +69,7 @@ def test_options_of_the_command_come_before_those_of_the_job(tmp_path: Path) -> 
     put(tmp_path / "a.toml", JACKPOT)
     text = '[[board]]\nfile = "a.toml"\nset = { tiles = 3 }\nvariants = [{ sides = 4 }, {}]\n'
     job = put(tmp_path / "night.toml", text)
-    assert [one.settings for one in asked_for([job], {"tiles": 2})] == [
+    assert [one.settings for one in requests_for([job], {"tiles": 2})] == [
         {"tiles": "2", "sides": "4"}, {"tiles": "2"}
     ]  # fmt: skip
 
@@ -72,9 +78,9 @@ def test_what_a_job_says_of_the_solve_is_handed_on(tmp_path: Path) -> None:
     put(tmp_path / "a.toml", JACKPOT)
     text = 'memory = 0.5\nworkers = 1\nresults = "../out"\norder = "shortest"\n'
     job = put(tmp_path / "jobs/n.toml", text + '[[board]]\nfile = "../a.toml"\n')
-    (one,) = asked_for([job])
+    (one,) = requests_for([job])
     wanted = {"memory": 500_000_000, "workers": 1, "results": tmp_path / "out"}
-    assert one.how == wanted and one.order == "shortest"
+    assert one.solve_options == wanted and one.order == "shortest"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +120,7 @@ def test_a_mistake_in_a_job_is_one_sentence_with_its_place(
         read_job(job)
     assert str(caught.value).startswith(f"{job}: ") and said in str(caught.value)
     assert "\n" not in str(caught.value)
-    (one,) = asked_for([job])
+    (one,) = requests_for([job])
     assert isinstance(one.error, JobError) and one.board is None
 
 
@@ -125,16 +131,16 @@ def test_no_text_of_a_job_ends_in_anything_but_a_sentence(text: str) -> None:
     with TemporaryDirectory() as folder:
         job = Path(folder) / "night.toml"
         job.write_bytes(f"{text}\n[[board]]\nfile = 'a.toml'\n".encode("utf-8", "replace"))
-        for one in asked_for([job]):
+        for one in requests_for([job]):
             assert one.board is None and one.error is not None and "\n" not in str(one.error)
 
 
 def test_the_example_is_a_job_with_boards_that_are_there() -> None:
-    found = asked_for([ROOT / "jobs/nights/example.toml"])
+    found = requests_for([ROOT / "jobs/nights/example.toml"])
     assert len(found) == 3 + len(board_files(BOARDS / "jackpot"))
     assert all(one.error is None for one in found)
     text = (ROOT / "jobs/nights/example.toml").read_text(encoding="utf-8")
-    from luckbase.cluster.night.job import Entry, Job
+    from luckbase.cluster.batch.requests import Entry, Job
 
     for model in (Job, Entry):
         for name, field in model.model_fields.items():
@@ -149,7 +155,7 @@ def test_a_board_from_a_pipe_is_read_once(tmp_path: Path) -> None:
         os.close(write)
         pipe = f"/dev/fd/{read}"
         assert not is_many([pipe])
-        (one,) = asked_for([pipe])
+        (one,) = requests_for([pipe])
         assert one.error is None and one.board is not None
     finally:
         os.close(read)

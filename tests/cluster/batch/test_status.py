@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import luckbase
-from tests.cluster.night.boards import pig, press, put
+from tests.cluster.batch.boards import pig, press, put
 
 
 def test_a_board_that_reaches_further_now_is_partial_in_the_words_of_a_dry_run(

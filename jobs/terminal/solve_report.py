@@ -1,14 +1,18 @@
-"""What a solve did, for people and as JSON."""
+"""What a solve did, what is due of many boards and what became of them: for people, as JSON."""
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
+    from luckbase.cluster.batch.plan import Due
+    from luckbase.cluster.batch.run import Outcome
     from luckbase.cluster.run.options import Solved
 
 
@@ -188,3 +192,109 @@ def _opening_questions(solved: Solved, path: Path) -> None:
     question = render.fields(asked[0].state)
     table = shlex.quote(render.shown(solved.table))
     render.say(f"Ask anything: {render.program()} query {table} {question}")
+
+
+def print_due(planned: Sequence[Due]) -> None:
+    """A table of what is due, and its sum."""
+    rows = [_due_row(due) for due in planned]
+    heads = ("board", "is", "to solve", "on disk", "time")
+    render.print_table("What is to be solved", heads, rows, sys.stdout)
+    for due in planned:
+        reasons = [str(due.error)] if due.error else due.why
+        for reason in reasons if due.state != "missing" else ():
+            print(f"{due.request.name}: {_without(reason, due.request.file)}")
+    todo = [due for due in planned if due.state not in ("complete", "refused")]
+    refused = sum(due.state == "refused" for due in planned)
+    states, size = sum(due.states for due in todo), sum(due.bytes for due in todo)
+    said = f"{len(todo)} of {render.many(len(planned), 'board')} to solve"
+    if todo:
+        said += f": {render.counted(states, 'state')}, about {render.size(size)} and "
+        said += render.duration(sum(due.seconds for due in todo))
+    print(said + (f"; {refused} can not be" if refused else ""))
+
+
+def _due_row(due: Due) -> tuple[str, ...]:
+    if due.state in ("complete", "refused"):
+        return (due.request.name, due.state, "", "", "")
+    about = "about " if due.about else ""
+    return (
+        due.request.name, due.state, f"{about}{render.counted(due.states, 'state')}",
+        render.size(due.bytes), render.duration(due.seconds),
+    )  # fmt: skip
+
+
+def _without(said: str, file: str) -> str:
+    """A sentence without the file that it begins with, where that stands before it already."""
+    return said.removeprefix(f"{file}: ")
+
+
+def say_outcome(outcome: Outcome, number: int, total: int) -> None:
+    """A line for a board that is done."""
+    where = f"[{number}/{total}] {outcome.request.name}"
+    if outcome.failed:
+        render.say(f"{where}: {_without(outcome.error, outcome.request.file)}")
+        return
+    render.say(f"{where}: {_did(outcome)}")
+    if outcome.state == "solved":
+        for said in outcome.changed[:5]:
+            render.say(f"  {said}")
+
+
+def _did(outcome: Outcome) -> str:
+    solved = outcome.solved
+    assert solved is not None
+    if outcome.state == "complete":
+        return "nothing to do"
+    new = f"{render.counted(solved.states, 'state')} in {render.duration(outcome.seconds)}"
+    return f"{new}, kept {render.count(solved.kept)}" if solved.kept else new
+
+
+def say_outcomes(outcomes: Sequence[Outcome], total: int, stopped: str = "") -> None:
+    """The table of what happened, and its sum, of more than one. total: boards asked for. stopped:
+    the name of the one that was being solved when the night was ended."""
+    if total == 1:
+        return
+    rows = []
+    for outcome in outcomes:
+        solved = outcome.solved
+        numbers = ("", "", "")
+        if solved is not None:
+            numbers = (
+                render.count(solved.states), render.count(solved.kept),
+                render.size(solved.ledger.bytes),
+            )  # fmt: skip
+        time = render.duration(outcome.seconds) if outcome.state == "solved" else ""
+        rows.append((outcome.request.name, outcome.state, *numbers, time))
+    if stopped:
+        rows.append((stopped, "stopped", "", "", "", ""))
+    render.say()
+    heads = ("board", "", "new states", "kept", "on disk", "time")
+    render.print_table("", heads, rows, sys.stderr)
+    for outcome in outcomes:
+        if outcome.failed:
+            render.say(f"{outcome.request.name}: {_without(outcome.error, outcome.request.file)}")
+    words = [(sum(outcome.state == word for outcome in outcomes), word) for word in
+             ("solved", "complete", "failed")]  # fmt: skip
+    said = ", ".join(f"{count} {word}" for count, word in words if count)
+    seconds = sum(outcome.seconds for outcome in outcomes)
+    done = f"{said} in {render.duration(seconds)}" if outcomes else "none done"
+    left = total - len(outcomes) - bool(stopped)
+    more = [f"{stopped} was stopped"] * bool(stopped) + [f"{left} not begun"] * bool(left)
+    render.say(
+        "; ".join([f"{render.many(total, 'board')}: {done}", *[", ".join(more)] * bool(more)])
+    )
+
+
+def outcome_json(outcome: Outcome) -> dict[str, Any]:
+    """A board's outcome as JSON values: as the solve of one board says it, with its file."""
+    where = {"file": outcome.request.file, "set": outcome.request.settings}
+    if outcome.solved is None:
+        board = outcome.request.board
+        name = None if board is None else board.name
+        return {"event": "failed", "board": name, **where, "error": outcome.error}
+    return {"event": "solved", **as_json(outcome.solved), **where}
+
+
+def print_json(said: dict[str, Any]) -> None:
+    """A line of JSON."""
+    print(json.dumps(said), flush=True)

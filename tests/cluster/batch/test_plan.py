@@ -9,7 +9,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster.run import driver
-from tests.cluster.night.boards import JACKPOT, everything, pig, press, put
+from tests.cluster.batch.boards import JACKPOT, everything, pig, press, put
 
 
 def states(found: list[luckbase.Due]) -> list[str]:
@@ -122,10 +122,10 @@ def test_an_order_by_time_begins_with_what_is_soon_done(tmp_path: Path) -> None:
     job = put(tmp_path / "night/n.toml", f'order = "shortest"\n[[board]]\nfile = [{files}]\n')
     job = put(tmp_path / "n.toml", Path(job).read_text())
     found = luckbase.plan_all(job, results=tmp_path / "results")
-    order = [Path(one.asked.file).stem for one in found]
+    order = [Path(one.request.file).stem for one in found]
     assert order == [str(caps.index(cap)) for cap in sorted(caps)]
-    listed = [one.asked.name for one in luckbase.solve_all(job, results=tmp_path / "results")]
-    assert listed == [one.asked.name for one in found]
+    listed = [one.request.name for one in luckbase.solve_all(job, results=tmp_path / "results")]
+    assert listed == [one.request.name for one in found]
 
 
 def test_all_of_it_again_is_planned_so(tmp_path: Path) -> None:
@@ -139,17 +139,17 @@ def test_all_of_it_again_is_planned_so(tmp_path: Path) -> None:
 def test_what_a_board_raises_that_nobody_thought_of_stops_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from luckbase.cluster.night import outcome
+    from luckbase.cluster.batch import run
 
     files = put(tmp_path / "a.toml", pig(10)), put(tmp_path / "b.toml", pig(12))
-    true = outcome.solved
+    true = run.solved
 
     def fails(board: luckbase.Board, *given: object) -> luckbase.Solved:
         if board.name == "a":
             raise ZeroDivisionError("of a game of one's own")
         return true(board, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(outcome, "solved", fails)
+    monkeypatch.setattr(run, "solved", fails)
     seen: list[str] = []
     done = luckbase.solve_all(
         *files, results=tmp_path / "results", on_outcome=lambda one: seen.append(one.state)

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import luckbase
-from luckbase.cluster.night import removal
+from luckbase.cluster.batch.clean import contents, remove
 from luckbase.cluster.run.opening import lock
-from tests.cluster.night.boards import JACKPOT, everything, pig, put
+from tests.cluster.batch.boards import JACKPOT, everything, pig, put
 
 
 @pytest.fixture
@@ -309,8 +309,8 @@ def test_what_goes_and_what_stays_is_all_there_was(
     for name in ours | others:
         put(table / name, name)
     table.mkdir(parents=True, exist_ok=True)
-    assert removal.contents(table) == ({name: len(name) for name in sorted(ours)}, sorted(others))
-    assert removal.remove(table) == sorted(others)
+    assert contents(table) == ({name: len(name) for name in sorted(ours)}, sorted(others))
+    assert remove(table) == sorted(others)
     left = {str(path.relative_to(table)) for path in table.rglob("*") if path.is_file()}
     assert left == others and table.exists() == bool(others)
     shutil.rmtree(tmp_path / "results", ignore_errors=True)

@@ -1,0 +1,343 @@
+"""Tables that no board file asks for any more, and taking them away.
+
+A board file asks for the table of its rules as they stand. A table is found to be asked for by the
+files that it was solved from, as its ledger says, by the board files beside those, and by those
+that are named. What was solved with ``--set``, from some states or from no file, nobody's file asks
+for; it goes where its folder is named, and not else. Nor goes what somebody solves, or whose board
+file can not be read, or lay in a folder that is not there now: it may have been moved, or its disk
+taken out.
+
+Of a table's folder goes what luckbase wrote in it: files first, the ledger and the head last, so
+that after a stop in between the table is there, damaged, and the same call goes on. Somebody's own
+files stay, and then the folder does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from luckbase.cluster import words
+from luckbase.cluster.batch.requests import requests_for
+from luckbase.cluster.run.opening import LOCK, MARK, lock
+from luckbase.cluster.table import RUNNING
+from luckbase.cluster.table.files import is_special
+from luckbase.cluster.table.find import is_table, tables_in, what_changed
+from luckbase.cluster.table.ledger import HEAD, Ledger, read_ledger
+from luckbase.cluster.table.lines import Goal
+from luckbase.cluster.table.status import running
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.words import check_folder
+from luckbase.solver import load_game
+from luckbase.solver.board.file import read_board
+from luckbase.solver.board.identity import rules_identity
+from luckbase.solver.board.toml_file import path_of
+from luckbase.solver.errors import LuckbaseError, OptionError, TableError
+from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.sentences import option, setting
+
+FOLDERS = {
+    "tiers": ("*.parquet", "*.part"),
+    "search": ("*.parquet", "*.part"),
+    "search-*": ("*.parquet", "*.part"),
+    "shards": ("*.arrow", "*.ask", "*.part"),
+    "ledger": ("*.jsonl", "*.part"),
+    "log": ("*.log",),
+    "spill": ("*",),
+}
+"""The folders in a table's, and what luckbase writes there."""
+FILES = (HEAD, f"{HEAD}.*.part", RUNNING, f".{RUNNING}.*", f"{MARK}*", LOCK)
+REMOVED_LAST = ("ledger/", HEAD, LOCK)
+
+
+@dataclass(frozen=True)
+class Spare:
+    """A table that no board file asks for, or one that was named."""
+
+    table: Path
+    state: str
+    """unasked (it may go), protected (only where its folder is named), asked (a board file asks
+    for it), running (somebody solves it); removed."""
+    why: tuple[str, ...] = ()
+    """Sentences."""
+    states: int = 0
+    bytes: int = 0
+    left: tuple[str, ...] = ()
+    """What of its folder is not luckbase's own, and stays."""
+    named: bool = False
+    error: str = ""
+    """Why it could not be removed."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return {
+            "table": str(self.table), "state": self.state, "why": list(self.why),
+            "states": self.states, "bytes": self.bytes, "left": list(self.left),
+            "error": self.error or None,
+        }  # fmt: skip
+
+
+def clean(
+    names: Sequence[str], results: str | os.PathLike[str], *, yes: bool = False
+) -> list[Spare]:
+    """What no board file asks for any more, of the tables of some boards or of all; removed if
+    `yes`. A table's folder among `names` stands for itself.
+
+    Raises OptionError for a name that is neither a table nor a board's, and for a URI.
+    """
+    check_folder(results)
+    if not Path(results).is_dir() and not (names and all(is_table(path_of(n)) for n in names)):
+        raise OptionError(f"{option('results')}: there is no folder {results}")
+    scope = _Scope(names, Path(results))
+    spares = [spare for path in scope.tables() if (spare := _spare(path, scope)) is not None]
+    return [_removed(spare) if yes and spare.state == "unasked" else spare for spare in spares]
+
+
+def _removed(spare: Spare) -> Spare:
+    try:
+        return replace(spare, state="removed", left=tuple(remove(spare.table)))
+    except LuckbaseError as error:
+        return replace(spare, state="running", error=str(error))
+    except OSError as error:
+        why = f"{error.filename or spare.table}: {error.strerror or error}"
+        return replace(spare, error=f"it can not be removed: {why}")
+
+
+class _Scope:
+    """What was named: tables by their folders, board files and folders of boards."""
+
+    def __init__(self, names: Sequence[str], results: Path) -> None:
+        self.results = results
+        self.named = [Path(name) for name in names if is_table(path_of(name))]
+        self.places = [name for name in names if not is_table(Path(name))]
+        self.requests = requests_for([name for name in self.places if Path(name).exists()])
+        self.files = {path: _board_files(path) for path in tables_in(results)}
+        known = [file for files in self.files.values() for file in files]
+        for name in self.places:
+            if not Path(name).exists() and not any(_below(file, name) for file in known):
+                raise OptionError(f"{name}: no such table, board file or folder of boards")
+
+    def tables(self) -> list[Path]:
+        """The tables that are looked at."""
+        named = {os.path.realpath(path): path for path in self.named}
+        if self.named and not self.places:
+            return list(named.values())
+        tables = {os.path.realpath(path): path for path in self.files}
+        if self.places:
+            tables = {real: path for real, path in tables.items() if self._is_in(path)}
+        return sorted([*named.values(), *(p for real, p in tables.items() if real not in named)])
+
+    def _is_in(self, path: Path) -> bool:
+        """Whether a table is of a board that was named."""
+        place = (path.parent.parent.name, path.parent.name)
+        if place in {(r.board.game, r.board.name) for r in self.requests if r.board}:
+            return True
+        return any(_below(file, name) for file in self.files[path] for name in self.places)
+
+    @cached_property
+    def file_of_rules(self) -> dict[str, str]:
+        """The rules that board files ask for, and one file of each: those named, and those beside
+        files that tables were solved from."""
+        folders = {os.path.dirname(file) for files in self.files.values() for file in files}
+        candidates = dict.fromkeys(
+            place for folder in sorted(folders - {""})
+            for place in ([folder] if os.path.isdir(folder) else _moved(folder, self.results))
+        )  # fmt: skip
+        beside = [
+            str(file) for folder in candidates for file in sorted(Path(folder).glob("*.toml"))
+            if not is_special(str(file))
+        ]  # fmt: skip
+        found: dict[str, str] = {}
+        for request in [*self.requests, *requests_for(beside)]:
+            if request.board is not None and not request.settings:
+                with suppress(LuckbaseError):
+                    found.setdefault(rules_identity(load_game(request.board)), request.file)
+        return found
+
+
+def _board_files(path: Path) -> list[str]:
+    """The board files that a table was solved from."""
+    try:
+        return [goal.board_file for goal in read_ledger(Folder(path), path).goals]
+    except TableError:
+        return []
+
+
+def _moved(folder: str, results: Path) -> list[str]:
+    """Where a folder that is not there now may be, if a project was moved with its results: the end
+    of its path beside the results, or beside a folder that they are in."""
+    parts = Path(folder).parts[1:]
+    parents = Path(os.path.realpath(results)).parents
+    paths = [os.path.join(parent, *parts[i:]) for parent in parents for i in range(len(parts))]
+    return [str(parents[0]), *filter(os.path.isdir, paths)]
+
+
+def _is_gone(file: str) -> bool:
+    """Whether a file is not there, though its folder is and can be read."""
+    try:
+        return os.path.basename(file) not in os.listdir(os.path.dirname(file))
+    except OSError:
+        return False
+
+
+def _below(file: str, name: str) -> bool:
+    """Whether a file is the one that is named, or in the folder that is."""
+    if not file:
+        return False
+    path, place = os.path.realpath(file), os.path.realpath(name)
+    return path == place or path.startswith(os.path.join(place, ""))
+
+
+def _spare(path: Path, scope: _Scope) -> Spare | None:
+    """What is to be said of a table; None of one that is asked for and was not named."""
+    named = path in scope.named
+    if path.is_symlink():
+        return Spare(path, "protected", ("it is a link, and a link is not followed",), named=named)
+    own, others = contents(path)
+    spare = Spare(path, "", bytes=sum(own.values()), left=tuple(others), named=named)
+    try:
+        ledger = read_ledger(Folder(path), path)
+    except TableError as error:
+        goes = () if named else (f"it goes where it is named: {path}",)
+        state = "unasked" if named else "protected"
+        return replace(spare, state=state, why=(str(error), *goes))
+    spare = replace(spare, states=ledger.rows)
+    if (solver := running(path)) is not None:
+        who = f"process {solver['process']} on {solver['host']} solves it"
+        return replace(spare, state="running", why=(who,))
+    sources = [_source(goal, ledger) for goal in ledger.goals]
+    file = scope.file_of_rules.get(ledger.head.identity)
+    file = file or next((s.file for s in sources if s.state == "same" and s.plain), None)
+    if file is not None:
+        return replace(spare, state="asked", why=(f"{file} asks for it",)) if named else None
+    why = tuple(dict.fromkeys(said for source in sources for said in source.why))
+    if named:
+        return replace(spare, state="unasked", why=why)
+    if any(source.state == "same" for source in sources):
+        return None  # with the options that it was solved with, its board file still means it
+    reasons = tuple(dict.fromkeys(s.protects for s in sources if s.protects))
+    if reasons or not sources:
+        return replace(spare, state="protected", why=(*why, *reasons))
+    return replace(spare, state="unasked", why=why)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What a table was solved from, by a goal of it, and what that file says now."""
+
+    file: str
+    state: str
+    """same, changed, gone, away (nor is its folder there), unread, unknown."""
+    why: tuple[str, ...]
+    plain: bool
+    """Whether the board file alone asks for it."""
+    protects: str
+    """Why the table does not go."""
+
+
+def _source(goal: Goal, ledger: Ledger) -> _Source:
+    file = goal.board_file
+    if not file:
+        return _Source("", "unknown", (), False, "it was solved of a board that stands in no file")
+    protects = ""
+    if goal.settings:
+        options = " ".join(setting(name, value) for name, value in goal.settings.items())
+        protects = f"it was solved with {options}"
+    elif goal.roots is not None and not _is_start(goal, ledger):
+        protects = "it was solved from some states"
+    if _is_gone(file):
+        return _Source(file, "gone", (f"{file} is gone",), False, protects)
+    if not os.path.exists(file):
+        why = f"{file} can not be looked for: its folder is not there, or can not be read"
+        protects = protects or "its board file may have been moved, or its disk taken out"
+        return _Source(file, "away", (why,), False, protects)
+    try:
+        game = load_game(read_board(Path(file), goal.settings))
+    except LuckbaseError as error:
+        why = f"its board file can not be read: {error}"
+        protects = protects or "its board file may be half-saved"
+        return _Source(file, "unread", (why,), False, protects)
+    if rules_identity(game) == ledger.head.identity:
+        return _Source(file, "same", (), not protects, protects)
+    changes = words.some(5, what_changed(ledger.head, game.board, game.rules_version))
+    return _Source(file, "changed", changes, not protects, protects)
+
+
+def _is_start(goal: Goal, ledger: Ledger) -> bool:
+    """Whether a search is what a plain solve of the board does: below its start, to the end."""
+    roots = goal.roots
+    assert roots is not None
+    try:
+        game = load_game(ledger.board(goal.reach))
+    except LuckbaseError:
+        return False
+    start = game.start()
+    if start is None or game.has(Layout) or roots.using is not None:
+        return False
+    return roots.start == [game.describe(start)]
+
+
+def contents(table: Path) -> tuple[dict[str, int], list[str]]:
+    """(the files in a table's folder that luckbase wrote, with sizes; what is not its own)."""
+    ours: dict[str, int] = {}
+    others = []
+    for name, size in _walk(table, ""):
+        if size is not None and _is_ours(name):
+            ours[name] = size
+        else:
+            others.append(name)
+    return ours, sorted(others)
+
+
+def remove(table: Path) -> list[str]:
+    """Take a table away; returns what is not luckbase's own and stays.
+
+    Raises RequestError where a solve of it is running, OSError for what can not be deleted.
+    """
+    with lock(table):
+        ours, others = contents(table)
+        for name in sorted(ours, key=_removal_rank):
+            (table / name).unlink(missing_ok=True)
+        for folder, _, _ in os.walk(table, topdown=False):
+            with suppress(OSError):  # something of somebody's is in it
+                os.rmdir(folder)
+    for above in (table.parent, table.parent.parent):  # the board's, the game's
+        with suppress(OSError):
+            above.rmdir()
+    return others
+
+
+def _removal_rank(name: str) -> int:
+    """When a file goes: the ledger after all it names, then the head, then the lock."""
+    return next((i for i, last in enumerate(REMOVED_LAST, start=1) if name.startswith(last)), 0)
+
+
+def _walk(folder: Path, inner: str) -> Iterator[tuple[str, int | None]]:
+    """Every file below a folder with its size; None for a link, which is not followed."""
+    try:
+        entries = sorted(os.scandir(folder / inner), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        name = inner + entry.name
+        if entry.is_symlink():
+            yield name, None
+        elif entry.is_dir():
+            yield from _walk(folder, f"{name}/")
+        else:
+            yield name, entry.stat().st_size
+
+
+def _is_ours(name: str) -> bool:
+    folder, slash, rest = name.partition("/")
+    if not slash:
+        return any(fnmatchcase(name, ours) for ours in FILES)
+    kinds = next((k for ours, k in FOLDERS.items() if fnmatchcase(folder, ours)), ())
+    deep = "/" in rest and folder != "spill"
+    return not deep and any(fnmatchcase(rest, kind) for kind in kinds)

@@ -1,0 +1,288 @@
+"""Which boards are meant by files, folders and job files: each read and checked.
+
+A folder means every board file below it, in the order of their names; a job file what it lists.
+What can not be read is listed too, with its sentence, so that it stops nothing else. A job file is
+TOML; `jobs/nights/example.toml` is one::
+
+    order = "shortest"            # or "listed", as they stand
+    workers = 2
+    memory = 4                    # GB
+
+    [[board]]
+    file = "../boards/mine.toml"  # or a folder, or a list of both; from the job file's own folder
+    set = { frontier = 2 }        # as --set
+    variants = [{ max_whammies = 3 }, { max_whammies = 4 }]
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+
+from luckbase.cluster.table.files import is_special
+from luckbase.cluster.words import check_folder
+from luckbase.solver.board.file import as_words, read_board, sentence_of
+from luckbase.solver.board.model import Board, Section, board_hash, mistake
+from luckbase.solver.board.toml_file import path_of, read_toml, show_path
+from luckbase.solver.errors import BoardError, JobError, LuckbaseError, OptionError
+from luckbase.solver.sentences import nearest, show
+
+MIN_GIGABYTES = 0.01
+
+
+@dataclass(frozen=True)
+class BoardRequest:
+    """One board to solve."""
+
+    file: str
+    """The board's file, or the one that can not be read; "" of a board made in another way."""
+    settings: dict[str, str]
+    """Its options, as ``--set`` has them."""
+    board: Board | None
+    """None where `error` says what is wrong."""
+    error: LuckbaseError | None = None
+    solve_options: dict[str, Any] = field(default_factory=dict)
+    """What its job file says of the solve, named as in `SolveOptions`."""
+    order: str = "listed"
+    """The job file's."""
+    group: int = 0
+    """Which of the names it is from."""
+    loaded: bool = False
+    """A board was passed, not its file."""
+
+    @property
+    def name(self) -> str:
+        """The board, for people: its file, and its options where there are any."""
+        name = self.file if self.file or self.board is None else self.board.name
+        return " ".join([name, *(f"{k}={v}" for k, v in self.settings.items())])
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Equal for the same file with the same options, or the same board passed."""
+        if self.loaded and self.board is not None:
+            return (self.board.name, board_hash(self.board))
+        return (os.path.realpath(self.file), *sorted(self.settings.items()))
+
+
+BoardName = BoardRequest | Board | str | os.PathLike[str]
+"""A board: its file, a folder of them, a job file; one loaded; a request made before."""
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _as_text(value: Any) -> str:
+    if not isinstance(value, bool | int | str):
+        raise mistake(f"{show(value)} is no value of an option; write a number, true, false, text")
+    return as_words({"": value})[""]
+
+
+def _folder(text: str) -> str:
+    try:
+        check_folder(text)
+    except OptionError as error:
+        raise mistake(str(error).removeprefix("results: ")) from None
+    return text
+
+
+Files = Annotated[
+    list[Annotated[str, Field(strict=True)]], BeforeValidator(_as_list), Field(min_length=1)
+]
+Gigabytes = Annotated[float, Field(ge=MIN_GIGABYTES, allow_inf_nan=False, strict=True)]
+Settings = dict[str, Annotated[str, BeforeValidator(_as_text)]]
+
+
+class Entry(Section):
+    """Boards with their options: every file with every variant."""
+
+    file: Files
+    """Files and folders."""
+    settings: Settings = Field({}, alias="set")
+    """Options of all of them."""
+    variants: Annotated[list[Settings], Field(min_length=1)] = [{}]  # noqa: RUF012
+    """Options of each, beside those."""
+
+
+class Job(Section):
+    """What a job file says."""
+
+    title: str = ""
+    order: Literal["listed", "shortest"] = "listed"
+    results: Annotated[str, AfterValidator(_folder), Field(min_length=1, strict=True)] | None = None
+    """The folder of tables."""
+    workers: Annotated[int, Field(ge=1, strict=True)] | None = None
+    memory: Gigabytes | None = None
+    """In GB."""
+    margin: Annotated[bool, Field(strict=True)] = False
+    board: Annotated[list[Entry], Field(min_length=1)]
+
+    def solve_options(self, path: Path) -> dict[str, Any]:
+        """What the job file at `path` says of the solve, named as in `SolveOptions`."""
+        every = {
+            "workers": self.workers,
+            "margin": self.margin or None,
+            "memory": None if self.memory is None else int(self.memory * 1e9),
+            "results": None if self.results is None else _beside(path, self.results),
+        }
+        return {name: value for name, value in every.items() if value is not None}
+
+
+def is_job(path: Path) -> bool:
+    """Whether a file is a job, not a board: it lists boards and names no game."""
+    if not path.is_file():
+        return False  # nor is a pipe, which can be read but once
+    try:
+        data = read_toml(path, "")
+    except BoardError:
+        return False
+    return "board" in data and "game" not in data
+
+
+def read_job(path: Path) -> Job:
+    """Read and check a job file. Raises JobError, one sentence."""
+    where = show_path(path)
+    try:
+        return Job.model_validate(read_toml(path, where))
+    except BoardError as error:
+        raise JobError(str(error)) from None
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+    first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
+    location = list(first["loc"])
+    sentence = sentence_of(first)
+    if first["type"] == "extra_forbidden":
+        key = str(location.pop())
+        model: type[Section] = Entry if len(location) > 1 else Job
+        known = [field.alias or name for name, field in model.model_fields.items()]
+        sentence = f"unknown key {show(key)}; {nearest(key, known)}"
+    words = [f"item {part + 1}" if isinstance(part, int) else part for part in location]
+    raise JobError(": ".join([where, *([", ".join(words)] if words else []), sentence]))
+
+
+def _beside(job: Path, name: str) -> Path:
+    """Where a file is that a job names: as seen from the job file's own folder."""
+    path = job.parent / Path(name).expanduser()
+    folder = Path(os.path.realpath(path if path.is_dir() else path.parent))
+    return folder if path.is_dir() else folder / path.name
+
+
+def is_many(names: Sequence[str]) -> bool:
+    """Whether more is meant than one board file. Raises OptionError for an empty name."""
+    paths = [path_of(name) for name in names]
+    return len(names) > 1 or any(path.is_dir() or is_job(path) for path in paths)
+
+
+def requests_for(
+    names: Iterable[BoardName], settings: Mapping[str, object] = {}
+) -> list[BoardRequest]:
+    """Every board behind `names`, each once, where it is named first. settings: options of them
+    all, before those that a job file says."""
+    words = as_words(settings)
+    requests: dict[tuple[Any, ...], BoardRequest] = {}
+    for group, name in enumerate(names):
+        for request in _requests(name, words):
+            requests.setdefault(request.key, replace(request, group=group))
+    return list(requests.values())
+
+
+def _requests(name: BoardName, settings: dict[str, str]) -> Iterator[BoardRequest]:
+    if isinstance(name, BoardRequest):
+        yield name
+        return
+    if isinstance(name, Board):
+        source = name.source
+        file, own = ("", {}) if source is None else (source.file, dict(source.settings))
+        yield BoardRequest(file, own, name, loaded=True)
+        return
+    try:
+        path = path_of(name)
+    except OptionError as error:
+        yield BoardRequest("", settings, None, error)
+        return
+    if path.is_dir():
+        yield from _requests_in_folder(path, settings)
+    elif is_job(path):
+        yield from _requests_of_job(path, settings)
+    else:
+        yield read_request(path, settings)
+
+
+def _requests_in_folder(folder: Path, settings: dict[str, str]) -> Iterator[BoardRequest]:
+    files = board_files(folder)
+    if not files:
+        error = BoardError(f"{folder}: no board file is in it; a board file ends in .toml")
+        yield BoardRequest(str(folder), settings, None, error)
+    for file in files:
+        request = read_request(file, settings)
+        if request.error is None or not is_job(file):  # a job is run where it is named
+            yield request
+
+
+def _requests_of_job(path: Path, settings: dict[str, str]) -> Iterator[BoardRequest]:
+    try:
+        job = read_job(path)
+    except JobError as error:
+        yield BoardRequest(str(path), settings, None, error)
+        return
+    solve_options = job.solve_options(path)
+    for entry in job.board:
+        for name in entry.file:
+            file = _beside(path, name)
+            for variant in entry.variants:
+                words = {**entry.settings, **variant, **settings}
+                inside = _requests_in_folder(file, words) if file.is_dir() else None
+                for request in inside or [read_request(file, words)]:
+                    yield replace(
+                        request, file=relative_path(request.file), solve_options=solve_options,
+                        order=job.order,
+                    )  # fmt: skip
+
+
+def read_request(path: Path, settings: dict[str, str]) -> BoardRequest:
+    """A board file, read and checked."""
+    try:
+        return BoardRequest(str(path), settings, read_board(path, settings))
+    except LuckbaseError as error:
+        return BoardRequest(str(path), settings, None, error)
+
+
+def board_files(folder: Path) -> list[Path]:
+    """The .toml files below a folder, those in hidden folders left out, and pipes: to read one is
+    to wait."""
+    paths = []
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        boards = [f for f in files if f.endswith(".toml") and not f.startswith(".")]
+        paths += [path for f in boards if not is_special(str(path := Path(parent) / f))]
+    return sorted(paths)
+
+
+def files_of(names: Sequence[BoardName]) -> list[Path]:
+    """Every file that decides what `names` mean: board files, job files and theirs."""
+    files: list[Path] = []
+    for name in names:
+        if isinstance(name, BoardRequest | Board):
+            continue
+        path = Path(name)
+        files += board_files(path) if path.is_dir() else [path]
+        if is_job(path):
+            try:
+                listed = [_beside(path, n) for entry in read_job(path).board for n in entry.file]
+            except JobError:
+                continue
+            files += [f for p in listed for f in (board_files(p) if p.is_dir() else [p])]
+    return list(dict.fromkeys(files))
+
+
+def relative_path(file: str) -> str:
+    """A path as short as it can be typed here."""
+    try:
+        return str(Path(file).relative_to(Path.cwd()))
+    except ValueError:
+        return file

@@ -1,0 +1,359 @@
+"""Signals end a command with the way to go on; what nobody reads, and a full disk, are sentences;
+compiling is said while it goes on, and no estimate of time left counts it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numba
+import pytest
+
+from luckbase import cluster, solver
+from luckbase.cluster.run.options import Progress
+from luckbase.cluster.table import files
+from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.storage import Folder
+from luckbase.jobs.app import run
+from luckbase.jobs.terminal import process, render
+from tests.places import ROOT
+from tests.shared import first_solves
+
+PRESS = str(ROOT / "boards/press-your-luck/tiny.toml")
+
+
+def begun(results: Path, *more: str, ignore: int | None = None) -> tuple[subprocess.Popen, list]:
+    """A solve in a process of its own that has finished three tiers, and its words."""
+    words = ["solve", PRESS, "--set", "frontier=4", "--results", str(results), "--workers", "1"]
+    words += more
+
+    def before() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
+        if ignore is not None:
+            signal.signal(ignore, signal.SIG_IGN)
+
+    child = subprocess.Popen(
+        [sys.executable, "-m", "luckbase", *words], cwd=ROOT, stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True, preexec_fn=before,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while len(list(results.rglob("*.parquet"))) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return child, words
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_a_solve_as_ctrl_c_does(number: int, code: int, tmp_path: Path) -> None:
+    child, words = begun(tmp_path)
+    os.kill(child.pid, number)
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, out) == (code, ""), err
+    assert f"nothing solved is lost: luckbase {' '.join(words)}\n" in err
+    (table,) = (path.parent for path in tmp_path.rglob("table.json"))
+    finished = read_ledger(Folder(table), table).files
+    done = {p: p.stat().st_mtime_ns for p in (table / name for name in finished)}
+    assert done and run(words) == 0
+    assert all(p.stat().st_mtime_ns == then for p, then in done.items())
+
+
+def test_what_goes_on_does_not_begin_anew(tmp_path: Path) -> None:
+    """--force would throw away what was solved."""
+    child, words = begun(tmp_path, "--force")
+    os.kill(child.pid, signal.SIGTERM)
+    _, err = child.communicate(timeout=60)
+    assert f"nothing solved is lost: luckbase {' '.join(words[:-1])}\n" in err
+
+
+def test_a_signal_that_is_ignored_stays_so(tmp_path: Path) -> None:
+    """Under nohup a solve outlives its terminal."""
+    child, _ = begun(tmp_path, ignore=signal.SIGHUP)
+    os.kill(child.pid, signal.SIGHUP)
+    child.communicate(timeout=120)
+    assert child.returncode == 0
+
+
+def test_exit_codes_are_the_shells() -> None:
+    assert process.exit_code(KeyboardInterrupt()) == 130
+    assert (
+        process.exit_code(process.Ended(signal.SIGTERM)) == 143
+        and process.exit_code(process.Ended(signal.SIGHUP)) == 129
+    )
+
+
+def test_handlers_are_put_back(capsys: pytest.CaptureFixture[str]) -> None:
+    before = [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)]
+    assert run(["status", "nowhere"]) == 2
+    assert before == [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)]
+
+
+# --- about the command itself --------------------------------------------------------------------
+
+
+def test_the_version_is_the_projects(capsys: pytest.CaptureFixture[str]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"luckbase {project['version']}\n"
+
+
+@pytest.mark.parametrize("words", [[], ["solve"], ["evaluate"]])
+def test_h_is_short_for_help(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    said = []
+    for option in ("-h", "--help"):
+        assert run([*words, option]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] and "Usage: luckbase" in said[0]
+
+
+def test_a_shell_can_complete() -> None:
+    plain = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    words = [sys.executable, "-m", "luckbase"]
+    shown = subprocess.run(
+        [*words, "--show-completion", "bash"], cwd=ROOT, env=plain, capture_output=True, text=True,
+        check=True,
+    ).stdout  # fmt: skip
+    assert "_LUCKBASE_COMPLETE=complete_bash" in shown and shown.rstrip().endswith("luckbase")
+    asked = {"_LUCKBASE_COMPLETE": "complete_bash", "COMP_WORDS": "luckbase s", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        words, cwd=ROOT, env={**plain, **asked}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["solve", "status", "simulate", "serve"]
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """Nor what completion and the version need only when they are asked for."""
+    code = (
+        "import sys; from luckbase.jobs.app import run; run(['--help'])\n"
+        "heavy = {'numpy', 'numba', 'pyarrow', 'rich', 'ray', 'importlib.metadata'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stderr.strip() == "[]"
+
+
+# --- streams -------------------------------------------------------------------------------------
+
+
+PIG = str(ROOT / "boards/pig/tiny.toml")
+STATE = ("mine=0", "yours=0", "turn=0")
+
+
+@pytest.fixture(scope="module")
+def results(table_of: Callable[..., Path]) -> str:
+    return str(table_of(Path(PIG)).parents[2])
+
+
+def command(*words: str, out: int) -> tuple[int, str]:
+    """Exit code and stderr of a command that prints to an open file."""
+    done = subprocess.run(
+        [sys.executable, "-m", "luckbase", *words], cwd=ROOT, stdout=out, text=True,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["export", PIG],
+        ["export", PIG, "--format", "arrow"],
+        ["query", PIG, *STATE],
+        ["query", PIG, *STATE, "--json"],
+        ["--help"],
+    ],
+)
+def test_a_pipe_that_nobody_reads_ends_a_command_as_sigpipe_does(
+    results: str, words: list[str]
+) -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(writes, "wb") as pipe:
+        more = [] if words == ["--help"] else ["--results", results]
+        assert command(*words, *more, out=pipe.fileno()) == (141, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.parametrize("what", [["query", PIG, *STATE], ["export", PIG, "--format", "jsonl"]])
+def test_a_stdout_that_can_not_be_written_is_blamed_and_not_the_results(
+    results: str, what: list[str]
+) -> None:
+    with open("/dev/full", "wb") as full:
+        code, err = command(*what, "--results", results, out=full.fileno())
+    assert code == 1
+    assert err == (
+        "luckbase: stdout: what was printed can not be written: No space left on device\n"
+    )
+
+
+@contextmanager
+def _full_disk(path: Path) -> Iterator[Path]:
+    """A file system of one page at a folder, that root can make."""
+    path.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(path)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", str(path)], check=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["chart", PIG], "chart.csv"),
+        (["report", PIG], "report.html"),
+        (["graph", str(ROOT / "boards/pig/piglet.toml")], "graph.dot"),
+        (["export", PIG], "rows.csv"),
+    ],
+)
+def test_a_full_disk_is_blamed_on_the_file_of_out_and_leaves_none(
+    results: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], name: str
+) -> None:
+    more = [] if words[0] == "graph" else ["--results", results]
+    with _full_disk(tmp_path / "full") as full:
+        code = run([*words, *more, "--out", str(full / name)])
+        assert list(full.iterdir()) == []
+    assert code == 1
+    assert f"luckbase: {full / name}: the disk is full" in capsys.readouterr().err
+
+
+def test_a_file_of_out_stands_as_it_was_where_a_new_one_fails(
+    results: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "chart.csv"
+    out.write_text("as it was")
+
+    def fails() -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "attempt", fails)
+    assert run(["chart", PIG, "--results", results, "--out", str(out)]) == 1
+    assert out.read_text() == "as it was"
+
+
+STOPPED = """
+import os, runpy, signal, sys
+class Finder:
+    def find_spec(self, name, *more):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+runpy.run_module("luckbase", run_name="__main__")
+"""
+"""A command that is interrupted while it imports its own parts."""
+
+
+def test_ctrl_c_before_a_command_has_begun_is_no_traceback() -> None:
+    done = subprocess.run([sys.executable, "-c", STOPPED], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+# --- compiling -----------------------------------------------------------------------------------
+
+
+def test_a_first_run_says_that_it_compiles_and_a_second_does_not(run_folder: Path) -> None:
+    first, second = (said["err"] for said in first_solves(run_folder))
+    assert first.startswith("compiling, the first time only …\n")
+    assert first.count("compiling, the first") == 1 and "compiling, the first" not in second
+
+
+def test_only_compiling_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(process, "MOMENT_SECONDS", 0.0)
+    looked = looks(monkeypatch)
+    before = process.compiling_seconds()
+    with process.watch_compiling():
+        looked(3)
+    assert process.compiling_seconds() == before and capsys.readouterr().err == ""
+    with process.watch_compiling():
+        looked(2)  # it listens
+
+        @numba.njit
+        def add(x: int) -> int:
+            return x + 1
+
+        add(1)
+        looked(2)
+    assert process.compiling_seconds() - before > 0
+    assert capsys.readouterr().err == "compiling, the first time only …\n"
+
+
+def looks(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Waits until the thread that watches has looked so many times more, however busy the machine
+    is."""
+    turn = threading.Semaphore(0)
+
+    class Counted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            turn.release()
+            return super().wait(timeout)
+
+    monkeypatch.setattr(process.threading, "Event", Counted)
+
+    def wait(times: int) -> None:
+        while turn.acquire(blocking=False):
+            pass
+        for _ in range(times):
+            assert turn.acquire(timeout=60)
+
+    return wait
+
+
+def test_the_time_left_is_at_the_pace_of_work_alone() -> None:
+    now = Progress(5, 20, 250, 1000, 40.0)
+    assert render.left_seconds(now, 0.0) == pytest.approx(120)
+    assert render.left_seconds(now, 30.0) == pytest.approx(30)
+    assert render.left_seconds(now, 40.0) is None
+    assert render.left_seconds(Progress(1, 400, 1, 10**6, 5.0), 0.0) is None  # no pace yet
+    gone_on = Progress(9, 20, 750, 1000, 40.0, before=500)
+    assert render.left_seconds(gone_on, 0.0) == pytest.approx(40)
+    assert render.left_seconds(Progress(1, 4, 0, 0, 5.0), 0.0) == pytest.approx(15)
+    assert render.left_seconds(Progress(0, 0, 0, 0, 0.0, compiling=True), 0.0) is None
+
+
+@pytest.mark.parametrize("board", ["press-your-luck/tiny", "jackpot/tiny"])
+def test_a_solve_and_a_search_say_when_they_compile(board: str, tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    made = solver.load_board(ROOT / f"boards/{board}.toml")
+    if board.startswith("jackpot"):
+        cluster.solve_below(made, results=tmp_path, workers=1, on_progress=seen.append)
+    else:
+        cluster.solve(made, results=tmp_path, workers=1, on_progress=seen.append)
+    assert [now.compiling for now in seen[:2]] == [True, False]
+    assert not any(now.compiling for now in seen[1:])
+
+
+def test_the_lines_of_progress_take_compiling_in_their_stride(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(render, "LINE_SECONDS", 0.0)
+    with render.progress("tiny") as show:
+        show(Progress(0, 0, 0, 0, 0.0, compiling=True))
+        show(Progress(5, 20, 250, 1000, 40.0))
+    assert capsys.readouterr().err == (
+        "tiny: 25 %  6 states/s, 5 of 20 tiers, about 2 min 00 s left\n"
+    )
+
+
+def test_the_bar_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with render.progress("tiny") as show:
+        show(Progress(0, 0, 0, 0, 0.0, compiling=True))
+        time.sleep(0.3)
+        show(Progress(5, 20, 250, 1000, 40.0))
+    assert "compiling, the first time only" in capsys.readouterr().err
