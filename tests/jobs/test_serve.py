@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -104,6 +105,21 @@ def test_only_all_addresses_at_once_may_be_called_by_any_name(
 
     with Listener() as listener:
         assert hosts_of(host, listener) == hosts
+
+
+@pytest.mark.parametrize(
+    "socket_name, address",
+    [(("127.0.0.1", 8000), "http://127.0.0.1:8000/"), (("::1", 8000, 0, 0), "http://[::1]:8000/")],
+)
+def test_the_address_is_one_that_a_browser_takes(socket_name: Any, address: str) -> None:
+    from luckbase.jobs.web.server import address_of
+
+    class Listener(socket.socket):
+        def getsockname(self) -> Any:
+            return socket_name
+
+    with Listener() as listener:
+        assert address_of(listener) == address
 
 
 def test_a_port_that_is_taken_is_one_sentence(

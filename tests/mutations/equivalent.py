@@ -15,6 +15,14 @@ PLACES: dict[tuple[str, str, str], str] = {
     ("solver/graph/stage_kernels.py",
      "while j + step < count and keys[j + step, 0] <= wanted[i]:",
      "while j + step < count and keys[j + step, 0] < wanted[i]:"): "the second loop finds it",
+    ("cluster/search/solve.py",
+     "given = known_payoffs(self.game, self.root_states, self._ends.table, most) "
+     "self._take_table(self._ends.table)",
+     "self._take_table(self._ends.table) "
+     "given = known_payoffs(self.game, self.root_states, self._ends.table, most)",
+     ): "one reads the table, the other its ledger",
+    ("cluster/run/opening.py", "sweep(storage, table, ledger) compact(storage, ledger)",
+     "compact(storage, ledger) sweep(storage, table, ledger)"): "by the same ledger, in memory",
 }  # fmt: skip
 """(file, lines before, lines after) -> why that is the same."""
 

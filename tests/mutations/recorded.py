@@ -121,7 +121,7 @@ class Record:
             if found:
                 break
             seen |= places
-            places = {at for one in places for at in _readers(one[1])} - seen
+            places = {at for one in places for at in _readers(*one)} - seen
             found = {test for at, inner in places for test in self._of(at, inner)}
         found |= {test for test in self.new if name in _text(test.partition("::")[0])}
         own, around = f"test_{Path(file).stem}.py", f"test_{Path(file).parent.name}"
@@ -171,9 +171,26 @@ def _text(file: str) -> str:
 
 
 @cache
-def _readers(name: str) -> frozenset[tuple[str, str]]:
-    """(file, function) of all functions and constants of the product that say a name."""
-    return frozenset(place for place, names in _says() if name in names)
+def _readers(file: str, name: str) -> frozenset[tuple[str, str]]:
+    """(file, function) of all functions and constants of the product that say a name of a file: in
+    the file itself, or where it is imported."""
+    module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return frozenset(
+        place for place, names in _says()
+        if name in names and (place[0] == file or module in _imports(place[0]))
+    )  # fmt: skip
+
+
+@cache
+def _imports(file: str) -> frozenset[str]:
+    """The modules that a file of the product imports, and the names that it takes from them."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse((ROOT / file).read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(name.removeprefix("luckbase.") for name in found)
 
 
 @cache

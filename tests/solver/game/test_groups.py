@@ -97,3 +97,16 @@ def test_a_game_that_says_nothing_is_grouped_by_its_first_columns() -> None:
         assert said.labels(int(found.groups[x])) == (
             f"{len(state['open'])} of them", str(state["dice"][0]),
         )  # fmt: skip
+
+
+def test_leads_are_named_by_their_ends_and_a_lone_amount_by_itself() -> None:
+    for name, cap, leads in (
+        ("tiny", 4000, ["$500", "$1,000", "$1,500", "above $1,500"]),
+        ("1985-02", 8000,
+         ["$500 to $1,000", "$1,500 to $2,000", "$2,500 to $3,000", "above $3,000"]),
+    ):  # fmt: skip
+        path = BOARDS / f"press-your-luck/{name}.toml"
+        game = load_game(load_board(path, score_unit=500, score_cap=cap))
+        expected = [f"behind {lead}" for lead in reversed(leads)] + ["level"]
+        expected += [f"ahead {lead}" for lead in leads]
+        assert list(groups_of(game).columns[2].labels) == expected
