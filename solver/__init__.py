@@ -12,8 +12,8 @@
 * `policy`: what agents get: exact values, best responses, Monte Carlo.
 * `charts`: charts and scenes as data.
 * `linear`: linear equations. `errors`: every exception, one tree. `sentences`: words for them.
-* `compiled`: compiled code is kept on disk, each module's in a folder of its own, named by what was
-  compiled. `njit`: numba's, for functions that are compiled when they are first called.
+* `compiled`: compiled code is kept on disk, in a folder for this version of the room. `njit`:
+  numba's, for functions that are compiled when they are first called.
 """
 
 from __future__ import annotations

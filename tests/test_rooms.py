@@ -68,7 +68,7 @@ def test_a_module_says_what_it_is(path: Path) -> None:
     assert ast.get_docstring(ast.parse(text)), "no docstring"
 
 
-def _modules() -> dict[str, Path]:
+def modules() -> dict[str, Path]:
     """Our modules by name, a package by its own."""
     files = [*FILES, *sorted((ROOT / "luckbase").glob("*.py"))]
     found = {}
@@ -79,7 +79,7 @@ def _modules() -> dict[str, Path]:
     return found
 
 
-def _graph(modules: dict[str, Path]) -> dict[str, set[str]]:
+def import_graph(modules: dict[str, Path]) -> dict[str, set[str]]:
     """Which of our modules each one imports, anywhere in it, also for types alone."""
     graph = {}
     for name, path in modules.items():
@@ -116,7 +116,7 @@ def test_nothing_that_is_read_from_a_table_is_run(path: Path) -> None:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    graph = _graph(_modules())
+    graph = import_graph(modules())
     assert len(graph) > 150 and sum(map(len, graph.values())) > 600
     assert _circle(graph) == []
 
@@ -129,7 +129,7 @@ def test_the_rule_finds_a_circle(tmp_path: Path) -> None:
     ):
         (tmp_path / f"{name}.py").write_text(text + "\n")
     modules = {f"m.{name}": tmp_path / f"{name}.py" for name in "abc"}
-    assert sorted(set(_circle(_graph(modules)))) == ["m.a", "m.b", "m.c"]
+    assert sorted(set(_circle(import_graph(modules)))) == ["m.a", "m.b", "m.c"]
 
 
 GAMES = r"press.?your.?luck|goofspiel|jackpot|skunk|\bpig\b|shut the box"

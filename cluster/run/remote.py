@@ -90,12 +90,12 @@ def _one_at_a_time() -> Iterator[None]:
     """One process of this machine compiles; the others find what it has compiled."""
     import fcntl
 
-    from luckbase.solver.compiled import homes
+    from luckbase.solver.compiled import cache_roots
 
-    for home in homes():
+    for root in cache_roots():
         try:
-            home.mkdir(parents=True, exist_ok=True)
-            file = (home / ".lock").open("w")
+            root.mkdir(parents=True, exist_ok=True)
+            file = (root / ".lock").open("w")
         except OSError:
             continue
         with file:

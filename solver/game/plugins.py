@@ -11,6 +11,7 @@ is run once, and calls `luckbase.register` for each of its games.
 
 from __future__ import annotations
 
+import ast
 import copyreg
 import hashlib
 import importlib.util
@@ -23,9 +24,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from luckbase.solver import compiled
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import Board, Source, canonical
+from luckbase.solver.compiled import cache_roots
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game import registry
 from luckbase.solver.game.fields import Field
@@ -40,8 +41,22 @@ _NUMBA = re.compile(
 
 
 def stamp(text: str) -> int:
-    """A number of 32 bits of a file's code, another one for other code."""
-    return int(compiled.read_source(text.encode()).digest[:8], 16)
+    """A number of 32 bits of a file's code, another one for other code. Raises SyntaxError."""
+    tree = _WithoutWords().visit(ast.parse(text.encode()))
+    return int(hashlib.sha256(ast.dump(tree, annotate_fields=False).encode()).hexdigest()[:8], 16)
+
+
+class _WithoutWords(ast.NodeTransformer):
+    """Drops docstrings, and what is for the reader of types only."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return None if text else node
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        typing = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        return node.orelse if typing else node
 
 
 def load_game_file(path: str | os.PathLike[str]) -> tuple[str, ...]:
@@ -131,8 +146,7 @@ def revive(file: GameFile, name: str, form: dict[str, Any], source: Source | Non
 
 def _written(file: GameFile) -> Path:
     """The text in a file of this machine, in a folder of its own."""
-    home = next(compiled.homes()) / "games"
-    folder = home / hashlib.sha256(file.text.encode()).hexdigest()[:16]
+    folder = next(cache_roots()) / "games" / hashlib.sha256(file.text.encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / Path(file.path).name
     beside = place.with_suffix(f".{os.getpid()}.part")

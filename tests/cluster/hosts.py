@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from luckbase.solver.compiled import homes
+from luckbase.solver.compiled import cache_roots
 
 ROOT = Path(__file__).parents[2]
 NET, PORT = "10.78.0", 6379
@@ -124,7 +124,7 @@ class Hosts:
         if compiled:
             (own / "home/.cache/luckbase").mkdir(parents=True, exist_ok=True)
             kept = own / "home/.cache/luckbase/compiled"
-            shutil.copytree(next(homes()), kept, dirs_exist_ok=True)
+            shutil.copytree(next(cache_roots()), kept, dirs_exist_ok=True)
         Path("/tmp/ray").mkdir(exist_ok=True)
         with (self.folder / "hosts").open("a") as file:
             file.write(f"{NET}.{number} test-{name}\n")

@@ -16,11 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Queue
 
-from luckbase.solver.compiled import homes
+from luckbase.solver.compiled import cache_roots, digest_of, own_files
 from tests.mutations.drawn import Mutation, draw
 from tests.mutations.equivalent import reason
 from tests.mutations.recorded import RECORD, Record, typed
 from tests.places import ROOT
+from tests.test_rooms import import_graph, modules
 
 ENOUGH = 0.9
 """The share that must die."""
@@ -39,6 +40,20 @@ def record() -> None:
     )
 
 
+def importers() -> dict[str, set[str]]:
+    """By module, all that import it, by way of others too."""
+    graph = import_graph(modules())
+    found: dict[str, set[str]] = {name: set() for name in graph}
+    for name in graph:
+        below, new = set(), {name}
+        while new:
+            below |= new
+            new = set().union(*(graph[each] for each in new)) - below
+        for each in below - {name}:
+            found[each].add(name)
+    return found
+
+
 class Copy:
     """A copy of the checkout, with compiled code of its own that begins as what is there."""
 
@@ -50,7 +65,8 @@ class Copy:
             shutil.copy2(ROOT / name, self.root / name, follow_symlinks=False)
         self.compiled = folder / "compiled"
         self.sound: set[str] = set()  # tests that were seen to pass without a mutation
-        kept = next(homes())
+        self.importers = importers()
+        kept = next(cache_roots())
         if kept.is_dir():
             shutil.copytree(kept, self.compiled / "luckbase", copy_function=os.link)
 
@@ -60,7 +76,10 @@ class Copy:
         file = self.root / mutation.file
         source = file.read_bytes()
         while tests:
+            before = self.code()
             file.write_bytes(mutation.applied(source))
+            if self.code() != before:
+                self.keep_what_stays(mutation.file, before)
             failed = self.failed(tests)
             file.write_bytes(source)
             if failed not in tests or failed in self.sound or not self.failed([failed]):
@@ -68,6 +87,20 @@ class Copy:
                 return failed
             tests = [test for test in tests if test != failed]  # it fails anyway
         return ""
+
+    def code(self) -> Path:
+        """The folder of what is compiled of `solver/` as it is now."""
+        return self.compiled / "luckbase" / digest_of(own_files(self.root / "luckbase"))
+
+    def keep_what_stays(self, mutated: str, before: Path) -> None:
+        """Compiled code of the modules that neither are the mutated file nor import it."""
+        name = ".".join(("luckbase", *Path(mutated).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        )
+        shutil.rmtree(self.code(), ignore_errors=True)
+        for folder in before.glob("*"):
+            if folder.name != name and folder.name not in self.importers[name]:
+                shutil.copytree(folder, self.code() / folder.name, copy_function=os.link)
 
     def failed(self, tests: list[str]) -> str:
         """The first of some tests that fails, or what else ends them; "" if none does."""

@@ -90,60 +90,71 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def test_a_change_of_code_is_compiled_and_nothing_else_is(tmp_path: Path) -> None:
+def test_no_change_of_code_meets_what_was_compiled_before(tmp_path: Path) -> None:
     """The helper is in another file, which numba itself does not notice."""
     checkout, author, cache = tmp_path / "there", tmp_path / "author", tmp_path / "cache"
     write(checkout, author)
-    solver = checkout / "luckbase/solver"
     assert run(checkout, author, cache) == ([7, 16, 106, 6] * 2, [1] * 8)
-
     checkout = checkout.rename(tmp_path / "elsewhere")
+    author = author.rename(tmp_path / "another")
     solver = checkout / "luckbase/solver"
-    for helper in (solver / "policy/a_helper.py", author / "a_helper.py"):
-        edit(helper, "Words", "Other words,\n\nand more of them")
-    for kernel in (solver / "graph/a_kernel.py", author / "a_game.py"):
-        edit(kernel, "@nb.njit", "# more is said here\n# of this\n\n@nb.njit")
-        edit(kernel, "    # more is said here\n# of this\n\n@nb.njit", "    # more\n    @nb.njit")
     assert run(checkout, author, cache) == ([7, 16, 106, 6] * 2, [0] * 8)
 
-    edit(solver / "policy/a_helper.py", "FACTOR = 3", "FACTOR = 5")
-    assert run(checkout, author, cache) == ([11, 20, 110, 10, 7, 16, 106, 6], [1] * 4 + [0] * 4)
     edit(author / "a_helper.py", "FACTOR = 3", "FACTOR = 4")
-    assert run(checkout, author, cache) == ([11, 20, 110, 10, 9, 18, 108, 8], [0] * 4 + [1] * 4)
+    assert run(checkout, author, cache) == ([7, 16, 106, 6, 9, 18, 108, 8], [0] * 4 + [1] * 4)
     edit(author / "a_game.py", "(x) + 1", "(x) + 2")
     answers, misses = run(checkout, author, cache)
-    assert answers == [11, 20, 110, 10, 10, 18, 108, 8]
+    assert answers == [7, 16, 106, 6, 10, 18, 108, 8]
     assert misses == [0] * 4 + [1, 1, 1, 0]
+    edit(solver / "policy/a_helper.py", "FACTOR = 3", "FACTOR = 5")
+    assert run(checkout, author, cache) == ([11, 20, 110, 10, 10, 18, 108, 8], [1] * 8)
+
+
+def test_what_is_changed_while_a_process_runs_is_not_kept(fresh: Path, tmp_path: Path) -> None:
+    """It may have imported the helper before, and the kernel after."""
+    game, helper = tmp_path / "a_game.py", tmp_path / "a_helper.py"
+    game.write_text("import luckbase\nfrom a_helper import times\n")
+    helper.write_text(HELPER)
+    before = compiled.key_of("a_game", game)
+    assert before == compiled.key_of("a_game", game)
+    helper.write_text(HELPER.replace("FACTOR = 3", "FACTOR = 4"))
+    keys = {compiled.key_of("a_game", game) for _ in range(2)}
+    assert len({before, *keys}) == 3
+    helper.write_text(HELPER)
+    assert compiled.key_of("a_game", game) != before
 
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A home of its own, and nothing remembered."""
-    remembered = (compiled._own_key, compiled._own_source, compiled._own_file,
-                  compiled._made_with, compiled._usable)  # fmt: skip
+    """A root of its own, and nothing remembered."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
-    for each in remembered:
+    for each in (compiled._own_key, compiled._made_with, compiled._usable):
         monkeypatch.setattr(compiled, each.__name__, compiled.cache(each.__wrapped__))
     return tmp_path / "cache/luckbase"
 
 
-def test_our_functions_are_kept_by_their_modules_key() -> None:
+def test_our_functions_are_kept_under_the_key_of_all_our_sources() -> None:
     folder = Path(compiled_rules.transition._cache.cache_path)
-    assert folder.name == compiled._own_key(compiled_rules.__name__)
-    assert folder.parent in list(compiled.homes())
+    assert folder.name == compiled_rules.__name__
+    key = compiled.digest_of(compiled.own_files(compiled.PACKAGE))
+    assert folder.parent.name == key
+    assert folder.parents[1] in list(compiled.cache_roots())
 
 
-def test_what_a_kernel_is_compiled_of_is_known() -> None:
-    kernel = "luckbase.solver.games.press_your_luck.kernel"
-    known = compiled._closure(kernel, compiled._own_file(kernel))  # type: ignore[arg-type]
-    for name in (
-        "games.press_your_luck.choosing",
-        "games.press_your_luck.rules",
-        "game.transition",
-    ):
-        assert f"luckbase.solver.{name}" in known
-    assert "luckbase.solver.graph.game_graph" not in known
-    assert all(name.startswith("luckbase.solver") for name in known)
+def test_a_game_is_compiled_of_what_it_imports_from_beside_it_and_its_package(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "pack/__init__.py": "", "pack/game.py": "from . import rules\nfrom .deep import far",
+        "pack/rules.py": "import beside, numpy", "pack/deep/far.py": "from ..rules import x",
+        "pack/deep/__init__.py": "", "beside.py": "import luckbase.solver", "foreign.py": "",
+    }  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    known = compiled._sources("pack.game", tmp_path / "pack/game.py")
+    names = {str(file.relative_to(tmp_path)) for file in known.values()}
+    assert names == files.keys() - {"foreign.py"}
 
 
 @pytest.mark.parametrize("ingredient", ["numba", "llvmlite", "numpy", "processor"])
@@ -185,16 +196,12 @@ def test_a_new_folder_makes_old_ones_go_and_those_in_use_stay(fresh: Path) -> No
         aged(fresh / f"luckbase.{name}", days)
         for name, days in (("old", 31), ("recent", 29), ("used", 31))
     )
-    note = fresh / "sources/0123.py311"
-    aged(note.parent, 31)
-    note.write_text("{}")
-    os.utime(note, (0, 0))
     assert compiled._usable(used) and old.exists()
     assert compiled._usable(fresh / "luckbase.new")
-    assert not old.exists() and not note.exists()
-    assert recent.exists() and used.exists() and note.parent.exists()
+    assert not old.exists()
+    assert recent.exists() and used.exists()
     assert {path.name for path in fresh.iterdir()} == {
-        "luckbase.new", "luckbase.recent", "luckbase.used", "sources"}  # fmt: skip
+        "luckbase.new", "luckbase.recent", "luckbase.used"}  # fmt: skip
 
 
 def test_a_folder_that_goes_while_it_is_in_use_is_made_again(fresh: Path) -> None:
@@ -202,36 +209,27 @@ def test_a_folder_that_goes_while_it_is_in_use_is_made_again(fresh: Path) -> Non
     locator = compiled.Locator.from_function(function, function.__code__.co_filename)
     assert locator is not None
     folder = Path(locator.get_cache_path())
-    shutil.rmtree(folder)
+    locator.ensure_cache_path()
+    shutil.rmtree(folder.parent)
     locator.ensure_cache_path()
     assert folder.is_dir()
 
 
-def test_many_may_prune_and_read_at_once(fresh: Path) -> None:
-    texts = [f"import luckbase\nx = {k}\n".encode() for k in range(20)]
-
+def test_many_may_prune_at_once(fresh: Path) -> None:
     for k in range(100):
         aged(fresh / f"luckbase.{k}", 31)
-
-    def work(k: int) -> list[compiled.Source]:
-        compiled.prune(fresh)
-        return [compiled.read_source(text) for text in texts]
-
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(work, range(16)))
-    assert all(each == found[0] for each in found)
-    assert len({source.digest for source in found[0]}) == 20
+        list(pool.map(compiled.prune, [fresh] * 16))
     assert not list(fresh.glob("luckbase.*"))
 
 
-def test_where_nothing_can_be_written_the_next_home_is_taken(
+def test_where_nothing_can_be_written_the_next_folder_is_taken(
     fresh: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     blocked = tmp_path / "blocked"
     blocked.write_text("a file, not a folder")
-    monkeypatch.setattr(compiled, "homes", lambda: iter([blocked, tmp_path / "next"]))
+    monkeypatch.setattr(compiled, "cache_roots", lambda: iter([blocked, tmp_path / "next"]))
     function = compiled_rules.transition.py_func
     locator = compiled.Locator.from_function(function, function.__code__.co_filename)
     assert locator is not None
-    assert Path(locator.get_cache_path()).parent == tmp_path / "next"
-    assert list((tmp_path / "next/sources").iterdir())
+    assert Path(locator.get_cache_path()).parents[1] == tmp_path / "next"
