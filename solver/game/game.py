@@ -70,7 +70,8 @@ class Game:
         if isinstance(given, Unavailable):
             raise OptionError(f"{where}: {given.why}")
         if kind not in self._made:
-            self._made[kind] = given if isinstance(given, kind) else given(self)
+            made = registry.load(given)
+            self._made[kind] = made if isinstance(made, kind) else made(self)
         found: C = self._made[kind]
         return found
 

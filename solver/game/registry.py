@@ -55,12 +55,12 @@ class Entry:
 
     def model(self) -> type[Board]:
         """The model of its board files."""
-        found: type[Board] = _load(self.board)
+        found: type[Board] = load(self.board)
         return found
 
     def rules(self, board: Board) -> Rules:
         """Its rules on a board. Raises BoardError or OptionError for a board that it refuses."""
-        made: Rules = _load(self.make)(board)
+        made: Rules = load(self.make)(board)
         return made
 
 
@@ -151,7 +151,8 @@ def _installed() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
-def _load(where: Any) -> Any:
+def load(where: Any) -> Any:
+    """What ``module:name`` names; whatever is no text, as it is."""
     if not isinstance(where, str):
         return where
     module, name = where.split(":")

@@ -58,7 +58,8 @@ class Rules:
     end. simultaneous: whether there are states in which both players choose at once.
     cut_error: where states are cut off that the game has, how far any payoff may be from the game's
     without the cut; nothing is cut if None. capabilities: capability -> one, or a function that
-    makes it of the `Game`, or `Unavailable`.
+    makes it of the `Game`, or where either stands, ``module:name``, imported when it is asked for;
+    or `Unavailable`.
     """
 
     fields: Sequence[Field]

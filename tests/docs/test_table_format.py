@@ -12,7 +12,7 @@ import pytest
 
 from luckbase import solver
 from luckbase.jobs.app import run
-from luckbase.solver.games.goofspiel import tiers
+from luckbase.solver.games.goofspiel import layout
 from tests.docs.reader import Columns, Reader, RefusedError, key_fields, set_of
 
 ROOT = Path(__file__).parents[2]
@@ -48,13 +48,13 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]
     """A table of every kind, each under a results folder of its own; Goofspiel's in parts."""
     found = {}
     with pytest.MonkeyPatch.context() as patched:
-        tiers.layer.cache_clear()
-        patched.setattr(tiers, "GAMES_A_PART", 1000)
+        layout.layer_of.cache_clear()
+        patched.setattr(layout, "GAMES_A_PART", 1000)
         for board, solves in SOLVES.items():
             results = tmp_path_factory.mktemp("results")
             for words in solves:
                 found[board] = solved(board, results, words)
-        tiers.layer.cache_clear()
+        layout.layer_of.cache_clear()
     hands = ["--from", "mine=1,4,5", "theirs=2,3,4", "deck=1,2,5", "lead=2", "--set", "cards=5"]
     found["a_search"] = solved("goofspiel/win", tmp_path_factory.mktemp("results"), hands)
     yield found

@@ -23,7 +23,7 @@ from luckbase.jobs.terminal.pictures import SUFFIXES, draw
 from luckbase.solver import load_board, load_game, load_layout
 from luckbase.solver.charts.model import Heatmap, Line, Wanted, Words
 from luckbase.solver.game.capabilities import Charts
-from luckbase.solver.games.skunk.pictures import all_or_nothing_from
+from luckbase.solver.games.skunk.charts import all_or_nothing_from
 
 ROOT = Path(__file__).parents[2]
 BOARDS, PUBLISHED = ROOT / "boards", ROOT / "results" / "published"

@@ -5,7 +5,7 @@ turned; the upcard stands in `deck`; `lead`, my points minus theirs, only where 
 winning.
 
 Hands are canonical on their lowest ranks, so a state does not say which cards were asked for; an
-answer in the cards of the person comes from `strategies`. On a board with `keep_cards` they keep
+answer in the cards of the person comes from `agents`. On a board with `keep_cards` they keep
 their cards, for agents who look at them, and there is no table.
 """
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -29,15 +28,17 @@ from luckbase.solver.game.capabilities import (
 )
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.game.groups import Groups
+from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
 from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules, Unavailable
 from luckbase.solver.game.transition import JOINT, Numbers
-from luckbase.solver.games.goofspiel import patterns, rules, tiers
+from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
 from luckbase.solver.games.goofspiel.board import Rules as Options
+from luckbase.solver.njit import njit
 from luckbase.solver.sentences import many
 
+HERE = __package__
 HANDS = ("mine", "theirs", "deck")
 NO_CARDS = Unavailable(
     "keep_cards: a table holds who beats whom and not the cards, which change no value; write false"
@@ -69,51 +70,16 @@ def goofspiel(board: GoofspielBoard) -> Rules:
         pays=not win,  # for winning the lead says all
         simultaneous=True,
         capabilities={
-            Layout: NO_CARDS if options.keep_cards else layout,
-            Agents: agents,
-            Charts: charts,
+            Layout: NO_CARDS if options.keep_cards else f"{HERE}.layout:Layers",
+            Agents: f"{HERE}.agents:OWN",
+            Charts: f"{HERE}.charts:MoveCharts",
             Detail: two_forms,
             SearchHints: SearchHints(level(options), partial(states_below, options)),
             Seats: seats,
-            Scenes: drawing,
+            Scenes: f"{HERE}.charts:scenes",
             Groups: groups,
         },
     )
-
-
-def layout(game: Game) -> Layout[Any]:
-    """The layers and their kernels."""
-    from luckbase.solver.games.goofspiel.layout import Layers
-
-    return Layers(game)
-
-
-def agents(game: Game) -> Agents:
-    """Those who follow a rule, and those who play optimally for one objective."""
-    from luckbase.solver.games.goofspiel.agents import AGENTS, check, seconds
-
-    return Agents(AGENTS, check=check, seconds=seconds)
-
-
-def charts(game: Game) -> Charts:
-    """The first move in numbers, or a later one, and what a lead is worth."""
-    from luckbase.solver.games.goofspiel.pictures import MoveCharts
-
-    return MoveCharts(game)
-
-
-def drawing(game: Game) -> Scenes:
-    """Two hands and the deck."""
-    from luckbase.solver.games.goofspiel.scene import scenes
-
-    return scenes(game)
-
-
-def groups(game: Game) -> Groups:
-    """By cards left."""
-    from luckbase.solver.games.goofspiel.groups import groups as made
-
-    return made(game)
 
 
 def options_of(game: Game) -> Options:
@@ -166,8 +132,10 @@ def states_below(options: Options, state: Ints) -> float:
     """About how many states a search from a state (fields,) meets. Below hands that differ a third
     of the formula: of 28 such states of 7 and 8 cards, 0.4 to 2.5 times what was counted, but for
     one of 40 states."""
-    left = int(patterns.size_of(int(state[rules.MINE])))
-    every = tiers.states_below(options.cards, options.objective == "win", left)
+    from luckbase.solver.games.goofspiel import layout  # brings the kernel
+
+    left = int(rules.size_of(int(state[rules.MINE])))
+    every = layout.states_below(options.cards, options.objective == "win", left)
     return every if state[rules.MINE] == state[rules.THEIRS] else every / 3
 
 
@@ -178,7 +146,7 @@ def action_name(action: int) -> str:
 
 def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Ints:
     """Canonical states: hands on their lowest ranks; a game that is decided is the empty one."""
-    sizes = tiers.sizes_of(np.ascontiguousarray(states[:, : rules.UPCARD]))
+    sizes = rules.sizes_of(np.ascontiguousarray(states[:, : rules.UPCARD]))
     for i, name in ((rules.THEIRS, "theirs"), (rules.DECK, "deck")):
         refuse(
             sizes[:, i] != sizes[:, 0],
@@ -200,3 +168,29 @@ def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Int
         )
     rules.make_all_canonical(ints, states)
     return states
+
+
+@njit(GROUP_TYPE, cache=True, nogil=True)
+def group(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
+    """The group of a state, by the contract in `solver.game.groups`."""
+    cards = rules.size_of(state[rules.MINE])
+    out[2], out[3] = cards, rules.points_of(state[rules.DECK])
+    return cards * board.ints[0] + state[rules.UPCARD]
+
+
+def groups(game: Game) -> Groups:
+    """What people group its decisions by: cards left, and the upcard."""
+    options = options_of(game)
+    cards = options.cards + 1
+    return Groups(
+        columns=(
+            Grouped("cards left", [str(k) for k in range(cards)]),
+            Grouped("upcard", ["none", *(str(k) for k in range(1, cards))]),
+        ),
+        group=group,
+        numbers=Numbers(np.array([cards], np.int64), np.zeros(1)),
+        axes=(
+            Axis("cards_left", "cards left", 0, 1, cards),
+            Axis("deck", "points of the deck", 0, 1, options.points + 1),
+        ),
+    )

@@ -9,7 +9,6 @@ the dice; there is no `dice` before the roll::
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -27,15 +26,19 @@ from luckbase.solver.game.capabilities import (
     SearchHints,
 )
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
-from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.game.groups import Groups
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
 from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.jackpot import rules
 from luckbase.solver.games.jackpot.board import JackpotBoard
 from luckbase.solver.games.jackpot.board import Rules as Options
+from luckbase.solver.games.jackpot.rules import FACES, OPEN, roll_sum
 from luckbase.solver.graph.bellman import expand
+from luckbase.solver.njit import njit
+
+HERE = __package__
 
 
 def jackpot(board: JackpotBoard) -> Rules:
@@ -68,52 +71,16 @@ def jackpot(board: JackpotBoard) -> Rules:
         else (0.0, 1.0),
         payoff_name="minus the tiles left" if left else "chance to shut all",
         capabilities={
-            Agents: agents,
-            Charts: charts,
-            ExactValues: lambda game: ExactValues(partial(exact_value, game)),
+            Agents: f"{HERE}.agents:own",
+            Charts: f"{HERE}.charts:TileCharts",
+            ExactValues: f"{HERE}.agents:exact_values",
             SearchHints: SearchHints(Level({"open": 1})),
             Groups: groups,
             Drawing: lambda game: Drawing(partial(positions, game), options.rolls),
-            Scenes: drawing,
+            Scenes: f"{HERE}.charts:scenes",
             OutcomeNames: lambda game: OutcomeNames(partial(outcome_names, options)),
         },
     )
-
-
-def agents(game: Game) -> Agents:
-    """The six agents, and what they choose from."""
-    from luckbase.solver.games.jackpot.agents import AGENTS
-
-    return Agents(AGENTS, lambda state, actions: choices(game, state))
-
-
-def drawing(game: Game) -> Scenes:
-    """Tiles and dice."""
-    from luckbase.solver.games.jackpot.scene import scenes
-
-    return scenes(game)
-
-
-def groups(game: Game) -> Groups:
-    """By how many tiles are open."""
-    from luckbase.solver.games.jackpot.groups import groups as made
-
-    return made(game)
-
-
-def charts(game: Game) -> Charts:
-    """What to flip on every roll, and what a position is worth."""
-    from luckbase.solver.games.jackpot.pictures import TileCharts
-
-    return TileCharts(game)
-
-
-def exact_value(game: Game, agent: Agent | None) -> Fraction:
-    """The payoff of the start in fractions, of an agent or (None) of the best play."""
-    from luckbase.solver.games.jackpot.exact import Exact
-
-    exact = Exact(game)
-    return (exact.best if agent is None else exact.play(agent)).value
 
 
 def outcome_names(options: Options, state: Ints, action: int, after: Ints) -> list[str | None]:
@@ -229,3 +196,31 @@ def _wrong_count(options: Options, rolled: int, tiles: int) -> str:
 
 def _dice(count: int) -> str:
     return "1 die" if count == 1 else f"{count} dice"
+
+
+@njit(GROUP_TYPE, cache=True, nogil=True)
+def group(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
+    """The group of a state, by the contract in `solver.game.groups`."""
+    tiles, count = state[OPEN], 0
+    while tiles > 0:
+        count += tiles & 1
+        tiles >>= 1
+    out[2], out[3] = count, roll_sum(state)
+    return count * 2 + (1 if state[FACES] > 0 else 0)
+
+
+def groups(game: Game) -> Groups:
+    """What people group its decisions by: how many tiles are open, and what is chosen."""
+    options = options_of(game)
+    return Groups(
+        columns=(
+            Grouped("tiles open", [str(k) for k in range(options.tiles + 1)]),
+            Grouped("to choose", ["how many dice", "which tiles"]),
+        ),
+        group=group,
+        numbers=Numbers(np.zeros(1, np.int64), np.zeros(1)),
+        axes=(
+            Axis("tiles_open", "tiles open", 0, 1, options.tiles + 1),
+            Axis("roll", "sum of the roll, 0 before it", 0, 1, options.dice * options.sides + 1),
+        ),
+    )

@@ -3,6 +3,6 @@
 from luckbase.solver.game.registry import Entry
 
 GAMES = (
-    Entry("pig", f"{__name__}.board:PigBoard", f"{__name__}.race:pig"),
-    Entry("pig-rounds", f"{__name__}.board:PigRoundsBoard", f"{__name__}.rounds:pig_rounds"),
+    Entry("pig", f"{__name__}.board:PigBoard", f"{__name__}.game:pig"),
+    Entry("pig-rounds", f"{__name__}.board:PigRoundsBoard", f"{__name__}.game:pig_rounds"),
 )

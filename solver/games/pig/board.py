@@ -18,7 +18,7 @@ total wins. Options:
     count_rolls         states hold the rolls of the turn, for agents who look at them; such a board
                         can be simulated and played, and has no table (the values are the same)
     cut                 a lead that counts as a game won. Totals have no bound, so something has to
-                        be cut: `solver.games.pig.rounds_kernel` bounds what it changes
+                        be cut: `solver.games.pig.kernel` bounds what it changes
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.games.press_your_luck import rules
-from luckbase.solver.games.press_your_luck.leads import Lead
-from luckbase.solver.games.press_your_luck.setting import Setting
+from luckbase.solver.games.press_your_luck.setting import Lead, Setting
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 

@@ -1,10 +1,20 @@
-"""Press Your Luck bound to a board: its rules."""
+"""Press Your Luck bound to a board: its rules.
+
+* People group decisions by spins left, place and lead (`groups`), and ask at what lead the leader
+  passes, and how far behind the second.
+* What a spin brings is said in the words of the show (`Spins`): ``whammy``, ``$2,500``, ``$750 and
+  a spin``. A state that several of the board's outcomes lead to is named after all of them. Dollars
+  are those of the solve, whole units.
+* Agents are how people play, each one short function. They are asked only where there is a choice
+  between playing and passing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+
+import numpy as np
 
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
@@ -16,16 +26,25 @@ from luckbase.solver.game.capabilities import (
     SearchHints,
 )
 from luckbase.solver.game.fields import Field, Refuse
-from luckbase.solver.game.game import Game
-from luckbase.solver.game.groups import Groups
+from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Turning
 from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
-from luckbase.solver.games.press_your_luck.choosing import TIE_TOLERANCE
+from luckbase.solver.games.press_your_luck.rules import (
+    EARNED,
+    PASSED,
+    SCORE,
+    TIE_TOLERANCE,
+    WHAMMIES,
+    player_up,
+)
+from luckbase.solver.njit import njit
 
 PLAYERS = range(1, rules.PLAYERS + 1)
+HERE = __package__
 LEVEL = Level(
     falls={f"{spins}_{i}": 1 for spins in ("earned", "passed") for i in PLAYERS},
     apart=tuple({f"whammies_{i}": 1} for i in PLAYERS),
@@ -56,57 +75,15 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
         canonical=partial(canonical, most),
         tie_tolerance=TIE_TOLERANCE,
         capabilities={
-            Layout: layout,
-            Agents: agents,
-            Charts: charts,
+            Layout: f"{HERE}.layout:Planes",
+            Agents: Agents(AGENTS),
+            Charts: f"{HERE}.charts:LuckCharts",
             SearchHints: SearchHints(level=LEVEL),
-            Scenes: drawing,
+            Scenes: f"{HERE}.scene:scenes",
             Groups: groups,
-            OutcomeNames: outcome_names,
+            OutcomeNames: lambda game: OutcomeNames(Spins(game).names),
         },
     )
-
-
-def layout(game: Game) -> Layout[Any]:
-    """The tiers and their kernel."""
-    from luckbase.solver.games.press_your_luck.layout import Planes
-
-    return Planes(game)
-
-
-def agents(game: Game) -> Agents:
-    """How people play."""
-    from luckbase.solver.games.press_your_luck.agents import AGENTS
-
-    return Agents(AGENTS)
-
-
-def drawing(game: Game) -> Scenes:
-    """The board around three desks."""
-    from luckbase.solver.games.press_your_luck.scene import scenes
-
-    return scenes(game)
-
-
-def groups(game: Game) -> Groups:
-    """By spins left, place and lead."""
-    from luckbase.solver.games.press_your_luck.groups import groups as made
-
-    return made(game)
-
-
-def outcome_names(game: Game) -> OutcomeNames:
-    """What a spin brings."""
-    from luckbase.solver.games.press_your_luck.spins import Spins
-
-    return OutcomeNames(Spins(game).names)
-
-
-def charts(game: Game) -> Charts:
-    """At what lead to pass, and pictures of it."""
-    from luckbase.solver.games.press_your_luck.pictures import LuckCharts
-
-    return LuckCharts(game)
 
 
 def action_name(action: int) -> str:
@@ -135,3 +112,174 @@ def canonical(most: int, states: Ints, refuse: Refuse) -> Ints:
 
 def _out_with(name: str, most: int) -> Callable[[int, int], str]:
     return lambda x, i: f"{name}: player {i + 1} is out ({most} whammies) and must have 0"
+
+
+SPINS = 20
+"""Spins left that are told apart; beyond, they are one group."""
+STEPS = 4
+"""Steps of a lead, and as many of a deficit; the last is open."""
+PLACES = ("leader", "second", "third")
+MOST, THIRD, CAP, UNIT, STEP = 0, 1, 2, 3, 4
+"""Where the numbers stand; the cap in units, the step of a lead in dollars."""
+WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+@njit(GROUP_TYPE, cache=True, nogil=True)
+def group(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
+    """The group of a state, by the contract in `solver.game.groups`; who decides follows from the
+    rules: who is up with earned spins, below the cap, not bound to play in third place."""
+    ints = board.ints
+    up = player_up(state)
+    if up < 0 or state[PASSED + up] > 0 or state[SCORE + up] == ints[CAP]:
+        return -1
+    own, highest, above, others, spins = state[SCORE + up], -1, 0, 0, 0
+    for i in range(3):
+        spins += state[EARNED + i] + state[PASSED + i]
+        if i != up and state[WHAMMIES + i] < ints[MOST]:
+            others += 1
+            highest = max(highest, state[SCORE + i])
+            above += own < state[SCORE + i]
+    if others == 0 or (ints[THIRD] != 0 and above == 2):
+        return -1
+    lead = (own - highest) * ints[UNIT]
+    step = min((abs(lead) + ints[STEP] - 1) // ints[STEP], STEPS)
+    out[2], out[3] = own, highest
+    if state[EARNED + up] == spins and (lead > 0 or (lead < 0 and above == 1)):
+        out[0], out[1] = min(spins, SPINS) - 1 + (SPINS if lead < 0 else 0), lead
+        rest[SCORE + up] = 0
+    place = min(above, 2)
+    if lead < 0:
+        step = -step
+    return ((min(spins, SPINS) - 1) * 3 + place) * (2 * STEPS + 1) + STEPS + step
+
+
+def groups(game: Game) -> Groups:
+    """The groups of a board."""
+    board = game.board
+    assert isinstance(board, PressYourLuckBoard)
+    unit, cap = board.solve.score_unit, board.solve.score_cap
+    step = -(-cap // 8 // unit) * unit or unit
+    ints = [board.rules.max_whammies, board.rules.third_place_spins, board.cap_units, unit, step]
+    ends = [((k - 1) * step + unit, k * step) for k in range(1, STEPS)]
+    ahead = [f"${a:,} to ${b:,}" if a < b else f"${a:,}" for a, b in ends]
+    ahead.append(f"above ${(STEPS - 1) * step:,}")
+    leads = [f"behind {x}" for x in reversed(ahead)] + ["level"] + [f"ahead {x}" for x in ahead]
+    score = {"low": 0, "step": unit, "cells": board.cap_units + 1}
+    return Groups(
+        columns=(
+            Grouped("spins left", [str(k + 1) for k in range(SPINS)]),
+            Grouped("who is up", PLACES),
+            Grouped("lead", leads),
+        ),
+        group=group,
+        numbers=Numbers(np.array(ints, np.int64), np.zeros(1)),
+        axes=(
+            Axis("score", "score of the player up, $", **score),
+            Axis("highest_other", "highest score of the others in, $", **score),
+        ),
+        turnings=[
+            Turning(f"{spins_said(k + 1)} {who}", "passes", _is_pass, "${:,}", of, at)
+            for who, of, at in (("the leader", "ahead", "from"), ("the second", "behind", "up to"))
+            for k in range(SPINS)
+        ],
+        decides=True,
+    )
+
+
+def spins_said(count: int) -> str:
+    """How a sentence begins; from the second spin on, all are his who is up."""
+    word = WORDS[count - 1] if count <= len(WORDS) else str(count)
+    return f"with {word} {'spin left' if count == 1 else 'spins left, all theirs,'}"
+
+
+def _is_pass(action: str) -> bool:
+    return action.startswith("pass")
+
+
+WHAMMY = -1
+"""As `rules.spin` takes it."""
+
+
+class Spins:
+    """The names of what a spin brings on a board."""
+
+    def __init__(self, game: Game) -> None:
+        assert isinstance(game.board, PressYourLuckBoard)
+        self.ints, self.unit = game.numbers.ints, game.board.solve.score_unit
+
+    def names(self, state: Ints, action: int, children: Ints) -> list[str | None]:
+        """What each of the states (n, fields) is called that an action leads to from a state
+        (fields,): none but those of a spin have a name."""
+        if action != rules.PLAY:
+            return [None] * len(children)
+        up = rules.player_up(state)
+        outcomes = [WHAMMY, *range(int(self.ints[rules.OUTCOMES]))]
+        after = np.empty((len(outcomes), rules.FIELDS), np.int64)
+        for edge, outcome in enumerate(outcomes):
+            rules.spin(self.ints, state, up, outcome, after, edge)
+        leading: dict[bytes, list[int]] = {}
+        for outcome, child in zip(outcomes, after, strict=True):
+            leading.setdefault(child.tobytes(), []).append(outcome)
+        out = self.ints[rules.MAX_WHAMMIES]
+        return [
+            self._name(leading[np.ascontiguousarray(child).tobytes()])
+            + ", and out" * int(child[rules.WHAMMIES + up] == out)
+            for child in children
+        ]
+
+    def _name(self, outcomes: list[int]) -> str:
+        """What those outcomes are called together that lead to one state: nothing won as well as a
+        whammy, or, at the cap, an amount and all above it."""
+        if outcomes[0] == WHAMMY:
+            return " or ".join(["whammy", *map(self._won, outcomes[1:])])
+        more = " or more" if len(outcomes) > 1 else ""
+        return self._won(outcomes[0], more)
+
+    def _won(self, outcome: int, more: str = "") -> str:
+        dollars = f"${self.ints[rules.UNITS + outcome] * self.unit:,}{more}"
+        return f"{dollars} and a spin" if outcome >= self.ints[rules.MONEY] else dollars
+
+
+def ahead(game: Game, player: int, state: Ints) -> bool:
+    """Whether the player's score is above that of every opponent still in."""
+    numbers = game.numbers.ints
+    return all(
+        state[rules.SCORE + player] > state[rules.SCORE + i]
+        for i in range(rules.PLAYERS)
+        if i != player and state[rules.WHAMMIES + i] < numbers[rules.MAX_WHAMMIES]
+    )
+
+
+def never_pass(game: Game, player: int, state: Ints, actions: list[int]) -> int:
+    """Plays every spin, as long as the rules let him."""
+    return actions.index(rules.PLAY) if rules.PLAY in actions else 0
+
+
+def always_pass(game: Game, player: int, state: Ints, actions: list[int]) -> int:
+    """Passes whenever he may."""
+    return next(i for i, action in enumerate(actions) if action != rules.PLAY)
+
+
+def always_pass_ahead(game: Game, player: int, state: Ints, actions: list[int]) -> int:
+    """Passes whenever he is ahead, else plays."""
+    choose = always_pass if ahead(game, player, state) else never_pass
+    return choose(game, player, state, actions)
+
+
+def play_until_ahead(game: Game, player: int, state: Ints, actions: list[int]) -> int:
+    """Plays until he leads by the least amount that a spin pays, then passes."""
+    units = game.numbers.ints[rules.UNITS :]
+    lead = state[rules.SCORE + player] - max(
+        state[rules.SCORE + i] for i in range(rules.PLAYERS) if i != player
+    )
+    choose = always_pass if lead > units.min() else never_pass
+    return choose(game, player, state, actions)
+
+
+AGENTS: Mapping[str, Agent] = {
+    "never-pass": never_pass,
+    "always-pass": always_pass,
+    "always-pass-ahead": always_pass_ahead,
+    "play-until-ahead": play_until_ahead,
+}
+"""The agents by name."""

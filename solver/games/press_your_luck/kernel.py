@@ -35,13 +35,13 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from luckbase.solver.games.press_your_luck.choosing import (
+from luckbase.solver.games.press_your_luck.rules import (
+    PLAY,
     TIE_TOLERANCE,
     decide_region,
     pass_targets,
     worth,
 )
-from luckbase.solver.games.press_your_luck.rules import PLAY
 
 CHUNK = 512
 """Elements summed at a time: the sum stays in the first-level cache while the taps stream by."""

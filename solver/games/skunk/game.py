@@ -7,12 +7,16 @@ the points of the turn, and `player`, who acts: 1 (if not said) or 2::
 
 Payoffs are the two players' chances to win, player 1's first, whoever acts. A board with
 `count_rolls` has one more field, `rolls`, the rolls of the turn, and no table.
+
+What a roll brings is said in words: ``a 1: the turn is lost``, ``7 points: 5 and 2, or 4 and 3``.
+People group decisions by how the scores stand and the points of the turn, and ask from how many
+points of a turn one holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -27,19 +31,22 @@ from luckbase.solver.game.capabilities import (
     Layout,
     OutcomeNames,
     Scenes,
-    plain,
 )
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.game.groups import Groups
+from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Turning
 from luckbase.solver.game.rules import Rules as GameRules
 from luckbase.solver.game.rules import Unavailable
 from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.skunk import rules
 from luckbase.solver.games.skunk.agents import TurnAgents
-from luckbase.solver.games.skunk.board import Rules, SkunkBoard
-from luckbase.solver.games.skunk.tiers import Question, Race
+from luckbase.solver.games.skunk.board import Rules, SkunkBoard, every_roll
+from luckbase.solver.games.skunk.layout import Question, Race
+from luckbase.solver.games.skunk.rules import MINE, TURN, YOURS
+from luckbase.solver.games.skunk.scene import scenes
+from luckbase.solver.njit import njit
 
+HERE = __package__
 QUESTIONS: tuple[Question, ...] = (
     ("the start", (0.0, 0.0, 0.0)),
     ("level, at the usual hold", (0.0, 0.0, 0.21)),
@@ -77,28 +84,14 @@ def race(board: Board, options: Rules, questions: Sequence[Question]) -> GameRul
         capabilities={
             Layout: why_no_table(options) or partial(Race, options=options, questions=questions),
             Agents: Agents(TurnAgents(goal, options.sides)),
-            Charts: charts,
-            ClosedForms: closed_forms,
+            Charts: f"{HERE}.charts:RaceCharts",
+            ClosedForms: f"{HERE}.agents:RaceForms",
             Detail: two_forms,
-            Scenes: partial(drawing, options=options),
-            Groups: partial(groups, goal),
-            OutcomeNames: partial(outcome_names, options),
+            Scenes: partial(scenes, options=options),
+            Groups: lambda game: groups_of_scores(goal, goal, "hold", "holds"),
+            OutcomeNames: lambda game: OutcomeNames(RollNames(options).in_race),
         },
     )
-
-
-def drawing(game: Game, options: Rules) -> Scenes:
-    """Two tracks and the dice."""
-    from luckbase.solver.games.skunk.scene import scenes
-
-    return scenes(game, options)
-
-
-def outcome_names(options: Rules, game: Game) -> OutcomeNames:
-    """What a roll brings."""
-    from luckbase.solver.games.skunk.dice import RollNames
-
-    return OutcomeNames(RollNames(options).in_race)
 
 
 NO_ROLLS = Unavailable(
@@ -116,27 +109,6 @@ def why_no_table(options: Rules) -> Unavailable | None:
             "what such a play pays; a turn must begin with a roll"
         )
     return None
-
-
-def charts(game: Game) -> Charts:
-    """The charts; they read the table's kernel."""
-    from luckbase.solver.games.skunk.pictures import RaceCharts
-
-    return RaceCharts(game)
-
-
-def groups(goal: int, game: Game) -> Groups:
-    """By how the scores stand and the points of the turn."""
-    from luckbase.solver.games.skunk.groups import groups as made
-
-    return made(game, goal)
-
-
-def closed_forms(game: Game) -> ClosedForms:
-    """The chances of agents who do not look at the scores, and of the best ones."""
-    from luckbase.solver.games.skunk.profiles import RaceForms
-
-    return RaceForms(plain(game))
 
 
 def two_forms(game: Game) -> Detail:
@@ -184,3 +156,128 @@ def refuse_rolls(rolls: Ints, turn: Ints, refuse: Refuse) -> None:
         "the first roll and above it after",
     )  # fmt: skip
     refuse(rolls > turn, lambda x: f"rolls: {rolls[x]} rolls are worth {rolls[x]} or more")
+
+
+MOST_LISTED = 3
+"""Rolls that a name lists."""
+NUMBERS = ("", "a", "two", "three", "four")
+Roll = tuple[int, ...]
+"""The faces, the highest first."""
+
+
+class RollNames:
+    """The names of what rolls bring, under rule options."""
+
+    def __init__(self, options: Rules) -> None:
+        self.options = options
+        found = []
+        for first in (True, False):
+            every = {
+                (tuple(sorted(faces, reverse=True)), penalty, points)
+                for faces, penalty, points in every_roll(options, first)
+            }
+            found.append(sorted(every, reverse=True))
+        self.rolls = {True: found[0], False: found[1]}
+
+    def in_race(self, state: Ints, action: int, children: Ints) -> list[str | None]:
+        """What each state (n, fields) of a race is called that an action leads to."""
+        if action != rules.ROLL:
+            return [None] * len(children)
+        return [self._in_race(state.tolist(), child) for child in children.tolist()]
+
+    def _in_race(self, state: list[int], child: list[int]) -> str:
+        mine, turn = state[rules.MINE], state[rules.TURN]
+        first, goal = turn == 0, self.options.goal
+        if child[rules.PLAYER] != state[rules.PLAYER]:
+            both = mine == 0  # then the loss of the score takes nothing
+            return self.lost(first, child[rules.YOURS] != mine, both)
+        if child[rules.MINE] == goal:
+            return self.at_least(first, goal - mine - turn) + ": the game is won"
+        return self.points(first, child[rules.TURN] - turn)
+
+    def lost(self, first: bool, score: bool, both: bool = False) -> str:
+        """What a roll is called that loses the turn, or the score too; both: either."""
+        wanted = ("turn", "score") if both else ("score",) if score else ("turn",)
+        dice = self.options.dice
+        fewest = min(faces.count(1) for faces, penalty, _ in self.rolls[first] if penalty in wanted)
+        ones = "a 1" if fewest == 1 else f"{NUMBERS[dice]} 1s"
+        return f"{ones}: the {'score' if score else 'turn'} is lost"
+
+    def points(self, first: bool, points: int) -> str:
+        """What the rolls are called that are worth so many points."""
+        return _points(self, first, points)
+
+    def at_least(self, first: bool, points: int) -> str:
+        """What the rolls are called that are worth so many points or more."""
+        worth = {p for _, penalty, p in self.rolls[first] if penalty == "points" and p >= points}
+        return self._short(min(worth)) + " or more" * (len(worth) > 1)
+
+    def _short(self, points: int) -> str:
+        if self.options.dice == 1 and self.options.count == "faces":
+            return f"a {points}"
+        return f"{points} point{'s' * (points != 1)}"
+
+
+@lru_cache(maxsize=4096)
+def _points(names: RollNames, first: bool, points: int) -> str:
+    short = names._short(points)
+    listed = [
+        " and ".join(map(str, faces))
+        for faces, penalty, worth in names.rolls[first]
+        if penalty == "points" and worth == points
+    ]
+    if names.options.dice == 1 or len(listed) > MOST_LISTED:
+        return short
+    return f"{short}: {', or '.join(listed)}"
+
+
+STEPS, TURNS = 3, 6
+"""Steps of a lead, and as many of a deficit, the last one open; spans of a turn, the last open."""
+STEP, SPAN = 0, 1
+"""Where the numbers stand: the points of a step of the lead, and of a span of the turn."""
+
+
+@njit(GROUP_TYPE, cache=True, nogil=True)
+def group(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
+    """The group of a state, by the contract in `solver.game.groups`."""
+    ints = board.ints
+    lead, turn = state[MINE] - state[YOURS], state[TURN]
+    step = min((abs(lead) + ints[STEP] - 1) // ints[STEP], STEPS)
+    side = STEPS + (step if lead > 0 else -step)
+    span = min((turn + ints[SPAN] - 1) // ints[SPAN], TURNS)
+    out[2], out[3] = state[MINE], state[YOURS]
+    if turn > 0:
+        out[0], out[1] = side, turn
+        rest[TURN] = 0
+    return side * (TURNS + 1) + span
+
+
+def groups_of_scores(goal: int, high: int, hold: str, name: str) -> Groups:
+    """Groups of a game to about `goal` points, with scores up to `high` and the action `hold`,
+    which a sentence calls `name`."""
+    step, span = max(1, goal // 10), max(1, goal // 10)
+    ahead = spans(step, STEPS)
+    leads = [f"behind by {x}" for x in reversed(ahead)] + ["level"] + [
+        f"ahead by {x}" for x in ahead
+    ]  # fmt: skip
+    turns = ["before the first roll", *spans(span, TURNS)]
+    score = {"low": 0, "step": 1, "cells": high + 1}
+    return Groups(
+        columns=(Grouped("scores", leads), Grouped("points of the turn", turns)),
+        group=group,
+        numbers=Numbers(np.array([step, span], np.int64), np.zeros(1)),
+        axes=(
+            Axis("mine", "points of the player up", **score),
+            Axis("yours", "points of the other", **score),
+        ),
+        turnings=[
+            Turning(f"{lead} one", name, lambda action: action == hold, "{:,}", "points")
+            for lead in leads
+        ],
+    )
+
+
+def spans(step: int, count: int) -> Sequence[str]:
+    """``1 to 10``, …, and an open one."""
+    ends = [((k - 1) * step + 1, k * step) for k in range(1, count)]
+    return [*(f"{a} to {b}" if a < b else f"{a}" for a, b in ends), f"above {(count - 1) * step}"]

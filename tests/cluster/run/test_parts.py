@@ -14,7 +14,7 @@ from luckbase.cluster.run import driver
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import StateError
-from luckbase.solver.games.goofspiel import tiers
+from luckbase.solver.games.goofspiel import layout
 
 POINTS = Path(__file__).parents[3] / "boards/goofspiel/points.toml"
 WIN = Path(__file__).parents[3] / "boards/goofspiel/win.toml"
@@ -22,10 +22,10 @@ WIN = Path(__file__).parents[3] / "boards/goofspiel/win.toml"
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    tiers.layer.cache_clear()
-    monkeypatch.setattr(tiers, "GAMES_A_PART", 3000)
+    layout.layer_of.cache_clear()
+    monkeypatch.setattr(layout, "GAMES_A_PART", 3000)
     yield
-    tiers.layer.cache_clear()
+    layout.layer_of.cache_clear()
 
 
 @pytest.fixture(scope="module")

@@ -317,12 +317,12 @@ def test_an_opponent_that_this_board_can_not_have_is_not_offered(client: TestCli
 def test_an_opponent_who_works_long_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     from luckbase.jobs.web import about
     from luckbase.solver.game.game import load_game
-    from luckbase.solver.games.goofspiel import in_memory
+    from luckbase.solver.games.goofspiel import agents
 
     def solved(*given: object) -> None:
         raise AssertionError("is solved only to be listed")
 
-    monkeypatch.setattr(in_memory, "_solved", solved)
+    monkeypatch.setattr(agents, "_solved", solved)
     offered = {
         cards: about.opponents(load_game(luckbase.load_board(
             Path(__file__).parents[3] / "boards/goofspiel/tiny.toml", cards=cards)))

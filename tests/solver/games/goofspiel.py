@@ -11,9 +11,9 @@ from luckbase.solver.board.file import read_board
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.in_memory import InMemory
-from luckbase.solver.games.goofspiel import strategies
+from luckbase.solver.games.goofspiel import agents
+from luckbase.solver.games.goofspiel.agents import Bids
 from luckbase.solver.games.goofspiel.layout import Layers
-from luckbase.solver.games.goofspiel.strategies import Bids
 
 POINTS = Path(__file__).parents[3] / "boards" / "goofspiel" / "points.toml"
 
@@ -62,8 +62,8 @@ def published(table: int) -> Floats:
 
 def first_move(solved: Solved) -> list[Bids]:
     """The optimal first bids, an upcard each."""
-    questions = strategies.first_bids(solved.game)
-    return [strategies.bids(asked, solved.look_up(asked.children)) for asked in questions]
+    questions = agents.first_bids(solved.game)
+    return [agents.bids(asked, solved.look_up(asked.children)) for asked in questions]
 
 
 def mask(cards: frozenset[int]) -> int:

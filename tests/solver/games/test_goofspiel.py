@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.coded import Coded
-from luckbase.solver.games.goofspiel import patterns, strategies
+from luckbase.solver.games.goofspiel import agents, rules
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.matrix_game import certified as matrix_game
 from tests.reference import goofspiel as reference
@@ -28,7 +28,7 @@ from tests.solver.games.goofspiel import (
     solved,
 )
 
-D = patterns.path_counts()
+D = rules.path_counts()
 
 
 def subsets(cards: int, size: int) -> list[frozenset[int]]:
@@ -42,12 +42,12 @@ def subsets(cards: int, size: int) -> list[frozenset[int]]:
 def test_patterns_and_numbers_round_trip(data: st.DataObject) -> None:
     cards = data.draw(st.integers(1, 16))
     size = data.draw(st.integers(1, cards))
-    number = data.draw(st.integers(0, patterns.pattern_count(D, cards, size) - 1))
-    mine, theirs = patterns.unrank_pattern(D, cards, size, number)
+    number = data.draw(st.integers(0, rules.pattern_count(D, cards, size) - 1))
+    mine, theirs = rules.unrank_pattern(D, cards, size, number)
     assert mine.bit_count() == theirs.bit_count() == size
     assert mine | theirs < 1 << cards
-    assert patterns.rank_pattern(D, cards, size, mine, theirs) == number
-    assert patterns.rank_pattern(D, cards, size, theirs, mine) == (~number if number else 0)
+    assert rules.rank_pattern(D, cards, size, mine, theirs) == number
+    assert rules.rank_pattern(D, cards, size, theirs, mine) == (~number if number else 0)
 
 
 @given(st.integers(1, 16), st.data())
@@ -55,18 +55,18 @@ def test_hands_keep_their_pattern_on_their_lowest_ranks(cards: int, data: st.Dat
     size = data.draw(st.integers(1, cards))
     hand = st.permutations(range(cards)).map(lambda order: sum(1 << i for i in order[:size]))
     mine, theirs = data.draw(hand), data.draw(hand)
-    number = patterns.rank_pattern(D, cards, size, mine, theirs)
-    low = patterns.lowest_ranks(mine, theirs)
+    number = rules.rank_pattern(D, cards, size, mine, theirs)
+    low = rules.lowest_ranks(mine, theirs)
     canonical = low if number >= 0 else low[::-1]
-    assert patterns.unrank_pattern(D, cards, size, max(number, ~number)) == canonical
+    assert rules.unrank_pattern(D, cards, size, max(number, ~number)) == canonical
 
 
 def test_every_pair_of_hands_has_one_of_the_patterns_counted() -> None:
     for cards in range(1, 7):
         for size in range(1, cards + 1):
             hands = [mask(hand) for hand in subsets(cards, size)]
-            found = {patterns.rank_pattern(D, cards, size, v, y) for v in hands for y in hands}
-            count = patterns.pattern_count(D, cards, size)
+            found = {rules.rank_pattern(D, cards, size, v, y) for v in hands for y in hands}
+            count = rules.pattern_count(D, cards, size)
             assert found == set(range(count)) | {~i for i in range(1, count)}
 
 
@@ -79,9 +79,9 @@ def test_states_are_as_many_as_were_counted(cards: int, states: int) -> None:
 
 @pytest.mark.parametrize("cards", [1, 5, 11, 16])
 def test_decks_and_their_numbers_round_trip(cards: int) -> None:
-    ranks = patterns.deck_ranks(cards)
+    ranks = rules.deck_ranks(cards)
     for size in range(cards + 1):
-        decks = patterns.decks(cards, size)
+        decks = rules.decks(cards, size)
         assert (np.diff(decks) > 0).all()
         np.testing.assert_array_equal(ranks[decks], np.arange(len(decks)))
 
@@ -227,8 +227,8 @@ def test_two_cards_left_of_the_paper() -> None:
     """The paper, 3.1: Q K left, 2 4 against 1 3: high on the king with 52%, 12.52 on average."""
     table = Solved(layers(13), [1, 2])
     words = {"mine": "2,4", "theirs": "1,3", "deck": "12,13"}
-    asked = strategies.question(table.game, words | {"upcard": "13"})
-    assert abs(strategies.bids(asked, table.look_up(asked.children)).mine.chances[1] - 0.52) < 5e-3
+    asked = agents.question(table.game, words | {"upcard": "13"})
+    assert abs(agents.bids(asked, table.look_up(asked.children)).mine.chances[1] - 0.52) < 5e-3
     value = table.look_up(table.game.parse(words)[None])[0, 0]
     assert abs(value - 12.52) < 5e-3
 
@@ -265,22 +265,22 @@ def test_bids_are_said_in_the_cards_that_were_named() -> None:
     """The 5 and the 6 beat all of theirs: one is as good as the other, and the 5 has the weight."""
     table = solved(6)
     words = {"mine": "1,5,6", "theirs": "2,3,4", "deck": "1,4,6", "upcard": "4"}
-    asked = strategies.question(table.game, words)
-    answer = strategies.bids(asked, table.look_up(asked.children))
+    asked = agents.question(table.game, words)
+    answer = agents.bids(asked, table.look_up(asked.children))
     assert answer.mine.cards == (1, 5, 6) and answer.theirs.cards == (2, 3, 4)
     assert answer.mine.chances[2] == 0 and not answer.mine.unique
     assert answer.mine.most[1] == pytest.approx(answer.mine.most[2], abs=1e-5)
     exact = reference.game(frozenset({1, 5, 6}), frozenset({2, 3, 4}), frozenset({1, 4, 6}), 4)
     assert answer.value == pytest.approx(float(exact_games.solve(exact)[0]), abs=1e-12)
     other = words | {"mine": "2,3,4", "theirs": "1,5,6"}
-    swapped = strategies.question(table.game, other)
-    turned = strategies.bids(swapped, table.look_up(swapped.children))
+    swapped = agents.question(table.game, other)
+    turned = agents.bids(swapped, table.look_up(swapped.children))
     assert turned.value == pytest.approx(-answer.value, abs=1e-12)
 
 
 def test_bids_need_an_upcard() -> None:
     with pytest.raises(StateError, match="upcard is missing"):
-        strategies.question(goofspiel(5), {"mine": "1", "theirs": "2", "deck": "3"})
+        agents.question(goofspiel(5), {"mine": "1", "theirs": "2", "deck": "3"})
 
 
 @pytest.mark.parametrize(

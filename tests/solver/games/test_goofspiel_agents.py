@@ -12,8 +12,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout, agents_of
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
-from luckbase.solver.games.goofspiel import in_memory
-from luckbase.solver.games.goofspiel.agents import match, strategies_at
+from luckbase.solver.games.goofspiel.agents import match, solved, strategies_at
 from luckbase.solver.games.goofspiel.game import options_of
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.keys import pack_all, unpack_all
@@ -275,7 +274,7 @@ def test_kept_cards_change_no_profile_of_optimal_players() -> None:
 
 
 def test_states_of_all_sizes_are_solved_together() -> None:
-    table = in_memory.solved(5, "points")
+    table = solved(5, "points")
     game = table.game
     words = {"mine": "1,5", "theirs": "2,3", "deck": "1,4", "upcard": "4"}
     states = np.stack([game.parse(words), first_states(game)[4], game.parse(words)])
@@ -286,7 +285,7 @@ def test_states_of_all_sizes_are_solved_together() -> None:
 
 def test_a_game_too_large_to_solve_on_the_way_is_refused_in_a_sentence() -> None:
     with pytest.raises(OptionError, match=r"cards: 16 is too many .* 12 for points and 10 for win"):
-        in_memory.solved(16, "points")
+        solved(16, "points")
 
 
 def test_bidding_1_on_the_highest_card_pays_against_the_points_player_who_goes_on_to_win() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from luckbase.solver.games.goofspiel.tables import FirstBids, first_bids, parity_lines, table_lines
+from luckbase.solver.games.goofspiel.charts import FirstBids, first_bids, parity_lines, table_lines
 from tests.solver.games.goofspiel import published, solved
 
 

@@ -19,8 +19,7 @@ from luckbase.solver.errors import BoardError, OptionError, StateError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL
-from luckbase.solver.games.jackpot.agents import AGENTS
-from luckbase.solver.games.jackpot.exact import Exact, Play
+from luckbase.solver.games.jackpot.agents import AGENTS, Exact, Play
 from luckbase.solver.games.jackpot.game import action_named, choices, options_of
 from luckbase.solver.graph.bellman import choose, evaluate, expand
 from luckbase.solver.graph.game_graph import solve_graph

@@ -19,9 +19,9 @@ from luckbase.solver.errors import BoardError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import Layout, agents_of
 from luckbase.solver.game.game import Game
+from luckbase.solver.games.pig import kernel
 from luckbase.solver.games.pig import profiles as rounds_profiles
-from luckbase.solver.games.pig import rounds_kernel
-from luckbase.solver.games.pig.rounds_tiers import Rounds
+from luckbase.solver.games.pig.layout import Rounds
 from luckbase.solver.games.skunk import profiles as race_profiles
 from luckbase.solver.games.skunk.agents import Computer, HoldAt, chance_to_stick, turn_points
 from luckbase.solver.graph.bellman import evaluate, expand, final_payoffs
@@ -228,7 +228,7 @@ def test_the_cut_changes_no_more_than_its_bound(cut: int, rounds: int) -> None:
 
 def test_the_chance_to_gain_is_the_best_over_policies() -> None:
     """One turn, 7 points wanted, by hand: roll until there, a 1 after the first roll ends it."""
-    q = rounds_kernel.chance_to_gain(pig(ROUNDS).numbers.ints, 1, 7)
+    q = kernel.chance_to_gain(pig(ROUNDS).numbers.ints, 1, 7)
 
     def to_go(turn: int) -> Fraction:
         if turn >= 7:

@@ -16,12 +16,12 @@ from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.decisions import Decisions
 from luckbase.solver.games.press_your_luck import layout as press_your_luck_layout
-from luckbase.solver.games.press_your_luck.choosing import (
+from luckbase.solver.games.press_your_luck.layout import Planes
+from luckbase.solver.games.press_your_luck.rules import (
     note_if_better,
     note_second,
     take_if_better,
 )
-from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier, layout, tier_from_number
 from luckbase.solver.graph.bellman import choose, evaluate, expand
 from tests.places import ROOT

@@ -14,8 +14,7 @@ from luckbase.cluster.table.table import Table
 from luckbase.solver.charts.model import Curves, Heatmap, Listing, Wanted
 from luckbase.solver.errors import LuckbaseError, OptionError, StateError
 from luckbase.solver.game.capabilities import Charts
-from luckbase.solver.games.press_your_luck.leads import leads_of
-from luckbase.solver.games.press_your_luck.setting import Asked, choices, settings
+from luckbase.solver.games.press_your_luck.setting import Asked, choices, leads_of, settings
 from tests.reference.press_your_luck import Reference
 from tests.solver.games.press_your_luck import reference_of
 

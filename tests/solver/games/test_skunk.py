@@ -19,8 +19,8 @@ from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.decisions import kernel_arrays
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.skunk import kernel
-from luckbase.solver.games.skunk.chart import chart, decisions, entry, hold_points
-from luckbase.solver.games.skunk.tiers import Race
+from luckbase.solver.games.skunk.charts import chart, decisions, entry, hold_points
+from luckbase.solver.games.skunk.layout import Race
 from luckbase.solver.graph.bellman import evaluate, expand, final_payoffs
 from luckbase.solver.graph.keys import fits
 from tests.reference.skunk import Reference

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from luckbase.solver.games.goofspiel.batches import new_workspace
+from luckbase.solver.games.goofspiel.kernel import new_workspace
 from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.matrix_game import eight_games
 from tests.solver.matrix_game.test_matrix_game import KINDS, SHAPES, of_kind

@@ -16,8 +16,7 @@ from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import agents_of
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.jackpot.agents import AGENTS
-from luckbase.solver.games.jackpot.exact import Exact
+from luckbase.solver.games.jackpot.agents import AGENTS, Exact
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.policy.chain import explore_profile

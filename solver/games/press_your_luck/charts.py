@@ -36,13 +36,14 @@ from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck import chart_words as say
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
-from luckbase.solver.games.press_your_luck.leads import Lead, leads_of
 from luckbase.solver.games.press_your_luck.setting import (
     RIVAL_SHARE,
     Asked,
     Choice,
+    Lead,
     Setting,
     choices,
+    leads_of,
     settings,
     share_of_cap,
 )

@@ -8,7 +8,7 @@ Round by round from the last, with d the lead of who acts and p the chances of h
     F(d) = sum over x of p(x) F'(d + x)        for an agent who does not look at the scores,
 
 F being the vector of the three chances. For the other two a loop over the turn's points, which
-sticks where the guide says so: the table's values, or these very chances (`rounds_kernel.follow`).
+sticks where the guide says so: the table's values, or these very chances (`kernel.follow`).
 A lead of the cut counts as won, as in the table; the bound on what that changes is the table's.
 
     >>> chances(game, "optimal", "computer").win
@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from luckbase.solver.game.arrays import Floats
-from luckbase.solver.game.capabilities import ClosedForms, Layout, agents_of
+from luckbase.solver.game.capabilities import ClosedForms, Layout, agents_of, plain
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.pig import rounds_kernel as kernel
-from luckbase.solver.games.pig.rounds_tiers import Rounds
+from luckbase.solver.games.pig import kernel
+from luckbase.solver.games.pig.layout import Rounds
 from luckbase.solver.games.skunk.agents import (
     NotBehind,
     Stationary,
@@ -182,7 +182,7 @@ class RoundsForms(ClosedForms):
     """The chances of any two agents who are known here, and what is known of their turns."""
 
     def __init__(self, game: Game) -> None:
-        self.game = game
+        self.game = plain(game)
 
     def value(self, agents: Sequence[str]) -> tuple[float, ...] | None:
         own = agents_of(self.game)

@@ -1,7 +1,7 @@
 """The tiers of the n-round Pig: a player's turn in a round, which reads the next turn's.
 
 Totals have no bound and the table has: a lead of `cut` counts as won. What that can change is in
-the bound on the table's error (`rounds_kernel`).
+the bound on the table's error (`kernel`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.decisions import Decisions, kernel_arrays
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.games.pig import rounds_kernel as kernel
+from luckbase.solver.games.pig import kernel
 from luckbase.solver.games.pig.board import PigRoundsBoard
 
 Tier = tuple[int, int]
@@ -25,7 +25,7 @@ Tier = tuple[int, int]
 
 
 class Rounds(Layout[Tier]):
-    """A turn a tier; see `rounds_kernel` for the game and how it is solved."""
+    """A turn a tier; see `kernel` for the game and how it is solved."""
 
     payoff_type: type[np.floating[Any]] = np.float64
     best_names: ClassVar[tuple[str, ...]] = ("stick", "roll")

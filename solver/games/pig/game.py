@@ -1,4 +1,4 @@
-"""The n-round Pig bound to a board: its rules.
+"""Pig bound to a board, in rounds or as a race: its rules.
 
 The fields are `mine` and `yours`, the totals of the player to act and of the other, `turn`, the
 points of the turn, `round`, from 1 (if not said), and `player`, who acts: 1 (if not said) or 2::
@@ -8,6 +8,11 @@ points of the turn, `round`, from 1 (if not said), and `player`, who acts: 1 (if
 Only the difference counts, so a state is shown with the lower total 0. Payoffs are player 1's
 first, whoever acts. A board with `count_rolls` has one more field, `rolls`, the rolls of the turn,
 and no table.
+
+The Pig that is a race has Skunk's rules with other dice (`solver.games.skunk`). A turn lost
+leaves both scores as they are, so cycles go only through {(m, y), (y, m)}: the pair of banked
+scores and who has the dice. The kernel solves each such pair after those of a higher sum, and one
+sweep is enough.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from functools import partial
 
 import numpy as np
 
+from luckbase.solver.charts.scene import Scene
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
@@ -25,7 +31,6 @@ from luckbase.solver.game.capabilities import (
     OutcomeNames,
     Scenes,
     SearchHints,
-    plain,
 )
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
@@ -33,11 +38,21 @@ from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
-from luckbase.solver.games.pig import rounds_kernel as kernel
-from luckbase.solver.games.pig.board import PigRoundsBoard
-from luckbase.solver.games.pig.rounds_tiers import Rounds
+from luckbase.solver.games.pig import kernel
+from luckbase.solver.games.pig.board import PigBoard, PigRoundsBoard, RoundsRules
 from luckbase.solver.games.skunk.agents import TurnAgents
-from luckbase.solver.games.skunk.game import NO_ROLLS, refuse_rolls, two_forms
+from luckbase.solver.games.skunk.game import (
+    NO_ROLLS,
+    RollNames,
+    groups_of_scores,
+    race,
+    refuse_rolls,
+    two_forms,
+)
+from luckbase.solver.games.skunk.layout import Question
+from luckbase.solver.games.skunk.scene import Race, draw, rounds
+
+HERE = __package__
 
 
 def _cut_error(numbers: Numbers, spread: float) -> float:
@@ -71,45 +86,16 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
         payoff_range=(-1.0, 1.0) if difference else (0.0, 1.0),
         payoff_name="win minus loss" if difference else "",
         capabilities={
-            Layout: NO_ROLLS if options.count_rolls else Rounds,
+            Layout: NO_ROLLS if options.count_rolls else f"{HERE}.layout:Rounds",
             Agents: Agents(TurnAgents(100, options.sides)),
-            ClosedForms: closed_forms,
+            ClosedForms: f"{HERE}.agents:RoundsForms",
             SearchHints: SearchHints(Level({"round": -2, "player": -1})),
             Detail: two_forms,
-            Scenes: drawing,
-            Groups: partial(groups, cut),
-            OutcomeNames: outcome_names,
+            Scenes: scenes,
+            Groups: lambda game: groups_of_scores(100, cut, "stick", "sticks"),
+            OutcomeNames: lambda game: OutcomeNames(RoundsNames(board).names),
         },
     )
-
-
-def drawing(game: Game) -> Scenes:
-    """The rounds, two tracks and the dice."""
-    from luckbase.solver.games.pig.scene import scenes
-
-    return scenes(game)
-
-
-def outcome_names(game: Game) -> OutcomeNames:
-    """What a roll brings."""
-    from luckbase.solver.games.pig.rounds_dice import RoundsNames
-
-    assert isinstance(game.board, PigRoundsBoard)
-    return OutcomeNames(RoundsNames(game.board).names)
-
-
-def groups(cut: int, game: Game) -> Groups:
-    """By how the scores stand and the points of the turn."""
-    from luckbase.solver.games.skunk.groups import groups_of_scores
-
-    return groups_of_scores(100, cut, "stick", "sticks")
-
-
-def closed_forms(game: Game) -> ClosedForms:
-    """The chances of any two agents, round by round."""
-    from luckbase.solver.games.pig.profiles import RoundsForms
-
-    return RoundsForms(plain(game))
 
 
 def canonical(rounds: int, cut: int, states: Ints, refuse: Refuse) -> Ints:
@@ -133,3 +119,64 @@ def canonical(rounds: int, cut: int, states: Ints, refuse: Refuse) -> Ints:
     states[ended, kernel.YOURS] = (sign < 0)[ended]
     states[ended, kernel.ROUND], states[ended, kernel.PLAYER] = rounds + 1, 1
     return states
+
+
+QUESTIONS: tuple[Question, ...] = (
+    ("the start", (0.0, 0.0, 0.0)),
+    ("level, at the usual hold", (0.0, 0.0, 0.2)),
+    ("far behind", (0.2, 0.8, 0.2)),
+    ("both nearly there", (0.9, 0.9, 0.05)),
+)
+
+
+def pig(board: PigBoard) -> Rules:
+    """The rules of the race on a board."""
+    return race(board, board.rules.race(), QUESTIONS)
+
+
+class RoundsNames:
+    """The names of what rolls bring on a board."""
+
+    def __init__(self, board: PigRoundsBoard) -> None:
+        race = board.rules.race()
+        self.said, self.cut, self.most = RollNames(race), board.solve.cut, race.dice * race.sides
+
+    def names(self, state: Ints, action: int, children: Ints) -> list[str | None]:
+        """What each state (n, fields) is called that an action leads to; None near the cut, where
+        a state that is over does not say whether the turn was lost."""
+        lead = state[kernel.MINE] - state[kernel.YOURS] + state[kernel.TURN]
+        if action != kernel.ROLL or lead + self.most >= self.cut:
+            return [None] * len(children)
+        return [self._name(state.tolist(), child) for child in children.tolist()]
+
+    def _name(self, state: list[int], child: list[int]) -> str:
+        first = state[kernel.TURN] == 0
+        whose = kernel.ROUND, kernel.PLAYER
+        if any(child[at] != state[at] for at in whose):
+            return self.said.lost(first, score=False)
+        return self.said.points(first, child[kernel.TURN] - state[kernel.TURN])
+
+
+LEAST = 50
+"""Points that the tracks show, however few there are."""
+
+
+def scenes(game: Game) -> Scenes:
+    """The drawing of a board's states."""
+    assert isinstance(game.board, PigRoundsBoard)
+    return Scenes(partial(_draw, game.board.rules))
+
+
+def _draw(options: RoundsRules, values: Ints) -> Scene:
+    mine, yours, turn, round_, player, *rolls = values.tolist()
+    banked = (mine, yours) if player == 1 else (yours, mine)
+    over = round_ > options.rounds
+    winner = None
+    if over and mine != yours:
+        winner = 0 if banked[0] > banked[1] else 1
+    end = max(LEAST, -(-(max(banked) + turn) // LEAST) * LEAST)
+    race = Race(banked, turn, player - 1, end, False, rolls[0] if rolls else None, winner, over)
+    above, top = rounds(options.rounds, round_)
+    scene = draw(race, options.dice, options.sides, above, top)
+    said = f"Round {min(round_, options.rounds)} of {options.rounds}. "
+    return Scene(scene.title, said + scene.about, scene.wide, scene.high, scene.shapes)
