@@ -14,13 +14,10 @@ from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
     ClosedForms,
-    Detail,
     Drawing,
-    ExactValues,
     Layout,
-    Scenes,
     SearchHints,
-    Seats,
+    View,
 )
 from luckbase.solver.game.check import check_game
 from luckbase.solver.game.fields import Field, Refuse, set_field
@@ -44,9 +41,8 @@ from luckbase.solver.game.transition import (
 
 __all__ = [
     "GROUP_TYPE", "JOINT", "Agents", "Axis", "Board", "Box", "Capability", "Charts", "ClosedForms",
-    "Counter", "Detail", "Die", "Drawing", "Entry", "ExactValues", "Field", "Game", "Grouped",
-    "Groups", "Layout", "Level", "Numbers", "Refuse", "Rules", "Scene", "Scenes", "SearchHints",
-    "Seats", "Section", "Turning", "Unavailable", "Words", "chance", "check_game", "decision",
-    "lead", "load_game", "load_game_file", "option", "over", "pay", "register", "set_field",
-    "simultaneous", "transition",
+    "Counter", "Die", "Drawing", "Entry", "Field", "Game", "Grouped", "Groups", "Layout", "Level",
+    "Numbers", "Refuse", "Rules", "Scene", "SearchHints", "Section", "Turning", "Unavailable",
+    "View", "Words", "chance", "check_game", "decision", "lead", "load_game", "load_game_file",
+    "option", "over", "pay", "register", "set_field", "simultaneous", "transition",
 ]  # fmt: skip

@@ -19,7 +19,7 @@ from luckbase.cluster import words
 from luckbase.cluster.play.agents import Given, Opener, for_players, no_tables
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Drawing
+from luckbase.solver.game.capabilities import drawing as drawing_of
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.chain import Chain, explore_profile
 from luckbase.solver.policy.evaluate import chain_graph, deciders_of
@@ -107,14 +107,19 @@ def draw_play(
     position of a game that has no list of them.
     """
     check_labels(how.labels)
-    drawing = game.get(Drawing)
-    if how.labels == "counts" and not (drawing and drawing.equally_likely):
+    drawing = drawing_of(game)
+    if how.labels == "counts" and not drawing.equally_likely:
         said = f"{option('labels')}: chances of {game.board.game} are not counts; write chances"
         raise OptionError(said)
     names, profile = for_players(game, agents, opener)
     roots = root.reshape(1, -1)
     if how.every:
-        roots = np.concatenate([roots, game.need(Drawing).positions()])
+        if drawing.positions is None:
+            raise OptionError(
+                f"board {game.board.name}: {game.board.game} has no list of all its positions; "
+                f"leave {option('every')} out"
+            )
+        roots = np.concatenate([roots, drawing.positions()])
         roots = roots[np.sort(np.unique(roots, axis=0, return_index=True)[1])]
     deciders = deciders_of(game, profile, roots)
     if None in deciders:
@@ -147,8 +152,7 @@ def _dot(game: Game, diagram: Diagram, title: str, how: DrawingOptions) -> graph
                 node = diagram.nodes[i]
                 shape = {"shape": "ellipse", "style": "bold"} if node.end else {}
                 box.node(str(i), graphviz.escape(_node_text(node)).replace("\n", "\\n"), **shape)
-    drawing = game.get(Drawing)
-    rolls = drawing.equally_likely if drawing else 0
+    rolls = drawing_of(game).equally_likely
     for edge in diagram.edges:
         text = {
             "none": "",

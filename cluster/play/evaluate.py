@@ -14,7 +14,7 @@ from luckbase.cluster.result import Flat, IfAny, PythonOnly, Result
 from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
-from luckbase.solver.game.capabilities import ClosedForms, ExactValues
+from luckbase.solver.game.capabilities import ClosedForms
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.policy.evaluate import (
@@ -169,9 +169,14 @@ def _fraction(game: Game, name: str, root: Ints) -> str:
         raise OptionError(
             f"{option('exact')}: fractions are of the game's start; leave {option('start')} out"
         )
-    exact = game.need(ExactValues)
+    forms = game.get(ClosedForms)
+    if forms is None or forms.exact is None:
+        raise OptionError(
+            f"board {game.board.name}: {game.board.game} has no exact fractions; leave "
+            f"{option('exact')} out"
+        )
     agent = None if name in (OPTIMAL, BEST_RESPONSE) else named_agent(game, name)
-    return str(exact.of(None if isinstance(agent, Policy) else agent))
+    return str(forms.exact(None if isinstance(agent, Policy) else agent))
 
 
 @dataclass(frozen=True)

@@ -272,7 +272,7 @@ class Below:
 
 def happened(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """What leads from one state to another, where the game has no name for it
-    (`solver.game.capabilities.OutcomeNames`), in words: ``player 2: scores 1500 -> 2000``,
+    (`solver.game.capabilities.Drawing`), in words: ``player 2: scores 1500 -> 2000``,
     ``turn 0 -> 4``, ``turn 4 -> 0; player 2 is up``."""
     turns = before.get("player") != after.get("player")
     if turns and "mine" in before:  # as the one who moved sees it

@@ -1,6 +1,6 @@
 """A state drawn as the game looks, as data: what a person would see on the table.
 
-A game with the capability `Scenes` (`solver.game.capabilities`) makes a `Scene` of a state; of any
+A game with the capability `Drawing` (`solver.game.capabilities`) makes a `Scene` of a state; of any
 other a plain one is made of its fields (`solver.game.scenes`)::
 
     scene_of(game, {"open": "1,2,5", "dice": "3,4"}).title

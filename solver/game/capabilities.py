@@ -7,15 +7,11 @@ gives None. Which there are is said in `Rules.capabilities`, by board, not by cl
 `Layout`       tiers laid out as arrays and a kernel that fills them: a full table can be solved
 `Agents`       players by name
 `Charts`       what a full table says at a glance
-`ExactValues`  payoffs of the start in fractions
-`ClosedForms`  payoffs of agents, and facts on them, by a way that needs no graph
-`Drawing`      what a picture of the whole game shows
-`Scenes`       a state drawn as the game looks
+`ClosedForms`  payoffs by ways that need no graph: of agents, in fractions; facts on agents
+`Drawing`      what is drawn: a state, the whole game, what chance brings in words
+`View`         what a person at the table sees, where the states of tables say less, or another's
 `SearchHints`  how a search is cut into stages, and how large it gets
-`Detail`       states with all that a person at the table sees, beside those of the table
-`Seats`        two who choose at once: each sees the state as his own
 `Groups`       what people group decisions by (`solver.game.groups`)
-`OutcomeNames` what people call what chance brings
 ============== ====================================================================================
 """
 
@@ -42,31 +38,17 @@ from luckbase.solver.game.rules import Capability
 T = TypeVar("T")
 
 
-class Layout(Capability, ABC, Generic[T]):
-    """The states of a game laid out in tiers, so that a full table of it can be solved.
+class TierKernel(ABC, Generic[T]):
+    """What a `Layout` must give: the tiers, their rows, and what fills them.
 
     `T` is the game's type of tier (hashable, ordered). Made of a game; picklable as one.
     """
-
-    missing: ClassVar[str] = (
-        "has no tiers, so there is no full table to plan; luckbase solve searches what lies below "
-        "its start, or below {start}"
-    )
 
     payoff_type: type[np.floating[Any]] = np.float32
     """How a table stores payoffs: float32 or float64."""
     best_names: ClassVar[Sequence[str]]
     """The names of the actions that `Decisions.best` counts from 0, as `action_name` gives them;
     none where no row of a tier has anybody who decides alone."""
-    smaller: ClassVar[str] = "a smaller board"
-    """What makes a board take less memory and disk, for people; ends in "would take less"."""
-
-    def __init__(self, game: Game) -> None:
-        self.game = game
-        self.threads = 1
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return layout_of, (self.game,)
 
     @abstractmethod
     def tiers(self) -> Sequence[T]:
@@ -101,34 +83,6 @@ class Layout(Capability, ABC, Generic[T]):
     def block_rows(self, tier: T) -> int:
         """Rows that a row group of the table should hold a multiple of (columns repeat in it)."""
 
-    def take_tally(self, tier: T, part: int) -> dict[str, float]:
-        """What `solve_tier` counted of a part that it has just solved in this process, by name;
-        names that begin with "worst" are maxima, the others sums. Taken once."""
-        return {}
-
-    def tier_seconds(self, tier: T) -> float:
-        """Predicted seconds of one core in `solve_tier` for all parts; 18 ns a row if not known."""
-        return 18e-9 * self.rows(tier)
-
-    def most_threads(self, tier: T) -> int:
-        """How many threads `solve_tier` can use for the tier, or a part of it, at once."""
-        return 1
-
-    def speed_up(self, tier: T, threads: int) -> float:
-        """How many times as fast `solve_tier` is with so many threads, by its steps alone."""
-        return 1.0
-
-    def compile(self) -> None:
-        """Compile what `solve_tier` and the tables need, if this machine has not yet."""
-
-    def parts(self, tier: T) -> Sequence[tuple[int, int]]:
-        """The rows [start, stop) of each part of the tier that one worker is handed; all rows.
-
-        A tier of several parts keeps its payoffs with the row as the first axis of `shape`; parts
-        begin on block bounds and do not depend on the number of workers.
-        """
-        return ((0, self.rows(tier)),)
-
     @abstractmethod
     def solve_tier(
         self,
@@ -156,16 +110,6 @@ class Layout(Capability, ABC, Generic[T]):
         player; start and stop on block bounds, counted from the part's first row."""
 
     @abstractmethod
-    def state_rows(self, tier: T, start: int, stop: int) -> Mapping[str, NDArray[np.int32] | Coded]:
-        """The state columns that are not constant, of rows [start, stop), as `table_columns`."""
-
-    def kernel_planes(self, tier: T) -> Sequence[int]:
-        """The players, from 0, whose payoffs `solve_tier` leaves in `out`, those of all rows of a
-        part one after the other; -1 for zeros. The inverse of `payoff_rows` where `payoff_type` is
-        float64. Here: player 1's alone."""
-        return (0,)
-
-    @abstractmethod
     def acting_rows(self, tier: T, start: int, stop: int) -> NDArray[np.int8]:
         """Who acts in rows [start, stop), on block bounds: the player from 1, 0 where nobody does
         or both choose at once. Not to be written to."""
@@ -174,22 +118,77 @@ class Layout(Capability, ABC, Generic[T]):
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
         """(tier number, row) of states (n, fields); tier -1 where a state is over."""
 
+    @abstractmethod
+    def states_at(self, tier: T, rows: Ints) -> Ints:
+        """The states, int64 (n, fields), at rows of a tier; the inverse of `locate`."""
+
+
+class Layout(TierKernel[T], Capability):
+    """The states of a game laid out in tiers, so that a full table of it can be solved.
+
+    What a layout must give stands in `TierKernel`; what stands here it may give besides, to be
+    solved faster or in parts: as it is, it is right for any.
+    """
+
+    missing: ClassVar[str] = (
+        "has no tiers, so there is no full table to plan; luckbase solve searches what lies below "
+        "its start, or below {start}"
+    )
+
+    smaller: ClassVar[str] = "a smaller board"
+    """What makes a board take less memory and disk, for people; ends in "would take less"."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self.threads = 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return layout_of, (self.game,)
+
+    def tier_of_number(self) -> dict[int, T]:
+        """The table's tiers by number."""
+        return {self.tier_number(tier): tier for tier in self.tiers()}
+
+    def tier_seconds(self, tier: T) -> float:
+        """Predicted seconds of one core in `solve_tier` for all parts; 18 ns a row if not known."""
+        return 18e-9 * self.rows(tier)
+
+    def compile(self) -> None:
+        """Compile what `solve_tier` and the tables need, if this machine has not yet."""
+
+    def parts(self, tier: T) -> Sequence[tuple[int, int]]:
+        """The rows [start, stop) of each part of the tier that one worker is handed; all rows.
+
+        A tier of several parts keeps its payoffs with the row as the first axis of `shape`; parts
+        begin on block bounds and do not depend on the number of workers.
+        """
+        return ((0, self.rows(tier)),)
+
+    def take_tally(self, tier: T, part: int) -> dict[str, float]:
+        """What `solve_tier` counted of a part that it has just solved in this process, by name;
+        names that begin with "worst" are maxima, the others sums. Taken once."""
+        return {}
+
+    def kernel_planes(self, tier: T) -> Sequence[int]:
+        """The players, from 0, whose payoffs `solve_tier` leaves in `out`, those of all rows of a
+        part one after the other; -1 for zeros. The inverse of `payoff_rows` where `payoff_type` is
+        float64. Here: player 1's alone."""
+        return (0,)
+
+    def state_rows(self, tier: T, start: int, stop: int) -> Mapping[str, NDArray[np.int32] | Coded]:
+        """The state columns that are not constant, of rows [start, stop), as `table_columns`."""
+        columns = self.game.table_columns(self.states_at(tier, np.arange(start, stop)))
+        constant = self.tier_fields(tier)
+        return {name: column for name, column in columns.items() if name not in constant}
+
     def swapped(self, states: Ints) -> NDArray[np.bool_]:
         """(n,) whether the row of a state (`locate`) holds the payoffs of a game of two with the
         players swapped."""
         return np.zeros(len(states), bool)
 
-    @abstractmethod
-    def states_at(self, tier: T, rows: Ints) -> Ints:
-        """The states, int64 (n, fields), at rows of a tier; the inverse of `locate`."""
-
-    @abstractmethod
     def why_outside(self, state: Ints) -> str | None:
         """Why the full table does not hold a canonical state, after "is"; None if it does."""
-
-    def tier_of_number(self) -> dict[int, T]:
-        """The table's tiers by number."""
-        return {self.tier_number(tier): tier for tier in self.tiers()}
+        return None
 
     def opening_questions(self) -> Iterator[tuple[str, dict[str, object]]]:
         """(what it shows, the state in words) of a few instructive states of the full table."""
@@ -235,24 +234,17 @@ class Charts(Capability, ABC):
         """
 
 
-@dataclass(frozen=True)
-class ExactValues(Capability):
-    """Payoffs in fractions. of: the payoff of the start, of an agent or (None) of the best play."""
-
-    missing: ClassVar[str] = "has no exact fractions; leave {exact} out"
-
-    of: Callable[[Agent | None], Fraction]
-
-
-class ClosedForms(Capability, ABC):
-    """What is known of agents by a way of the game's own that needs no graph."""
+class ClosedForms(Capability):
+    """What is known by ways of the game's own that need no graph; each may be left out."""
 
     missing: ClassVar[str] = "has no facts on agents"
+    exact: Callable[[Agent | None], Fraction] | None = None
+    """The payoff of the start in fractions, of an agent or (None) of the best play."""
 
-    @abstractmethod
     def value(self, agents: Sequence[str]) -> tuple[float, ...] | None:
         """The exact payoffs from the start of a profile of agents by name, one a player; None where
         there is no such way for these."""
+        return None
 
     def facts(self, agents: Sequence[str]) -> list[tuple[str, str, float]]:
         """(agent, what it is, number) of agents by name: what a turn brings, what a fault costs."""
@@ -261,29 +253,22 @@ class ClosedForms(Capability, ABC):
 
 @dataclass(frozen=True)
 class Drawing(Capability):
-    """What a picture of the whole game shows.
+    """What is drawn of a game; each may be left out.
 
-    positions: states (n, fields) that are drawn though no play may come to them. equally_likely: so
+    scene: a state as the game looks: from values (fields,) in people's units, canonical or not,
+    that `Game.parse` takes. outcome_names: what people call what chance brings ("whammy", "a 1: the
+    turn is lost"): the names of the states (n, fields) that an action of a state (fields,) leads
+    to, all of them; None where the two states do not tell what happened. positions: states (n,
+    fields) that a picture of the whole game has though no play may come to them. equally_likely: so
     many equally likely outcomes has every chance event (36 rolls).
     """
 
-    missing: ClassVar[str] = "has no list of all its positions; leave {every} out"
+    missing: ClassVar[str] = "is drawn plainly"
 
-    positions: Callable[[], Ints]
+    scene: Callable[[Ints], Scene] | None = None
+    outcome_names: Callable[[Ints, int, Ints], list[str | None]] | None = None
+    positions: Callable[[], Ints] | None = None
     equally_likely: int = 0
-
-
-@dataclass(frozen=True)
-class Scenes(Capability):
-    """A state drawn as the game looks.
-
-    draw: the scene of a state as a person gave it: values (fields,) in people's units, canonical or
-    not, that `Game.parse` takes.
-    """
-
-    missing: ClassVar[str] = "has no drawing of its own; a plain one is made of its fields"
-
-    draw: Callable[[Ints], Scene]
 
 
 @dataclass(frozen=True)
@@ -302,47 +287,26 @@ class SearchHints(Capability):
 
 
 @dataclass(frozen=True)
-class Detail(Capability):
-    """A game has two forms with the same payoffs: its states say all that a person at the table
-    sees, or they leave out what changes no value (what agents look at), as tables do.
+class View(Capability):
+    """What a person at the table sees; each may be left out.
 
-    plain, detailed: the game in each form. simplify: plain states (n, fields), from detailed ones;
-    their first columns if not given.
+    plain, detailed: the game in two forms with the same payoffs: its states leave out what changes
+    no value, as tables do, or say all that a person sees, which agents may look at. simplify: plain
+    states (n, fields), from detailed ones; their first columns if not given.
+
+    as_seen_by: where two choose at once, a state (fields,) in the words of a player, from 0, with
+    themselves as the first; the way back as well. choice_names: what a person calls the `count`
+    actions, ascending, of a player at a state that is given in words: in their own words, not the
+    canonical ones.
     """
 
     missing: ClassVar[str] = "has one form only"
 
-    plain: Callable[[], Game]
-    detailed: Callable[[], Game]
+    plain: Callable[[], Game] | None = None
+    detailed: Callable[[], Game] | None = None
     simplify: Callable[[Ints], Ints] | None = None
-
-
-@dataclass(frozen=True)
-class Seats(Capability):
-    """Two who choose at once: each sees the state as his own.
-
-    as_seen_by: a state (fields,) in the words of a player, from 0: with himself as the first; the
-    way back as well. choice_names: what a person calls the `count` actions, ascending, of a player
-    at a state that he gave in words: in his own words, not the canonical ones.
-    """
-
-    missing: ClassVar[str] = "has no seats to change"
-
-    as_seen_by: Callable[[int, Ints], Ints]
-    choice_names: Callable[[Mapping[str, object], int, int], list[str]]
-
-
-@dataclass(frozen=True)
-class OutcomeNames(Capability):
-    """What people call what chance brings.
-
-    of: the names ("whammy", "a 1: the turn is lost") of the states (n, fields) that an action of a
-    state (fields,) leads to, all of them; None where the two states do not tell what happened.
-    """
-
-    missing: ClassVar[str] = "has no names for what chance brings; what changes is said"
-
-    of: Callable[[Ints, int, Ints], list[str | None]]
+    as_seen_by: Callable[[int, Ints], Ints] | None = None
+    choice_names: Callable[[Mapping[str, object], int, int], list[str]] | None = None
 
 
 def layout_of(game: Game) -> Layout[Any]:
@@ -378,22 +342,37 @@ def choices(game: Game, state: Ints, actions: list[int]) -> list[int]:
 
 def plain(game: Game) -> Game:
     """The game with the same payoffs whose states leave out what changes no value."""
-    found = game.get(Detail)
-    return game if found is None else found.plain()
+    form = _view(game).plain
+    return game if form is None else form()
 
 
 def detailed(game: Game) -> Game:
     """The game whose states say all that a person at the table sees."""
-    found = game.get(Detail)
-    return game if found is None else found.detailed()
+    form = _view(game).detailed
+    return game if form is None else form()
 
 
 def simplify(game: Game, states: Ints) -> Ints:
     """The states (n, fields) of a plain game, from those of its detailed form."""
-    found = game.get(Detail)
-    if found is not None and found.simplify is not None:
-        return found.simplify(states)
-    return np.ascontiguousarray(states[:, : game.field_count])
+    own = _view(game).simplify
+    return np.ascontiguousarray(states[:, : game.field_count]) if own is None else own(states)
+
+
+def as_seen_by(game: Game, player: int, state: Ints) -> Ints:
+    """A state (fields,) in the words of a player, from 0; the way back as well."""
+    own = _view(game).as_seen_by
+    return state if own is None else own(player, state)
+
+
+def choice_names(game: Game, words: Mapping[str, object], player: int, count: int) -> list[str]:
+    """What a person calls the `count` actions, ascending, of a player (from 0) at a simultaneous
+    state that is given in words."""
+    own = _view(game).choice_names
+    return [str(k) for k in range(count)] if own is None else own(words, player, count)
+
+
+def _view(game: Game) -> View:
+    return game.get(View) or View()
 
 
 def hints(game: Game) -> SearchHints:
@@ -401,23 +380,13 @@ def hints(game: Game) -> SearchHints:
     return game.get(SearchHints) or SearchHints()
 
 
+def drawing(game: Game) -> Drawing:
+    """What the game says of how it is drawn."""
+    return game.get(Drawing) or Drawing()
+
+
 def outcome_names(game: Game, state: Ints, action: int, children: Ints) -> list[str | None]:
     """What people call what leads from a state (fields,) to each of the states (n, fields) that an
     action of it leads to; None where there is no name."""
-    found = game.get(OutcomeNames)
-    return [None] * len(children) if found is None else found.of(state, action, children)
-
-
-def as_seen_by(game: Game, player: int, state: Ints) -> Ints:
-    """A state (fields,) in the words of a player, from 0; the way back as well."""
-    seats = game.get(Seats)
-    return state if seats is None else seats.as_seen_by(player, state)
-
-
-def choice_names(game: Game, words: Mapping[str, object], player: int, count: int) -> list[str]:
-    """What a person calls the `count` actions, ascending, of a player (from 0) at a simultaneous
-    state that he gave in words."""
-    seats = game.get(Seats)
-    if seats is None:
-        return [str(k) for k in range(count)]
-    return seats.choice_names(words, player, count)
+    own = drawing(game).outcome_names
+    return [None] * len(children) if own is None else own(state, action, children)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from luckbase.solver.charts.scene import GONE, Box, Scene, Shape, Words, fitting
-from luckbase.solver.game.capabilities import Scenes
+from luckbase.solver.game.capabilities import drawing
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
 
@@ -22,12 +22,10 @@ def scene_of(game: Game, words: Mapping[str, object]) -> Scene:
     """
     game.parse(words)
     values = game.fields.read(words)
-    own = game.get(Scenes)
-    return (
-        plain_scene(game.fields, values.tolist(), game.board.game)
-        if own is None
-        else own.draw(values)
-    )
+    own = drawing(game).scene
+    if own is None:
+        return plain_scene(game.fields, values.tolist(), game.board.game)
+    return own(values)
 
 
 def plain_scene(fields: Sequence[Field], values: Sequence[int], name: str) -> Scene:

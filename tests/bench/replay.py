@@ -18,6 +18,7 @@ from luckbase.cluster.run.plan import SHARD_SECONDS, WRITE_NS, Plan, payoff_byte
 from luckbase.cluster.run.schedule import Commit, Instruction, Schedule, Shard, Solve
 from luckbase.cluster.table.ledger import MAX_WAITING
 from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.games.press_your_luck.layout import Planes, diagonals
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,8 @@ def replay(
 
     def team(shard: int, free: int) -> tuple[int, float]:
         tier = tiers[plan.parts[shard][0]]
-        most = min(layout.most_threads(tier), costs.cores, 1 + free)
-        return most, layout.speed_up(tier, most)
+        most = min(_most_threads(layout, tier), costs.cores, 1 + free)
+        return most, speed_up(layout, tier, most)
 
     tasks = Tasks(
         list(seconds), [reads[tier] for tier, _ in plan.parts],
@@ -130,6 +131,20 @@ def replay(
     solves = [solve / n for (solve, _), n in zip(seconds, times, strict=True)]
     chain = longest_chain(plan.shards, solves, [write for _, write in seconds])
     return Replayed(workers, ended, sum(map(sum, seconds)), chain, busy, waited)
+
+
+def _most_threads(layout: Layout[Any], tier: Any) -> int:
+    return layout.most_threads(tier) if isinstance(layout, Planes) else 1
+
+
+def speed_up(layout: Layout[Any], tier: Any, threads: int) -> float:
+    """How many times as fast `solve_tier` is with so many threads, by its steps alone."""
+    most = min(threads, _most_threads(layout, tier))
+    if most == 1 or not isinstance(layout, Planes):
+        return 1.0
+    edge = layout.edge(tier)
+    lines = [len(line) for line in diagonals(*(-(-n // edge) for n in layout.shape(tier)[1:3]))]
+    return sum(lines) / sum(-(-line // most) for line in lines)
 
 
 def alone(shard: int, free: int) -> tuple[int, float]:
@@ -203,7 +218,7 @@ def play_out(
 def speed_ups(layout: Layout[Any], plan: Plan, cores: int) -> list[float]:
     """How many times faster than one a node of so many cores solves each shard."""
     tiers = layout.tiers()
-    return [layout.speed_up(tiers[tier], cores) for tier, _ in plan.parts]
+    return [speed_up(layout, tiers[tier], cores) for tier, _ in plan.parts]
 
 
 def bound_by_rows(layout: Layout[Any], plan: Plan, cores: int = Costs.cores) -> float:

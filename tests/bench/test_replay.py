@@ -19,6 +19,7 @@ from tests.bench.replay import (
     longest_chain,
     planned_seconds,
     replay,
+    speed_up,
 )
 from tests.places import ROOT
 
@@ -102,3 +103,13 @@ def test_the_largest_tables_are_bound_by_rows_at_more_than_500(
     name: str, settings: dict[str, object]
 ) -> None:
     assert bound_by_rows(*case(name, **settings)) > 500
+
+
+def test_what_threads_gain_is_between_one_and_their_number() -> None:
+    layout = solver.load_layout(
+        solver.load_board(ROOT / "boards/press-your-luck/1985-02.toml", score_unit=250, frontier=8)
+    )
+    gains = {tier: speed_up(layout, tier, 16) for tier in layout.tiers()}
+    assert min(gains.values()) == 1.0 and 12 < max(gains.values()) <= 16
+    assert all(speed_up(layout, tier, 1) == 1.0 for tier in gains)
+    assert all(gain == 1.0 for tier, gain in gains.items() if layout.rows(tier) < 1 << 24)

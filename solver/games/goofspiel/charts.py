@@ -48,7 +48,7 @@ from luckbase.solver.charts.model import (
 from luckbase.solver.charts.scene import CHANCE, GONE, QUIET, UP, Box, Scene, Shape, Words, listed
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Charts, Scenes
+from luckbase.solver.game.capabilities import Charts, Drawing
 from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.goofspiel import agents, rules
@@ -335,10 +335,10 @@ LEAST = 9
 """Cards that the sheet is wide enough for, however few there are."""
 
 
-def scenes(game: Game) -> Scenes:
+def drawing(game: Game) -> Drawing:
     """The drawing of a board's states."""
     assert isinstance(game.board, GoofspielBoard)
-    return Scenes(partial(draw, game.board.rules))
+    return Drawing(partial(draw, game.board.rules))
 
 
 def draw(options: Options, values: Ints) -> Scene:

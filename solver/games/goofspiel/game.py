@@ -20,11 +20,10 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
-    Detail,
+    Drawing,
     Layout,
-    Scenes,
     SearchHints,
-    Seats,
+    View,
 )
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game, load_game
@@ -73,10 +72,9 @@ def goofspiel(board: GoofspielBoard) -> Rules:
             Layout: NO_CARDS if options.keep_cards else f"{HERE}.layout:Layers",
             Agents: f"{HERE}.agents:OWN",
             Charts: f"{HERE}.charts:MoveCharts",
-            Detail: two_forms,
+            View: view,
             SearchHints: SearchHints(level(options), partial(states_below, options)),
-            Seats: seats,
-            Scenes: f"{HERE}.charts:scenes",
+            Drawing: f"{HERE}.charts:drawing",
             Groups: groups,
         },
     )
@@ -88,11 +86,13 @@ def options_of(game: Game) -> Options:
     return game.board.rules
 
 
-def two_forms(game: Game) -> Detail:
-    """With the cards of the hands in its states, and with who beats whom alone."""
-    return Detail(
-        lambda: keeping(game, False), lambda: keeping(game, True), partial(simplify, game)
-    )
+def view(game: Game) -> View:
+    """With the cards of the hands in its states, and with who beats whom alone; each player's own
+    hand is `mine`."""
+    return View(
+        lambda: keeping(game, False), lambda: keeping(game, True), partial(simplify, game),
+        partial(rules.as_seen_by, options_of(game)), choice_names,
+    )  # fmt: skip
 
 
 def keeping(game: Game, cards: bool) -> Game:
@@ -109,11 +109,6 @@ def simplify(game: Game, states: Ints) -> Ints:
     found = np.array(states, np.int64, order="C")
     rules.make_all_canonical(game.numbers.ints, found)
     return found
-
-
-def seats(game: Game) -> Seats:
-    """Each player's own hand is `mine`."""
-    return Seats(partial(rules.as_seen_by, options_of(game)), choice_names)
 
 
 def choice_names(words: Mapping[str, object], player: int, count: int) -> list[str]:

@@ -43,7 +43,7 @@ import numpy as np
 
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Agents, ExactValues, choices
+from luckbase.solver.game.capabilities import Agents, ClosedForms, choices
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.transition import DECISION, TERMINAL, room_for
 from luckbase.solver.games.jackpot.board import JackpotBoard, Rules
@@ -267,14 +267,15 @@ def expected(lottery: Lottery, values: list[Fraction]) -> Fraction:
     return sum((chance * values[child] for chance, child in lottery), Fraction(0))
 
 
-def exact_values(game: Game) -> ExactValues:
-    """The payoff of the start in fractions, of an agent or of the best play."""
+class Fractions(ClosedForms):
+    """The payoff of the start, of an agent or of the best play."""
 
-    def value(agent: Agent | None) -> Fraction:
-        exact = Exact(game)
+    def __init__(self, game: Game) -> None:
+        self.game = game
+
+    def exact(self, agent: Agent | None) -> Fraction:
+        exact = Exact(self.game)
         return (exact.best if agent is None else exact.play(agent)).value
-
-    return ExactValues(value)
 
 
 def own(game: Game) -> Agents:

@@ -27,12 +27,13 @@ from luckbase.solver.charts.model import (
 from luckbase.solver.charts.scene import CHANCE, GONE, Box, Die, Scene, Shape, Words, listed
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Charts, Scenes
+from luckbase.solver.game.capabilities import Charts, Drawing
 from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.jackpot import rules
 from luckbase.solver.games.jackpot.board import JackpotBoard
 from luckbase.solver.games.jackpot.board import Rules as Options
+from luckbase.solver.games.jackpot.game import outcome_names, positions
 from luckbase.solver.graph.bellman import evaluate, expand
 from luckbase.solver.sentences import nearest, option
 
@@ -191,10 +192,14 @@ LEAST = 7
 """Tiles that the sheet is wide enough for, however few there are."""
 
 
-def scenes(game: Game) -> Scenes:
-    """The drawing of a board's states."""
+def drawing(game: Game) -> Drawing:
+    """Tiles and dice, the names of rolls, and every position before a roll."""
     assert isinstance(game.board, JackpotBoard)
-    return Scenes(partial(draw, game.board.rules))
+    options = game.board.rules
+    return Drawing(
+        partial(draw, options), partial(outcome_names, options), partial(positions, game),
+        options.rolls,
+    )  # fmt: skip
 
 
 def draw(options: Options, values: Ints) -> Scene:

@@ -19,10 +19,8 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
+    ClosedForms,
     Drawing,
-    ExactValues,
-    OutcomeNames,
-    Scenes,
     SearchHints,
 )
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
@@ -73,12 +71,10 @@ def jackpot(board: JackpotBoard) -> Rules:
         capabilities={
             Agents: f"{HERE}.agents:own",
             Charts: f"{HERE}.charts:TileCharts",
-            ExactValues: f"{HERE}.agents:exact_values",
+            ClosedForms: f"{HERE}.agents:Fractions",
             SearchHints: SearchHints(Level({"open": 1})),
             Groups: groups,
-            Drawing: lambda game: Drawing(partial(positions, game), options.rolls),
-            Scenes: f"{HERE}.charts:scenes",
-            OutcomeNames: lambda game: OutcomeNames(partial(outcome_names, options)),
+            Drawing: f"{HERE}.charts:drawing",
         },
     )
 

@@ -26,11 +26,10 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
     ClosedForms,
-    Detail,
+    Drawing,
     Layout,
-    OutcomeNames,
-    Scenes,
     SearchHints,
+    View,
 )
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
@@ -43,14 +42,13 @@ from luckbase.solver.games.pig.board import PigBoard, PigRoundsBoard, RoundsRule
 from luckbase.solver.games.skunk.agents import TurnAgents
 from luckbase.solver.games.skunk.game import (
     NO_ROLLS,
-    RollNames,
     groups_of_scores,
     race,
     refuse_rolls,
     two_forms,
 )
 from luckbase.solver.games.skunk.layout import Question
-from luckbase.solver.games.skunk.scene import Race, draw, rounds
+from luckbase.solver.games.skunk.scene import Race, RollNames, draw, rounds
 
 HERE = __package__
 
@@ -90,10 +88,9 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
             Agents: Agents(TurnAgents(100, options.sides)),
             ClosedForms: f"{HERE}.agents:RoundsForms",
             SearchHints: SearchHints(Level({"round": -2, "player": -1})),
-            Detail: two_forms,
-            Scenes: scenes,
+            View: two_forms,
+            Drawing: drawing,
             Groups: lambda game: groups_of_scores(100, cut, "stick", "sticks"),
-            OutcomeNames: lambda game: OutcomeNames(RoundsNames(board).names),
         },
     )
 
@@ -161,10 +158,10 @@ LEAST = 50
 """Points that the tracks show, however few there are."""
 
 
-def scenes(game: Game) -> Scenes:
+def drawing(game: Game) -> Drawing:
     """The drawing of a board's states."""
     assert isinstance(game.board, PigRoundsBoard)
-    return Scenes(partial(_draw, game.board.rules))
+    return Drawing(partial(_draw, game.board.rules), RoundsNames(game.board).names)
 
 
 def _draw(options: RoundsRules, values: Ints) -> Scene:

@@ -141,10 +141,6 @@ class Rounds(Layout[Tier]):
         total = self.game.numbers.reals[0] + self.game.numbers.reals[3]
         return [payoffs[start:stop], total - payoffs[start:stop]]
 
-    def state_rows(self, tier: Tier, start: int, stop: int) -> dict[str, NDArray[np.int32]]:
-        states = self.states_at(tier, np.arange(start, stop))
-        return {name: states[:, i].astype(np.int32) for i, name in enumerate(self.game.columns[:3])}
-
     def acting_rows(self, tier: Tier, start: int, stop: int) -> NDArray[np.int8]:
         return np.full(stop - start, tier[1], np.int8)
 
@@ -167,9 +163,6 @@ class Rounds(Layout[Tier]):
         lead, same = i - (self.cut - 1), np.ones(len(rows), np.int64)
         columns = [np.maximum(lead, 0), np.maximum(-lead, 0), rows - self._starts[i]]
         return np.column_stack([*columns, tier[0] * same, tier[1] * same])
-
-    def why_outside(self, state: Ints) -> str | None:
-        return None
 
     def opening_questions(self) -> Iterator[tuple[str, dict[str, object]]]:
         yield "the start", {"mine": 0, "yours": 0}

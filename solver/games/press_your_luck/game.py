@@ -2,9 +2,6 @@
 
 * People group decisions by spins left, place and lead (`groups`), and ask at what lead the leader
   passes, and how far behind the second.
-* What a spin brings is said in the words of the show (`Spins`): ``whammy``, ``$2,500``, ``$750 and
-  a spin``. A state that several of the board's outcomes lead to is named after all of them. Dollars
-  are those of the solve, whole units.
 * Agents are how people play, each one short function. They are asked only where there is a choice
   between playing and passing.
 """
@@ -20,9 +17,8 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
+    Drawing,
     Layout,
-    OutcomeNames,
-    Scenes,
     SearchHints,
 )
 from luckbase.solver.game.fields import Field, Refuse
@@ -79,9 +75,8 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             Agents: Agents(AGENTS),
             Charts: f"{HERE}.charts:LuckCharts",
             SearchHints: SearchHints(level=LEVEL),
-            Scenes: f"{HERE}.scene:scenes",
+            Drawing: f"{HERE}.scene:drawing",
             Groups: groups,
-            OutcomeNames: lambda game: OutcomeNames(Spins(game).names),
         },
     )
 
@@ -194,50 +189,6 @@ def spins_said(count: int) -> str:
 
 def _is_pass(action: str) -> bool:
     return action.startswith("pass")
-
-
-WHAMMY = -1
-"""As `rules.spin` takes it."""
-
-
-class Spins:
-    """The names of what a spin brings on a board."""
-
-    def __init__(self, game: Game) -> None:
-        assert isinstance(game.board, PressYourLuckBoard)
-        self.ints, self.unit = game.numbers.ints, game.board.solve.score_unit
-
-    def names(self, state: Ints, action: int, children: Ints) -> list[str | None]:
-        """What each of the states (n, fields) is called that an action leads to from a state
-        (fields,): none but those of a spin have a name."""
-        if action != rules.PLAY:
-            return [None] * len(children)
-        up = rules.player_up(state)
-        outcomes = [WHAMMY, *range(int(self.ints[rules.OUTCOMES]))]
-        after = np.empty((len(outcomes), rules.FIELDS), np.int64)
-        for edge, outcome in enumerate(outcomes):
-            rules.spin(self.ints, state, up, outcome, after, edge)
-        leading: dict[bytes, list[int]] = {}
-        for outcome, child in zip(outcomes, after, strict=True):
-            leading.setdefault(child.tobytes(), []).append(outcome)
-        out = self.ints[rules.MAX_WHAMMIES]
-        return [
-            self._name(leading[np.ascontiguousarray(child).tobytes()])
-            + ", and out" * int(child[rules.WHAMMIES + up] == out)
-            for child in children
-        ]
-
-    def _name(self, outcomes: list[int]) -> str:
-        """What those outcomes are called together that lead to one state: nothing won as well as a
-        whammy, or, at the cap, an amount and all above it."""
-        if outcomes[0] == WHAMMY:
-            return " or ".join(["whammy", *map(self._won, outcomes[1:])])
-        more = " or more" if len(outcomes) > 1 else ""
-        return self._won(outcomes[0], more)
-
-    def _won(self, outcome: int, more: str = "") -> str:
-        dollars = f"${self.ints[rules.UNITS + outcome] * self.unit:,}{more}"
-        return f"{dollars} and a spin" if outcome >= self.ints[rules.MONEY] else dollars
 
 
 def ahead(game: Game, player: int, state: Ints) -> bool:

@@ -127,18 +127,12 @@ class Planes(Layout[Tier]):
         return self.shape(tier)[3]
 
     def most_threads(self, tier: Tier) -> int:
+        """How many threads `solve_tier` can use for the tier at once."""
         return THREADS if self._three(tier) and self.rows(tier) >= BIG_ROWS else 1
 
-    def _edge(self, tier: Tier) -> int:
+    def edge(self, tier: Tier) -> int:
         """Of the square blocks of rows that threads are handed."""
         return math.ceil(math.sqrt(BLOCK_ROWS / self.block_rows(tier)))
-
-    def speed_up(self, tier: Tier, threads: int) -> float:
-        most, edge = min(threads, self.most_threads(tier)), self._edge(tier)
-        if most == 1:
-            return 1.0
-        lines = [len(line) for line in diagonals(*(-(-n // edge) for n in self.shape(tier)[1:3]))]
-        return sum(lines) / sum(-(-line // most) for line in lines)
 
     def compile(self) -> None:
         # The smallest board there is: the compiled types do not depend on sizes.
@@ -187,7 +181,7 @@ class Planes(Layout[Tier]):
             )  # fmt: skip
 
         threads = min(self.threads, self.most_threads(tier))
-        sweep_planes(fill, (out.shape[1], out.shape[2]), self._edge(tier), threads)
+        sweep_planes(fill, (out.shape[1], out.shape[2]), self.edge(tier), threads)
         return FLOAT64_ERROR
 
     def payoff_rows(

@@ -2,12 +2,18 @@
 
 The squares run clockwise from the top left, six across and five down, as the file numbers them; a
 board of outcomes shows those, the likeliest first.
+
+What a spin brings is said in the words of the show (`Spins`): ``whammy``, ``$2,500``, ``$750 and a
+spin``. A state that several of the board's outcomes lead to is named after all of them. Dollars are
+those of the solve, whole units.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache, partial
+
+import numpy as np
 
 from luckbase.solver.charts.scene import (
     BAD,
@@ -24,7 +30,7 @@ from luckbase.solver.charts.scene import (
     listed,
 )
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Scenes
+from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.games.press_your_luck.board import Leaf, PressYourLuckBoard
@@ -39,10 +45,10 @@ MOST_PIECES = 5
 """Spins of one kind that are drawn one by one."""
 
 
-def scenes(game: Game) -> Scenes:
-    """The drawing of a board's states."""
+def drawing(game: Game) -> Drawing:
+    """A board's states, and what a spin brings in words."""
     assert isinstance(game.board, PressYourLuckBoard)
-    return Scenes(partial(draw, game.board))
+    return Drawing(partial(draw, game.board), Spins(game).names)
 
 
 def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
@@ -207,3 +213,47 @@ def _role(slide: Slide) -> str:
     if slide.moves:
         return QUIET
     return GOOD if slide.spin else ""
+
+
+WHAMMY = -1
+"""As `rules.spin` takes it."""
+
+
+class Spins:
+    """The names of what a spin brings on a board."""
+
+    def __init__(self, game: Game) -> None:
+        assert isinstance(game.board, PressYourLuckBoard)
+        self.ints, self.unit = game.numbers.ints, game.board.solve.score_unit
+
+    def names(self, state: Ints, action: int, children: Ints) -> list[str | None]:
+        """What each of the states (n, fields) is called that an action leads to from a state
+        (fields,): none but those of a spin have a name."""
+        if action != rules.PLAY:
+            return [None] * len(children)
+        up = rules.player_up(state)
+        outcomes = [WHAMMY, *range(int(self.ints[rules.OUTCOMES]))]
+        after = np.empty((len(outcomes), rules.FIELDS), np.int64)
+        for edge, outcome in enumerate(outcomes):
+            rules.spin(self.ints, state, up, outcome, after, edge)
+        leading: dict[bytes, list[int]] = {}
+        for outcome, child in zip(outcomes, after, strict=True):
+            leading.setdefault(child.tobytes(), []).append(outcome)
+        out = self.ints[rules.MAX_WHAMMIES]
+        return [
+            self._name(leading[np.ascontiguousarray(child).tobytes()])
+            + ", and out" * int(child[rules.WHAMMIES + up] == out)
+            for child in children
+        ]
+
+    def _name(self, outcomes: list[int]) -> str:
+        """What those outcomes are called together that lead to one state: nothing won as well as a
+        whammy, or, at the cap, an amount and all above it."""
+        if outcomes[0] == WHAMMY:
+            return " or ".join(["whammy", *map(self._won, outcomes[1:])])
+        more = " or more" if len(outcomes) > 1 else ""
+        return self._won(outcomes[0], more)
+
+    def _won(self, outcome: int, more: str = "") -> str:
+        dollars = f"${self.ints[rules.UNITS + outcome] * self.unit:,}{more}"
+        return f"{dollars} and a spin" if outcome >= self.ints[rules.MONEY] else dollars

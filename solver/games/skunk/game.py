@@ -8,7 +8,6 @@ the points of the turn, and `player`, who acts: 1 (if not said) or 2::
 Payoffs are the two players' chances to win, player 1's first, whoever acts. A board with
 `count_rolls` has one more field, `rolls`, the rolls of the turn, and no table.
 
-What a roll brings is said in words: ``a 1: the turn is lost``, ``7 points: 5 and 2, or 4 and 3``.
 People group decisions by how the scores stand and the points of the turn, and ask from how many
 points of a turn one holds.
 """
@@ -16,7 +15,7 @@ points of a turn one holds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,10 +26,9 @@ from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
     ClosedForms,
-    Detail,
+    Drawing,
     Layout,
-    OutcomeNames,
-    Scenes,
+    View,
 )
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game, load_game
@@ -40,10 +38,10 @@ from luckbase.solver.game.rules import Unavailable
 from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.skunk import rules
 from luckbase.solver.games.skunk.agents import TurnAgents
-from luckbase.solver.games.skunk.board import Rules, SkunkBoard, every_roll
+from luckbase.solver.games.skunk.board import Rules, SkunkBoard
 from luckbase.solver.games.skunk.layout import Question, Race
 from luckbase.solver.games.skunk.rules import MINE, TURN, YOURS
-from luckbase.solver.games.skunk.scene import scenes
+from luckbase.solver.games.skunk.scene import drawing
 from luckbase.solver.njit import njit
 
 HERE = __package__
@@ -86,10 +84,9 @@ def race(board: Board, options: Rules, questions: Sequence[Question]) -> GameRul
             Agents: Agents(TurnAgents(goal, options.sides)),
             Charts: f"{HERE}.charts:RaceCharts",
             ClosedForms: f"{HERE}.agents:RaceForms",
-            Detail: two_forms,
-            Scenes: partial(scenes, options=options),
+            View: two_forms,
+            Drawing: partial(drawing, options),
             Groups: lambda game: groups_of_scores(goal, goal, "hold", "holds"),
-            OutcomeNames: lambda game: OutcomeNames(RollNames(options).in_race),
         },
     )
 
@@ -111,9 +108,9 @@ def why_no_table(options: Rules) -> Unavailable | None:
     return None
 
 
-def two_forms(game: Game) -> Detail:
+def two_forms(game: Game) -> View:
     """With the rolls of the turn in its states, and without."""
-    return Detail(lambda: counting(game, False), lambda: game)
+    return View(lambda: counting(game, False), lambda: game)
 
 
 def counting(game: Game, rolls: bool) -> Game:
@@ -156,79 +153,6 @@ def refuse_rolls(rolls: Ints, turn: Ints, refuse: Refuse) -> None:
         "the first roll and above it after",
     )  # fmt: skip
     refuse(rolls > turn, lambda x: f"rolls: {rolls[x]} rolls are worth {rolls[x]} or more")
-
-
-MOST_LISTED = 3
-"""Rolls that a name lists."""
-NUMBERS = ("", "a", "two", "three", "four")
-Roll = tuple[int, ...]
-"""The faces, the highest first."""
-
-
-class RollNames:
-    """The names of what rolls bring, under rule options."""
-
-    def __init__(self, options: Rules) -> None:
-        self.options = options
-        found = []
-        for first in (True, False):
-            every = {
-                (tuple(sorted(faces, reverse=True)), penalty, points)
-                for faces, penalty, points in every_roll(options, first)
-            }
-            found.append(sorted(every, reverse=True))
-        self.rolls = {True: found[0], False: found[1]}
-
-    def in_race(self, state: Ints, action: int, children: Ints) -> list[str | None]:
-        """What each state (n, fields) of a race is called that an action leads to."""
-        if action != rules.ROLL:
-            return [None] * len(children)
-        return [self._in_race(state.tolist(), child) for child in children.tolist()]
-
-    def _in_race(self, state: list[int], child: list[int]) -> str:
-        mine, turn = state[rules.MINE], state[rules.TURN]
-        first, goal = turn == 0, self.options.goal
-        if child[rules.PLAYER] != state[rules.PLAYER]:
-            both = mine == 0  # then the loss of the score takes nothing
-            return self.lost(first, child[rules.YOURS] != mine, both)
-        if child[rules.MINE] == goal:
-            return self.at_least(first, goal - mine - turn) + ": the game is won"
-        return self.points(first, child[rules.TURN] - turn)
-
-    def lost(self, first: bool, score: bool, both: bool = False) -> str:
-        """What a roll is called that loses the turn, or the score too; both: either."""
-        wanted = ("turn", "score") if both else ("score",) if score else ("turn",)
-        dice = self.options.dice
-        fewest = min(faces.count(1) for faces, penalty, _ in self.rolls[first] if penalty in wanted)
-        ones = "a 1" if fewest == 1 else f"{NUMBERS[dice]} 1s"
-        return f"{ones}: the {'score' if score else 'turn'} is lost"
-
-    def points(self, first: bool, points: int) -> str:
-        """What the rolls are called that are worth so many points."""
-        return _points(self, first, points)
-
-    def at_least(self, first: bool, points: int) -> str:
-        """What the rolls are called that are worth so many points or more."""
-        worth = {p for _, penalty, p in self.rolls[first] if penalty == "points" and p >= points}
-        return self._short(min(worth)) + " or more" * (len(worth) > 1)
-
-    def _short(self, points: int) -> str:
-        if self.options.dice == 1 and self.options.count == "faces":
-            return f"a {points}"
-        return f"{points} point{'s' * (points != 1)}"
-
-
-@lru_cache(maxsize=4096)
-def _points(names: RollNames, first: bool, points: int) -> str:
-    short = names._short(points)
-    listed = [
-        " and ".join(map(str, faces))
-        for faces, penalty, worth in names.rolls[first]
-        if penalty == "points" and worth == points
-    ]
-    if names.options.dice == 1 or len(listed) > MOST_LISTED:
-        return short
-    return f"{short}: {', or '.join(listed)}"
 
 
 STEPS, TURNS = 3, 6

@@ -90,10 +90,6 @@ class Race(Layout[int]):
     ) -> list[NDArray[np.floating[Any]]]:
         return [payoffs[start:stop], 1.0 - payoffs[start:stop]]
 
-    def state_rows(self, tier: int, start: int, stop: int) -> dict[str, NDArray[np.int32]]:
-        states = self.states_at(tier, np.arange(start, stop))
-        return {name: states[:, i].astype(np.int32) for i, name in enumerate(self.game.columns)}
-
     def acting_rows(self, tier: int, start: int, stop: int) -> NDArray[np.int8]:
         acting = np.full(stop - start, 1, np.int8)
         acting[max(self.rows(tier) // 2 - start, 0) :] = 2
@@ -118,9 +114,6 @@ class Race(Layout[int]):
         mine = np.arange(self.goal + 1)
         starts: Ints = self.goal * (mine * self.goal - mine * (mine - 1) // 2)
         return starts
-
-    def why_outside(self, state: Ints) -> str | None:
-        return None
 
     def opening_questions(self) -> Iterator[tuple[str, dict[str, object]]]:
         for title, shares in self.questions:

@@ -28,7 +28,7 @@ from luckbase.solver.charts.scene import (
     listed,
 )
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.capabilities import Scenes
+from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.scenes import scene_of
 from luckbase.solver.graph.bellman import expand
@@ -243,7 +243,7 @@ def test_a_game_of_ones_own_gets_a_plain_drawing_of_its_fields(tmp_path: Path) -
     board = load_board(tmp_path / "hill.toml")
     assert check_game(board)
     game = load_game(board)
-    assert not game.has(Scenes)
+    assert not game.has(Drawing)
     scene = scene_of(game, {"steps": (4, 0), "turns": 5})
     assert [(b.field, b.lines) for b in boxes(scene, "plate")] == [
         ("steps_1", ("4",)), ("steps_2", ("0",)), ("turns", ("5",)),

@@ -19,10 +19,10 @@ from luckbase.solver.errors import BoardError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import Layout, agents_of
 from luckbase.solver.game.game import Game
+from luckbase.solver.games.pig import agents as rounds_agents
 from luckbase.solver.games.pig import kernel
-from luckbase.solver.games.pig import profiles as rounds_profiles
 from luckbase.solver.games.pig.layout import Rounds
-from luckbase.solver.games.skunk import profiles as race_profiles
+from luckbase.solver.games.skunk import agents as race_agents
 from luckbase.solver.games.skunk.agents import Computer, HoldAt, chance_to_stick, turn_points
 from luckbase.solver.graph.bellman import evaluate, expand, final_payoffs
 from luckbase.solver.graph.game_graph import solve_graph
@@ -102,7 +102,7 @@ def test_the_race_is_worth_what_neller_and_presser_print() -> None:
 
 
 def test_hold_at_20_against_itself_has_its_known_value() -> None:
-    value = race_profiles.chance_to_win(pig(RACE), "hold-at-20", "hold-at-20")
+    value = race_agents.chance_to_win(pig(RACE), "hold-at-20", "hold-at-20")
     assert value == pytest.approx(0.534698326165, abs=1e-12)
 
 
@@ -133,13 +133,13 @@ def test_the_rounds_are_worth_their_known_numbers(rounds: int, value: float) -> 
 def test_nobody_draws_under_the_best_play_of_ten_rounds() -> None:
     """docs/sources.md#numbers-of-this-project: player two, level in his last turn,
     wins for sure."""
-    chances = rounds_profiles.chances(pig(ROUNDS), "optimal", "optimal")
+    chances = rounds_agents.chances(pig(ROUNDS), "optimal", "optimal")
     assert chances.win == pytest.approx(start(ROUNDS), abs=1e-13)
     assert chances.draw == 0.0
 
 
 def test_the_blogs_computer_makes_its_known_points() -> None:
-    found = rounds_profiles.turn_statistics(pig(ROUNDS), "computer")
+    found = rounds_agents.turn_statistics(pig(ROUNDS), "computer")
     assert found.mean == pytest.approx(8.464091932, abs=1e-9)
     assert found.nothing == pytest.approx(0.369449561, abs=1e-9)
     assert found.points.sum() == pytest.approx(1.0, abs=1e-12)
@@ -149,7 +149,7 @@ def test_the_blogs_computer_makes_its_known_points() -> None:
 def test_20_and_21_are_the_best_numbers_to_hold_at_by_points_a_turn() -> None:
     """docs/sources.md#numbers-of-this-project: they tie exactly at 9.561337."""
     game = pig(ROUNDS)
-    means = [rounds_profiles.turn_statistics(game, f"hold-at-{k}").mean for k in range(1, 41)]
+    means = [rounds_agents.turn_statistics(game, f"hold-at-{k}").mean for k in range(1, 41)]
     best = np.flatnonzero(np.array(means) > max(means) - 1e-12) + 1
     assert best.tolist() == [20, 21]
     assert means[19] == pytest.approx(9.561337, abs=5e-7)
@@ -301,7 +301,7 @@ def by_the_rules(game: Game, one: str, two: str) -> float:
 def test_profiles_are_what_the_rules_and_the_agents_say(one: str, two: str) -> None:
     race = (("goal", 9),)
     walked = by_the_rules(pig(TINY, (*race, ("count_rolls", True))), one, two)
-    value = race_profiles.chance_to_win(pig(TINY, race), one, two)
+    value = race_agents.chance_to_win(pig(TINY, race), one, two)
     assert value == pytest.approx(walked, abs=1e-10)
 
 
@@ -309,22 +309,22 @@ def test_profiles_are_what_the_rules_and_the_agents_say(one: str, two: str) -> N
 def test_profiles_of_the_rounds_are_what_the_rules_and_the_agents_say(one: str, two: str) -> None:
     options: Settings = (("rounds", 1), ("cut", 10), ("first_roll_forced", True))
     walked = by_the_rules(pig(ROUNDS, (*options, ("count_rolls", True))), one, two)
-    found = rounds_profiles.chances(pig(ROUNDS, options), one, two)
+    found = rounds_agents.chances(pig(ROUNDS, options), one, two)
     assert found.payoff(pig(ROUNDS, options))[0] == pytest.approx(walked, abs=1e-10)
 
 
 def test_a_best_response_is_no_worse_than_anybody() -> None:
     names = ["best-response", "optimal", "computer", "hold-at-15", "hold-at-20"]
     for table in (
-        race_profiles.matrix(pig(TINY), names),
+        race_agents.matrix(pig(TINY), names),
         np.array([[c.payoff(pig(ROUNDS, SMALL))[0] for c in row]
-                  for row in rounds_profiles.matrix(pig(ROUNDS, SMALL), names)]),
+                  for row in rounds_agents.matrix(pig(ROUNDS, SMALL), names)]),
     ):  # fmt: skip
         assert (table[0] >= table - 1e-12).all()  # as player 1, against each
         assert (table[:, 0] <= table.T + 1e-12).all()  # as player 2
         assert (table[1] >= table[1, 1] - 1e-9).all()  # optimal is safe against all
         assert (table[:, 1] <= table[1, 1] + 1e-9).all()
-    assert race_profiles.chance_to_win(pig(TINY), "optimal", "optimal") == pytest.approx(
+    assert race_agents.chance_to_win(pig(TINY), "optimal", "optimal") == pytest.approx(
         start(TINY), abs=1e-12
     )
 
@@ -342,7 +342,7 @@ def test_the_price_of_sticking_while_behind_is_the_references() -> None:
         return sum(p * ((t > behind) + 0.5 * (t == behind)) for t, p in found.items())
 
     gains = [chance * (payoff(x, True) - payoff(x, False)) for x, chance in points.items() if x]
-    cost = rounds_profiles.last_turn_cost(
+    cost = rounds_agents.last_turn_cost(
         pig(ROUNDS, (("rounds", 1), ("cut", 300))), "computer", "computer"
     )
     assert cost.behind == pytest.approx(sum(gains), abs=1e-6)
@@ -351,7 +351,7 @@ def test_the_price_of_sticking_while_behind_is_the_references() -> None:
 
 def test_the_seeds_last_round_problem_costs_a_tenth_of_a_win() -> None:
     """As player 2 against itself, ten rounds; found here, no source."""
-    cost = rounds_profiles.last_turn_cost(pig(ROUNDS), "computer", "computer")
+    cost = rounds_agents.last_turn_cost(pig(ROUNDS), "computer", "computer")
     assert cost.behind == pytest.approx(0.095738185651, abs=1e-9)
     assert cost.best == pytest.approx(0.135201833945, abs=1e-9)
 
@@ -379,8 +379,8 @@ def test_the_agents_by_name() -> None:
 
 
 def test_an_agent_that_is_none_is_refused_in_a_sentence() -> None:
-    for found in (race_profiles.chance_to_win, rounds_profiles.chances):
-        game = pig(TINY) if found is race_profiles.chance_to_win else pig(ROUNDS, SMALL)
+    for found in (race_agents.chance_to_win, rounds_agents.chances):
+        game = pig(TINY) if found is race_agents.chance_to_win else pig(ROUNDS, SMALL)
         with pytest.raises(OptionError) as caught:
             found(game, "hold-at-0", "computer")
         assert_one_sentence(caught.value)

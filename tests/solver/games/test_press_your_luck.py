@@ -236,14 +236,6 @@ def test_a_row_is_filled_once_and_after_all_that_it_reads() -> None:
         assert sorted(done) == [(b, a) for b in range(size[0]) for a in range(size[1])]
 
 
-def test_what_threads_gain_is_between_one_and_their_number() -> None:
-    layout = solver.load_layout(solver.load_board(FULL, score_unit=250, frontier=8))
-    gains = {tier: layout.speed_up(tier, 16) for tier in layout.tiers()}
-    assert min(gains.values()) == 1.0 and 12 < max(gains.values()) <= 16
-    assert all(layout.speed_up(tier, 1) == 1.0 for tier in gains)
-    assert all(gain == 1.0 for tier, gain in gains.items() if layout.rows(tier) < 1 << 24)
-
-
 def test_the_opening_questions_are_what_their_titles_say() -> None:
     planes = solver.load_layout(solver.load_board(FULL, frontier=3))
     of: dict[str, tuple[list[int], tuple[int, ...]]] = {
