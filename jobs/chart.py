@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from luckbase.solver.charts.model import Chart as Made
     from luckbase.solver.charts.model import Kind, Listing
 
-PICTURES = (".png", ".svg", ".pdf")
-"""Endings of files that a picture is drawn into."""
-
 
 @dataclass(frozen=True)
 class Chart:
@@ -90,7 +87,7 @@ def chart(asked: Chart) -> None:
 
 def _printed(made: Made, suffix: str) -> str:
     """What stands on stdout: as wide as a terminal, and with colours where it has them."""
-    from luckbase.jobs.terminal.text_pictures import text
+    from luckbase.jobs.plots import text
     from luckbase.solver.charts.model import Listing
 
     if suffix == ".csv":
@@ -103,8 +100,7 @@ def _printed(made: Made, suffix: str) -> str:
 
 def _written(made: Made, suffix: str) -> bytes:
     """What stands in a file."""
-    from luckbase.jobs.terminal.pictures import draw
-    from luckbase.jobs.terminal.text_pictures import text
+    from luckbase.jobs.plots import draw, text
     from luckbase.solver.charts.model import Listing
 
     if suffix == ".csv":
@@ -134,11 +130,11 @@ def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
     suffix = Path(out).suffix.lower()
     if out == "-":
         suffix = ".csv" if as_csv else ".txt"
-    elif suffix not in (".txt", ".csv", *PICTURES):
-        raise OptionError(f"--out: {out}: end it in .txt, .csv, {', '.join(PICTURES)}")
+    elif suffix not in (".txt", ".csv", *options.PICTURES):
+        raise OptionError(f"--out: {out}: end it in .txt, .csv, {', '.join(options.PICTURES)}")
     if as_csv and suffix != ".csv":
         raise OptionError(f"--csv: {out} does not end in .csv")
-    if suffix in PICTURES and not kind.picture:
+    if suffix in options.PICTURES and not kind.picture:
         pictures = ", ".join(other.name for other in kinds if other.picture)
         raise OptionError(
             f"--out: {out}: the chart '{kind.name}' is a list, for .txt or .csv; pictures by "

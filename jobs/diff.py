@@ -13,7 +13,6 @@ import typer
 
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
-from luckbase.jobs.terminal.pictures import SUFFIXES
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.differences import Comparison
@@ -120,8 +119,8 @@ def _suffix(picture: str | None) -> str:
     from luckbase.solver.errors import OptionError
 
     suffix = "" if picture is None else Path(picture).suffix.lower()
-    if picture is not None and suffix not in SUFFIXES:
-        raise OptionError(f"--picture: {picture}: end it in {', '.join(SUFFIXES)}")
+    if picture is not None and suffix not in options.PICTURES:
+        raise OptionError(f"--picture: {picture}: end it in {', '.join(options.PICTURES)}")
     if picture is not None:
         check_place("--picture", picture)
     return suffix
@@ -129,7 +128,7 @@ def _suffix(picture: str | None) -> str:
 
 def _draw(where: str, suffix: str, found: Comparison, names: Sequence[Any]) -> None:
     from luckbase.cluster.table.files import whole_file
-    from luckbase.jobs.terminal.pictures import draw
+    from luckbase.jobs.plots import draw
 
     boards = [name.board for name in names]
     if boards[0] == boards[1]:

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     import graphviz
 
 
-PICTURES = (".svg", ".png", ".pdf")
-
-
 @dataclass(frozen=True)
 class Graph:
     """Who plays, and what is drawn of it."""
@@ -58,8 +55,8 @@ def graph(asked: Graph) -> None:
 
     check_labels(asked.labels)
     suffix = Path(asked.out).suffix.lower()
-    if asked.out != "-" and suffix not in (".dot", *PICTURES):
-        raise OptionError(f"--out: {asked.out}: end it in .dot, {', '.join(PICTURES)}")
+    if asked.out != "-" and suffix not in (".dot", *options.PICTURES):
+        raise OptionError(f"--out: {asked.out}: end it in .dot, {', '.join(options.PICTURES)}")
     drawn = luckbase.graph(
         options.board_of(asked.board, asked.settings), asked.agents,
         options.read_start(asked.start, asked.more), every=asked.every, labels=asked.labels,

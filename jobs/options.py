@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 D = TypeVar("D")
 R = TypeVar("R")
 
+PICTURES = (".png", ".svg", ".pdf")
+"""Endings of files that a picture is drawn into."""
+
 
 def read_results(text: str | Path) -> Path:
     """The folder that ``--results`` names, there or not yet. Raises OptionError where it can be

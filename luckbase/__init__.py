@@ -223,9 +223,7 @@ def open(
     from luckbase.solver.charts import shown
 
     Table.played_by = "luckbase.cluster.play.talk:new_play"
-    shown.drawn_by(
-        png="luckbase.jobs.terminal.pictures:as_png", html="luckbase.jobs.web.scene_svg:as_html"
-    )
+    shown.drawn_by(png="luckbase.jobs.plots:as_png", html="luckbase.jobs.web.scene_svg:as_html")
     if in_memory:
         return given.in_memory(board_or_path, start, options)
     return given.opened(board_or_path, Path(results), options)

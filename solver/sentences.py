@@ -1,12 +1,14 @@
-"""Words for sentences: values and names as an error quotes them, options as who reads it has them.
+"""Words for sentences: values and names as an error quotes them, options as who reads it has them;
+rows as an HTML table.
 
 What is a sentence of the command line's is one of Python's too, and there nobody wrote ``--set``.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from html import escape
 
 _OTHERWISE = {"start": "from", "seat": "as", "every": "all"}
 """Arguments that have another name on the command line."""
@@ -87,3 +89,34 @@ def nearest(word: str, known: Iterable[str], otherwise: str = "known here: ") ->
     if close:
         return f"did you mean {' or '.join(repr(lower[name]) for name in close)}?"
     return otherwise + ", ".join(known)
+
+
+def html_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], caption: Sequence[str] = (), *,
+    kind: str = "", marked: int = -1,
+) -> str:  # fmt: skip
+    """Rows as an HTML table, the first cell of each the heading of its row.
+
+    heads: of the columns, none if empty; caption: lines above it; kind: its class; marked: the
+    number of a row that is set in bold.
+    """
+    body = []
+    for i, row in enumerate(rows):
+        tag = "th" if i == marked else "td"
+        first = "".join(f'<th scope="row">{escape(cell)}</th>' for cell in row[:1])
+        rest = "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row[1:])
+        body.append(f"<tr>{first}{rest}</tr>")
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
+    above = "<br>".join(map(escape, filter(None, caption)))
+    return (
+        (f'<table class="{kind}">' if kind else "<table>")
+        + f"<caption>{above}</caption>" * bool(above)
+        + f"<thead><tr>{head}</tr></thead>" * bool(heads)
+        + f"<tbody>{''.join(body)}</tbody></table>"
+    )
+
+
+def html_facts(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    """Names and what is said of them as an HTML table, what is empty left out; title: above it."""
+    table = html_table((), [row for row in rows if row[1]], [title])
+    return table.replace("<td>", '<td style="text-align: left">')

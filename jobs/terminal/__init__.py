@@ -2,6 +2,5 @@
 
 * `render`: numbers, progress, tables; `fitting`: text made to fit a width.
 * `solve_report`: what a solve did, what is due of many boards and what became of them.
-* `pictures`: charts, with matplotlib; `text_pictures`: the same as text.
 * `process`: signals end a command as Ctrl+C does; a stdout that can not be written; numba compiles.
 """

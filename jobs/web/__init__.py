@@ -7,6 +7,6 @@ game; `rows`: many states at once; `pictures`: a state drawn. `asked`: what a re
 checked; `bodies`: what is sent with it; `replies`: how an answer is sent. `openapi`: the
 description of all of it. `pages`: the page's own files, those of `static/`.
 
-`scene_svg`: a state drawn. `report`: a table in one file, which needs no server; `report_charts`,
-`report_curves`, `report_parts`: what stands in it.
+`scene_svg`: a state drawn. `report`: a table in one file, which needs no server; `report_charts`:
+the charts in it.
 """

@@ -34,8 +34,7 @@ from luckbase.cluster.table.summary import (
     opening_answers,
     summary_of,
 )
-from luckbase.jobs.web.report_charts import figure
-from luckbase.jobs.web.report_parts import Detail, table
+from luckbase.jobs.web.report_charts import Detail, ReportChart, chart_section, report_chart, table
 from luckbase.jobs.web.scene_svg import STYLE as SCENE_STYLE
 from luckbase.jobs.web.scene_svg import svg
 from luckbase.solver.errors import LuckbaseError, MissingTableError
@@ -97,7 +96,7 @@ def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) ->
         html = _page(facts, charts, why_none, detail)
         if len(html.encode()) <= MOST_BYTES:
             break
-    return Report(html, verdict, tuple(name for name, *_ in charts))
+    return Report(html, verdict, tuple(chart.name for chart in charts))
 
 
 @dataclass(frozen=True)
@@ -111,13 +110,9 @@ class _Facts:
     sample: int | None
 
 
-_Chart = tuple[str, str, Any]
-"""A chart's name, what it shows, and the chart, or the sentence why there is none."""
-
-
-def _charts(of: Table) -> tuple[list[_Chart], str]:
+def _charts(of: Table) -> tuple[list[ReportChart], str]:
     """The game's charts of the table; why there are none."""
-    found: list[_Chart] = []
+    charts: list[ReportChart] = []
     why = ""
     try:
         kinds = of.game.need(Charts).kinds
@@ -130,18 +125,19 @@ def _charts(of: Table) -> tuple[list[_Chart], str]:
             why = why or str(error)
             continue
         try:
-            found.append((kind.name, kind.shows, of.chart(kind.name)))
+            chart = of.chart(kind.name)
+            charts.append(report_chart(kind.name, kind.shows, chart, len(charts)))
         except MissingTableError as error:
             why = why or str(error)
         except LuckbaseError as error:
-            found.append((kind.name, kind.shows, str(error)))
-    return found, "" if found else why
+            charts.append(ReportChart(kind.name, kind.shows, why=str(error)))
+    return charts, "" if charts else why
 
 
 # --- the page ----------------------------------------------------------------------------------
 
 
-def _page(facts: _Facts, charts: Sequence[_Chart], why_none: str, detail: Detail) -> str:
+def _page(facts: _Facts, charts: Sequence[ReportChart], why_none: str, detail: Detail) -> str:
     sheets = (SCENE_STYLE, STATIC / "report.css")
     style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets).strip()
     script = (STATIC / "report.js").read_text(encoding="utf-8").strip()
@@ -167,7 +163,7 @@ def _hash(text: str) -> str:
 
 
 def _sections(
-    facts: _Facts, charts: Sequence[_Chart], why_none: str, detail: Detail
+    facts: _Facts, charts: Sequence[ReportChart], why_none: str, detail: Detail
 ) -> Iterator[str]:
     yield _head(facts)
     yield from _questions(facts)
@@ -175,12 +171,9 @@ def _sections(
     yield "<h2>Charts</h2>"
     if not charts:
         yield f"<p>None: {escape(why_none or 'the game has none')}.</p>"
-    for name, shows, made in charts:
-        if isinstance(made, str):
-            yield f"<h3>{escape(shows)}</h3><p>{escape(made)}</p>"
-            continue
-        command = f"luckbase chart {facts.summary.name} --what {name} --csv"
-        yield figure(made, shows, command, detail)
+    for chart in charts:
+        command = f"luckbase chart {facts.summary.name} --what {chart.name} --csv"
+        yield chart_section(chart, command, detail)
     yield from _verdict(facts)
     yield from _again(facts)
 

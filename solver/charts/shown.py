@@ -3,7 +3,7 @@
 `solver` has charts as data and no library of pictures; `luckbase.open` enters the functions that
 draw, by their names, so that nothing here imports what lies above it::
 
-    drawn_by(png="luckbase.jobs.terminal.pictures:as_png", html=…)
+    drawn_by(png="luckbase.jobs.plots:as_png", html=…)
 
 They are loaded when a notebook shows something. Without them it is shown as text.
 """

@@ -19,7 +19,8 @@ from luckbase.cluster import open_table
 from luckbase.cluster.table.ledger import compact, read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.jobs.app import run
-from luckbase.jobs.terminal.pictures import SUFFIXES, draw
+from luckbase.jobs.options import PICTURES
+from luckbase.jobs.plots import draw
 from luckbase.solver import load_board, load_game, load_layout
 from luckbase.solver.charts.model import Heatmap, Line, Wanted, Words
 from luckbase.solver.game.capabilities import Charts
@@ -145,7 +146,7 @@ def test_the_line_of_the_picture_is_where_the_seed_sees_the_catastrophe(results:
     assert picture.values[0, 87] == 33 and picture.values[0, 88] == 100
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", PICTURES)
 def test_pictures_are_written_the_same_to_the_byte(
     command: Command, tmp_path: Path, suffix: str
 ) -> None:

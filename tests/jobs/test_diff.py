@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from luckbase.cluster.table import pairs
+from luckbase.jobs import plots
 from luckbase.jobs.app import run
-from luckbase.jobs.terminal import pictures
 
 BOARD = str(Path(__file__).parents[2] / "boards/skunk/tiny.toml")
 
@@ -75,7 +75,7 @@ def test_a_picture_that_fails_leaves_the_answer(
     def fails(*_: object) -> bytes:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(pictures, "draw", fails)
+    monkeypatch.setattr(plots, "draw", fails)
     assert run([*words, "--picture", str(tmp_path / "x.png")]) == 2
     said = capsys.readouterr()
     assert " decisions moved (" in said.out and said.err.endswith("Input/output error\n")

@@ -39,7 +39,7 @@ function lines({ plot, labels, xs, places, curves }, here) {
   };
 }
 
-for (const figure of document.querySelectorAll("figure.heat")) {
+for (const figure of document.querySelectorAll("figure.plot")) {
   const svg = figure.querySelector("svg");
   const script = figure.querySelector("script.numbers");
   if (!script) continue;

@@ -15,17 +15,15 @@ from pathlib import Path
 import matplotlib.image
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import luckbase
 from luckbase.jobs.app import run
+from luckbase.jobs.plots import for_page
 from luckbase.jobs.web import report as page
-from luckbase.jobs.web.report_charts import figure, segments_at
-from luckbase.jobs.web.report_parts import Detail, path_of, png, ticks
+from luckbase.jobs.web.report_charts import Detail, chart_section, report_chart
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.identity import rules_identity
-from luckbase.solver.charts.model import Band, Curve, Curves, Heatmap, Line, Listing, Words
+from luckbase.solver.charts.model import Band, Chart, Curve, Curves, Heatmap, Line, Listing, Words
 from tests.places import BOARDS, ROOT
 from tests.stopped import solve_until
 
@@ -94,7 +92,7 @@ def test_a_report_is_one_file_that_loads_nothing_and_runs_only_its_own_script(
         for name, value in attributes.items():
             assert not name.startswith("on") and name != "style", (tag, name)
             if name in ("src", "href", "action", "data", "srcset"):
-                assert (value or "").startswith("data:image/png;base64,"), (tag, value)
+                assert re.match("data:image/png;base64,|#chart-", value or ""), (tag, value)
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", html) and "@import" not in html
     assert not {"link", "iframe", "object", "form", "base"} & set(read.found)
     (policy,) = [m["content"] for m in read.found["meta"] if m.get("http-equiv")]
@@ -106,6 +104,8 @@ def test_a_report_is_one_file_that_loads_nothing_and_runs_only_its_own_script(
         assert f"{tag}-src 'sha256-{digest}'" in policy
     for attributes in read.found["script"][:-1]:
         assert attributes["type"] == "application/json"
+    ids = [a["id"] for every in read.found.values() for a in every if "id" in a]
+    assert len(set(ids)) == len(ids)
 
 
 def test_the_numbers_under_the_mouse_are_those_of_the_chart(
@@ -123,14 +123,15 @@ def test_the_numbers_under_the_mouse_are_those_of_the_chart(
         np.testing.assert_allclose(values, picture.values, atol=5e-7)
 
 
-def test_the_colours_of_a_picture_are_brighter_the_more(made: luckbase.Report) -> None:
-    text = re.findall(r'class="numbers">(.*?)</script>', made.html)[1]
-    values = np.array(json.loads(text)["values"], float)
-    images = re.findall(r'href="data:image/png;base64,([^"]+)"', made.html)
-    win = matplotlib.image.imread(io.BytesIO(base64.b64decode(images[1])))
-    assert win.shape == (*values.shape[::-1], 4)
+def test_the_colours_of_a_picture_are_brighter_the_more(results: Path) -> None:
+    with luckbase.open(SKUNK, results=results) as table:
+        chart = table.chart("win")
+    assert isinstance(chart, Heatmap)
+    image = re.findall(r'href="data:image/png;base64,([^"]+)"', for_page(chart, "win").svg)[0]
+    win = matplotlib.image.imread(io.BytesIO(base64.b64decode(image)))
+    assert win.shape == (*chart.values.shape[::-1], 4)
     grey = win[:, :, :3] @ [0.299, 0.587, 0.114]
-    order = np.argsort(values.T[::-1], axis=None)
+    order = np.argsort(chart.values.T, axis=None)
     assert (np.diff(grey.ravel()[order]) > -0.01).all()
 
 
@@ -303,6 +304,11 @@ def test_a_page_that_would_be_too_large_says_fewer_numbers_and_how_to_get_them(
 # --- charts ------------------------------------------------------------------------------------
 
 
+def figure(chart: Chart, shows: str, command: str, detail: Detail) -> str:
+    """A chart as it stands in a page."""
+    return chart_section(report_chart("name", shows, chart, 0), command, detail)
+
+
 def heatmap(n: int, m: int, **more: object) -> Heatmap:
     values = np.add.outer(np.arange(n) * 1.0, np.arange(m) * 10.0)
     return Heatmap("a <title>", "about", ("x", "y", "z"), np.arange(n) * 5, np.arange(m), values,
@@ -329,10 +335,7 @@ def test_a_long_list_says_how_many_lines_are_left_and_which_command_prints_them(
     assert "970 more rows" in text
 
 
-def test_a_picture_without_any_number_and_of_one_cell() -> None:
-    none = np.full((3, 2), np.nan)
-    nothing = Heatmap("t", "a", ("x", "y", "z"), np.arange(3), np.arange(2), none, "x", "y", "z")
-    assert len(Page(figure(nothing, "s", "c", Detail())).found["image"]) == 1  # no scale
+def test_a_picture_of_one_cell_has_its_number() -> None:
     one = figure(heatmap(1, 1), "s", "c", Detail())
     assert json.loads(re.findall(r'numbers">(.*?)</script>', one)[0])["values"] == [[0]]
 
@@ -347,33 +350,7 @@ def test_the_table_of_a_picture_is_thinned_and_right() -> None:
         assert found == [i * every + 10 * int(y) for i in range(len(found))]
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.integers(2, 9), st.integers(2, 9), st.floats(-3, 20), st.data())
-def test_a_level_is_where_the_numbers_are_that_level(
-    n: int, m: int, level: float, data: st.DataObject
-) -> None:
-    """Of a plane: every point lies on the line, and the ends of segments meet or lie on an edge."""
-    a, b = data.draw(st.tuples(st.floats(0.1, 3), st.floats(-3, -0.1)))
-    values = np.add.outer(a * np.arange(n), b * np.arange(m))
-    points = segments_at(values, level).reshape(-1, 2)
-    np.testing.assert_allclose(a * points[:, 0] + b * points[:, 1], level, atol=1e-9)
-    rounded = [tuple(point) for point in np.round(points, 6).tolist()]
-    for x, y in set(rounded):
-        if rounded.count((x, y)) == 1:
-            assert x in (0, n - 1) or y in (0, m - 1) or (x == int(x) and y == int(y))
-    crosses = (values.min() < level) & (values.max() >= level)
-    assert bool(len(points)) == bool(crosses)
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 2**32))
-def test_a_png_is_read_back_as_it_was(rows: int, columns: int, seed: int) -> None:
-    points = np.random.default_rng(seed).integers(0, 256, (rows, columns, 4)).astype(np.uint8)
-    read = matplotlib.image.imread(io.BytesIO(png(points)))
-    np.testing.assert_array_equal((read * 255 + 0.5).astype(np.uint8), points)
-
-
-def test_curves_are_drawn_with_gaps_keys_and_numbers() -> None:
+def test_curves_have_their_numbers_with_gaps() -> None:
     xs = np.array([0, 500, 1000])
     numbers = {"play": np.array([0.1, 0.2, 0.3]), "pass": np.array([np.nan, 0.4, 0.2])}
     two = tuple(Curve(name, name, each) for name, each in numbers.items())
@@ -381,15 +358,6 @@ def test_curves_are_drawn_with_gaps_keys_and_numbers() -> None:
     html = figure(made, "s", "luckbase chart x", Detail())
     said = json.loads(re.findall(r'numbers">(.*?)</script>', html)[0])
     assert said["curves"] == [[0.1, 0.2, 0.3], [None, 0.4, 0.2]] and said["xs"] == [0, 500, 1000]
-    left, _, wide, _ = said["plot"]
-    assert said["places"] == [left, left + wide / 4, left + wide / 2]  # the band is twice as wide
-    paths = re.findall(r'class="curve c\d" stroke-dasharray="([^"]*)" d="(M[^"]+)"><title>', html)
-    assert [path.count("M") + path.count("L") for _, path in paths] == [3, 2]
-    assert paths[0][0] != paths[1][0]
-    assert "500 0.2 0.4 1,000 0.3 0.2" in Page(html).text and len(Page(html).found["li"]) == 2
-
-
-def test_paths_and_ticks() -> None:
-    assert path_of([0, 1, np.nan, 2, 3], [0, 1, 5, 2, 3]) == "M0.0 0.0L1.0 1.0M2.0 2.0L3.0 3.0"
-    assert ticks(0, 99, 6, True) == [0, 20, 40, 60, 80]
-    assert ticks(0.13, 0.41, 3, False) == [0.2, 0.3, 0.4]
+    left, _, width, _ = said["plot"]
+    assert len(said["places"]) == 3 and all(left < x < left + width for x in said["places"])
+    assert "500 0.2 0.4 1,000 0.3 0.2" in Page(html).text

@@ -1,0 +1,429 @@
+"""Pictures of `solver.charts`: drawn with matplotlib into files and pages, and as text.
+
+A `Heatmap` and `Curves` look alike: one message as the title, what it is of below it, and nothing
+that is lost in grey: colours get lighter with the number, lines have a white edge or a stroke of
+their own. No display is needed, and the same numbers give the same bytes: nothing of the day or the
+machine stands in a file. In a page the same picture is an SVG element, in the colours of the page.
+
+As text a heat map is a digit a cell, 0 for the least numbers and 9 for the greatest, with a key
+below; lines are ``#``. Curves are a letter each. Where there are more numbers than room, every
+second or third is shown.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from itertools import cycle
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from luckbase.solver.charts.model import Curves, Heatmap
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from luckbase.solver.charts.model import Words
+
+WIDTH, DPI = 7.5, 125
+"""Inches of a picture, and pixels of an inch."""
+ABOVE, LINE_HEIGHT = 0.75, 0.22
+"""Inches above the panel: with one line of title and one below it, and of every further line."""
+LEGEND = 0.3
+"""Inches above the panel for the names of its lines alone, in a page."""
+PANEL, SCALE = (0.65, 0.6, 5.75, 5.75), (6.55, 0.6, 0.25, 5.75)
+THOUSANDS_PANEL = (0.95, 0.6, 5.45, 5.75)
+"""Left, bottom, width and height of a heat map and of its scale of colours, in inches; of one with
+numbers of thousands on its axis."""
+CURVES_PANEL, CURVES_ABOVE = (0.85, 0.6, 6.35, 3.85), 0.85
+NO_DATE: dict[str, dict[str, None]] = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None, "Creator": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+STYLE: dict[str, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib
+    "font.size": 10,
+    "svg.hashsalt": "luckbase",
+    "text.parse_math": False,  # dollars are dollars
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+}
+COLOURS = "viridis"
+"""Of a heat map, darkest for the least number: its lightness never falls."""
+BLANK, INK, GREY, LINE, GRID = "#eceae6", "#222222", "#555555", "#d1223a", "#dddddd"
+STROKES = (
+    ("#1b3a6b", "-", "o"), ("#d1223a", "--", "s"), ("#2f8f5b", "-.", "^"), ("#c98a1b", ":", "D"),
+    ("#6a4c93", (0, (5, 1, 1, 1, 1, 1)), "v"), ("#444444", (0, (1, 1)), "P"),
+    ("#7fb2e5", "-", "X"), ("#e59a7f", "--", "*"),
+)  # fmt: skip
+"""Of curves: colour, stroke and marker, told apart without the colour."""
+THOUSANDS = 1000
+"""From which on numbers have commas."""
+TITLE, ABOUT, ABOUT_HEATMAP = 58, 92, 58
+"""Letters in a line of the title, and below the title of curves; of a heat map, beside what its
+lines are."""
+MARKED = 45
+"""Points of a curve, above which they have no markers."""
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def draw(picture: Heatmap | Curves, suffix: str) -> bytes:
+    """The picture as the bytes of a file that ends in `suffix`: .png, .svg or .pdf."""
+    written = io.BytesIO()
+    with _style():
+        title, about = _head(picture)
+        above = CURVES_ABOVE if isinstance(picture, Curves) else ABOVE
+        figure = _figure(picture, above + LINE_HEIGHT * (len(title) + len(about) - 2))
+        axes = figure.axes[0]
+        pad = 24 + 14 * (len(about) - 1)
+        axes.set_title("\n".join(title), loc="left", fontsize=13, fontweight="bold", pad=pad)
+        axes.annotate(
+            "\n".join(about), (0, 1), (0, 8), "axes fraction", textcoords="offset points",
+            color=GREY,
+        )  # fmt: skip
+        figure.savefig(written, format=suffix[1:], dpi=DPI, metadata=NO_DATE[suffix])
+    return written.getvalue()
+
+
+def as_png(picture: Heatmap | Curves) -> bytes:
+    """The picture as the bytes of a PNG."""
+    return draw(picture, ".png")
+
+
+@contextmanager
+def _style(more: Mapping[str, Any] = {}) -> Iterator[None]:
+    """Our settings, whatever a person's own ones are."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        settings: dict[Any, Any] = {**STYLE, **more}
+        matplotlib.rcParams.update(settings)
+        yield
+
+
+def _head(picture: Heatmap | Curves) -> tuple[list[str], list[str]]:
+    """The lines of the title, and of what stands below it."""
+    width = ABOUT if isinstance(picture, Curves) else ABOUT_HEATMAP
+    return wrap(picture.title, TITLE) or [""], wrap(picture.about, width) or [""]
+
+
+def _figure(picture: Heatmap | Curves, above: float) -> Figure:
+    """The picture without its title, its first axes the panel; above: inches above the panel."""
+    from matplotlib.figure import Figure
+
+    panel = CURVES_PANEL
+    if isinstance(picture, Heatmap):
+        panel = THOUSANDS_PANEL if picture.ys[-1] >= THOUSANDS else PANEL
+    figure = Figure(figsize=(WIDTH, panel[1] + panel[3] + above), dpi=DPI)
+    axes = figure.add_axes(_place(panel, figure))
+    if isinstance(picture, Heatmap):
+        _fill_heatmap(figure, axes, picture)
+    else:
+        _fill_curves(axes, picture)
+    return figure
+
+
+def _fill_heatmap(figure: Figure, axes: Axes, picture: Heatmap) -> None:
+    from matplotlib.patheffects import withStroke
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = picture.limits or (None, None)
+    blank = np.isnan(picture.values) if picture.blank is None else picture.blank
+    coloured = np.where(blank, np.nan, picture.values)
+    left, right, bottom, top = edges = (*_edges(picture.xs), *_edges(picture.ys))
+    mesh = axes.imshow(
+        coloured.T, cmap=COLOURS, vmin=low, vmax=high, extent=edges, origin="lower",
+        interpolation="none", aspect="auto",
+    )  # fmt: skip
+    axes.set_facecolor(BLANK)
+    if picture.levels:
+        contours = axes.contour(
+            picture.xs, picture.ys, picture.values.T, picture.levels, colors="white",
+            linewidths=0.7, alpha=0.8,
+        )  # fmt: skip
+        for label in axes.clabel(contours, fontsize=8, fmt="%g"):
+            label.set_gid("level")
+    for line in picture.lines:
+        outlined = [withStroke(linewidth=4.5, foreground="white")]
+        axes.plot(line.xs, line.ys, color=LINE, lw=2.4, label=line.label,
+                  path_effects=outlined, solid_joinstyle="round")  # fmt: skip
+    _write(axes, picture.words)
+    axes.yaxis.set_major_locator(MaxNLocator(11, integer=True))
+    _name_axes(axes, picture, (left, right))
+    axes.set_ylim(bottom, top)
+    if not np.isnan(coloured).all():
+        scale = figure.add_axes(_place(SCALE, figure))
+        figure.colorbar(mesh, cax=scale, label=picture.colour_label)
+        if np.array_equal(coloured, np.round(coloured), equal_nan=True):
+            scale.yaxis.set_major_locator(MaxNLocator(integer=True))
+    if picture.lines:
+        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False, borderaxespad=0.1)
+
+
+def _fill_curves(axes: Axes, picture: Curves) -> None:
+    for band in picture.bands:
+        axes.axvspan(band.first, band.last, color=BLANK, lw=0, zorder=0)
+        axes.annotate(
+            band.text, ((band.first + band.last) / 2, 1), (0, -5), textcoords="offset points",
+            xycoords=("data", "axes fraction"), ha="center", va="top", color=GREY,
+        )  # fmt: skip
+    markers = len(picture.xs) <= MARKED
+    for i, curve in enumerate(picture.curves):
+        colour, stroke, marker = STROKES[i % len(STROKES)]
+        axes.plot(
+            picture.xs, curve.values, color=colour, ls=stroke, lw=2.2, label=curve.label,
+            marker=marker if markers else None, ms=4.5,
+        )  # fmt: skip
+    _write(axes, picture.words)
+    first, last = picture.x_range
+    spare = 0.02 * (last - first) or 0.5
+    _name_axes(axes, picture, (first - spare, last + spare))
+    if picture.limits:
+        axes.set_ylim(*picture.limits)
+    axes.grid(color=GRID, lw=0.6)
+    axes.set_axisbelow(True)
+    axes.legend(loc="best", framealpha=0.9, edgecolor=GRID, handlelength=3.2)
+
+
+def _write(axes: Axes, words: tuple[Words, ...]) -> None:
+    from matplotlib.patheffects import withStroke
+
+    for each in words:
+        axes.text(
+            each.x, each.y, each.text, ha="center", va="center", color=INK, fontsize=12,
+            path_effects=[withStroke(linewidth=3, foreground="white")],
+        )  # fmt: skip
+
+
+def _name_axes(axes: Axes, picture: Heatmap | Curves, ends: tuple[float, float]) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(11, integer=True))
+    for axis in (axes.xaxis, axes.yaxis):
+        if max(map(abs, axis.get_view_interval())) >= THOUSANDS:
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.set_xlim(*ends)
+    axes.set_xlabel(picture.x_label)
+    axes.set_ylabel(picture.y_label)
+
+
+def _place(
+    inches: tuple[float, float, float, float], figure: Figure
+) -> tuple[float, float, float, float]:
+    """A rectangle in shares of the figure."""
+    left, bottom, width, height = inches
+    across, up = figure.get_size_inches()
+    return left / across, bottom / up, width / across, height / up
+
+
+def _edges(centres: NDArray[np.int64]) -> tuple[float, float]:
+    """Where the first of the evenly spaced cells begins and the last one ends."""
+    half = (centres[1] - centres[0]) / 2 if len(centres) > 1 else 0.5
+    return float(centres[0] - half), float(centres[-1] + half)
+
+
+# --- a part of a page ----------------------------------------------------------------------------
+
+GROUND = "#fcfcfa"
+PAGE_STYLE = {
+    "figure.facecolor": "none", "axes.facecolor": "none", "legend.facecolor": GROUND,
+}  # fmt: skip
+PAGE_COLOURS = {
+    "#000000": "var(--faint)", INK: "var(--ink)", GREY: "var(--faint)", BLANK: "var(--blank)",
+    GRID: "var(--edge)", GROUND: "var(--ground)",
+} | {stroke[0]: f"var(--stroke-{i})" for i, stroke in enumerate(STROKES)}  # fmt: skip
+"""What a page calls our colours; what lies on the colours of a heat map, white, stays as it is."""
+CLASSES = ("said", "level")
+"""Of groups of letters, for the page's style: words on the picture, numbers of its levels."""
+
+
+@dataclass(frozen=True)
+class PagePicture:
+    """A picture to stand in a page.
+
+    svg: an element without title, style sheet, inline style or date, whose ids no other picture
+    has; it has an empty element of the class ``here`` for what is pointed at. frame: left, top,
+    width and height of the panel, in the units of its view box. places: of each x of `Curves`
+    across the sheet, in the same units; none of a heat map.
+    """
+
+    svg: str
+    frame: tuple[float, float, float, float]
+    places: tuple[float, ...] = ()
+
+
+def for_page(picture: Heatmap | Curves, name: str) -> PagePicture:
+    """The picture as a part of a page that says its title. name: letters, digits and hyphens, which
+    no other picture on the page has.
+
+    Colours are the page's: ``--ink``, ``--faint``, ``--edge``, ``--blank``, ``--ground`` and
+    ``--stroke-0`` to ``--stroke-7``; groups of letters have the classes `CLASSES`.
+    """
+    written = io.BytesIO()
+    with _style(PAGE_STYLE):
+        figure = _figure(picture, LEGEND if isinstance(picture, Heatmap) and picture.lines else 0.1)
+        axes = figure.axes[0]
+        for text in axes.texts:
+            if text.get_path_effects():  # they would be drawn as outlines, not as letters
+                text.set_path_effects([])
+                text.set_gid("said")
+        none = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(written, format="svg", metadata=none)
+        points = [(x, 0.0) for x in picture.xs] if isinstance(picture, Curves) else []
+        shares = [float(axes.transLimits.transform(point)[0]) for point in points]
+        sheet = [72 * float(inches) for inches in figure.get_size_inches()]
+        x, y, across, up = map(float, axes.get_position().bounds)
+    left, width, height = x * sheet[0], across * sheet[0], up * sheet[1]
+    top = (1 - y) * sheet[1] - height
+    frame = (round(left, 2), round(top, 2), round(width, 2), round(height, 2))
+    label = escape(f"{picture.title}. {picture.about}")
+    here = '<path class="here"/>' if points else '<rect class="here" width="0" height="0"/>'
+    inner = _for_page(written.getvalue().decode(), name)
+    svg = (
+        f'<svg viewBox="0 0 {sheet[0]:g} {sheet[1]:g}" role="img" tabindex="0" '
+        f'aria-label="{label}" fill="currentColor" stroke-linejoin="round">{inner}{here}</svg>'
+    )
+    return PagePicture(svg, frame, tuple(round(left + width * share, 1) for share in shares))
+
+
+def _for_page(svg: str, name: str) -> str:
+    """What stands in an SVG file of matplotlib's, made to stand in a page."""
+    svg = svg[svg.index(">", svg.index("<svg")) + 1 : svg.rindex("</svg>")]
+    svg = re.sub(r"<style.*?</style>|<metadata.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"base64,[^\"]*", lambda found: "".join(found[0].split()), svg)
+    svg = re.sub(r"\s+", " ", svg).replace("> <", "><").replace("xlink:href", "href")
+    svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
+    svg = re.sub(r'style="([^"]*)"', lambda found: _attributes(found[1]), svg)
+    used = set(re.findall(r'(?:href="|url\()#([^")]+)', svg))
+    svg = re.sub(r'((?:href="|url\()#)', rf"\g<1>{name}-", svg)
+
+    def renamed(found: re.Match[str]) -> str:
+        if found[1] in used:
+            return f' id="{name}-{found[1]}"'
+        return f' class="{found[1]}"' if found[1] in CLASSES else ""
+
+    return re.sub(r' id="([^"]*)"', renamed, svg)
+
+
+def _attributes(style: str) -> str:
+    """An inline style as attributes, which a page's policy allows; letters are the page's."""
+    pairs = dict(re.findall(r"([\w-]+): ?([^;]+)", style))
+    pairs.pop("font-family", None)
+    return " ".join(f'{name}="{PAGE_COLOURS.get(value, value)}"' for name, value in pairs.items())
+
+
+# --- text ----------------------------------------------------------------------------------------
+
+PIPED, LEAST_WIDTH, MARGIN, MOST_ROWS = 100, 40, 9, 52
+"""Columns: where there is no terminal, at least, left of the picture. Lines of a heat map."""
+LETTERS = "ox+*@%&="
+Span = tuple[float, float]
+
+
+def text(picture: Heatmap | Curves, width: int | None = None, colour: bool = False) -> str:
+    """The picture in lines of at most `width` columns, a line break at the end of each.
+
+    width: `PIPED` if not given; no less than `LEAST_WIDTH`. colour: with escape sequences.
+    """
+    columns = max(width or PIPED, LEAST_WIDTH) - MARGIN
+    lines = [picture.title, picture.about, "", picture.y_label]
+    if isinstance(picture, Heatmap):
+        lines += _heatmap_text(picture, columns, _coloured if colour else str)
+    else:
+        lines += _curves_text(picture, columns)
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _heatmap_text(picture: Heatmap, columns: int, paint: Callable[[str], str]) -> Iterator[str]:
+    (n, m), across, up = picture.values.shape, _edges(picture.xs), _edges(picture.ys)
+    columns, rows = min(columns, 2 * n), min(m, MOST_ROWS)
+    none = np.isnan(picture.values)
+    blank = none if picture.blank is None else picture.blank | none
+    numbers = picture.values[~blank]
+    low, high = picture.limits or ((numbers.min(), numbers.max()) if len(numbers) else (0.0, 1.0))
+    tenths = (np.where(none, low, picture.values) - low) / ((high - low) or 1.0) * 10
+    digits = np.clip((tenths + 1e-9).astype(int), 0, 9).astype(str)  # .3 is no 2
+    signs = np.where(none, " ", np.where(blank, ".", digits))
+    signs = signs[np.ix_(np.arange(columns) * n // columns, np.arange(rows) * m // rows)].T
+    for line in picture.lines:
+        ends = np.array([line.xs, line.ys])[..., None]
+        points = ends[:, :-1] + (ends[:, 1:] - ends[:, :-1]) * np.linspace(0, 1, 300)[1:-1]
+        xs, ys = points[:, ~np.isnan(points).any(axis=0)]
+        signs[_bins(ys, up, rows), _bins(xs, across, columns)] = "#"
+    cells = [[paint(sign) for sign in row] for row in signs]
+    for words in picture.words:
+        said = f" {' '.join(words.text.split())} "[:columns]
+        at = np.clip(_bins(words.x, across, columns) - len(said) // 2, 0, columns - len(said))
+        cells[_bins(words.y, up, rows)][at : at + len(said)] = said
+    yield from _framed(cells, across, up, picture.x_label, True)
+    bounds = [f"{x:,.0f}" if high - low >= 10 else f"{x:.3g}" for x in np.linspace(low, high, 11)]
+    key = "  ".join(f"{paint(str(k))} {bounds[k]}" for k in range(10))
+    yield from ("", f"{picture.colour_label}, from:", f"  {key}  to {bounds[10]}")
+    yield from (f"  # {line.label}" for line in picture.lines)
+    yield from ["  . none"] * int((blank & ~none).any())
+
+
+def _curves_text(picture: Curves, columns: int, rows: int = 21) -> Iterator[str]:
+    numbers = np.concatenate([picture.limits or (), *(curve.values for curve in picture.curves)])
+    low, high = (0, 1) if np.isnan(numbers).all() else (np.nanmin(numbers), np.nanmax(numbers))
+    spare = (high - low) / (2 * rows - 2) or 0.5
+    up, across = (low - spare, high + spare), picture.x_range
+    cells = np.full((rows, columns), " ")
+    for band in picture.bands:
+        cells[:, _bins(np.linspace(band.first, band.last, columns), across, columns)] = ":"
+    named = list(zip(cycle(LETTERS), picture.curves, strict=False))
+    fine = np.union1d(np.linspace(*across, 40 * columns), picture.xs)
+    for letter, curve in named:
+        heights = np.interp(fine, picture.xs, curve.values, np.nan, np.nan)
+        xs, ys = fine[~np.isnan(heights)], heights[~np.isnan(heights)]
+        cells[_bins(ys, up, rows), _bins(xs, across, columns)] = letter
+    yield from _framed(cells, across, up, picture.x_label, False)
+    yield from ("", "  " + "   ".join(f"{letter} {curve.label}" for letter, curve in named))
+    yield from dict.fromkeys(f"  : {' '.join(band.text.split())}" for band in picture.bands)
+
+
+def _framed(cells: Any, across: Span, up: Span, name: str, whole: bool) -> Iterator[str]:
+    """Lines of cells, the last on top, with the axes between their ends; name: of x."""
+    rows, columns = len(cells), len(cells[0])
+    labels = {int(_bins(y, up, rows)): f"{y:,.6g}" for y in _ticks(up, rows // 4, whole)}
+    for k in reversed(range(rows)):
+        yield f"{labels.get(k, ''):>{MARGIN - 2}} |" + "".join(cells[k])
+    line = ""
+    for x in _ticks(across, columns // 8, True):
+        line = line.ljust(_bins(x, across, columns)) + f"{x:,.0f}"
+    yield f"{'+':>{MARGIN}}" + "-" * columns
+    yield from (" " * MARGIN + line, " " * MARGIN + name)
+
+
+def _ticks(span: Span, most: int, whole: bool) -> list[float]:
+    from matplotlib.ticker import MaxNLocator
+
+    ticks = MaxNLocator(max(2, most), integer=whole, steps=[1, 2, 2.5, 5, 10]).tick_values(*span)
+    return [float(x) for x in ticks if span[0] <= x <= span[1]]
+
+
+def _bins(points: Any, span: Span, count: int) -> Any:
+    """In which of so many equal parts of the span points lie; ties go up."""
+    shares = (np.asarray(points) - span[0]) / ((span[1] - span[0]) or 1.0)
+    return np.clip((shares * count + 1e-9).astype(int), 0, count - 1)
+
+
+def _coloured(sign: str) -> str:
+    from matplotlib import colormaps
+
+    if not sign.isdigit():
+        return f"\x1b[1;37;41m{sign}\x1b[0m" if sign == "#" else sign
+    red, green, blue = (round(255 * part) for part in colormaps[COLOURS](int(sign) / 9)[:3])
+    return f"\x1b[{30 if sign > '5' else 97};48;2;{red};{green};{blue}m{sign}\x1b[0m"

@@ -1,0 +1,328 @@
+"""Pictures are readable without colours, whole, and the same to the byte; those of a page have its
+colours and nothing that a strict policy refuses; as text they fit and say the numbers."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luckbase.jobs.options import PICTURES
+from luckbase.jobs.plots import (
+    CLASSES,
+    COLOURS,
+    LEAST_WIDTH,
+    STROKES,
+    draw,
+    for_page,
+    text,
+)
+from luckbase.solver.charts.model import Band, Curve, Curves, Heatmap, Line, Words, outline
+
+LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
+
+
+def grey(colours: object) -> np.ndarray:
+    """How light colours (…, 3), 0 to 1, look in grey."""
+    return np.asarray(colours, float)[..., :3] @ LUMINANCE
+
+
+def pixels(picture: Heatmap | Curves) -> np.ndarray:
+    from matplotlib.image import imread
+
+    found: np.ndarray = imread(io.BytesIO(draw(picture, ".png")))[..., :3]
+    return found
+
+
+def split() -> Heatmap:
+    """Numbers that rise from left to right; a line down the middle of the rows."""
+    xs = ys = 500 * np.arange(40)
+    values = np.repeat(np.linspace(0, 1, 40)[:, None], 40, axis=1)
+    line = outline("play or pass", np.repeat((ys < 9750)[None, :], 40, axis=0), xs, ys)
+    assert line is not None
+    return Heatmap("$3,000 and $5,500", "a", ("x", "y", "v"), xs, ys, values, "x", "y", "v",
+                   lines=(line,))  # fmt: skip
+
+
+def test_colours_never_get_darker_as_numbers_grow() -> None:
+    import matplotlib
+
+    light = grey(matplotlib.colormaps[COLOURS](np.linspace(0, 1, 256)))
+    assert (np.diff(light) > 0).all() and light[-1] - light[0] > 0.7
+
+
+def test_the_line_is_seen_in_grey_on_every_colour() -> None:
+    """Across the line at any place grey changes by a third at least: its edge is white or it is."""
+    light = grey(pixels(split()))
+    middle = (light.shape[0] - 75) - int(5.75 * 125 * 0.5)  # 0.6 inches of axis below
+    for column in np.linspace(150, 770, 20).astype(int):
+        across = light[middle - 12 : middle + 12, column]
+        assert across.max() - across.min() > 0.33, column
+
+
+def test_strokes_are_told_apart_without_colours() -> None:
+    assert len({(str(stroke), marker) for _, stroke, marker in STROKES}) == len(STROKES)
+    for one, two in pairwise(STROKES):
+        assert str(one[1]) != str(two[1])
+
+
+def test_dollars_are_no_mathematics_and_nothing_is_cut_off() -> None:
+    drawn = draw(split(), ".svg").decode()
+    assert "$3,000 and $5,500" in drawn and "16,000" in drawn
+    image = pixels(split())
+    for edge in (image[:, :4], image[:, -4:], image[:4], image[-4:]):
+        assert (edge == 1.0).all()
+
+
+def lines(count: int, title: str = "t") -> Curves:
+    xs = np.arange(10)
+    made = tuple(Curve(f"label {k}", f"c{k}", 1000.0 * (xs + k)) for k in range(count))
+    return Curves(title, "about " * 40, "x", xs, made, "my x", "my y", (Band(8.5, 9.5, "beyond"),),
+                  (Words("here", 4, 2000),), (0.0, 12000.0))  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [1, 3, 10])
+def test_curves_are_drawn_whole_with_their_labels(count: int) -> None:
+    picture = lines(
+        count, "A title that is so long that it has to go on in another line of its own"
+    )
+    drawn = draw(picture, ".svg").decode()
+    for label in ("label 0", "beyond", "10,000", "my x", "my y"):
+        assert label in drawn
+    image = pixels(picture)
+    for edge in (image[:, :4], image[:, -4:], image[:4], image[-4:]):
+        assert (edge == 1.0).all()
+
+
+@pytest.mark.parametrize("suffix", PICTURES)
+def test_curves_are_written_the_same_to_the_byte(suffix: str) -> None:
+    assert draw(lines(2), suffix) == draw(lines(2), suffix)
+
+
+# --- in a page -----------------------------------------------------------------------------------
+
+
+class Element(HTMLParser):
+    """An element read: the attributes of all that is in it, by tag; its texts."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.all: list[tuple[str, dict[str, str]]] = []
+        self.texts: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len(dict(attrs)) == len(attrs)  # none twice
+        self.all.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def values(self, name: str) -> list[str]:
+        return [attributes[name] for _, attributes in self.all if name in attributes]
+
+
+def full() -> Heatmap:
+    """A heat map with all that one can have, and letters that are none of a page's."""
+    xs = ys = np.arange(6)
+    values = np.add.outer(xs, 10.0 * ys)
+    line = Line("a line & more", np.array([0.0, 5.0]), np.array([0.0, 5.0]))
+    return Heatmap("a <title>", "about", ("x", "y", "v"), xs, ys, values, "my x", "my y", "<v>",
+                   blank=values > 50, levels=(25.0,), lines=(line,),
+                   words=(Words("<script>", 2.0, 3.0),))  # fmt: skip
+
+
+@pytest.mark.parametrize("picture", [full(), lines(8)], ids=["heatmap", "curves"])
+def test_a_picture_in_a_page_has_its_colours_and_no_style_of_its_own(
+    picture: Heatmap | Curves,
+) -> None:
+    read = Element(for_page(picture, "one").svg)
+    assert not {tag for tag, _ in read.all} & {"style", "script", "metadata"}
+    assert not read.values("style") and not read.values("font-family")
+    assert all(size.endswith("px") for size in read.values("font-size"))
+    colours = {*read.values("stroke"), *read.values("fill")}
+    assert {colour for colour in colours if colour.startswith("#")} <= {"#ffffff"}
+    assert {"var(--faint)", "none", "currentColor"} <= colours
+    if isinstance(picture, Curves):
+        assert {f"var(--stroke-{i})" for i in range(8)} <= colours
+    assert [tag for tag, found in read.all if found.get("class") == "here"]
+
+
+def test_letters_in_a_page_are_letters_and_title_and_date_are_the_pages() -> None:
+    for picture, words in ((full(), ["<script>", "my x", "my y", "<v>", "a line & more", "25"]),
+                           (lines(2), ["here", "beyond", "label 1", "10,000"])):  # fmt: skip
+        svg = for_page(picture, "one").svg
+        read = Element(svg)
+        assert set(words) <= set(read.texts) and "<script>" not in svg
+        assert picture.title not in read.texts
+        (label,) = read.values("aria-label")
+        assert label == f"{picture.title}. {picture.about}"
+    assert set(CLASSES) <= set(Element(for_page(full(), "one").svg).values("class"))
+
+
+@pytest.mark.parametrize("picture", [full(), lines(2)], ids=["heatmap", "curves"])
+def test_many_pictures_stand_in_one_page(picture: Heatmap | Curves) -> None:
+    """Ids are their own, and every one that is named is there; the same picture is the same."""
+    one, two = for_page(picture, "one"), for_page(picture, "two")
+    assert one == for_page(picture, "one")
+    assert one.svg.replace("one-", "two-") == two.svg
+    for name, svg in (("one", one.svg), ("two", two.svg)):
+        ids = Element(svg).values("id")
+        assert ids and len(set(ids)) == len(ids) and all(x.startswith(f"{name}-") for x in ids)
+        used = re.findall(r'(?:href="|url\()#([^")]+)', svg)
+        assert set(used) == set(ids)
+
+
+def test_a_page_knows_where_the_numbers_are() -> None:
+    """The image of a heat map, a point a cell, fills its frame; curves go through their places."""
+    from matplotlib.image import imread
+
+    shown = for_page(full(), "one")
+    left, top, width, height = shown.frame
+    image = next(found for tag, found in Element(shown.svg).all if tag == "image")
+    points = imread(io.BytesIO(base64.b64decode(image["href"].split(",")[1])))
+    assert points.shape[:2] == (6, 6)
+    across, _, _, up, x, y = (float(n) for n in re.findall(r"-?[\d.]+", image["transform"]))
+    size = (float(image["width"]), float(image["height"]))
+    assert (x, across * size[0]) == pytest.approx((left, width), abs=0.1)
+    assert sorted((y, y + up * size[1])) == pytest.approx([top, top + height], abs=0.1)
+    xs = np.array([0, 500, 1000])
+    made = (Curve("c", "c", np.array([0.0, 1.0, 2.0])),)
+    shown = for_page(Curves("t", "a", "x", xs, made, "x", "y", (Band(500, 2000, "b"),)), "two")
+    left, top, width, height = shown.frame
+    # The band is twice as wide, and 2 % are spare on either side.
+    assert shown.places == pytest.approx([left + width * (0.02 + k) / 1.04 for k in (0, 0.25, 0.5)],
+                                         abs=0.1)  # fmt: skip
+    curves = [
+        found["d"] for _, found in Element(shown.svg).all
+        if found.get("stroke") == "var(--stroke-0)" and "clip-path" in found
+    ]  # fmt: skip
+    (path,) = curves
+    points = np.array([float(n) for n in re.findall(r"[\d.]+", path)]).reshape(-1, 2)
+    assert points[:, 0] == pytest.approx(shown.places, abs=0.1)
+    assert (points[:, 1] > top).all() and (points[:, 1] < top + height).all()
+
+
+def test_a_picture_of_no_number_and_of_one_cell_stand_in_a_page() -> None:
+    none = np.full((3, 2), np.nan)
+    nothing = Heatmap("t", "a", ("x", "y", "z"), np.arange(3), np.arange(2), none, "x", "y", "z")
+    images = [tag for tag, _ in Element(for_page(nothing, "n").svg).all if tag == "image"]
+    assert len(images) <= 1  # no scale of colours
+    one = Heatmap("t", "a", ("x", "y", "z"), np.arange(1), np.arange(1), np.ones((1, 1)), "x",
+                  "y", "z")  # fmt: skip
+    assert "<image" in for_page(one, "n").svg
+
+
+# --- as text -------------------------------------------------------------------------------------
+
+ESCAPE = re.compile("\x1b\\[[0-9;]*m")
+
+
+def heatmap(values: np.ndarray, **more: object) -> Heatmap:
+    xs, ys = 10 * np.arange(values.shape[0]), 10 * np.arange(values.shape[1])
+    return Heatmap(
+        "title", "about", ("x", "y", "v"), xs, ys, values, "my x", "my y", "number", **more
+    )  # type: ignore[arg-type]
+
+
+def field(printed: str) -> list[str]:
+    """The lines of the picture, what stands right of the axis, top line first."""
+    return [line.partition("|")[2] for line in printed.splitlines() if "|" in line]
+
+
+def test_a_digit_is_the_tenth_of_the_scale_that_a_number_lies_in() -> None:
+    values = np.array([[0.0, 0.19, 0.3], [0.999, 1.0, np.nan]])
+    printed = text(heatmap(values, limits=(0.0, 1.0)))
+    assert field(printed) == ["33", "1199", "0099"]
+    assert "number, from:" in printed
+    assert "  0 0  1 0.1  2 0.2  3 0.3  4 0.4  5 0.5  6 0.6  7 0.7  8 0.8  9 0.9  to 1" in printed
+
+
+def test_blank_cells_lines_and_words_are_seen() -> None:
+    values = np.linspace(0, 1, 400).reshape(20, 20)
+    line = Line("edge", np.array([95.0, 95.0]), np.array([-5.0, 195.0]))
+    shown = heatmap(
+        values, blank=values > 0.9, lines=(line,), words=(Words("hold\non", 30.0, 100.0),)
+    )
+    lines = field(text(shown))
+    assert all(line[20] == "#" and line.count("#") == 1 for line in lines) and len(lines) == 20
+    assert lines[0].endswith("....")
+    assert lines[9][3:12] == " hold on "
+    key = text(shown).splitlines()[-2:]
+    assert key == ["  # edge", "  . none"]
+
+
+@given(st.integers(1, 130), st.integers(1, 130), st.integers(1, 200))
+def test_a_heat_map_fits_whatever_its_size(across: int, up: int, wide: int) -> None:
+    values = np.arange(across * up, dtype=float).reshape(across, up)
+    printed = text(heatmap(values), wide)
+    rows = field(printed)
+    assert rows and len(rows) <= 52
+    assert max(len(line) for line in printed.splitlines() if "|" in line) <= max(wide, LEAST_WIDTH)
+    assert printed.isascii() and printed.endswith("\n")
+
+
+def test_colours_are_only_where_they_are_asked_for() -> None:
+    shown = heatmap(np.linspace(0, 1, 9).reshape(3, 3))
+    plain, coloured = text(shown), text(shown, colour=True)
+    assert not ESCAPE.search(plain) and ESCAPE.search(coloured)
+    assert ESCAPE.sub("", coloured) == "".join(f"{x}\n" for x in plain.splitlines()) or (
+        [x.rstrip() for x in ESCAPE.sub("", coloured).splitlines()] == plain.splitlines()
+    )
+    key = coloured.splitlines()[-1]
+    grounds = re.findall(r"48;2;(\d+);(\d+);(\d+)m\d", key)
+    assert len(grounds) == 10 and (np.diff(grey(np.array(grounds, float) / 255)) > 0).all()
+
+
+def curves(*values: list[float], **more: object) -> Curves:
+    xs = np.arange(len(values[0]))
+    made = tuple(Curve(f"curve {k}", f"c{k}", np.array(v)) for k, v in enumerate(values))
+    return Curves("title", "about", "x", xs, made, "my x", "my y", **more)  # type: ignore[arg-type]
+
+
+def test_a_curve_is_where_its_numbers_are() -> None:
+    printed = text(curves([0.0, 1.0], [1.0, 1.0]), 60)
+    rows = field(printed)
+    assert rows[0].startswith("xxxx") and rows[-1].startswith("oo")
+    assert rows[len(rows) // 2].strip("o ") == ""
+    assert "  o curve 0   x curve 1" in printed
+    labels = [line.partition("|")[0].strip() for line in printed.splitlines() if "|" in line]
+    assert [label for label in labels if label] == ["1", "0.75", "0.5", "0.25", "0"]
+
+
+def test_a_gap_is_a_gap_and_a_band_is_marked() -> None:
+    band = Band(3.0, 5.0, "beyond\nthe table")
+    printed = text(curves([1.0, 2.0, np.nan, 3.0, 4.0], bands=(band,)), 50)
+    rows = field(printed)
+    columns = {k for row in rows for k, char in enumerate(row) if char == "o"}
+    assert not columns & set(range(10, 24))
+    assert all(row.rstrip().endswith(":") or row.rstrip().endswith("o") for row in rows)
+    assert "  : beyond the table" in printed
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80), st.integers(1, 200))
+def test_curves_fit_and_every_number_is_drawn(values: list[float], wide: int) -> None:
+    printed = text(curves(values), wide)
+    rows = field(printed)
+    assert max(len(line) for line in printed.splitlines()[3:]) <= max(wide, LEAST_WIDTH) + 16
+    columns = {k for row in rows for k, char in enumerate(row) if char == "o"}
+    assert columns and max(columns) < max(wide, LEAST_WIDTH)
+    assert 0 in columns
+
+
+@pytest.mark.parametrize("values", [[5.0], [2.0, 2.0], [np.nan, np.nan], [0.0, 0.0]])
+def test_nothing_to_spread_is_no_error(values: list[float]) -> None:
+    assert text(curves(values)).startswith("title\nabout\n")
+
+
+def test_no_colour_at_all_is_no_error() -> None:
+    assert "title" in text(heatmap(np.full((2, 2), np.nan)))
+    assert "0" in text(heatmap(np.full((1, 1), 7.0)))
