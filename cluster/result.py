@@ -87,6 +87,7 @@ class Result:
     ) -> JsonSchemaValue:
         made = handler(schema)
         whole = handler.resolve_ref_schema(made)
+        whole["description"] = whole.get("description", "").replace("None", "null")
         own, required = whole["properties"], set(whole.get("required", ()))
         whole["properties"], whole["required"] = {}, []
         for name, said in own.items():

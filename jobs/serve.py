@@ -48,7 +48,7 @@ def serve(asked: Serve) -> None:
     from luckbase.jobs.web import server
 
     settings = options.read_settings(asked.settings)
-    shelf = server.shelf_of(asked.tables or [], asked.results, settings)
+    pool = server.pool_of(asked.tables or [], asked.results, settings)
     listener = server.listen(asked.host, asked.port)
     if not server.is_local(asked.host):
         render.say(
@@ -56,9 +56,9 @@ def serve(asked: Serve) -> None:
             "these tables"
         )
     address = server.address_of(listener)
-    count = len(shelf.listed())
+    count = len(pool.listed())
     render.say(f"{render.many(count, 'table')} at {address} (Ctrl+C ends it)")
-    server.run(shelf, listener, asked.host, address if not asked.no_open else None)
+    server.run(pool, listener, asked.host, address if not asked.no_open else None)
 
 
 def _need_parts() -> None:

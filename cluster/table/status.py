@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from luckbase.cluster import shown, words
 from luckbase.cluster.result import PythonOnly, Result
@@ -32,6 +32,9 @@ SILENT_SECONDS = 60.0
 """A solve that has said nothing for so long was ended without a word."""
 
 
+Condition = Literal["complete", "partial", "stale", "damaged", "refused", "missing"]
+
+
 @dataclass(frozen=True)
 class Status(Result):
     """What is known of a table without opening its files.
@@ -45,7 +48,7 @@ class Status(Result):
     """
 
     table: str
-    state: str
+    state: Condition
     options: dict[str, Any]
     tiers: int = 0
     tiers_in_all: int = 0
@@ -134,7 +137,7 @@ def running(path: Path) -> dict[str, Any] | None:
 
 def _state(
     ledger: Ledger, stale: list[str], bad: dict[str, str], results: Path | None
-) -> tuple[str, list[str]]:
+) -> tuple[Condition, list[str]]:
     """(the state in a word, why)."""
     if bad:
         parts = {ledger.files[name].part for name in bad}

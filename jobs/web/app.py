@@ -1,10 +1,10 @@
 """What is answered at which address. Nothing is written; every answer comes from an open table.
 
 A question is answered, and its answer compressed, in one of a few threads, with an opened table to
-itself. It waits for one of the table's doors before it gets a thread, and batches have threads of
-their own, one batch a table: so neither many questions of one table nor long batches hold up the
-others. Every error of ours is a sentence with its status (`replies.STATUS`); whatever else goes
-wrong is a bug: a plain sentence, and the rest in the log.
+itself. It waits for one of the table's open copies before it gets a thread, and batches have
+threads of their own, one batch a table: so neither many questions of one table nor long batches
+hold up the others. Every error of ours is a sentence with its status (`jobs.web.http.STATUS`);
+whatever else goes wrong is a bug: a plain sentence, and the rest in the log.
 """
 
 from __future__ import annotations
@@ -24,115 +24,102 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from luckbase.jobs.web import replies, shelf
-from luckbase.jobs.web.asked import Asked
-from luckbase.jobs.web.bodies import Bodies
-from luckbase.jobs.web.pages import page_of, static_files
-from luckbase.jobs.web.shelf import Shelf
-from luckbase.jobs.web.views import VIEWS, View, ids_in, listing, smallest, warm_up
+from luckbase.jobs.web import http, pool
+from luckbase.jobs.web.openapi import described
+from luckbase.jobs.web.params import read_pairs
+from luckbase.jobs.web.pool import TablePool
+from luckbase.jobs.web.views import VIEWS, ApiRequest, View, ids_in, smallest, warm_up
 from luckbase.solver.errors import LuckbaseError
 
 THREADS, BATCHES = 4, 2
 """Questions that are answered at once, and batches beside them."""
-MOST_AT_ONCE = 200
+MAX_REQUESTS = 200
 """Requests that are being answered, or wait for that."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
 BUG = "this is a mistake of luckbase's, not yours; what the server printed says more"
 log = logging.getLogger("luckbase.web")
 
-Answerer = Callable[[], bytes]
-
 
 class Explorer:
-    """The answers of one server: the shelf, and the threads that ask its tables."""
+    """The answers of one server: the tables, and the threads that ask them."""
 
-    def __init__(self, held: Shelf) -> None:
-        self.shelf = held
+    def __init__(self, tables: TablePool) -> None:
+        self.tables = tables
         self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="luckbase-web")
         self.batches = ThreadPoolExecutor(BATCHES, thread_name_prefix="luckbase-batch")
-        self.bodies = Bodies()
-        self._doors: dict[str, asyncio.Semaphore] = {}
-        self._batch_doors: dict[str, asyncio.Semaphore] = {}
+        self.bodies = http.Bodies()
+        self._slots: dict[str, asyncio.Semaphore] = {}
+        self._batch_slots: dict[str, asyncio.Semaphore] = {}
 
     async def in_thread(
-        self, work: Callable[..., Any], *given: Any, pool: Executor | None = None
+        self, work: Callable[..., Any], *inputs: Any, executor: Executor | None = None
     ) -> Any:
-        """What a function gives, in one of the threads; pool: of others."""
-        return await asyncio.get_running_loop().run_in_executor(pool or self.threads, work, *given)
+        """What a function gives, in one of the threads; executor: of others."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(executor or self.threads, work, *inputs)
 
     @asynccontextmanager
-    async def doors(self, ids: Iterable[str], batch: bool = False) -> AsyncIterator[None]:
-        """Wait until each of these tables, which are there, has a door for one more question. The
+    async def slots(self, ids: Iterable[str], batch: bool = False) -> AsyncIterator[None]:
+        """Wait until each of these tables, which are there, has a copy for one more question. The
         order is the same for all, so nobody waits for ever."""
         async with AsyncExitStack() as stack:
             for id in sorted(set(ids)):
                 if batch:
-                    least = max(shelf.DOORS - 1, 1)
-                    at_once = self._batch_doors.setdefault(id, asyncio.Semaphore(least))
+                    least = max(pool.COPIES - 1, 1)
+                    at_once = self._batch_slots.setdefault(id, asyncio.Semaphore(least))
                     await stack.enter_async_context(at_once)
-                door = self._doors.setdefault(id, asyncio.Semaphore(shelf.DOORS))
-                await stack.enter_async_context(door)
+                slot = self._slots.setdefault(id, asyncio.Semaphore(pool.COPIES))
+                await stack.enter_async_context(slot)
             yield
 
     async def warm_up(self) -> None:
         """Load what is compiled of each game before anybody waits for that."""
-        for id in await self.in_thread(smallest, self.shelf):
-            async with self.doors([id]):
-                await self.in_thread(warm_up, self.shelf, id, pool=self.batches)
+        for id in await self.in_thread(smallest, self.tables):
+            async with self.slots([id]):
+                await self.in_thread(warm_up, self.tables, id, executor=self.batches)
 
     def close(self) -> None:
         """Wait for the threads, and close the tables."""
         self.threads.shutdown(cancel_futures=True)
         self.batches.shutdown(cancel_futures=True)
-        self.shelf.close()
+        self.tables.close()
 
-    # --- addresses -----------------------------------------------------------------------------
-
-    async def tables(self, request: Request) -> Response:
-        """Every table that there is."""
-        Asked(request.query_params.multi_items()).nothing_else(())
-
-        def answer() -> Response:
-            return replies.reply(request, replies.as_json(listing(self.shelf)))
-
-        reply: Response = await self.in_thread(answer)
-        return reply
-
-    def of_table(self, view: View) -> Callable[[Request], Awaitable[Response]]:
-        """The address of one view of one table, or of two."""
+    def address(self, view: View) -> Callable[[Request], Awaitable[Response]]:
+        """What answers at the address of a view."""
 
         async def answer(request: Request) -> Response:
-            asked, path = Asked(request.query_params.multi_items()), request.path_params
-            ids = ids_in(path, asked)
+            pairs = read_pairs(request.query_params.multi_items())
+            type_, path = request.headers.get("content-type", ""), request.path_params
+            ids = ids_in(path, pairs)
             for id in ids:
-                await self.in_thread(self.shelf.find, id)
-            type_ = request.headers.get("content-type", "")
-            async with self.bodies.read(request, view) as body:
+                await self.in_thread(self.tables.find, id)
+            async with self.bodies.read(request, view.max_bytes, view.check_body) as body:
 
                 def work() -> Response:
-                    kind, content = view.answer(self.shelf, path, asked, type_, body)
-                    return replies.reply(request, content, kind)
+                    params, rest = view.params.read(pairs), ApiRequest(path, type_, body)
+                    kind, content = view.answer(self.tables, params, rest)
+                    return http.reply(request, content, kind)
 
-                async with self.doors(ids, view.long):
-                    pool = self.batches if view.long else self.threads
-                    reply: Response = await self.in_thread(work, pool=pool)
+                async with self.slots(ids, view.long):
+                    executor = self.batches if view.long else self.threads
+                    reply: Response = await self.in_thread(work, executor=executor)
                 return reply
 
         return answer
 
 
-def make_app(held: Shelf, hosts: tuple[str, ...] | None = LOCAL, warm: bool = False) -> Starlette:
+def make_app(
+    tables: TablePool, hosts: tuple[str, ...] | None = LOCAL, warm: bool = False
+) -> Starlette:
     """The application. hosts: the names by which the server may be called, None for any: a page
     elsewhere that has its own name lead to this machine is refused. warm: load at the start what is
     compiled of each game."""
-    explorer = Explorer(held)
-    routes = [Route("/api/tables", explorer.tables, methods=["GET"])]
-    for view in VIEWS:
-        routes.append(Route(view.path, explorer.of_table(view), methods=[view.method]))
+    explorer = Explorer(tables)
+    routes = [Route(view.path, explorer.address(view), methods=[view.method]) for view in VIEWS]
     routes += [
         Route("/openapi.json", _openapi),
-        Route("/", page_of("index.html")),
-        *static_files(),
+        Route("/", http.page_of("index.html")),
+        *http.static_files(),
     ]
 
     @asynccontextmanager
@@ -152,15 +139,13 @@ def make_app(held: Shelf, hosts: tuple[str, ...] | None = LOCAL, warm: bool = Fa
 
 
 async def _openapi(request: Request) -> Response:
-    from luckbase.jobs.web.openapi import described
-
-    return replies.reply(request, replies.as_json(described()))
+    return http.reply(request, http.encode(described()))
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, LuckbaseError)
     fields = getattr(error, "fields", ())
-    return replies.refused(request, error, fields)
+    return http.refused(request, error, fields)
 
 
 async def _no_such(request: Request, error: Exception) -> Response:
@@ -170,7 +155,7 @@ async def _no_such(request: Request, error: Exception) -> Response:
         404: f"{path}: there is nothing at this address; /openapi.json says what there is",
         405: f"{path}: does not take {request.method}; /openapi.json says what it takes",
     }.get(error.status_code, str(error.detail))
-    return replies.refusal(request, error.status_code, said)
+    return http.refusal(request, error.status_code, said)
 
 
 class Guard:
@@ -189,19 +174,19 @@ class Guard:
         name = request.headers.get("host", "")
         if self.hosts is not None and host_of(name) not in self.hosts:
             said = f"host: '{name[:60]}' is not a name of this server; it is {self.hosts[0]}"
-            return await replies.refusal(request, 400, said)(scope, receive, send)
+            return await http.refusal(request, 400, said)(scope, receive, send)
         if request.method not in ("GET", "HEAD") and from_elsewhere(request.headers):
             said = f"origin: {request.method} is for this server's own page and for programs"
-            return await replies.refusal(request, 403, said)(scope, receive, send)
-        if self.at_once >= MOST_AT_ONCE:
-            said = f"{MOST_AT_ONCE} requests are being answered already; ask again in a moment"
-            return await replies.refusal(request, 503, said)(scope, receive, send)
+            return await http.refusal(request, 403, said)(scope, receive, send)
+        if self.at_once >= MAX_REQUESTS:
+            said = f"{MAX_REQUESTS} requests are being answered already; ask again in a moment"
+            return await http.refusal(request, 503, said)(scope, receive, send)
         self.at_once += 1
         try:
             await self.app(scope, receive, send)
         except Exception as error:
             log.error("%s %s", request.method, request.url.path, exc_info=error)
-            await replies.refusal(request, 500, BUG)(scope, receive, send)
+            await http.refusal(request, 500, BUG)(scope, receive, send)
         finally:
             self.at_once -= 1
 

@@ -18,24 +18,24 @@ from pathlib import Path
 import uvicorn
 
 from luckbase.cluster.table.find import find_table, tables_of
-from luckbase.jobs.web.app import LOCAL, MOST_AT_ONCE, make_app
-from luckbase.jobs.web.shelf import Finder, Shelf, under
+from luckbase.jobs.web.app import LOCAL, MAX_REQUESTS, make_app
+from luckbase.jobs.web.pool import Finder, TablePool, under
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.toml_file import path_of
 from luckbase.solver.errors import MissingTableError, OptionError
 
 
-def shelf_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) -> Shelf:
+def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) -> TablePool:
     """The tables that are named, by directory, board file or folder; all under `results` if none
     is. Raises OptionError, BoardError, MissingTableError for what is not there."""
     if settings and not any(Path(name).is_file() for name in names):
         raise OptionError(f"--set: {next(iter(settings))} is of a board; name its file too")
     finders = [_finder(name, results, dict(settings)) for name in names] or [under(results)]
-    shelf = Shelf(finders)
+    pool = TablePool(finders)
     for name, finder in zip(names, finders, strict=False):
         if not finder():
             raise MissingTableError(f"{name}: no table there; luckbase solve makes one of a board")
-    return shelf
+    return pool
 
 
 def _finder(name: str, results: Path, settings: dict[str, str]) -> Finder:
@@ -116,18 +116,18 @@ class _Server(uvicorn.Server):
                 signal.signal(each, before)
 
 
-MOST_CONNECTIONS = 2 * MOST_AT_ONCE
+MAX_CONNECTIONS = 2 * MAX_REQUESTS
 """Those that wait for nothing too; beyond that uvicorn refuses, in words of its own."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def run(shelf: Shelf, listener: socket.socket, host: str, page: str | None) -> None:
+def run(pool: TablePool, listener: socket.socket, host: str, page: str | None) -> None:
     """Answer until Ctrl+C. page: an address to open in the browser."""
-    hosts, shelf.says_paths = hosts_of(host, listener), is_local(host)
+    hosts, pool.says_paths = hosts_of(host, listener), is_local(host)
     config = uvicorn.Config(
-        make_app(shelf, hosts, warm=True), log_level="warning", access_log=False,
+        make_app(pool, hosts, warm=True), log_level="warning", access_log=False,
         server_header=False, date_header=False, timeout_graceful_shutdown=3, ws="none",
-        limit_concurrency=MOST_CONNECTIONS,
+        limit_concurrency=MAX_CONNECTIONS,
     )  # fmt: skip
     if page is not None and _has_browser():
         threading.Timer(0.3, webbrowser.open, [page]).start()

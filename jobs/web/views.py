@@ -1,62 +1,87 @@
-"""The views of a table: what each address of one takes and gives."""
+"""The addresses of the API: what each takes and gives, and how it is answered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
-from zlib import crc32
+from typing import Annotated, Any, ClassVar, TypeVar
 
-import numpy as np
+from pydantic import Field
 
-from luckbase.cluster import words
-from luckbase.cluster.table.grid import Axis, Grid, Wish, column_spans, grid
-from luckbase.cluster.table.moves import Moves, Outcome, address, moves, state_text
+from luckbase.cluster.result import Result
 from luckbase.cluster.table.stored import StoredTable
-from luckbase.jobs.web import about, playing, rows
-from luckbase.jobs.web.asked import Asked
-from luckbase.jobs.web.pictures import drawing
-from luckbase.jobs.web.replies import as_json
-from luckbase.jobs.web.shelf import Shelf
-from luckbase.solver.charts.model import Chart, Curves, Listing
-from luckbase.solver.errors import LuckbaseError, SearchLimitError, StaleTableError, TableError
+from luckbase.jobs.web import play, states, tables
+from luckbase.jobs.web.http import encode
+from luckbase.jobs.web.params import QueryParams, StateParams, TableParams, Truth, from_to
+from luckbase.jobs.web.pictures import ChartView, GridView, chart_view, grid_view
+from luckbase.jobs.web.pool import TablePool
+from luckbase.solver.errors import LuckbaseError, StaleTableError
 
 JSON = "application/json"
-MOST_STEPS = 200
+LINE_STEPS = 200
 """Steps of a main line."""
-ROUNDING = 1e-12
-"""Chances that differ by less are equal."""
 
-Reply = tuple[str, bytes]
-"""The type of what is sent, and its bytes."""
-Question = Callable[[StoredTable, Asked], Any]
+P = TypeVar("P", bound=TableParams)
+
+
+@dataclass(frozen=True)
+class ApiRequest:
+    """What is asked beside the parameters. path: what stands in the address; kind: the type of the
+    body, as its sender names it."""
+
+    path: Mapping[str, str]
+    kind: str = ""
+    body: bytes = b""
+
+
+Answer = Callable[[TablePool, Any, ApiRequest], tuple[str, bytes]]
+"""Gives, of the tables, the parameters and the rest of a request, the type of what is sent, and its
+bytes."""
 
 
 @dataclass(frozen=True)
 class View:
-    """An address: its path, what answers it, how large a body it takes (0: none), what is wrong
-    with a body by its type and its first bytes, and whether an answer may take long."""
+    """An address of the API.
+
+    path; summary and about: what it gives, in words. params: its parameters. answer: what answers
+    it. gives: the class of the answer, None where it is
+    rows. takes: that of the body, None for rows. max_bytes: how large a body it takes (0: none);
+    check_body: raises what is wrong with one by its type and its first bytes. long: whether an
+    answer may take long.
+    """
 
     path: str
-    answer: Callable[[Shelf, Mapping[str, str], Asked, str, bytes], Reply]
+    summary: str
+    params: type[QueryParams]
+    answer: Answer
+    gives: Any = None
+    about: str = ""
     method: str = "GET"
-    most_bytes: int = 0
+    takes: Any = None
+    max_bytes: int = 0
     check_body: Callable[[str, bytes], object] = lambda kind, first: None
     long: bool = False
 
 
-def listing(shelf: Shelf) -> dict[str, Any]:
+def ids_in(path: Mapping[str, str], pairs: Mapping[str, str]) -> list[str]:
+    """The ids of the tables that are asked: in the path, or the two that are compared."""
+    if "id" in path:
+        return [path["id"]]
+    return [id for id in map(pairs.get, ("first", "second")) if id]
+
+
+def list_view(pool: TablePool, params: QueryParams, request: ApiRequest) -> tuple[str, bytes]:
     """``GET /api/tables``."""
-    return {"tables": [about.summary(shelf, each) for each in shelf.listed()]}
+    found = tables.TableList([tables.summary(pool, each) for each in pool.listed()])
+    return JSON, encode(found.as_json())
 
 
-def ask(shelf: Shelf, id: str, asked: Asked, question: Callable[[StoredTable], Any]) -> Any:
-    """What a question of an open table gives; ``strict=1`` refuses a stale one."""
-    strict = asked.truth("strict")
-    shelved = shelf.find(id)
+def ask(pool: TablePool, id: str, strict: bool, question: Callable[[StoredTable], Any]) -> Any:
+    """What a question of an open table gives; strict: a stale one is refused."""
+    entry = pool.find(id)
     try:
-        with shelf.open(id) as table:
+        with pool.open(id) as table:
             try:
                 if strict and table.origin.stale:
                     why = "; ".join(table.origin.stale[:3])
@@ -66,324 +91,186 @@ def ask(shelf: Shelf, id: str, asked: Asked, question: Callable[[StoredTable], A
                 error.fields = table.game.fields.names  # type: ignore[attr-defined]
                 raise
     except LuckbaseError as error:
-        error.args = (shelf.said(str(error), shelved),)
+        error.args = (pool.without_paths(str(error), entry),)
         raise
 
 
-def of_table(question: Callable[[StoredTable, Asked], Any]) -> Callable[..., Reply]:
-    """A view that asks one table, by parameters alone, and says JSON."""
+def table_view(pool: TablePool, params: TableParams, request: ApiRequest) -> tuple[str, bytes]:
+    """``GET /api/tables/{id}``."""
+    id = request.path["id"]
+    listed = tables.summary(pool, pool.find(id))
+    return JSON, ask(
+        pool, id, params.strict, lambda table: encode(tables.info(listed, table).as_json())
+    )
 
-    def answer(
-        shelf: Shelf, path: Mapping[str, str], asked: Asked, kind: str, body: bytes
-    ) -> Reply:
-        said = ask(shelf, path["id"], asked, lambda table: as_json(question(table, asked)))
-        return JSON, said
+
+def of_table(question: Callable[[StoredTable, P, ApiRequest], Result]) -> Answer:
+    """What answers by one table as JSON."""
+
+    def answer(pool: TablePool, params: P, request: ApiRequest) -> tuple[str, bytes]:
+        def encoded(table: StoredTable) -> bytes:
+            return encode(question(table, params, request).as_json())
+
+        return JSON, ask(pool, request.path["id"], params.strict, encoded)
 
     return answer
 
 
-# --- one table, one state ----------------------------------------------------------------------
+# --- one table ---------------------------------------------------------------------------------
 
 
-def table_view(
-    shelf: Shelf, path: Mapping[str, str], asked: Asked, kind: str, body: bytes
-) -> Reply:
-    """``GET /api/tables/{id}``."""
-    summary = about.summary(shelf, shelf.find(path["id"]))
+class DrawnParams(StateParams):
+    """Of a state that is drawn."""
 
-    def question(table: StoredTable) -> bytes:
-        asked.nothing_else(("strict",))
-        return as_json(summary | about.described(table))
-
-    return JSON, ask(shelf, path["id"], asked, question)
+    drawing: Truth = Field(True, description="0: without the drawing", examples=["0"])
 
 
-def state_view(table: StoredTable, asked: Asked) -> dict[str, Any]:
-    """``GET /api/tables/{id}/state``."""
-    drawn, seed = asked.truth("drawing", True), seed_in(asked)
-    return state_said(table, about.need_state(table, asked.state(), seed), drawn)
+def _state(table: StoredTable, params: DrawnParams, request: ApiRequest) -> states.StateView:
+    state = tables.need_state(table, params.state, params.seed)
+    return states.state_view(table, state, params.drawing)
 
 
-def seed_in(asked: Asked) -> int | None:
-    """What ``random=TEXT`` draws by; None where it is not there."""
-    text = asked.take("random")
-    return None if text is None else crc32(text.encode())
+class LineParams(StateParams):
+    """Of a main line."""
+
+    most: Annotated[int, Field(ge=1, le=LINE_STEPS), from_to(1, LINE_STEPS)] = Field(
+        20, description=f"steps, 1 to {LINE_STEPS}", examples=[20]
+    )
 
 
-def state_said(table: StoredTable, said: Mapping[str, str], drawn: bool) -> dict[str, Any]:
-    """The answer to a state with what can happen there, and its drawing."""
-    there = _moves(table, said)
-    why = playing.why_not(there)
-    return there.as_json() | {
-        "playable": why is None, "why_not_playable": why,
-        "drawing": drawing(table.game, said) if drawn else None,
-    }  # fmt: skip
+def _line(table: StoredTable, params: LineParams, request: ApiRequest) -> states.Line:
+    state = tables.need_state(table, params.state, params.seed)
+    return states.main_line(table, state, params.most)
 
 
-def _moves(table: StoredTable, said: Mapping[str, str]) -> Moves:
-    """What can happen at a state; one above the table is searched, within a page's patience."""
-    try:
-        return moves(table, said, about.MOST_SEARCHED)
-    except SearchLimitError:
-        raise SearchLimitError(
-            f"{words.fields(said)} is above this table, and a search down to it meets more than "
-            f"{about.MOST_SEARCHED:,} states; this one goes on further: "
-            f"luckbase query {table.path} {words.fields(said)}"
-        ) from None
+class ChartParams(TableParams):
+    """Of a chart."""
+
+    takes_state: ClassVar[bool] = True
+    reachable: Truth = Field(False, description="1: without what no play comes to", examples=["1"])
 
 
-def main_line(table: StoredTable, asked: Asked) -> dict[str, Any]:
-    """``GET /api/tables/{id}/mainline``: the best action and the likeliest outcome, again and
-    again; nowhere twice."""
-    most, seed = asked.whole("most", 20, 1, MOST_STEPS), seed_in(asked)
-    state = about.need_state(table, asked.state(), seed)
-    line: list[dict[str, Any]] = []
-    met: set[str] = set()
-    why = None
-    while len(line) < most:
-        try:
-            there = _moves(table, state)
-        except (TableError, SearchLimitError) as error:
-            if not line:
-                raise
-            why = str(error)
-            break
-        met.add(address(there.answer.state))
-        step, outcome = _next(there, met)
-        line.append(step)
-        if outcome is None:
-            break
-        if address(outcome.state) in met:
-            why = f"comes back to {words.fields(outcome.state)}"
-            break
-        state = words.typed(outcome.state)
-    return {"line": line, "stopped": why}
+class GridParams(StateParams):
+    """Of a grid."""
+
+    x: str = Field(title="COLUMN", description="a column", examples=["mine"])
+    y: str = Field(title="COLUMN", description="another", examples=["yours"])
+    colour: str = Field(
+        "value_1", description="value_1, …: a player's payoff; margin; best", examples=["value_1"]
+    )
 
 
-def _next(there: Moves, met: Set[str]) -> tuple[dict[str, Any], Outcome | None]:
-    """A step of a main line, and where it leads; None at the end."""
-    said, answer = there.answer.state, there.answer
-    best = next((move for move in there.moves if move.best), None)
-    outcomes = there.outcomes or (best.outcomes if best is not None else ())
-    likeliest = _middle(outcomes, (answer.to_act or 1) - 1, met)
-    step = {
-        **state_text(said).as_json(), "to_act": answer.to_act,
-        "action": None if best is None or there.outcomes else best.action.name,
-        "outcome": None if likeliest is None else likeliest.name,
-        "chance": None if likeliest is None else likeliest.chance,
-        "value": answer.value, "over": there.over,
-    }  # fmt: skip
-    return step, likeliest
+def _chart(table: StoredTable, params: ChartParams, request: ApiRequest) -> ChartView:
+    name = request.path["name"]
+    return chart_view(name, table.chart(name, params.state, reachable=params.reachable))
 
 
-def _middle(outcomes: Sequence[Outcome], player: int, met: Set[str]) -> Outcome | None:
-    """The likeliest outcome. Of equally likely ones, where there is one that was not met, the
-    middle one of those by what they are worth to a player (from 0), so that a main line shows
-    neither luck nor bad luck."""
-    top = max((each.chance for each in outcomes), default=0.0)
-    likely = [each for each in outcomes if each.chance > top - ROUNDING]
-    fresh = [each for each in likely if address(each.state) not in met] or likely
-
-    def worth(each: Outcome) -> float:
-        return 0.0 if each.value is None else each.value[player] + each.reward[player]
-
-    ordered = sorted(fresh, key=worth)
-    return ordered[(len(ordered) - 1) // 2] if ordered else None
+def _grid(table: StoredTable, params: GridParams, request: ApiRequest) -> GridView:
+    colour = params.colour or "value_1"
+    return grid_view(table, params.x, params.y, colour, params.state, params.seed)
 
 
-# --- pictures ----------------------------------------------------------------------------------
+# --- many states, two tables, a game -----------------------------------------------------------
 
 
-def chart_view(
-    shelf: Shelf, path: Mapping[str, str], asked: Asked, kind: str, body: bytes
-) -> Reply:
-    """``GET /api/tables/{id}/chart/{name}``."""
+class BatchParams(TableParams):
+    """Of a batch."""
 
-    def question(table: StoredTable) -> bytes:
-        reachable = asked.truth("reachable")
-        made = table.chart(path["name"], asked.state(), reachable=reachable)
-        return as_json(_chart_said(path["name"], made))
-
-    return JSON, ask(shelf, path["id"], asked, question)
+    best: Truth = Field(False, description="1: the best action and toss-ups too", examples=["1"])
 
 
-def _chart_said(name: str, made: Chart) -> dict[str, Any]:
-    if isinstance(made, Listing):
-        return {
-            "name": name, "kind": "listing", "note": made.note, "lines": made.lines,
-            "columns": made.columns, "rows": made.rows,
-        }  # fmt: skip
-    if isinstance(made, Curves):
-        return {
-            "name": name, "kind": "curves", "title": made.title, "about": made.about,
-            "x_name": made.x_name, "x_label": made.x_label, "y_label": made.y_label,
-            "xs": made.xs.tolist(), "limits": made.limits,
-            "curves": [{"label": one.label, "name": one.name, "values": numbers(one.values)}
-                       for one in made.curves],
-            "bands": [{"first": band.first, "last": band.last, "text": band.text}
-                      for band in made.bands],
-            "words": [{"text": each.text, "x": each.x, "y": each.y} for each in made.words],
-        }  # fmt: skip
-    return {
-        "name": name, "kind": "heatmap", "title": made.title, "about": made.about,
-        "names": made.names, "rest": made.rest, "xs": made.xs.tolist(), "ys": made.ys.tolist(),
-        "values": numbers(made.values), "x_label": made.x_label, "y_label": made.y_label,
-        "colour_label": made.colour_label, "limits": made.limits, "levels": made.levels,
-        "blank": None if made.blank is None else made.blank.tolist(),
-        "lines": [
-            {"label": line.label, "xs": numbers(line.xs), "ys": numbers(line.ys)}
-            for line in made.lines
-        ],
-        "words": [{"text": each.text, "x": each.x, "y": each.y} for each in made.words],
-    }  # fmt: skip
-
-
-def numbers(values: Any) -> Any:
-    """An array of numbers as lists, None where there is none."""
-    found = np.asarray(values, np.float64)
-    return _blank(found, ~np.isfinite(found))
-
-
-def _blank(values: Any, nothing: Any) -> Any:
-    """An array as lists, None where there is nothing."""
-    said = values.astype(object)
-    said[nothing] = None
-    return said.tolist()
-
-
-def grid_view(table: StoredTable, asked: Asked) -> dict[str, Any]:
-    """``GET /api/tables/{id}/grid``: cells[i][j] is at the i-th value of x and the j-th of y."""
-    x, y = asked.need("x", "COLUMN"), asked.need("y", "COLUMN")
-    colour = asked.take("colour") or "value_1"
-    held = column_spans(table)
-    spans = {}
-    for name in (x, y):
-        low, high, step = held.get(name, (0, 0, 1))
-        spans[name] = (
-            asked.whole(f"{name}_from", low, -(10**9), 10**9),
-            asked.whole(f"{name}_to", high, -(10**9), 10**9),
-            asked.whole(f"{name}_step", step, 1, 10**9),
-        )
-    spans = {name: span for name, span in spans.items() if name in held}
-    seed = seed_in(asked)
-    base = about.need_state(table, asked.state(), seed)
-    return _grid_said(table, colour, grid(table, Wish(x, y, base, colour, spans)))
-
-
-def _grid_said(table: StoredTable, colour: str, made: Grid) -> dict[str, Any]:
-    full = table.game.fields.describe(table.game.fields.numbers(made.full)[0])
-    return {
-        "x": _axis_said(made.x), "y": _axis_said(made.y), "colour": colour,
-        "cells": numbers(made.values),
-        "best": _blank(made.best, made.best < 0),
-        "to_act": made.to_act.tolist(), "actions": made.actions, "queries": address(full),
-        "state": full, "payoff_name": table.game.payoff_name,
-    }  # fmt: skip
-
-
-def _axis_said(axis: Axis) -> dict[str, Any]:
-    return {"name": axis.name, "label": about.label(axis.name), "values": axis.values.tolist()}
-
-
-# --- more than one state, more than one table --------------------------------------------------
-
-
-def batch_view(
-    shelf: Shelf, path: Mapping[str, str], asked: Asked, kind: str, body: bytes
-) -> Reply:
+def batch_view(pool: TablePool, params: BatchParams, request: ApiRequest) -> tuple[str, bytes]:
     """``POST /api/tables/{id}/batch``."""
-    format_, best = rows.kind_of(kind, body), asked.truth("best")
-
-    def question(table: StoredTable) -> bytes:
-        asked.nothing_else(("best", "strict"))
-        return rows.answered(table, body, format_, best)
-
-    return rows.SENT[format_], ask(shelf, path["id"], asked, question)
+    format_ = states.format_of(request.kind, request.body)
+    return states.SENT_TYPES[format_], ask(
+        pool, request.path["id"], params.strict,
+        lambda table: states.rows_of(table, request.body, format_, params.best),
+    )  # fmt: skip
 
 
-def play_view(shelf: Shelf, path: Mapping[str, str], asked: Asked, kind: str, body: bytes) -> Reply:
-    """``POST /api/tables/{id}/play``."""
-
-    def question(table: StoredTable) -> bytes:
-        asked.nothing_else(("strict",))
-        game = playing.read_game(body, table.game.players)
-        return as_json(playing.played(table, game))
-
-    return JSON, ask(shelf, path["id"], asked, question)
+def _play(table: StoredTable, params: TableParams, request: ApiRequest) -> play.GameView:
+    return play.played(table, play.read_game(request.body, table.game.players))
 
 
-def compare_view(
-    shelf: Shelf, path: Mapping[str, str], asked: Asked, kind: str, body: bytes
-) -> Reply:
+class CompareParams(DrawnParams):
+    """Of two tables."""
+
+    first: str = Field(title="ID", description="a table's id", examples=["ID"])
+    second: str = Field(title="ID", description="another's", examples=["ID"])
+
+
+def compare_view(pool: TablePool, params: CompareParams, request: ApiRequest) -> tuple[str, bytes]:
     """``GET /api/compare``: the answers of two tables to one state, the second less the first."""
-    ids = asked.need("first", "ID"), asked.need("second", "ID")
-    strict, drawn, seed = asked.truth("strict"), asked.truth("drawing", True), seed_in(asked)
-    state: Mapping[str, str] = asked.state()
+    state: Mapping[str, str] = params.state
     found = []
-    for id in ids:  # one after the other: to hold one while waiting for another could wait for ever
+    for id in (params.first, params.second):
+        # One after the other: to hold one while waiting for another could wait for ever.
 
-        def question(table: StoredTable) -> dict[str, Any]:
+        def question(table: StoredTable) -> states.StateView:
             nonlocal state
-            state = about.need_state(table, state, seed)
-            return state_said(table, state, drawn)
+            state = tables.need_state(table, state, params.seed)
+            return states.state_view(table, state, params.drawing)
 
-        found.append(ask(shelf, id, Asked([("strict", "1")] * strict), question))
-    return JSON, as_json(_compared(*found))
-
-
-def _compared(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    values = {each["action"]: each["value"] for each in first["actions"]}
-    return {
-        "first": first, "second": second, "change": _less(second["value"], first["value"]),
-        "differences": [
-            {"action": each["action"], "change": _less(each["value"], values[each["action"]])}
-            for each in second["actions"] if each["action"] in values
-        ],
-        "same_best": first["best"] == second["best"],
-    }  # fmt: skip
+        found.append(ask(pool, id, params.strict, question))
+    return JSON, encode(states.compared(*found).as_json())
 
 
-def _less(one: list[float], other: list[float]) -> list[float] | None:
-    """The differences; None between games of different numbers of players."""
-    if len(one) != len(other):
-        return None
-    return [a - b for a, b in zip(one, other, strict=True)]
-
-
-def ids_in(path: Mapping[str, str], asked: Asked) -> list[str]:
-    """The ids of the tables that are asked: in the path, or the two that are compared."""
-    if "id" in path:
-        return [path["id"]]
-    return [id for id in (asked.left.get("first"), asked.left.get("second")) if id]
-
-
-def smallest(shelf: Shelf) -> list[str]:
+def smallest(pool: TablePool) -> list[str]:
     """The ids of the smallest table of each game."""
     found: dict[str, tuple[int, str]] = {}
-    for each in shelf.listed():
-        status = shelf.status(each)
+    for each in pool.listed():
+        status = pool.status(each)
         if status.states:
             this = status.states, each.id
             found[each.names[0]] = min(this, found.get(each.names[0], this))
     return [id for _, id in found.values()]
 
 
-def warm_up(shelf: Shelf, id: str) -> None:
+def warm_up(pool: TablePool, id: str) -> None:
     """Ask a table something, so that what is compiled of its game is loaded; what is opened for it
     is closed again."""
+    params, request = DrawnParams.read({}), ApiRequest({})
     with suppress(LuckbaseError):
-        ask(shelf, id, Asked([]), lambda table: as_json(state_view(table, Asked([]))))
-    shelf.forget(id)
+        ask(pool, id, False, lambda table: _state(table, params, request).as_json())
+    pool.forget(id)
 
 
 AT = "/api/tables/{id}"
+FIELDS = "The fields of a state, as /api/tables/{id} lists them, are parameters too."
 VIEWS = (
-    View(AT, table_view),
-    View(f"{AT}/state", of_table(state_view)),
-    View(f"{AT}/mainline", of_table(main_line)),
-    View(f"{AT}/chart/{{name}}", chart_view),
-    View(f"{AT}/grid", of_table(grid_view)),
-    View(f"{AT}/batch", batch_view, "POST", rows.MOST_BYTES, rows.kind_of, long=True),
-    View(f"{AT}/play", play_view, "POST", playing.MOST_BYTES),
-    View("/api/compare", compare_view),
-)
+    View("/api/tables", "The tables that are served.", QueryParams, list_view, tables.TableList),
+    View(AT, "One table, its game and its fields.", TableParams, table_view, tables.TableInfo),
+    View(
+        f"{AT}/state", "A state: payoffs, actions, outcomes.", DrawnParams,
+        of_table(_state), states.StateView, FIELDS,
+    ),
+    View(
+        f"{AT}/mainline", "The best action and the likeliest outcome, to the end.", LineParams,
+        of_table(_line), states.Line,
+        f"{FIELDS} Of equally likely outcomes the middle one for who acts.",
+    ),
+    View(
+        f"{AT}/chart/{{name}}", "A chart of the game; fields choose its lines.", ChartParams,
+        of_table(_chart), ChartView, FIELDS,
+    ),
+    View(
+        f"{AT}/grid", "Payoffs, margins or best actions over two columns.", GridParams,
+        of_table(_grid), GridView,
+        f"{FIELDS} COLUMN_from, COLUMN_to, COLUMN_step bound an axis; at most 40,000 cells.",
+    ),
+    View(
+        f"{AT}/batch", "Many states at once, as luckbase query --batch.", BatchParams, batch_view,
+        about="JSON lines, CSV or Parquet in, the same out, with payoff_1, …; at most 1,000,000 "
+        "rows.",
+        method="POST", max_bytes=states.MAX_BYTES, check_body=states.format_of, long=True,
+    ),
+    View(
+        f"{AT}/play", "A person's game, played from its seed and moves.", TableParams,
+        of_table(_play), play.GameView,
+        method="POST", takes=play.GameRequest, max_bytes=play.MAX_BYTES,
+    ),
+    View(
+        "/api/compare", "One state in two tables.", CompareParams, compare_view,
+        states.CompareView, FIELDS,
+    ),
+)  # fmt: skip

@@ -186,12 +186,12 @@ def test_a_screen_gets_the_page_opened(pig: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_is_named_is_what_is_served(pig: Path, tmp_path: Path) -> None:
-    from luckbase.jobs.web.server import shelf_of
+    from luckbase.jobs.web.server import pool_of
 
     results = pig.parents[2]
     for names in ([str(pig)], [str(results)], [str(results / "pig")], [str(pig.parent)]):
-        assert [each.path for each in shelf_of(names, tmp_path, {}).listed()] == [pig]
+        assert [each.path for each in pool_of(names, tmp_path, {}).listed()] == [pig]
     board = str(BOARDS / "pig/tiny.toml")
-    assert [each.path for each in shelf_of([board], results, {}).listed()] == [pig]
-    assert [each.path for each in shelf_of([board], results, {"goal": "20"}).listed()] == [pig]
-    assert shelf_of([], tmp_path, {}).listed() == []
+    assert [each.path for each in pool_of([board], results, {}).listed()] == [pig]
+    assert [each.path for each in pool_of([board], results, {"goal": "20"}).listed()] == [pig]
+    assert pool_of([], tmp_path, {}).listed() == []

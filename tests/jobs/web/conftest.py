@@ -18,5 +18,5 @@ def web_results(run_folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def client(web_results: Path) -> Iterator[TestClient]:
     """A client of a server of all of them."""
-    with serving.asking(web_results, most_open=len(serving.GAMES)) as found:
+    with serving.asking(web_results, open_tables=len(serving.GAMES)) as found:
         yield found

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 import luckbase
 from luckbase.jobs.web.app import make_app
-from luckbase.jobs.web.shelf import Shelf, under
+from luckbase.jobs.web.pool import TablePool, under
 from tests.places import BOARDS
 from tests.shared import only_one
 
@@ -36,11 +36,11 @@ def solved(folder: Path) -> Path:
 
 
 @contextmanager
-def asking(*folders: Path, most_open: int = 4) -> Iterator[TestClient]:
-    """A client of a server of the tables under these folders; `held`: its shelf."""
-    shelf = Shelf([under(folder) for folder in folders], most_open)
-    with TestClient(make_app(shelf), base_url="http://127.0.0.1") as client:
-        client.held = shelf  # type: ignore[attr-defined]
+def asking(*folders: Path, open_tables: int = 4) -> Iterator[TestClient]:
+    """A client of a server of the tables under these folders; `pool`: its tables."""
+    pool = TablePool([under(folder) for folder in folders], open_tables)
+    with TestClient(make_app(pool), base_url="http://127.0.0.1") as client:
+        client.pool = pool  # type: ignore[attr-defined]
         yield client
 
 
@@ -80,10 +80,10 @@ def listening(*folders: Path) -> Iterator[str]:
     """The address of a real server, in a thread."""
     import uvicorn
 
-    shelf = Shelf([under(folder) for folder in folders])
+    pool = TablePool([under(folder) for folder in folders])
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(make_app(shelf), log_level="error"))
+        server = uvicorn.Server(uvicorn.Config(make_app(pool), log_level="error"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -197,7 +197,7 @@ def test_a_body_that_is_too_large_is_refused(
 ) -> None:
     at = f"/api/tables/{id_of(client, 'pig')}"
     assert "bytes" in refused(client.post(f"{at}/play", content=b" " * 300_000))
-    monkeypatch.setattr("luckbase.jobs.web.rows.MOST_ROWS", 2)
+    monkeypatch.setattr("luckbase.jobs.web.states.MAX_ROWS", 2)
     lines = b'{"mine": 0, "yours": 0}\n' * 3
     assert "has 3 rows; the most is 2" in refused(client.post(f"{at}/batch", content=lines))
 
@@ -249,7 +249,7 @@ def test_a_mistake_of_ours_is_a_plain_sentence_and_a_line_in_the_log(
     def broken(*given: object) -> None:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr("luckbase.jobs.web.views.moves", broken)
+    monkeypatch.setattr("luckbase.jobs.web.states.moves", broken)
     with asking(web_results) as client:
         reply = client.get(f"/api/tables/{id_of(client, 'pig')}/state?mine=0&yours=0")
     assert reply.status_code == 500

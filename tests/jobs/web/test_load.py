@@ -18,7 +18,7 @@ from urllib.request import Request, urlopen
 import pytest
 from starlette.testclient import TestClient
 
-from luckbase.jobs.web import bodies
+from luckbase.jobs.web import http
 from tests.jobs.web.serving import asking, id_of, listening
 
 LINE = b'{"mine": 0, "yours": 0}\n'
@@ -27,15 +27,15 @@ LINE = b'{"mine": 0, "yours": 0}\n'
 @contextmanager
 def long_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Batches take until the end of this."""
-    from luckbase.jobs.web import rows
+    from luckbase.jobs.web import states
 
-    end, real = threading.Event(), rows.answered
+    end, real = threading.Event(), states.rows_of
 
     def slow(*given: object) -> bytes:
         assert end.wait(30)
         return real(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(rows, "answered", slow)
+    monkeypatch.setattr(states, "rows_of", slow)
     try:
         yield
     finally:
@@ -148,7 +148,7 @@ def test_what_can_not_be_answered_is_refused_before_its_body_is_read(web_results
 def test_all_bodies_together_are_bounded(
     web_results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bodies, "MOST_BYTES", 10 * len(LINE))
+    monkeypatch.setattr(http, "BODIES_BYTES", 10 * len(LINE))
     with asking(web_results) as client:
         at = f"/api/tables/{id_of(client, 'pig')}/batch"
     with listening(web_results) as address:
@@ -169,7 +169,7 @@ def test_all_bodies_together_are_bounded(
 def test_a_body_that_does_not_come_is_not_waited_for(
     web_results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bodies, "READ_SECONDS", 0.2)
+    monkeypatch.setattr(http, "READ_SECONDS", 0.2)
     with asking(web_results) as client:
         at = f"/api/tables/{id_of(client, 'pig')}/batch"
     with listening(web_results) as address, sending(address, at, LINE, length=99) as line:
@@ -180,6 +180,6 @@ def test_a_body_that_does_not_come_is_not_waited_for(
 def test_more_requests_at_once_than_may_be_are_told_to_come_again(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("luckbase.jobs.web.app.MOST_AT_ONCE", 0)
+    monkeypatch.setattr("luckbase.jobs.web.app.MAX_REQUESTS", 0)
     reply = client.get("/api/tables")
     assert reply.status_code == 503 and "ask again in a moment" in reply.json()["error"]

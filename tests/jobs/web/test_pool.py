@@ -15,8 +15,8 @@ import pytest
 from starlette.testclient import TestClient
 
 import luckbase
-from luckbase.jobs.web import shelf
-from luckbase.jobs.web.shelf import Shelf, under
+from luckbase.jobs.web import pool
+from luckbase.jobs.web.pool import TablePool, under
 from luckbase.solver.errors import MissingTableError
 from tests.jobs.web.serving import GAMES, asking, id_of, listening, state_of
 from tests.places import BOARDS
@@ -27,8 +27,8 @@ PRESS = BOARDS / "press-your-luck/tiny.toml"
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty results folder; a server looks at it before every answer."""
-    monkeypatch.setattr(shelf, "LIST_SECONDS", 0.0)
-    monkeypatch.setattr(shelf, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(pool, "LIST_SECONDS", 0.0)
+    monkeypatch.setattr(pool, "LEDGER_SECONDS", 0.0)
     return tmp_path / "results"
 
 
@@ -159,66 +159,68 @@ def test_many_readers_at_once_get_the_same_answers(web_results: Path) -> None:
 
 
 def test_no_more_tables_stay_open_than_may(web_results: Path) -> None:
-    held = Shelf([under(web_results)], most_open=2)
-    ids = [each.id for each in held.listed()]
+    tables = TablePool([under(web_results)], open_tables=2)
+    ids = [each.id for each in tables.listed()]
     assert len(ids) == len(GAMES)
     kept = []
     for id in ids * 2:
-        with held.open(id) as table:
+        with tables.open(id) as table:
             kept.append(table)
             table.draw(1, 0)
-    assert len(held._opened) == 2
-    held.close()
-    assert not held._opened
+    assert len(tables._opened) == 2
+    tables.close()
+    assert not tables._opened
 
 
 def test_what_is_remembered_is_bounded(web_results: Path) -> None:
-    """The first door of a table remembers most of it, the others little, all together a share of
+    """The first copy of a table remembers most of it, the others little, all together a share of
     the machine's memory."""
     from luckbase.cluster.machine import memory_limit
 
-    held = Shelf([under(web_results)])
-    id = held.listed()[0].id
-    with held.open(id) as first, held.open(id) as second:
+    tables = TablePool([under(web_results)])
+    id = tables.listed()[0].id
+    with tables.open(id) as first, tables.open(id) as second:
         sizes = [sum(part.most_held for part in table.parts) for table in (first, second)]  # type: ignore[attr-defined]
-    assert sizes[0] > sizes[1] == shelf.OTHER_BYTES
-    assert shelf.MOST_OPEN * sum(sizes) <= max(memory_limit() // 2, shelf.MOST_OPEN * 2 * sizes[1])
-    with held.open(id) as again:
+    assert sizes[0] > sizes[1] == pool.OTHER_BYTES
+    assert pool.OPEN_TABLES * sum(sizes) <= max(
+        memory_limit() // 2, pool.OPEN_TABLES * 2 * sizes[1]
+    )
+    with tables.open(id) as again:
         assert again is first
-    held.close()
+    tables.close()
 
 
-def test_a_door_is_waited_for_and_no_more_are_opened(
+def test_a_copy_is_waited_for_and_no_more_are_opened(
     web_results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "DOORS", 1)
-    held = Shelf([under(web_results)])
-    id = held.listed()[0].id
+    monkeypatch.setattr(pool, "COPIES", 1)
+    tables = TablePool([under(web_results)])
+    id = tables.listed()[0].id
     done = threading.Event()
 
     def second() -> None:
-        with held.open(id) as table:
+        with tables.open(id) as table:
             assert table is first
             done.set()
 
-    with held.open(id) as first:
+    with tables.open(id) as first:
         waiting = threading.Thread(target=second)
         waiting.start()
         assert not done.wait(0.2)
     assert done.wait(5)
     waiting.join()
-    held.close()
+    tables.close()
 
 
 def test_a_failed_question_leaves_the_table_usable(web_results: Path) -> None:
-    held = Shelf([under(web_results)])
-    id = held.listed()[0].id
+    tables = TablePool([under(web_results)])
+    id = tables.listed()[0].id
     for _ in range(5):
-        with pytest.raises(MissingTableError), held.open(id):
+        with pytest.raises(MissingTableError), tables.open(id):
             raise MissingTableError("nothing there")
-    with held.open(id) as table:
+    with tables.open(id) as table:
         assert table.rows
-    held.close()
+    tables.close()
 
 
 def test_two_folders_with_one_table_each_have_ids_of_their_own(
@@ -254,7 +256,7 @@ def test_where_tables_lie_is_said_on_this_machine_alone(
     luckbase.solve(board, results=results)
     board.write_text('game = "pig"\n[rules]\ngoal = 12\n')
     with asking(results) as client:
-        client.held.says_paths = local  # type: ignore[attr-defined]
+        client.pool.says_paths = local  # type: ignore[attr-defined]
         id, press = id_of(client, "pig"), id_of(client, "press-your-luck")
         far = f"/api/tables/{press}/state?scores=0,0,0&earned=7,7,6"
         sent = [client.get(far), client.get(f"/api/tables/{id}/state?strict=1")]
@@ -264,7 +266,7 @@ def test_where_tables_lie_is_said_on_this_machine_alone(
         sent += [client.get("/api/tables"), client.get(f"/api/tables/{id}/state")]
         (file,) = results.glob("pig/*/*/tiers/*.parquet")
         file.write_bytes(b"x" * file.stat().st_size)
-        client.held.forget(id)  # type: ignore[attr-defined]
+        client.pool.forget(id)  # type: ignore[attr-defined]
         sent += [client.get(f"/api/tables/{id}/state?mine=1&yours=1")]
         assert sent[-1].status_code == 409
         (ledger,) = results.glob("pig/*/*/table.json")

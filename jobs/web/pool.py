@@ -3,9 +3,9 @@
 An id (``pig~tiny~1f6fa0d7efbd``) is looked up in a list that was made from what stands under the
 folders named at the start; nothing of a request ever becomes a path. The list is made again now and
 then, so tables that are solved meanwhile appear. An opened table answers one question at a time;
-each has up to `DOORS` of them, so that a long question does not hold up short ones. The tables that
-were asked for least are closed when there are more than `MOST_OPEN`. A table that has changed on
-the disk since it was opened is opened again.
+each is opened up to `COPIES` times, so that a long question does not hold up short ones. The tables
+that were asked for least are closed when there are more than `OPEN_TABLES`. A table that has
+changed on the disk since it was opened is opened again.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from luckbase.cluster.table.status import Status, status_of
 from luckbase.cluster.table.stored import StoredTable, open_table
 from luckbase.solver.errors import CorruptTableError, MissingTableError
 
-MOST_OPEN = 4
+OPEN_TABLES = 4
 """Tables that stay open."""
-DOORS = 2
+COPIES = 2
 """How often one table is opened at once."""
 FIRST_BYTES, OTHER_BYTES = 640 << 20, 64 << 20
-"""Of decoded row groups that a table's first door remembers, and each other one; with `MOST_OPEN`
+"""Of decoded row groups that a table's first copy remembers, and each other one; with `OPEN_TABLES`
 tables 2.8 GB at most, and no more than half of the machine's memory."""
-LIST_SECONDS, LOOK_SECONDS = 2.0, 1.0
+LIST_SECONDS, LEDGER_SECONDS = 2.0, 1.0
 """How old the list may get, and what is known of a table's ledger."""
 
 _PATH = re.compile(r"(?<![\w.~/-])/(?!api/)(?:[^\s/:;,'\"]+/)+[^\s/:;,'\"]*")
@@ -47,7 +47,7 @@ Finder = Callable[[], Sequence[Path]]
 
 
 @dataclass(frozen=True)
-class Shelved:
+class TableEntry:
     """A table in the list: its id, and its folder."""
 
     id: str
@@ -61,40 +61,40 @@ class Shelved:
 
 
 @dataclass
-class _Opened:
-    """One table's open doors: those that nobody is using, and how many there are."""
+class _Copies:
+    """One table's open copies: those that nobody is using, and how many there are."""
 
     stamp: object
     free: list[StoredTable] = field(default_factory=list)
     count: int = 0
-    looked: float = float("-inf")
+    checked: float = float("-inf")
 
 
-class Shelf:
+class TablePool:
     """The tables that are served; safe to use from any thread."""
 
-    def __init__(self, finders: Sequence[Finder], most_open: int = MOST_OPEN) -> None:
+    def __init__(self, finders: Sequence[Finder], open_tables: int = OPEN_TABLES) -> None:
         """`says_paths`: sentences may name folders of this machine; for its own people only."""
-        self.finders, self.most_open = list(finders), most_open
+        self.finders, self.open_tables = list(finders), open_tables
         self.says_paths = True
-        share = memory_limit() // (2 * most_open) - OTHER_BYTES
+        share = memory_limit() // (2 * open_tables) - OTHER_BYTES
         self.first_bytes = max(OTHER_BYTES, min(FIRST_BYTES, share))
         self._lock = threading.RLock()
         self._freed = threading.Condition(self._lock)
-        self._listed: dict[str, Shelved] = {}
+        self._listed: dict[str, TableEntry] = {}
         self._made = float("-inf")
-        self._opened: OrderedDict[str, _Opened] = OrderedDict()
+        self._opened: OrderedDict[str, _Copies] = OrderedDict()
         self._status: dict[str, tuple[object, float, Status]] = {}
 
     # --- the list ------------------------------------------------------------------------------
 
-    def listed(self) -> list[Shelved]:
+    def listed(self) -> list[TableEntry]:
         """Every table, in the order in which it was found."""
         with self._lock:
             self._list_again()
             return list(self._listed.values())
 
-    def find(self, id: str) -> Shelved:
+    def find(self, id: str) -> TableEntry:
         """The table of that id. Raises MissingTableError."""
         with self._lock:
             if id not in self._listed or not is_table(self._listed[id].path):
@@ -111,33 +111,33 @@ class Shelf:
             return
         paths = dict.fromkeys(path for finder in self.finders for path in finder())
         known = {each.path: each.id for each in self._listed.values()}
-        listed: dict[str, Shelved] = {}
+        listed: dict[str, TableEntry] = {}
         for path in paths:
-            name = "~".join(Shelved("", path).names)
+            name = "~".join(TableEntry("", path).names)
             name = name.encode(errors="replace").decode()  # an address is in UTF-8
             id, again = known.get(path, name), 1
             while id in listed:
                 again += 1
                 id = f"{name}~{again}"
-            listed[id] = Shelved(id, path)
+            listed[id] = TableEntry(id, path)
         self._listed, self._made = listed, time.monotonic()
 
-    def status(self, shelved: Shelved) -> Status:
+    def status(self, entry: TableEntry) -> Status:
         """What is known of a table without opening its files; some seconds old at most."""
-        stamp, now = _stamp(shelved.path), time.monotonic()
-        known = self._status.get(shelved.id)
+        stamp, now = _stamp(entry.path), time.monotonic()
+        known = self._status.get(entry.id)
         if known is None or known[0] != stamp or now - known[1] > 5 * LIST_SECONDS:
-            known = (stamp, now, status_of(shelved.path))
-            self._status[shelved.id] = known
+            known = (stamp, now, status_of(entry.path))
+            self._status[entry.id] = known
         return known[2]
 
-    def said(self, sentence: str, shelved: Shelved) -> str:
+    def without_paths(self, sentence: str, entry: TableEntry) -> str:
         """A sentence about a table as those who ask may read it: where they are of other machines,
         its id in place of its folder, and files by their last names."""
         if self.says_paths:
             return sentence
-        for path in {str(shelved.path), str(shelved.path.absolute())}:
-            sentence = sentence.replace(path, shelved.id)
+        for path in {str(entry.path), str(entry.path.absolute())}:
+            sentence = sentence.replace(path, entry.id)
         return _PATH.sub(lambda found: Path(found[0]).name, sentence)
 
     # --- open tables ---------------------------------------------------------------------------
@@ -148,14 +148,14 @@ class Shelf:
 
         Raises MissingTableError, CorruptTableError.
         """
-        shelved = self.find(id)
-        table, doors = self._take(shelved)
+        entry = self.find(id)
+        table, copies = self._take(entry)
         sound = False
         try:
             yield table
             sound = True
         except (CorruptTableError, OSError) as error:
-            if not is_table(shelved.path):
+            if not is_table(entry.path):
                 raise MissingTableError(f"{id}: is not there any more") from None
             if isinstance(error, OSError):
                 why = f"{id}: can not be read: {error.strerror or error}"
@@ -165,64 +165,64 @@ class Shelf:
             sound = True
             raise
         finally:
-            self._give_back(shelved.id, table, doors, keep=sound)
+            self._give_back(entry.id, table, copies, keep=sound)
 
-    def _take(self, shelved: Shelved) -> tuple[StoredTable, _Opened]:
+    def _take(self, entry: TableEntry) -> tuple[StoredTable, _Copies]:
         with self._freed:
             while True:
-                doors = self._doors(shelved)
-                if doors.free:
-                    table = max(doors.free, key=_remembers)
-                    doors.free.remove(table)
-                    return table, doors
-                if doors.count < DOORS:
-                    doors.count += 1
-                    first = doors.count == 1
+                copies = self._copies(entry)
+                if copies.free:
+                    table = max(copies.free, key=_remembers)
+                    copies.free.remove(table)
+                    return table, copies
+                if copies.count < COPIES:
+                    copies.count += 1
+                    first = copies.count == 1
                     break
                 self._freed.wait()
         try:
-            table = open_table(shelved.path)
+            table = open_table(entry.path)
             _remember(table, self.first_bytes if first else OTHER_BYTES)
             if not self.says_paths:
-                why = tuple(self.said(each, shelved) for each in table.origin.stale)
+                why = tuple(self.without_paths(each, entry) for each in table.origin.stale)
                 table.__dict__["origin"] = replace(table.origin, stale=why)
-            return table, doors
+            return table, copies
         except BaseException:
             with self._freed:
-                doors.count -= 1
+                copies.count -= 1
                 self._freed.notify_all()
             raise
 
-    def _doors(self, shelved: Shelved) -> _Opened:
-        """The doors of a table as it stands on the disk; closes those of one that has changed."""
-        doors, now = self._opened.get(shelved.id), time.monotonic()
-        if doors is None or now - doors.looked > LOOK_SECONDS:
-            stamp = _stamp(shelved.path)
-            if doors is None or doors.stamp != stamp:
-                self._close(shelved.id)
-                doors = self._opened[shelved.id] = _Opened(stamp)
-            doors.looked = now
-        self._opened.move_to_end(shelved.id)
-        while len(self._opened) > self.most_open:
+    def _copies(self, entry: TableEntry) -> _Copies:
+        """The copies of a table as it stands on the disk; closes those of one that has changed."""
+        copies, now = self._opened.get(entry.id), time.monotonic()
+        if copies is None or now - copies.checked > LEDGER_SECONDS:
+            stamp = _stamp(entry.path)
+            if copies is None or copies.stamp != stamp:
+                self._close(entry.id)
+                copies = self._opened[entry.id] = _Copies(stamp)
+            copies.checked = now
+        self._opened.move_to_end(entry.id)
+        while len(self._opened) > self.open_tables:
             self._close(next(iter(self._opened)))
-        return doors
+        return copies
 
-    def _give_back(self, id: str, table: StoredTable, doors: _Opened, keep: bool) -> None:
+    def _give_back(self, id: str, table: StoredTable, copies: _Copies, keep: bool) -> None:
         with self._freed:
-            if self._opened.get(id) is doors:
+            if self._opened.get(id) is copies:
                 if keep:
-                    doors.free.append(table)
+                    copies.free.append(table)
                     self._freed.notify_all()
                     return
-                doors.count -= 1
-                doors.looked = float("-inf")
+                copies.count -= 1
+                copies.checked = float("-inf")
             self._freed.notify_all()
         table.close()
 
     def _close(self, id: str) -> None:
         """Close what is open of a table; what is in use is closed when it is given back."""
-        doors = self._opened.pop(id, None)
-        for table in doors.free if doors is not None else ():
+        copies = self._opened.pop(id, None)
+        for table in copies.free if copies is not None else ():
             table.close()
 
     def forget(self, id: str) -> None:
@@ -237,11 +237,11 @@ class Shelf:
                 self._close(id)
 
 
-def _remember(table: StoredTable, most: int) -> None:
+def _remember(table: StoredTable, size: int) -> None:
     """Have a table remember so many bytes of decoded row groups, its parts together."""
     parts = [part for part in table.parts if isinstance(part, FilePart)]
     for part in parts:
-        part.most_held = most // len(parts)
+        part.most_held = size // len(parts)
 
 
 def _remembers(table: StoredTable) -> int:

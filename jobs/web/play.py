@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import ConfigDict, WithJsonSchema
 
 from luckbase.cluster import words
 from luckbase.cluster.play.talk import (
@@ -23,35 +24,93 @@ from luckbase.cluster.play.talk import (
     read_action,
     read_end,
 )
+from luckbase.cluster.result import IfAny, Number, Result
 from luckbase.cluster.table.moves import Moves, address
 from luckbase.cluster.table.part import worth
 from luckbase.cluster.table.stored import StoredTable
-from luckbase.jobs.web import about
-from luckbase.jobs.web.asked import state_in, whole
+from luckbase.jobs.web import tables
+from luckbase.jobs.web.params import state_in, whole
 from luckbase.jobs.web.pictures import drawing
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.capabilities import agents_of, as_seen_by, simplify
 from luckbase.solver.policy.evaluate import OPTIMAL, RANDOM
 from luckbase.solver.sentences import nearest, shorten
 
-MOST_MOVES = 2_000
-MOST_BYTES = 200_000
-KEYS = ("seed", "seat", "against", "state", "moves", "hints")
+MAX_MOVES = 2_000
+MAX_BYTES = 200_000
+
+_TEXT, _NULL = {"type": "string"}, {"type": "null"}
+_NAMES = WithJsonSchema({"anyOf": [_TEXT, {"type": "array", "items": _TEXT}, _NULL]})
+_STATE = WithJsonSchema({"anyOf": [_TEXT, {"type": "object"}, _NULL]})
 
 
 @dataclass(frozen=True)
-class Game:
-    """A game as a request says it."""
+class GameRequest:
+    """A game so far. seed: of the dice, any if not given. seat: which player you are, from 1.
+    against: one agent, or one for each other player. state: where it begins, an address or fields.
+    moves: your answers so far. hints: say what each action is worth."""
 
-    seed: int
+    seed: int = field(default_factory=new_seed)
     seat: int = 1
-    against: str | None = None
-    state: Mapping[str, str] | None = None
+    against: Annotated[str | None, _NAMES] = None
+    state: Annotated[Mapping[str, str] | None, _STATE] = None
     moves: list[str] = field(default_factory=list)
     hints: bool = False
 
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
-def read_game(body: bytes, players: int) -> Game:
+
+@dataclass(frozen=True)
+class Hint(Result):
+    """What an action is worth to you and what it costs; chance: in an optimal strategy."""
+
+    action: str
+    value: float
+    cost: float
+    best: bool
+    chance: IfAny[float] = None
+
+
+@dataclass(frozen=True)
+class Choice(Result):
+    """What you are asked."""
+
+    actions: list[str]
+    hints: list[Hint] | None
+
+
+@dataclass(frozen=True)
+class Decision(Result):
+    """A decision of yours and what it cost."""
+
+    text: str
+    query: str
+    action: str
+    best: str
+    cost: float
+
+
+@dataclass(frozen=True)
+class GameView(Result):
+    """A game so far: what happened, where it stands, what is asked next (null: it is over)."""
+
+    seed: int
+    seat: int
+    seats: list[str]
+    said: list[str]
+    state: dict[str, Any]
+    text: str
+    query: str
+    drawing: str
+    value: list[float] | None
+    ask: Choice | None
+    over: bool
+    result: str | None
+    decisions: list[Decision]
+    cost: Number
+
+
+def read_game(body: bytes, players: int) -> GameRequest:
     """The game in a request's body. Raises OptionError, StateError."""
     try:
         said = json.loads(body or b"{}")
@@ -59,14 +118,15 @@ def read_game(body: bytes, players: int) -> Game:
         raise OptionError('body: is not JSON; write {"seed": 1, "moves": []}') from None
     if not isinstance(said, dict):
         raise OptionError('body: is no object; write {"seed": 1, "moves": []}')
+    known = [each.name for each in fields(GameRequest)]
     for name in said:
-        if name not in KEYS:
-            raise OptionError(f"unknown key '{shorten(str(name), 30)}'; {nearest(name, KEYS)}")
+        if name not in known:
+            raise OptionError(f"unknown key '{shorten(str(name), 30)}'; {nearest(name, known)}")
     moves, against, state = said.get("moves") or [], said.get("against"), said.get("state")
     if not isinstance(moves, list) or not all(isinstance(move, str) for move in moves):
         raise OptionError('moves: is no list of names; write "moves": ["roll", "hold"]')
-    if len(moves) > MOST_MOVES:
-        raise OptionError(f"moves: are {len(moves):,}; the most is {MOST_MOVES:,}")
+    if len(moves) > MAX_MOVES:
+        raise OptionError(f"moves: are {len(moves):,}; the most is {MAX_MOVES:,}")
     if isinstance(against, list) and all(isinstance(each, str) for each in against):
         against = ",".join(against) or None
     if not isinstance(against, str | None):
@@ -74,7 +134,7 @@ def read_game(body: bytes, players: int) -> Game:
     if not isinstance(state, str | dict | None):
         raise OptionError("state: is no address of a state, as scores=0,500,0&earned=1,0,0")
     seed = said.get("seed")
-    return Game(
+    return GameRequest(
         new_seed() if seed is None else whole("seed", seed, 0, 2**32 - 1),
         whole("seat", said.get("seat") or 1, 1, players),
         against or None,
@@ -84,7 +144,7 @@ def read_game(body: bytes, players: int) -> Game:
     )
 
 
-def played(table: StoredTable, game: Game) -> dict[str, Any]:
+def played(table: StoredTable, game: GameRequest) -> GameView:
     """The game as far as its moves go: what happened, what is asked next, and what each decision
     cost. Raises OptionError for a move that there is not."""
     how: dict[str, Any] = {"seat": game.seat, "seed": game.seed}
@@ -94,35 +154,31 @@ def played(table: StoredTable, game: Game) -> dict[str, Any]:
     play = new_play(table, game.state or _beginning(table), **how)
     _check_priced(table, play)
     said, asks = _replay(play, game.moves)
-    ask = None if not asks else {
-        "actions": play.names,
-        "hints": [_offer(each) for each in play.offers()] if game.hints else None,
-    }  # fmt: skip
+    hints = [_hint(each) for each in play.offers()] if asks and game.hints else None
     state = as_seen_by(play.game, play.person, play.state)
     own = words.typed(play.game.describe(state))
     bare = simplify(table.game, play.state.reshape(1, -1))
     value, known = worth(table.game, table.look, bare, table.tolerance)
-    here = table.game.describe(bare[0])
-    return {
-        "seed": game.seed, "seat": game.seat, "seats": [seat.name for seat in play.seats],
-        "said": said, "state": play.shown, "text": words.fields(play.shown),
-        "query": address(here), "drawing": drawing(play.game, own),
-        "value": value[0].tolist() if known[0] else None, "ask": ask, "over": play.over,
-        "result": said[-1] if play.over else None,
-        "decisions": [
-            {"text": words.fields(each.state), "query": address(each.state),
-             "action": each.action, "best": each.best, "cost": each.cost}
-            for each in play.decisions
-        ],
-        "cost": sum(each.cost for each in play.decisions),
-    }  # fmt: skip
+    decisions = [
+        Decision(words.fields(each.state), address(each.state), each.action, each.best, each.cost)
+        for each in play.decisions
+    ]
+    return GameView(
+        seed=game.seed, seat=game.seat, seats=[seat.name for seat in play.seats],
+        said=said, state=play.shown, text=words.fields(play.shown),
+        query=address(table.game.describe(bare[0])), drawing=drawing(play.game, own),
+        value=value[0].tolist() if known[0] else None,
+        ask=Choice(play.names, hints) if asks else None, over=play.over,
+        result=said[-1] if play.over else None, decisions=decisions,
+        cost=sum(each.cost for each in decisions),
+    )  # fmt: skip
 
 
 def _check_opponents(table: StoredTable, against: str) -> None:
     """Raises OptionError for an agent of the game's that is not offered on this board."""
     for name in map(str.strip, against.split(",")):
-        if name in agents_of(table.game) and not about.plays(table.game, name):
-            right = nearest(name, [OPTIMAL, RANDOM, *about.opponents(table.game)])
+        if name in agents_of(table.game) and not tables.plays(table.game, name):
+            right = nearest(name, [OPTIMAL, RANDOM, *tables.opponents(table.game)])
             raise OptionError(f"against: '{name}' can not play on this board here; {right}")
 
 
@@ -150,7 +206,7 @@ def why_not(there: Moves) -> str | None:
 
 def _beginning(table: StoredTable) -> Mapping[str, str] | None:
     """Where a game begins that has no one start: where the page begins."""
-    return about.start_of(table) if table.game.start() is None else None
+    return tables.start_of(table) if table.game.start() is None else None
 
 
 def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:
@@ -180,6 +236,5 @@ def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:
     return said, False
 
 
-def _offer(each: Offer) -> dict[str, Any]:
-    said = {"action": each.action, "value": each.value, "cost": each.cost, "best": not each.cost}
-    return said if each.chance is None else said | {"chance": each.chance}
+def _hint(offer: Offer) -> Hint:
+    return Hint(offer.action, offer.value, offer.cost, not offer.cost, offer.chance)

@@ -1,0 +1,242 @@
+"""How requests are read and answers are sent: bodies, JSON, refusals, the page's own files.
+
+A body is read within a time, and bounded, each of them and all together. An answer has headers that
+keep a page to itself, and is compressed where the request takes that. The page's files are read
+once, at the start, with their types; nothing else is ever sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from luckbase.solver.errors import (
+    CorruptTableError,
+    LuckbaseError,
+    MissingTableError,
+    OptionError,
+    RequestError,
+    SearchLimitError,
+    StaleTableError,
+)
+
+# --- answers -----------------------------------------------------------------------------------
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
+"""No script but our own files', no other host, no frame, no address told to anybody."""
+ZIPPED_BYTES = 1000
+"""Bytes: below that compressing costs more than it saves."""
+LEVEL = 1
+"""Of gzip: JSON gets a sixth of its size at a tenth of a millisecond; more takes as long again."""
+STATUS: tuple[tuple[type[LuckbaseError], int], ...] = (
+    (MissingTableError, 404),
+    (SearchLimitError, 404),
+    (CorruptTableError, 409),
+    (StaleTableError, 409),
+    (RequestError, 400),
+)
+
+
+class Unanswered(LuckbaseError):
+    """The request may be right and is not answered now; status: of HTTP."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+OPTIONS = {"--what": "chart", "--as": "seat", "--against": "against", "--from": "state",
+           "start": "state"}  # fmt: skip
+"""What an option of the command line, or an argument in Python, is called in an address."""
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+
+
+def encode(content: Mapping[str, Any]) -> bytes:
+    """JSON in UTF-8; what is no letter, as in names of files that are not in it, as ``\\udcff``."""
+    return _ENCODER.encode(content).encode(errors="backslashreplace")
+
+
+def reply(
+    request: Request, content: bytes, kind: str = "application/json", status: int = 200,
+    more: Mapping[str, str] = {},
+) -> Response:  # fmt: skip
+    """An answer of ours, compressed where the request takes that."""
+    headers = {**HEADERS, "content-type": kind, "cache-control": "no-store", **more}
+    if len(content) >= ZIPPED_BYTES and "content-encoding" not in headers:
+        headers["vary"] = "accept-encoding"
+        if zips(request):
+            content = gzip.compress(content, LEVEL, mtime=0)
+            headers["content-encoding"] = "gzip"
+    return Response(content, status, headers)
+
+
+def zips(request: Request) -> bool:
+    """Whether a request takes gzip."""
+    return "gzip" in request.headers.get("accept-encoding", "")
+
+
+def refusal(request: Request, status: int, sentence: str, field: str | None = None) -> Response:
+    """An answer that says what is wrong, in a sentence; field: of a state, if it is one's."""
+    said = {"error": sentence} if field is None else {"error": sentence, "field": field}
+    # What was not read of a body is not waited for.
+    more = {"connection": "close"} if request.method == "POST" and status != 500 else {}
+    return reply(request, encode(said), status=status, more=more)
+
+
+def refused(request: Request, error: LuckbaseError, fields: tuple[str, ...] = ()) -> Response:
+    """The answer that one of our errors makes; fields: of the table's states, by name."""
+    if isinstance(error, Unanswered):
+        return refusal(request, error.status, str(error))
+    status = next((code for kind, code in STATUS if isinstance(error, kind)), 409)
+    sentence = str(error)
+    word, colon, rest = sentence.partition(":")
+    if colon and word in OPTIONS:
+        sentence = f"{OPTIONS[word]}:{rest}"
+    named = sentence.replace(":", " ").split(" ", 1)[0].rpartition("'")[2]
+    return refusal(request, status, sentence, named if named in fields else None)
+
+
+# --- bodies ------------------------------------------------------------------------------------
+
+BODIES_BYTES = 128_000_000
+"""Of all bodies that are read, or wait for their answer."""
+READ_SECONDS = 30.0
+"""How long a body may take to come."""
+FIRST_BYTES, SEARCHED_BYTES = 4, 1000
+"""Bytes that show what a body is, after any blanks, and where they are looked for."""
+
+
+class Bodies:
+    """The bodies that are held. bytes: how many they have."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+    @asynccontextmanager
+    async def read(
+        self, request: Request, max_bytes: int, check: Callable[[str, bytes], object]
+    ) -> AsyncIterator[bytes]:
+        """The body of a request, held as long as this lasts; none where max_bytes is 0. check: is
+        called with the type that the request names and the first bytes.
+
+        Raises OptionError for one that is too large, and what `check` raises; Unanswered where too
+        much is held already, or it does not come in time.
+        """
+        size, found = 0, bytearray()
+        try:
+            if max_bytes:
+                await self._read(request, found, max_bytes, check)
+            size, body = len(found), bytes(found)
+            found.clear()
+            yield body
+        finally:
+            self.bytes -= size or len(found)
+
+    async def _read(
+        self, request: Request, found: bytearray, max_bytes: int,
+        check: Callable[[str, bytes], object],
+    ) -> None:  # fmt: skip
+        length = request.headers.get("content-length", "")
+        _check_size(int(length) if length.isdecimal() else 0, max_bytes)
+        type_, checked = request.headers.get("content-type", ""), False
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                async for piece in request.stream():
+                    if self.bytes + len(piece) > BODIES_BYTES:
+                        said = "body: the server reads too many others; send it again in a moment"
+                        raise Unanswered(503, said)
+                    self.bytes += len(piece)
+                    found += piece
+                    _check_size(len(found), max_bytes)
+                    if not checked and len(found[:SEARCHED_BYTES].lstrip()) >= FIRST_BYTES:
+                        check(type_, bytes(found[:SEARCHED_BYTES]))
+                        checked = True
+        except TimeoutError:
+            said = f"body: has not come within {READ_SECONDS:g} s; send it in several requests"
+            raise Unanswered(408, said) from None
+        except ClientDisconnect:
+            raise Unanswered(400, "body: was not sent to its end") from None
+
+
+def _check_size(size: int, limit: int) -> None:
+    if size > limit:
+        raise OptionError(f"body: has more than {limit:,} bytes; send it in several requests")
+
+
+# --- the page's own files ----------------------------------------------------------------------
+
+STATIC = Path(__file__).parent / "static"
+FILE_TYPES = {
+    ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png",
+    ".ico": "image/x-icon", ".json": "application/json",
+}  # fmt: skip
+NO_PAGE = b"<!doctype html><title>luckbase</title><p>There is no page here, only /openapi.json."
+
+
+@dataclass(frozen=True)
+class PageFile:
+    """A file of the page as it is sent, with and without gzip; the tag changes with it."""
+
+    content: bytes
+    zipped: bytes
+    kind: str
+    tag: str
+
+
+@cache
+def page_files() -> dict[str, PageFile]:
+    """The files by their names below ``/static/``."""
+    found = {}
+    for path in sorted(STATIC.rglob("*")):
+        if path.is_file() and path.suffix in FILE_TYPES:
+            content = path.read_bytes()
+            name = path.relative_to(STATIC).as_posix()
+            tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
+            zipped = gzip.compress(content, 9, mtime=0)
+            found[name] = PageFile(content, zipped, FILE_TYPES[path.suffix], tag)
+    return found
+
+
+def page_of(name: str) -> Callable[[Request], Awaitable[Response]]:
+    """The address of a file of the page."""
+
+    async def answer(request: Request) -> Response:
+        file = page_files().get(name) or PageFile(NO_PAGE, b"", FILE_TYPES[".html"], '""')
+        more = {"etag": file.tag, "cache-control": "no-cache"}
+        if request.headers.get("if-none-match") == file.tag:
+            return reply(request, b"", file.kind, 304, more)
+        if file.zipped and len(file.zipped) < len(file.content) and zips(request):
+            more |= {"content-encoding": "gzip", "vary": "accept-encoding"}
+            return reply(request, file.zipped, file.kind, more=more)
+        return reply(request, file.content, file.kind, more=more)
+
+    return answer
+
+
+def static_files() -> list[Route]:
+    """An address for each file."""
+    return [Route(f"/static/{name}", page_of(name)) for name in page_files()]

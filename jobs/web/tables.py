@@ -1,0 +1,287 @@
+"""What is said of a table: in the list, and in full with its fields, charts and examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import Any, Literal
+
+from luckbase.cluster.result import Flat, Result
+from luckbase.cluster.table.grid import column_spans
+from luckbase.cluster.table.lines import TIERS
+from luckbase.cluster.table.moves import Addressed, moves
+from luckbase.cluster.table.part import worth
+from luckbase.cluster.table.status import Condition
+from luckbase.cluster.table.stored import StoredTable
+from luckbase.cluster.table.table import Table
+from luckbase.cluster.words import typed
+from luckbase.jobs.web.pool import TableEntry, TablePool
+from luckbase.solver.board.model import canonical
+from luckbase.solver.errors import LuckbaseError, MissingTableError
+from luckbase.solver.game.capabilities import (
+    Charts,
+    Layout,
+    agent_seconds,
+    agents_of,
+    check_agent,
+    detailed,
+)
+from luckbase.solver.game.fields import MOST, Field
+from luckbase.solver.game.game import Game
+from luckbase.solver.policy.evaluate import OPTIMAL, RANDOM
+
+SEARCH_STATES = 200_000
+"""States that a search above a table may meet for a page: half a second."""
+AGENT_SECONDS = 2.0
+"""That an opponent may work before its first move."""
+TRIES = 20
+"""Rows that are drawn for one of them: some of a search that ends at a table are not solved."""
+CHOICES = 20
+"""Values of a field that are listed one by one."""
+
+
+@dataclass(frozen=True)
+class TableSummary(Result):
+    """A table in the list. id: names it in addresses. bytes: on the disk. why: what is missing,
+    stale or damaged, in sentences. running: what a solve that runs says of itself. error_bound: no
+    payoff is further off."""
+
+    id: str
+    game: str
+    board: str
+    options: dict[str, Any]
+    solve_id: str
+    kind: str
+    state: Condition
+    states: int
+    bytes: int
+    complete: bool
+    stale: list[str]
+    why: list[str]
+    running: dict[str, Any] | None
+    error_bound: float
+    path_name: str
+
+
+@dataclass(frozen=True)
+class TableList(Result):
+    """The tables that are served."""
+
+    tables: list[TableSummary]
+
+
+@dataclass(frozen=True)
+class FieldInfo(Result):
+    """A field of a state, as a page's input has it. kind: players (one number a player), list
+    (several other numbers), set (of numbers from 1), choice (one of few), number. min, max, step:
+    of each number, null for no bound; held_max: the most among rows of this table. default: null
+    where it must be said."""
+
+    name: str
+    label: str
+    kind: Literal["players", "list", "set", "choice", "number"]
+    players: bool
+    length: int
+    min: int
+    max: int | None
+    step: int
+    held_max: int | None
+    choices: list[int] | None
+    default: int | None
+    optional: bool
+    blank: bool
+
+
+@dataclass(frozen=True)
+class Example(Result):
+    """A state worth looking at; query: as an address has it."""
+
+    label: str
+    state: dict[str, str]
+    address: Addressed
+
+
+@dataclass(frozen=True)
+class ChartInfo(Result):
+    """A chart of the game; picture: a heat map or curves, else a list."""
+
+    name: str
+    shows: str
+    picture: bool
+
+
+@dataclass(frozen=True)
+class ColumnInfo(Result):
+    """A column that a grid can be over, and between which values the table holds it."""
+
+    name: str
+    label: str
+    min: int
+    max: int
+    step: int
+
+
+@dataclass(frozen=True)
+class TableInfo(Result):
+    """A table, its game and board, and how far it reaches."""
+
+    summary: Flat[TableSummary]
+    title: str
+    players: int
+    payoff_name: str
+    payoff_range: tuple[float, float]
+    simultaneous: bool
+    fields: list[FieldInfo]
+    start: dict[str, str] | None
+    examples: list[Example]
+    charts: list[ChartInfo]
+    axes: list[ColumnInfo]
+    agents: list[str]
+    full: bool
+    board_file: dict[str, Any]
+
+
+def summary(pool: TablePool, entry: TableEntry) -> TableSummary:
+    """A table in the list."""
+    status, (game, board, identity) = pool.status(entry), entry.names
+    kinds = ["full"] * bool(status.tiers_in_all) + ["search"] * bool(status.roots)
+    why = [pool.without_paths(each, entry) for each in status.why]
+    return TableSummary(
+        id=entry.id, game=game, board=board, options=status.options, solve_id=identity,
+        kind=" and ".join(kinds) or "empty", state=status.state, states=status.states,
+        bytes=status.bytes, complete=status.state == "complete",
+        stale=why if status.state == "stale" else [], why=why, running=status.running,
+        error_bound=status.error, path_name="/".join(entry.names),
+    )  # fmt: skip
+
+
+def info(listed: TableSummary, table: StoredTable) -> TableInfo:
+    """What a page has to know of a table, beside what the list says of it."""
+    game, spans = table.game, column_spans(table)
+    charts = game.get(Charts)
+    kinds = charts.kinds if charts is not None else ()
+    return TableInfo(
+        summary=replace(listed, error_bound=table.error),
+        title=game.board.title or game.board.name,
+        players=game.players, payoff_name=game.payoff_name, payoff_range=game.payoff_range,
+        simultaneous=game.simultaneous,
+        fields=[field_info(game, field, spans) for field in game.fields],
+        start=start_of(table), examples=examples(table),
+        charts=[ChartInfo(kind.name, kind.shows, kind.picture) for kind in kinds],
+        axes=[
+            ColumnInfo(name, label(name), low, high, step)
+            for name, (low, high, step) in spans.items() if high > low
+        ],
+        agents=[OPTIMAL, RANDOM, *opponents(game)],
+        full=any(part.name == TIERS for part in table.parts),
+        board_file={"name": game.board.name, **canonical(game.board)},
+    )  # fmt: skip
+
+
+def opponents(game: Game) -> list[str]:
+    """The game's own agents that its board can have, and that a request can wait for."""
+    return [name for name in agents_of(detailed(game)) if plays(game, name)]
+
+
+def plays(game: Game, name: str) -> bool:
+    """Whether one of them is such an agent."""
+    whole = detailed(game)
+    try:
+        check_agent(whole, name)
+    except LuckbaseError:
+        return False
+    return agent_seconds(whole, name) <= AGENT_SECONDS
+
+
+def label(name: str) -> str:
+    """A column's name for people: ``scores 1`` for ``scores_1``."""
+    return name.replace("_", " ")
+
+
+def field_info(game: Game, field: Field, spans: Mapping[str, tuple[int, int, int]]) -> FieldInfo:
+    """A field as a page's input has it."""
+    lone = field.length == 1 and not field.as_list
+    players = not lone and field.length == game.players and not field.as_list
+    kind: Literal["players", "list", "set", "choice", "number"]
+    kind = "set" if field.is_set else "players" if players else "number" if lone else "list"
+    high = None if field.high == MOST else field.high
+    choices: list[int] | None = None
+    if field.is_set:
+        choices = list(range(1, field.high.bit_length() + 1))
+    elif high is not None and (high - field.low) // field.unit < CHOICES:
+        choices = list(range(field.low, high + 1, field.unit))
+        kind = "choice" if kind == "number" else kind
+    held = [spans[name][1] for name in field.columns if name in spans]
+    return FieldInfo(
+        name=field.name, label=label(field.name), kind=kind, players=players, length=field.length,
+        min=field.low, max=high, step=field.unit, held_max=max(held, default=None),
+        choices=choices, default=field.default,
+        optional=field.default is not None or field.blank is not None,
+        blank=field.blank is not None,
+    )  # fmt: skip
+
+
+def start_of(table: StoredTable) -> dict[str, str] | None:
+    """Where a page begins: the game's start where the table or a short search answers it, else
+    where a search of the table began, else the first of its examples."""
+    start = table.game.start()
+    if start is not None:
+        said = typed(table.game.describe(start))
+        try:
+            moves(table, said, SEARCH_STATES)
+            return said
+        except LuckbaseError:
+            pass
+    first = next(chain(_roots(table), _questions(table), _drawn(table)), None)
+    return None if first is None else first[1]
+
+
+def examples(table: StoredTable) -> list[Example]:
+    """A few instructive states that the table answers, and a few drawn from it."""
+    found = [*islice(_roots(table), 3), *islice(_questions(table), 8), *_drawn(table)]
+    return [Example(label, state, state) for label, state in found]
+
+
+def _roots(table: StoredTable) -> Iterator[tuple[str, dict[str, str]]]:
+    """Where its searches began, as far as it has them."""
+    for goal in table.ledger.goals:
+        for root in [] if goal.roots is None else goal.roots.start[:3]:
+            said = typed(root)
+            if table.owners(table.game.parse(said).reshape(1, -1))[0] >= 0:
+                yield "where a search began", said
+
+
+def _questions(table: Table) -> Iterator[tuple[str, dict[str, str]]]:
+    layout = table.game.get(Layout)
+    for said, state in layout.opening_questions() if layout is not None else ():
+        at = table.game.parse(state).reshape(1, -1)
+        if worth(table.game, table.look, at, table.tolerance)[1][0]:
+            yield said, typed(state)
+
+
+def _drawn(table: Table) -> Iterator[tuple[str, dict[str, str]]]:
+    for seed in range(2):
+        state = drawn_state(table, seed)
+        if state is not None:
+            yield "a state of the table", state
+
+
+def drawn_state(table: Table, seed: int) -> dict[str, str] | None:
+    """A state drawn from the table; None where it has none that was solved."""
+    for states in table.draw(TRIES, seed):
+        return typed(table.game.describe(states[seed % len(states)]))
+    return None
+
+
+def need_state(table: StoredTable, words: Mapping[str, str], seed: int | None) -> Mapping[str, str]:
+    """The state that is asked about: the words, one drawn by a seed, or where the page begins.
+
+    Raises MissingTableError where there is nothing in the table.
+    """
+    if words:
+        return words
+    found = drawn_state(table, seed) if seed is not None else start_of(table)
+    if found is None:
+        raise MissingTableError(f"{table.origin}: holds no state yet; solve it first")
+    return found
