@@ -7,13 +7,21 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from luckbase.solver.errors import OptionError
 from luckbase.solver.sentences import many as many
 
 LABELS = ("none", "actions", "counts", "chances")
 """What the edges of a picture of play may say."""
+
+
+class Help(NamedTuple):
+    """What an argument of Python's means: the command line makes its option from it."""
+
+    text: str
+    metavar: str | None = None
+    min: int | None = None
 
 
 def fields(state: Mapping[str, Any], between: str = " ") -> str:

@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,54 +22,36 @@ if TYPE_CHECKING:
 class Evaluate:
     """Whose payoffs, and what else is told of them."""
 
-    board: Annotated[str, typer.Argument(metavar="BOARD", help="A board file.")]
+    board: options.BoardFile
     more: options.More = None
     agents: options.Agents = "optimal"
     start: options.From = None
     settings: options.Settings = None
     results: options.Results = Path("results")
-    gain: Annotated[
-        bool, typer.Option("--gain", help="What each player could gain by a best response.")
-    ] = False
-    moves: Annotated[
-        int, typer.Option(metavar="N", min=0, help="The N moves that cost the agents most.")
-    ] = 0
-    exact: Annotated[
-        bool, typer.Option("--exact", help="The value as a fraction (small one-player boards).")
-    ] = False
     matrix: Annotated[
         bool, typer.Option("--matrix", help="Two players: each agent against each.")
     ] = False
-    facts: Annotated[
-        bool, typer.Option("--facts", help="What else the game says of the agents.")
-    ] = False
-    max_states: Annotated[
-        int, typer.Option(metavar="N", min=1, help="States that the agents may come to.")
-    ] = 20_000_000
     as_json: options.Json = False
 
 
-@options.takes(Evaluate)
-def evaluate(asked: Evaluate) -> None:
+@options.takes(Evaluate, luckbase.evaluate)
+def evaluate(arguments: Evaluate, **how: Any) -> None:
     """The exact payoff of a profile of agents: by name, optimal, best-response, random, a table's.
 
     Starts from the game's start, or from --from."""
     from luckbase.solver import load_game
 
-    board = options.board_of(asked.board, asked.settings)
-    start = options.read_start(asked.start, asked.more)
-    if asked.matrix:
-        matrix = luckbase.matrix(board, asked.agents, start, results=asked.results)
-        if asked.as_json:
+    board = options.board_of(arguments.board, arguments.settings)
+    start = options.read_start(arguments.start, arguments.more)
+    if arguments.matrix:
+        matrix = luckbase.matrix(board, arguments.agents, start, results=arguments.results)
+        if arguments.as_json:
             print(json.dumps(matrix.as_json()))
         else:
             _print_matrix(load_game(board).payoff_name, matrix)
         return
-    found = luckbase.evaluate(
-        board, asked.agents, start, gain=asked.gain, moves=asked.moves, exact=asked.exact,
-        facts=asked.facts, max_states=asked.max_states, results=asked.results,
-    )  # fmt: skip
-    if asked.as_json:
+    found = luckbase.evaluate(board, arguments.agents, start, results=arguments.results, **how)
+    if arguments.as_json:
         print(json.dumps(found.as_json()))
     else:
         _print(load_game(board).payoff_name, found)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, fields
 from functools import wraps
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
 
@@ -16,6 +19,7 @@ import luckbase
 from luckbase.cluster.words import check_folder
 from luckbase.jobs.terminal import render
 from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.sentences import flag
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.stored import StoredTable
@@ -57,6 +61,7 @@ ResultsOrJob = Annotated[
         help="Where tables are kept: results, if no job file says where.",
     ),
 ]
+BoardFile = Annotated[str, typer.Argument(metavar="BOARD", help="A board file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 TableName = Annotated[
     str,
@@ -82,27 +87,49 @@ More = Annotated[
 ]
 
 
-def takes(asked: type[D]) -> Callable[[Callable[[D], R]], Callable[..., R]]:
-    """A command whose arguments and options are the fields of a frozen dataclass."""
-    hints = get_type_hints(asked, include_extras=True)
+def takes(
+    kind: type[D], api: Callable[..., Any] | None = None
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """A command whose arguments and options are the fields of a frozen dataclass, which it is
+    given, and as keywords those of a function of luckbase's that have a `Help`."""
+    hints = get_type_hints(kind, include_extras=True)
+    own = [
+        Parameter(
+            field.name, Parameter.KEYWORD_ONLY, annotation=hints[field.name],
+            default=Parameter.empty if field.default is MISSING else field.default,
+        )
+        for field in fields(kind)  # type: ignore[arg-type]
+    ]  # fmt: skip
+    more = [] if api is None else [p for p in _keywords(api) if p.name not in hints]
 
-    def decorate(command: Callable[[D], R]) -> Callable[..., R]:
+    def decorate(command: Callable[..., R]) -> Callable[..., R]:
         @wraps(command)
-        def call(**given: Any) -> R:
-            return command(asked(**given))
+        def call(**values: Any) -> R:
+            keywords = {parameter.name: values.pop(parameter.name) for parameter in more}
+            return command(kind(**values), **keywords)
 
-        parameters = [
-            Parameter(
-                one.name, Parameter.KEYWORD_ONLY, annotation=hints[one.name],
-                default=Parameter.empty if one.default is MISSING else one.default,
-            )
-            for one in fields(asked)  # type: ignore[arg-type]
-        ]  # fmt: skip
-        call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        call.__annotations__ = {one.name: one.annotation for one in parameters}
+        every = sorted([*own, *more], key=lambda parameter: parameter.name == "as_json")
+        call.__signature__ = Signature(every)  # type: ignore[attr-defined]
+        call.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
         return call
 
     return decorate
+
+
+def _keywords(api: Callable[..., Any]) -> Iterator[Parameter]:
+    """The arguments of a function that have a `Help`, as options of a command."""
+    scope = vars(sys.modules[api.__module__])
+    for parameter in signature(api).parameters.values():
+        if not str(parameter.annotation).startswith("Annotated["):
+            continue
+        holder = SimpleNamespace(__annotations__={"kind": parameter.annotation})
+        kind, about = get_args(get_type_hints(holder, scope, include_extras=True)["kind"])
+        if os.PathLike[str] in get_args(kind):
+            kind = str | None
+        option = typer.Option(
+            flag(parameter.name), help=about.text, metavar=about.metavar, min=about.min
+        )
+        yield parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[kind, option])
 
 
 Memory = Annotated[str | None, typer.Option(help="GB that shards in flight may use.", metavar="GB")]

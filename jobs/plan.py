@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 import luckbase
 from luckbase.jobs import options
@@ -17,27 +16,31 @@ if TYPE_CHECKING:
     from luckbase import Planned, PlannedSearch
 
 
-def plan(
-    board: Annotated[str, typer.Argument(metavar="BOARD", help="A board file.")],
-    more: options.More = None,
-    settings: options.Settings = None,
-    start: options.From = None,
-    results: options.Results = Path("results"),
-    workers: Annotated[
-        int | None, typer.Option(metavar="N", help="Shards at once; all cores if not given.", min=1)
-    ] = None,
-    memory: options.Memory = None,
-    as_json: options.Json = False,
-) -> None:
+@dataclass(frozen=True)
+class Plan:
+    """Of which solve."""
+
+    board: options.BoardFile
+    more: options.More = None
+    settings: options.Settings = None
+    start: options.From = None
+    results: options.Results = Path("results")
+    memory: options.Memory = None
+    as_json: options.Json = False
+
+
+@options.takes(Plan, luckbase.plan)
+def plan(arguments: Plan, **how: Any) -> None:
     """Print states, bytes on disk, peak memory and time, of a table or a search; refuse what will
     not fit."""
     from luckbase.cluster.run.planned import Planned
 
     found = luckbase.plan(
-        options.board_of(board, settings), options.read_start(start, more), workers=workers,
-        memory=options.read_memory(memory), results=results,
+        options.board_of(arguments.board, arguments.settings),
+        options.read_start(arguments.start, arguments.more),
+        memory=options.read_memory(arguments.memory), results=arguments.results, **how,
     )  # fmt: skip
-    if as_json:
+    if arguments.as_json:
         print(json.dumps(found.as_json()))
     elif isinstance(found, Planned):
         print_table(found)

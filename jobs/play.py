@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class PlayOptions:
     """Which game, against whom."""
 
-    board: Annotated[str, typer.Argument(metavar="BOARD", help="A board file.")]
+    board: options.BoardFile
     more: options.More = None
     against: Annotated[
         str | None,

@@ -6,9 +6,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Any
 
 import luckbase
 from luckbase.jobs import options
@@ -19,34 +17,29 @@ from luckbase.jobs.terminal import render
 class Simulate:
     """Whose plays, and how many."""
 
-    board: Annotated[str, typer.Argument(metavar="BOARD", help="A board file.")]
+    board: options.BoardFile
     more: options.More = None
     agents: options.Agents = "optimal"
-    games: Annotated[int, typer.Option(metavar="N", min=1, help="Plays.")] = 1_000_000
-    seed: Annotated[int, typer.Option(metavar="S", min=0, help="Of the random numbers.")] = 0
     start: options.From = None
     settings: options.Settings = None
     results: options.Results = Path("results")
-    max_states: Annotated[
-        int, typer.Option(metavar="N", min=1, help="States to expand before playing.")
-    ] = 1_000_000
     as_json: options.Json = False
 
 
-@options.takes(Simulate)
-def simulate(asked: Simulate) -> None:
+@options.takes(Simulate, luckbase.simulate)
+def simulate(arguments: Simulate, **how: Any) -> None:
     """Play N games of a profile of agents: mean payoffs with their standard errors.
 
     Starts from the game's start, or from --from; the same seed gives the same plays."""
     from luckbase.cluster.play.simulate import errors_off
     from luckbase.solver import load_game
 
-    board = options.board_of(asked.board, asked.settings)
+    board = options.board_of(arguments.board, arguments.settings)
+    start = options.read_start(arguments.start, arguments.more)
     found = luckbase.simulate(
-        board, asked.agents, asked.games, options.read_start(asked.start, asked.more),
-        seed=asked.seed, max_states=asked.max_states, results=asked.results,
-    )  # fmt: skip
-    if asked.as_json:
+        board, arguments.agents, start=start, results=arguments.results, **how
+    )
+    if arguments.as_json:
         print(json.dumps(found.as_json()))
         return
     rows = []
@@ -64,5 +57,5 @@ def simulate(asked: Simulate) -> None:
     print(f"under the rules of {found.origin}")
     print(
         f"{render.counted(found.games, 'game')} in {render.duration(found.seconds)}, "
-        f"{found.games / found.seconds / 1e6:.2f} M games/s, seed {asked.seed}"
+        f"{found.games / found.seconds / 1e6:.2f} M games/s, seed {how['seed']}"
     )

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 
 import luckbase
+from luckbase.cluster.run.options import Options
 from luckbase.jobs import options
-from luckbase.jobs.options import read_results
 from luckbase.jobs.terminal import render, solve_report
 
 if TYPE_CHECKING:
@@ -41,27 +41,8 @@ class Solve:
     ]
     settings: options.Settings = None
     start: options.From = None
-    using: Annotated[
-        str | None, typer.Option(metavar="TABLE", help="A table at which a search may end.")
-    ] = None
-    max_states: Annotated[
-        int | None, typer.Option(metavar="N", help="States that a search may meet.", min=1)
-    ] = None
     results: options.ResultsOrJob = None
-    workers: Annotated[
-        int | None, typer.Option(metavar="N", help="Shards at once; all cores if not given.", min=1)
-    ] = None
-    address: Annotated[
-        str | None, typer.Option(metavar="ADDR", help="A Ray cluster, or local: one here.")
-    ] = None
     memory: options.Memory = None
-    margin: Annotated[
-        bool, typer.Option("--margin", help="Store what the second best action would cost.")
-    ] = False
-    force: Annotated[bool, typer.Option("--force", help="Solve all of it again.")] = False
-    check: Annotated[
-        bool, typer.Option("--check", help="Read every byte first; solve again what has changed.")
-    ] = False
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be solved, why and how long; no more.")
     ] = False
@@ -70,30 +51,21 @@ class Solve:
     ] = False
     as_json: options.Json = False
 
-    def as_options(self) -> SolveOptions:
-        """As `luckbase.solve` takes them."""
-        return {
-            "results": self.folder, "workers": self.workers, "address": self.address,
-            "memory": options.read_memory(self.memory), "margin": self.margin,
-            "force": self.force, "check": self.check,
-            "using": self.using, "max_states": self.max_states,
-            "on_note": render.say,
-        }  # fmt: skip
 
-    def said(self) -> SolveOptions:
-        """The same, without what was not said: a job file may say it."""
-        every = {**self.as_options(), "results": self.results}
-        said = {name: v for name, v in every.items() if v is not None and v is not False}
-        return cast("SolveOptions", said)
+@dataclass(frozen=True)
+class _Call:
+    """What `luckbase.solve_all` is called with."""
 
-    @property
-    def folder(self) -> Path:
-        """Where tables are kept."""
-        return read_results("results") if self.results is None else self.results
+    names: Sequence[str]
+    start: list[str] | None
+    settings: Mapping[str, str]
+    how: SolveOptions
+    """What was typed and no more: a job file may say the rest."""
+    as_json: bool
 
 
-@options.takes(Solve)
-def solve(asked: Solve) -> int:
+@options.takes(Solve, Options)
+def solve(arguments: Solve, **how: Any) -> int:
     """Solve what is missing of each board's full table; the same command goes on after a stop.
 
     With --from, or for a game that has no tiers: of all that lies below some states, by search.
@@ -103,31 +75,37 @@ def solve(asked: Solve) -> int:
     from luckbase.cluster.batch.requests import is_many
     from luckbase.solver.errors import OptionError
 
-    names, start = options.split_from(asked.boards, asked.start)
+    names, start = options.split_from(arguments.boards, arguments.start)
     if not names:
         raise OptionError("solve: name a board file, a folder of them or a job file")
-    if not (asked.dry_run or asked.watch or is_many(names)):
-        return _solve_one(names[0], start, asked)
-    settings = options.read_settings(asked.settings)
-    if asked.dry_run:
-        return _dry_run(names, start, settings, asked)
-    if asked.watch:
-        _watch(names, start, settings, asked)
-    outcomes = _solve_many(names, start, settings, asked)
+    how |= {"results": arguments.results, "memory": options.read_memory(arguments.memory)}
+    given = {name: value for name, value in how.items() if value is not None and value is not False}
+    call = _Call(
+        names, start, options.read_settings(arguments.settings),
+        cast("SolveOptions", {**given, "on_note": render.say}), arguments.as_json,
+    )  # fmt: skip
+    folder = arguments.results or options.read_results("results")
+    if arguments.dry_run:
+        return _dry_run(call)
+    if arguments.watch:
+        _watch(call)
+    if not is_many(names):
+        return _solve_one(call, folder)
+    outcomes = _solve_many(names, call.settings, call)
     return _exit_code(names, [(each.request, each.exit_code) for each in outcomes])
 
 
-def _solve_one(name: str, start: list[str] | None, asked: Solve) -> int:
+def _solve_one(call: _Call, folder: Path) -> int:
     from luckbase.cluster.table.find import changed_since
 
-    how = asked.as_options()
-    board = options.board_of(name, asked.settings)
-    before = changed_since(board, asked.folder)
-    progress = render.progress_events() if asked.as_json else render.progress(board.name)
+    (name,) = call.names
+    board = luckbase.load_board(name, **call.settings)
+    before = changed_since(board, folder)
+    progress = render.progress_events() if call.as_json else render.progress(board.name)
     with progress as on_progress:
-        how["on_progress"] = on_progress
-        solved = luckbase.solve(board, options.read_start(start), **how)
-    if asked.as_json:
+        how: SolveOptions = {**call.how, "on_progress": on_progress}
+        solved = luckbase.solve(board, options.read_start(call.start), **how)
+    if call.as_json:
         solve_report.print_json({"event": "solved", **solve_report.as_json(solved)})
         return 0
     solve_report.say(solved, Path(name), before)
@@ -135,35 +113,30 @@ def _solve_one(name: str, start: list[str] | None, asked: Solve) -> int:
     return 0
 
 
-def _dry_run(
-    names: Sequence[str], start: list[str] | None, settings: Mapping[str, str], asked: Solve
-) -> int:
+def _dry_run(call: _Call) -> int:
     from luckbase.cluster.batch.plan import disk_shortages
 
-    planned = luckbase.plan_all(
-        *names, start=options.read_start(start), settings=settings, **asked.said()
-    )
-    if asked.as_json:
+    start = options.read_start(call.start)
+    planned = luckbase.plan_all(*call.names, start=start, settings=call.settings, **call.how)
+    if call.as_json:
         for due in planned:
             solve_report.print_json(due.as_json())
     else:
         solve_report.print_due(planned)
     for sentence in disk_shortages(planned):
-        (render.say if asked.as_json else print)(sentence)  # a line of JSON's stdout is a board
+        (render.say if call.as_json else print)(sentence)  # a line of JSON's stdout is a board
     codes = [(due.request, due.error.exit_code if due.error else 0) for due in planned]
-    return _exit_code(names, codes)
+    return _exit_code(call.names, codes)
 
 
-def _watch(
-    names: Sequence[str], start: list[str] | None, settings: Mapping[str, str], asked: Solve
-) -> None:
+def _watch(call: _Call) -> NoReturn:
     from luckbase.cluster.batch.run import SavedBoards
 
-    saved = SavedBoards(names, settings, render.say)
+    saved = SavedBoards(call.names, call.settings, render.say)
     todo = saved.read_all()
     while True:
         if todo:
-            _solve_many(todo, start, {}, asked)
+            _solve_many(todo, {}, call)
             render.say(f"watching {render.many(saved.boards, 'board')}; Ctrl+C ends it")
         time.sleep(POLL_SECONDS)
         todo = saved.poll()
@@ -177,7 +150,7 @@ def _exit_code(names: Sequence[str], codes: Sequence[tuple[BoardRequest, int]]) 
 
 
 def _solve_many(
-    names: Sequence[BoardName], start: list[str] | None, settings: Mapping[str, str], asked: Solve
+    names: Sequence[BoardName], settings: Mapping[str, str], call: _Call
 ) -> list[Outcome]:
     """Solve all boards, saying of each what became of it, and of all at the end."""
     outcomes: list[Outcome] = []
@@ -191,11 +164,11 @@ def _solve_many(
         total = of
         begun.append(request)
         label = request.board.name if request.board is not None else request.file
-        return render.progress_events() if asked.as_json else render.progress(label)
+        return render.progress_events() if call.as_json else render.progress(label)
 
     def on_outcome(outcome: Outcome) -> None:
         outcomes.append(outcome)
-        if asked.as_json:
+        if call.as_json:
             solve_report.print_json(solve_report.outcome_json(outcome))
             return
         solve_report.say_outcome(outcome, len(outcomes), total)
@@ -204,11 +177,11 @@ def _solve_many(
 
     try:
         luckbase.solve_all(
-            *names, start=options.read_start(start), settings=settings, shown=show,
-            on_outcome=on_outcome, **asked.said(),
+            *names, start=options.read_start(call.start), settings=settings, shown=show,
+            on_outcome=on_outcome, **call.how,
         )  # fmt: skip
     finally:
-        if begun and not asked.as_json:
+        if begun and not call.as_json:
             stopped = begun[-1].name if len(begun) > len(outcomes) else ""
             solve_report.say_outcomes(outcomes, total, stopped)
     return outcomes

@@ -37,7 +37,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
+
+from luckbase.cluster.words import LABELS, Help
 
 if TYPE_CHECKING:
     from luckbase.cluster.batch.clean import Spare as Spare
@@ -115,7 +117,8 @@ def load_board(path: str | os.PathLike[str], /, **options: object) -> Board:
 
 
 def plan(
-    board: Board | str | os.PathLike[str], start: Any = None, *, workers: int | None = None,
+    board: Board | str | os.PathLike[str], start: Any = None, *,
+    workers: Annotated[int | None, Help("Shards at once; all cores if not given.", "N", 1)] = None,
     memory: int | None = None, results: str | os.PathLike[str] = "results",
 ) -> Planned | PlannedSearch:  # fmt: skip
     """What a solve will take: of the full table, by level; of a search, how many states it meets.
@@ -123,7 +126,7 @@ def plan(
     >>> luckbase.plan(board, {"scores": (0, 2000, 3500), "earned": (1, 2, 2)}).states
 
     start: as `solve` has it; without it the full table is planned, or, where the board has none,
-    what lies below the game's start. workers: shards at once (all cores). memory: bytes that they
+    what lies below the game's start. memory: bytes that shards in flight
     may use (a share of what is free). `Planned.check` raises MemoryLimitError or DiskLimitError for
     what will not fit, `PlannedSearch.check` DiskLimitError. Raises BoardError, OptionError where
     the board has neither, StateError.
@@ -243,8 +246,13 @@ def status(
 
 def evaluate(  # noqa: PLR0913  # what the command has
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
-    start: Any = None, *, gain: bool = False, moves: int = 0, exact: bool = False,
-    facts: bool = False, max_states: int = 20_000_000, results: str | os.PathLike[str] = "results",
+    start: Any = None, *,
+    gain: Annotated[bool, Help("What each player could gain by a best response.")] = False,
+    moves: Annotated[int, Help("The N moves that cost the agents most.", "N", 0)] = 0,
+    exact: Annotated[bool, Help("The value as a fraction (small one-player boards).")] = False,
+    facts: Annotated[bool, Help("What else the game says of the agents.")] = False,
+    max_states: Annotated[int, Help("States that the agents may come to.", "N", 1)] = 20_000_000,
+    results: str | os.PathLike[str] = "results",
 ) -> Evaluated:  # fmt: skip
     """The exact payoffs of a profile of agents from a state, or the game's start.
 
@@ -253,10 +261,8 @@ def evaluate(  # noqa: PLR0913  # what the command has
 
     agents: one for all players or one for each: names (the game's own, ``optimal``,
     ``best-response``, ``random``, a table's directory, a board file, which means its table under
-    `results`), functions ``choose(game, player, state, actions)``, or open tables. gain: what each
-    could gain by a best response. moves: so many of the decisions that cost most. exact: a
-    fraction. facts: what else the game says of them. Raises OptionError, SearchLimitError beyond
-    `max_states`.
+    `results`), functions ``choose(game, player, state, actions)``, or open tables. Raises
+    OptionError, SearchLimitError beyond `max_states`.
     """
     from luckbase.cluster.given import game_of, start_of
     from luckbase.cluster.play.evaluate import Asked, evaluated
@@ -287,12 +293,14 @@ def matrix(
 
 def simulate(
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
-    games: int = 1_000_000, start: Any = None, *, seed: int = 0, max_states: int = 1_000_000,
+    games: Annotated[int, Help("Plays.", "N", 1)] = 1_000_000, start: Any = None, *,
+    seed: Annotated[int, Help("Of the random numbers.", "S", 0)] = 0,
+    max_states: Annotated[int, Help("States to expand before playing.", "N", 1)] = 1_000_000,
     results: str | os.PathLike[str] = "results",
 ) -> Simulated:  # fmt: skip
     """Play games of a profile of agents: mean payoffs with standard errors, the same for the same
-    seed. agents, results: as of `evaluate`. max_states: that are expanded beforehand; beyond, on
-    the way. Raises OptionError."""
+    seed. agents, results: as of `evaluate`. States beyond `max_states` are expanded on the way.
+    Raises OptionError."""
     from luckbase.cluster.given import game_of, start_of
     from luckbase.cluster.play.opening import tables_by_name
     from luckbase.cluster.play.simulate import Plays, simulated
@@ -327,16 +335,18 @@ def play(
 
 def graph(  # noqa: PLR0913  # what the command has
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
-    start: Any = None, *, every: bool = False, labels: str = "chances", layers: bool = False,
-    ends: bool = False, max_nodes: int = 2000, results: str | os.PathLike[str] = "results",
+    start: Any = None, *,
+    every: Annotated[bool, Help("Every position, those that no play comes to as well.")] = False,
+    layers: Annotated[bool, Help("Positions in a box a layer.")] = False,
+    labels: Annotated[str, Help(f"What edges say: {', '.join(LABELS)}.", "KIND")] = "chances",
+    ends: Annotated[bool, Help("In a one-player game, lost games as well.")] = False,
+    max_nodes: Annotated[int, Help("Positions that a drawing may have.", "N", 1)] = 2000,
+    results: str | os.PathLike[str] = "results",
 ) -> Picture:  # fmt: skip
     """How a profile of agents plays, drawn: `Picture.diagram` is data, `Picture.dot` a
     `graphviz.Digraph`, which a notebook shows.
 
-    every: positions that no play comes to as well. labels: what edges say: none, actions, counts,
-    chances. layers: positions in a box a layer. ends: in a one-player game, lost games as well.
-    max_nodes: positions that a drawing may have. agents, results: as of `evaluate`. Raises
-    OptionError."""
+    agents, results: as of `evaluate`. Raises OptionError."""
     from luckbase.cluster.given import game_of, start_of
     from luckbase.cluster.play.draw import DrawingOptions, draw_play
     from luckbase.cluster.play.opening import tables_by_name

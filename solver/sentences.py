@@ -29,9 +29,14 @@ def command_line() -> Iterator[None]:
         _typed = before
 
 
+def flag(name: str) -> str:
+    """An argument as it is typed: ``--max-states`` for ``max_states``."""
+    return "--" + _OTHERWISE.get(name, name).replace("_", "-")
+
+
 def option(name: str) -> str:
     """An argument as a sentence names it: ``max_states``; ``--max-states`` for who types."""
-    return "--" + _OTHERWISE.get(name, name).replace("_", "-") if _typed else name
+    return flag(name) if _typed else name
 
 
 def setting(name: str, value: object) -> str:

@@ -59,17 +59,16 @@ def table(results: Path) -> luckbase.Table:
 # --- the page ----------------------------------------------------------------------------------
 
 
-def test_the_page_is_imported_at_once_and_brings_nothing_heavy() -> None:
+def test_the_page_brings_little_and_nothing_heavy() -> None:
     script = (
-        "import time; began = time.perf_counter(); import luckbase\n"
-        "took = time.perf_counter() - began\nimport sys\ndir(luckbase)\n"
-        "print([m for m in ('numba', 'numpy', 'ray', 'pyarrow', 'pydantic') if m in sys.modules])\n"
-        "print(took < 0.1)"
+        "import sys, luckbase; ours = [m for m in sys.modules if m.startswith('luckbase')]\n"
+        "dir(luckbase); heavy = ('numba', 'numpy', 'ray', 'pyarrow', 'pydantic')\n"
+        "print([m for m in heavy if m in sys.modules], len(ours) < 10)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split("\n")[:2] == ["[]", "True"]
+    assert done.stdout == "[] True\n"
 
 
 def test_every_name_of_the_page_is_there_and_known_to_type_checkers() -> None:
@@ -90,7 +89,9 @@ def test_every_name_of_the_page_is_there_and_known_to_type_checkers() -> None:
 
 def test_the_options_of_a_solve_are_the_same_as_keywords_and_as_an_object() -> None:
     keywords = get_type_hints(SolveOptions)
-    assert keywords == {one.name: get_type_hints(Options)[one.name] for one in fields(Options)}
+    assert keywords == {
+        field.name: get_type_hints(Options)[field.name] for field in fields(Options)
+    }
     with pytest.raises(TypeError, match="wrokers"):
         luckbase.solve(TINY, wrokers=2)  # type: ignore[call-arg]
 

@@ -1,4 +1,4 @@
-"""What is asked of a solve beside the board, how far it is while it runs, and what it did."""
+"""The options of a solve, how far it is while it runs, and what it did."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from luckbase.cluster import shown, words
 from luckbase.cluster.machine import cores
-from luckbase.cluster.table.ledger import Ledger
-from luckbase.cluster.table.lines import Goal
+from luckbase.cluster.words import Help
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.ledger import Ledger
+    from luckbase.cluster.table.lines import Goal
 
 Place = str | os.PathLike[str]
 MOST_STATES = 200_000_000
-"""States that a search in one piece may meet unless told otherwise."""
+"""States that a search in one piece may meet if nothing is said."""
 ONE_PIECE = 1_000_000
 """States up to which a search is solved in one piece: a second."""
 
@@ -56,50 +59,30 @@ class Progress:
         }  # fmt: skip
 
 
-class SolveOptions(TypedDict, total=False):
-    """The options of a solve; every one may be left out.
-
-    results: the folder of tables ("results"). workers: how many shards at once (all cores).
-    address: a running Ray cluster, or "local" for one that is started here; threads if not given.
-    memory: bytes that shards in flight
-    may need (a share of what is free). margin: with a column `margin`. force: solve all of it
-    again. check: read every byte first, and solve again what has changed. on_progress: told how far
-    it is. on_note: told in a sentence what a person should know.
-
-    Of a search: using: a table's directory, at which it ends. max_states: that it may meet (200
-    million in one piece). one_piece: up to so many states it is solved in one piece (a million).
-    """
-
-    results: Place
-    workers: int | None
-    address: str | None
-    memory: int | None
-    margin: bool
-    force: bool
-    check: bool
-    using: Place | None
-    max_states: int | None
-    one_piece: int
-    on_progress: Callable[[Progress], None]
-    on_note: Callable[[str], None]
-
-
 @dataclass(frozen=True)
 class Options:
-    """The same, with what is meant where nothing is given (`SolveOptions`)."""
+    """The options of a solve, with what is meant where nothing is given.
+
+    A `Help` is of the command line too, whose options are made from these fields (`jobs.options`).
+    """
 
     results: Place = "results"
-    workers: int | None = None
-    address: str | None = None
+    """The folder of tables."""
     memory: int | None = None
-    margin: bool = False
-    force: bool = False
-    check: bool = False
-    using: Place | None = None
-    max_states: int | None = None
+    """Bytes that shards in flight may need; a share of what is free if not given."""
+    using: Annotated[Place | None, Help("A table at which a search may end.", "TABLE")] = None
+    max_states: Annotated[int | None, Help("States that a search may meet.", "N", 1)] = None
+    workers: Annotated[int | None, Help("Shards at once; all cores if not given.", "N", 1)] = None
+    address: Annotated[str | None, Help("A Ray cluster, or local: one here.", "ADDR")] = None
+    margin: Annotated[bool, Help("Store what the second best action would cost.")] = False
+    force: Annotated[bool, Help("Solve all of it again.")] = False
+    check: Annotated[bool, Help("Read every byte first; solve again what has changed.")] = False
     one_piece: int = ONE_PIECE
+    """Up to so many states a search is solved in one piece."""
     on_progress: Callable[[Progress], None] = lambda progress: None
+    """Called with how far it is."""
     on_note: Callable[[str], None] = lambda text: None
+    """Called with a sentence that a person should know."""
 
     @property
     def slots(self) -> int:
@@ -123,9 +106,25 @@ class Options:
 
     @property
     def searches(self) -> bool:
-        """Whether anything is asked that only a search does."""
-        asked = (self.using, self.max_states)
-        return any(one is not None for one in asked)
+        """Whether there is an option that only a search has."""
+        return self.using is not None or self.max_states is not None
+
+
+class SolveOptions(TypedDict, total=False):
+    """The same as keywords (`Options`), for type checkers; every one may be left out."""
+
+    results: Place
+    memory: int | None
+    using: Place | None
+    max_states: int | None
+    workers: int | None
+    address: str | None
+    margin: bool
+    force: bool
+    check: bool
+    one_piece: int
+    on_progress: Callable[[Progress], None]
+    on_note: Callable[[str], None]
 
 
 @dataclass(frozen=True)
