@@ -55,7 +55,7 @@ class Chart:
 
 
 @options.takes(Chart)
-def chart(asked: Chart) -> None:
+def chart(args: Chart) -> None:
     """Print or draw what a full table says at a glance: when to pass or hold, the chance to win.
 
     A game has its charts by name, lists and pictures; a --what that is none of them says which. A
@@ -65,24 +65,24 @@ def chart(asked: Chart) -> None:
     from luckbase.solver.charts.model import Listing
     from luckbase.solver.game.capabilities import Charts
 
-    _has_charts(asked.table, asked.settings)
-    with options.open_found(asked.table, asked.results, asked.settings, asked.strict) as opened:
-        kind = choose_chart(opened.game, asked.what)
+    _has_charts(args.table, args.settings)
+    with options.open_found(args.table, args.results, args.settings, args.strict) as opened:
+        kind = choose_chart(opened.game, args.what)
         opened.check_chart(kind)
-        suffix = _suffix(kind, opened.game.need(Charts).kinds, asked.as_csv, asked.out)
-        fields = options.read_fields(asked.fields or [])
-        made = opened.chart(kind.name, fields, reachable=asked.reachable)
+        suffix = _suffix(kind, opened.game.need(Charts).kinds, args.as_csv, args.out)
+        fields = options.read_fields(args.fields or [])
+        made = opened.chart(kind.name, fields, reachable=args.reachable)
         origin = opened.origin
     if isinstance(made, Listing):
         render.say(made.note)
     render.say(f"from {origin}")
-    if asked.out == "-":
+    if args.out == "-":
         sys.stdout.write(_printed(made, suffix))
         return
     content = _written(made, suffix)
-    with whole_file(asked.out) as file:
+    with whole_file(args.out) as file:
         file.write(content)
-    render.say(f"{asked.out}: {kind.shows}, {render.size(len(content))}")
+    render.say(f"{args.out}: {kind.shows}, {render.size(len(content))}")
 
 
 def _printed(made: Made, suffix: str) -> str:

@@ -74,37 +74,37 @@ class Diff:
 
 
 @options.takes(Diff)
-def diff(asked: Diff) -> int:
+def diff(args: Diff) -> int:
     """Say which decisions the second table moves, and what it costs to keep those of the first
     (exit code 1 if the tables differ).
 
     The cost is in the second one's payoffs, to the one who decides; toss-ups are counted apart."""
-    suffix = _suffix(asked.picture)
-    start = options.read_start(asked.start, asked.more)
-    chosen = asked.settings_of()
+    suffix = _suffix(args.picture)
+    start = options.read_start(args.start, args.more)
+    chosen = args.settings_of()
     with (
-        options.open_found(asked.one, asked.results, chosen[0]) as first,
-        options.open_found(asked.other, asked.results, chosen[1]) as last,
+        options.open_found(args.one, args.results, chosen[0]) as first,
+        options.open_found(args.other, args.results, chosen[1]) as last,
         render.progress("diff") as on_progress,
     ):
         names = [table.origin for table in (first, last)]
-        for name, table in ((asked.one, first), (asked.other, last)):
+        for name, table in ((args.one, first), (args.other, last)):
             options.say_unfinished(name, table)
         found = first.diff(
-            last, tolerance=asked.tolerance, worst=asked.worst, sample=asked.sample,
-            seed=asked.seed, reachable=asked.reachable, start=start, out=asked.out,
+            last, tolerance=args.tolerance, worst=args.worst, sample=args.sample,
+            seed=args.seed, reachable=args.reachable, start=start, out=args.out,
             on_rows=render.rows_progress(on_progress),
         )  # fmt: skip
-    if asked.out is not None:
+    if args.out is not None:
         moved = found.actions + found.toss_ups + found.one_sided + found.unpriced
-        render.say(f"{asked.out}: {render.counted(moved, 'decision')}")
-    if asked.as_json:
+        render.say(f"{args.out}: {render.counted(moved, 'decision')}")
+    if args.as_json:
         print(json.dumps({"tables": [name.as_json() for name in names], **found.as_json()}))
     else:
-        _print(found, names, asked.groups)
-    if asked.picture is not None:  # last: whatever befalls it, the answer is there
+        _print(found, names, args.groups)
+    if args.picture is not None:  # last: whatever befalls it, the answer is there
         sys.stdout.flush()
-        _draw(asked.picture, suffix, found, names)
+        _draw(args.picture, suffix, found, names)
     return 1 if found.differs else 0
 
 

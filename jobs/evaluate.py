@@ -35,23 +35,23 @@ class Evaluate:
 
 
 @options.takes(Evaluate, luckbase.evaluate)
-def evaluate(arguments: Evaluate, **how: Any) -> None:
+def evaluate(args: Evaluate, **how: Any) -> None:
     """The exact payoff of a profile of agents: by name, optimal, best-response, random, a table's.
 
     Starts from the game's start, or from --from."""
     from luckbase.solver import load_game
 
-    board = options.board_of(arguments.board, arguments.settings)
-    start = options.read_start(arguments.start, arguments.more)
-    if arguments.matrix:
-        matrix = luckbase.matrix(board, arguments.agents, start, results=arguments.results)
-        if arguments.as_json:
+    board = options.board_of(args.board, args.settings)
+    start = options.read_start(args.start, args.more)
+    if args.matrix:
+        matrix = luckbase.matrix(board, args.agents, start, results=args.results)
+        if args.as_json:
             print(json.dumps(matrix.as_json()))
         else:
             _print_matrix(load_game(board).payoff_name, matrix)
         return
-    found = luckbase.evaluate(board, arguments.agents, start, results=arguments.results, **how)
-    if arguments.as_json:
+    found = luckbase.evaluate(board, args.agents, start, results=args.results, **how)
+    if args.as_json:
         print(json.dumps(found.as_json()))
     else:
         _print(load_game(board).payoff_name, found)

@@ -53,33 +53,33 @@ class Export:
 
 
 @options.takes(Export)
-def export(asked: Export) -> None:
+def export(args: Export) -> None:
     """Write rows with every action's payoff, best, margin and who acts: CSV, Excel, Parquet, Arrow.
 
     WHERE is what must hold of a row, in the words of its columns or of the fields of a query."""
     from luckbase.solver.errors import OptionError
 
-    if asked.as_json and asked.out == "-":
+    if args.as_json and args.out == "-":
         raise OptionError("--json: says what was written to a file; give --out FILE")
     chosen = None
-    if asked.columns is not None:
-        chosen = [name.strip() for name in asked.columns.split(",") if name.strip()]
+    if args.columns is not None:
+        chosen = [name.strip() for name in args.columns.split(",") if name.strip()]
     with (
-        options.open_found(asked.table, asked.results, asked.settings, asked.strict) as opened,
+        options.open_found(args.table, args.results, args.settings, args.strict) as opened,
         render.progress("export") as on_progress,
     ):
-        options.say_unfinished(asked.table, opened)
+        options.say_unfinished(args.table, opened)
         done = opened.export(
-            asked.out, asked.where or None, columns=chosen, actions=not asked.no_actions,
-            format=asked.kind, on_rows=render.rows_progress(on_progress),
+            args.out, args.where or None, columns=chosen, actions=not args.no_actions,
+            format=args.kind, on_rows=render.rows_progress(on_progress),
         )  # fmt: skip
         origin, left = opened.origin, opened.unfinished()
-    if asked.as_json:
+    if args.as_json:
         said = {"out": done.out, "rows": done.rows, "columns": done.columns, "bytes": done.bytes}
         print(json.dumps({**origin.as_json(), "unfinished": left, **said}))
         return
-    written = "" if asked.out == "-" else f"{asked.out}: "
-    size = "" if asked.out == "-" else f", {render.size(done.bytes)}"
+    written = "" if args.out == "-" else f"{args.out}: "
+    size = "" if args.out == "-" else f", {render.size(done.bytes)}"
     render.say(
         f"{written}{render.many(done.rows, 'row')}, {render.many(len(done.columns), 'column')}"
         f"{size}, of {origin}"

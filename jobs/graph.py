@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import luckbase
-from luckbase.cluster.words import LABELS
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
 
@@ -21,51 +20,37 @@ if TYPE_CHECKING:
 class Graph:
     """Who plays, and what is drawn of it."""
 
-    board: Annotated[str, typer.Argument(metavar="BOARD", help="A board file.")]
+    board: options.BoardFile
     more: options.More = None
     agents: options.Agents = "optimal"
     start: options.From = None
     settings: options.Settings = None
     results: options.Results = Path("results")
-    every: Annotated[
-        bool, typer.Option("--all", help="Every position, those that no play comes to as well.")
-    ] = False
-    layers: Annotated[bool, typer.Option("--layers", help="Positions in a box a layer.")] = False
-    labels: Annotated[
-        str, typer.Option(metavar="KIND", help=f"What edges say: {', '.join(LABELS)}.")
-    ] = "chances"
-    ends: Annotated[
-        bool, typer.Option("--ends", help="In a one-player game, lost games as well.")
-    ] = False
-    max_nodes: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Positions that a drawing may have.")
-    ] = 2000
     out: Annotated[
         str, typer.Option(metavar="FILE", help="A .dot, .svg, .png or .pdf; - is DOT on stdout.")
     ] = "-"
 
 
-@options.takes(Graph)
-def graph(asked: Graph) -> None:
+@options.takes(Graph, luckbase.graph)
+def graph(args: Graph, **how: Any) -> None:
     """Draw how agents play: the positions they come to and their moves, as GraphViz DOT.
 
     A position has the chance that a play comes to it and its payoffs."""
     from luckbase.cluster.play.draw import check_labels
     from luckbase.solver.errors import OptionError
 
-    check_labels(asked.labels)
-    suffix = Path(asked.out).suffix.lower()
-    if asked.out != "-" and suffix not in (".dot", *options.PICTURES):
-        raise OptionError(f"--out: {asked.out}: end it in .dot, {', '.join(options.PICTURES)}")
+    check_labels(how["labels"])
+    suffix = Path(args.out).suffix.lower()
+    if args.out != "-" and suffix not in (".dot", *options.PICTURES):
+        raise OptionError(f"--out: {args.out}: end it in .dot, {', '.join(options.PICTURES)}")
     drawn = luckbase.graph(
-        options.board_of(asked.board, asked.settings), asked.agents,
-        options.read_start(asked.start, asked.more), every=asked.every, labels=asked.labels,
-        layers=asked.layers, ends=asked.ends, max_nodes=asked.max_nodes, results=asked.results,
+        options.board_of(args.board, args.settings), args.agents,
+        options.read_start(args.start, args.more), results=args.results, **how,
     )  # fmt: skip
-    _write(drawn.dot, asked.out, suffix)
-    if asked.out != "-":
+    _write(drawn.dot, args.out, suffix)
+    if args.out != "-":
         nodes = render.many(len(drawn.diagram.nodes), "position")
-        render.say(f"{nodes}, {render.many(len(drawn.diagram.edges), 'edge')}: {asked.out}")
+        render.say(f"{nodes}, {render.many(len(drawn.diagram.edges), 'edge')}: {args.out}")
 
 
 def _write(picture: graphviz.Digraph, out: str, suffix: str) -> None:

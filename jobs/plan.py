@@ -30,17 +30,17 @@ class Plan:
 
 
 @options.takes(Plan, luckbase.plan)
-def plan(arguments: Plan, **how: Any) -> None:
+def plan(args: Plan, **how: Any) -> None:
     """Print states, bytes on disk, peak memory and time, of a table or a search; refuse what will
     not fit."""
     from luckbase.cluster.run.planned import Planned
 
     found = luckbase.plan(
-        options.board_of(arguments.board, arguments.settings),
-        options.read_start(arguments.start, arguments.more),
-        memory=options.read_memory(arguments.memory), results=arguments.results, **how,
+        options.board_of(args.board, args.settings),
+        options.read_start(args.start, args.more),
+        memory=options.read_memory(args.memory), results=args.results, **how,
     )  # fmt: skip
-    if arguments.as_json:
+    if args.as_json:
         print(json.dumps(found.as_json()))
     elif isinstance(found, Planned):
         print_table(found)

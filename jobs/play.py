@@ -55,24 +55,24 @@ class PlayOptions:
 
 
 @options.takes(PlayOptions)
-def play(asked: PlayOptions) -> None:
+def play(args: PlayOptions) -> None:
     """Play against the optimal or other agents; afterwards, what each of your decisions cost.
 
     Answer with an action's name, its beginning or its number; ? shows what each is worth, q
     quits. Where both choose at once, fields are as you see them: mine is yours."""
     from luckbase.cluster.play.talk import new_seed
 
-    board = options.board_of(asked.board, asked.settings)
-    seed = new_seed() if asked.seed is None else asked.seed
-    named = shlex.join([asked.board, *_settings_of(board, asked.settings)])
+    board = options.board_of(args.board, args.settings)
+    seed = new_seed() if args.seed is None else args.seed
+    named = shlex.join([args.board, *_settings_of(board, args.settings)])
     with luckbase.play(
-        board, options.read_start(asked.start, asked.more), results=asked.results,
-        max_states=asked.max_states, seat=asked.seat, against=asked.against, seed=seed,
-        hints=asked.hints, on_note=render.say, named=named,
+        board, options.read_start(args.start, args.more), results=args.results,
+        max_states=args.max_states, seat=args.seat, against=args.against, seed=seed,
+        hints=args.hints, on_note=render.say, named=named,
     ) as played:  # fmt: skip
         title = board.title or board.name
-        if asked.settings:  # a title is of the file as it stands
-            title = f"{board.name} with {', '.join(asked.settings)}"
+        if args.settings:  # a title is of the file as it stands
+            title = f"{board.name} with {', '.join(args.settings)}"
         for line in (
             f"{title}, seed {seed}: {_seated(played)}", f"payoffs are from {played.table.source}",
             f"write {played.help}",

@@ -52,43 +52,43 @@ class Query:
 
 
 @options.takes(Query)
-def query(asked: Query) -> None:
+def query(args: Query) -> None:
     """Answer by state: the payoff of the state and of every action, best first.
 
     A state above the table's frontier is answered by a search down to it."""
     from luckbase.solver.errors import OptionError
 
-    if (asked.batch is None) == (not asked.fields):
+    if (args.batch is None) == (not args.fields):
         raise OptionError("query: give a state as FIELD=VALUE, or states with --batch FILE")
-    with options.open_found(asked.table, asked.results, asked.settings, asked.strict) as opened:
-        if asked.batch is not None:
-            _answer_batch(opened, asked)
+    with options.open_found(args.table, args.results, args.settings, args.strict) as opened:
+        if args.batch is not None:
+            _answer_batch(opened, args)
             render.say(f"answered by {opened.origin}")
             return
-        fields = options.read_fields(asked.fields or [])
-        most = asked.max_states
+        fields = options.read_fields(args.fields or [])
+        most = args.max_states
         answer = opened.ask(fields, most, render.search_progress(opened, fields, most))
         name = opened.game.payoff_name
-    if asked.as_json:
+    if args.as_json:
         print(json.dumps(answer.as_json()))
     else:
         _print(answer, name)
 
 
-def _answer_batch(table: Table, asked: Query) -> None:
+def _answer_batch(table: Table, args: Query) -> None:
     """Answer every state in a file; write when all of them are answered."""
     from luckbase.cluster.table.files import format_of, read_rows, write_lines, write_rows
     from luckbase.solver.errors import OptionError
 
-    target = None if asked.out == "-" else format_of(asked.out)
-    if asked.as_json and target not in (None, "jsonl"):
-        raise OptionError(f"--json: writes JSON lines, and --out {asked.out} says another format")
-    kind, read = read_rows(asked.batch or "-")
-    if asked.as_json:
-        write_lines((json.dumps(answer.as_json()) for answer in table.ask_all(read)), asked.out)
+    target = None if args.out == "-" else format_of(args.out)
+    if args.as_json and target not in (None, "jsonl"):
+        raise OptionError(f"--json: writes JSON lines, and --out {args.out} says another format")
+    kind, read = read_rows(args.batch or "-")
+    if args.as_json:
+        write_lines((json.dumps(answer.as_json()) for answer in table.ask_all(read)), args.out)
         return
-    more = {"best": asked.best, "toss_up": asked.best, "actions": asked.actions}
-    write_rows(table.values(read, solve_id=True, **more), asked.out, target or kind)
+    more = {"best": args.best, "toss_up": args.best, "actions": args.actions}
+    write_rows(table.values(read, solve_id=True, **more), args.out, target or kind)
 
 
 def _print(answer: Answer, payoff_name: str) -> None:

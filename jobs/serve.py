@@ -40,25 +40,25 @@ class Serve:
 
 
 @options.takes(Serve)
-def serve(asked: Serve) -> None:
+def serve(args: Serve) -> None:
     """Explore tables in a browser, and ask them over HTTP as JSON; nothing is ever written.
 
     Listens on this machine alone unless --host says otherwise. Ctrl+C ends it."""
     _need_parts()
     from luckbase.jobs.web import server
 
-    settings = options.read_settings(asked.settings)
-    pool = server.pool_of(asked.tables or [], asked.results, settings)
-    listener = server.listen(asked.host, asked.port)
-    if not server.is_local(asked.host):
+    settings = options.read_settings(args.settings)
+    pool = server.pool_of(args.tables or [], args.results, settings)
+    listener = server.listen(args.host, args.port)
+    if not server.is_local(args.host):
         render.say(
-            f"luckbase: warning: listening at {asked.host}: whoever reaches this machine can read "
+            f"luckbase: warning: listening at {args.host}: whoever reaches this machine can read "
             "these tables"
         )
     address = server.address_of(listener)
     count = len(pool.listed())
     render.say(f"{render.many(count, 'table')} at {address} (Ctrl+C ends it)")
-    server.run(pool, listener, asked.host, address if not asked.no_open else None)
+    server.run(pool, listener, args.host, address if not args.no_open else None)
 
 
 def _need_parts() -> None:

@@ -27,19 +27,17 @@ class Simulate:
 
 
 @options.takes(Simulate, luckbase.simulate)
-def simulate(arguments: Simulate, **how: Any) -> None:
+def simulate(args: Simulate, **how: Any) -> None:
     """Play N games of a profile of agents: mean payoffs with their standard errors.
 
     Starts from the game's start, or from --from; the same seed gives the same plays."""
     from luckbase.cluster.play.simulate import errors_off
     from luckbase.solver import load_game
 
-    board = options.board_of(arguments.board, arguments.settings)
-    start = options.read_start(arguments.start, arguments.more)
-    found = luckbase.simulate(
-        board, arguments.agents, start=start, results=arguments.results, **how
-    )
-    if arguments.as_json:
+    board = options.board_of(args.board, args.settings)
+    start = options.read_start(args.start, args.more)
+    found = luckbase.simulate(board, args.agents, start=start, results=args.results, **how)
+    if args.as_json:
         print(json.dumps(found.as_json()))
         return
     rows = []

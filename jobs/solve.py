@@ -65,7 +65,7 @@ class _Call:
 
 
 @options.takes(Solve, Options)
-def solve(arguments: Solve, **how: Any) -> int:
+def solve(args: Solve, **how: Any) -> int:
     """Solve what is missing of each board's full table; the same command goes on after a stop.
 
     With --from, or for a game that has no tiers: of all that lies below some states, by search.
@@ -75,19 +75,19 @@ def solve(arguments: Solve, **how: Any) -> int:
     from luckbase.cluster.batch.requests import is_many
     from luckbase.solver.errors import OptionError
 
-    names, start = options.split_from(arguments.boards, arguments.start)
+    names, start = options.split_from(args.boards, args.start)
     if not names:
         raise OptionError("solve: name a board file, a folder of them or a job file")
-    how |= {"results": arguments.results, "memory": options.read_memory(arguments.memory)}
+    how |= {"results": args.results, "memory": options.read_memory(args.memory)}
     given = {name: value for name, value in how.items() if value is not None and value is not False}
     call = _Call(
-        names, start, options.read_settings(arguments.settings),
-        cast("SolveOptions", {**given, "on_note": render.say}), arguments.as_json,
+        names, start, options.read_settings(args.settings),
+        cast("SolveOptions", {**given, "on_note": render.say}), args.as_json,
     )  # fmt: skip
-    folder = arguments.results or options.read_results("results")
-    if arguments.dry_run:
+    folder = args.results or options.read_results("results")
+    if args.dry_run:
         return _dry_run(call)
-    if arguments.watch:
+    if args.watch:
         _watch(call)
     if not is_many(names):
         return _solve_one(call, folder)

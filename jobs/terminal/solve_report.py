@@ -180,16 +180,16 @@ def _opening_questions(solved: Solved, path: Path) -> None:
     from luckbase.cluster.table.summary import action_names, opening_answers
 
     with open_table(solved.table, named_by_board=True) as opened:
-        asked = opening_answers(opened)
-    if not asked:
+        answers = opening_answers(opened)
+    if not answers:
         return
-    names = action_names(asked)
-    rows = [(q.title, render.fields(q.state), *map(q.worth, names), q.best) for q in asked]
+    names = action_names(answers)
+    rows = [(q.title, render.fields(q.state), *map(q.worth, names), q.best) for q in answers]
     render.say()
     heads = ("the player up is" if names else "", "state", *names, "best")
     what = f", and the {opened.game.payoff_name} of who acts" if names else ""
     render.print_table(f"A few questions{what}:", heads, rows, sys.stderr)
-    question = render.fields(asked[0].state)
+    question = render.fields(answers[0].state)
     table = shlex.quote(render.shown(solved.table))
     render.say(f"Ask anything: {render.program()} query {table} {question}")
 

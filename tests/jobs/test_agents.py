@@ -217,7 +217,7 @@ def test_diff_finds_what_a_rule_changes(command: Command, tmp_path: Path) -> Non
         (["evaluate", TINY, "--exact", "--from", "scores=0,0,0"], "--exact: fractions are of the"),
         (["simulate", JACKPOT, "--games", "0"], "--games"),
         (["graph", SMALL, "--labels", "moves"], "--labels: 'moves' is none of none, actions"),
-        (["graph", SMALL, "--out", "x.txt"], "end it in .dot, .svg"),
+        (["graph", SMALL, "--out", "x.txt"], "end it in .dot, .png"),
         (["graph", JACKPOT, "--max-nodes", "10"], "can not be read; the most is 10"),
         (["graph", SMALL, "--agents", "best-response"], "best-response is not drawn"),
         (["solve", TINY, "--from", "scores=0,0,0", "--using", "nowhere"], "no such table"),

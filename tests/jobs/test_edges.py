@@ -28,20 +28,7 @@ SHUT = str(ROOT / "boards/jackpot/shut-the-box.toml")
 ABOVE = str(ROOT / "boards/press-your-luck/tiny.toml")
 
 
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Runs a command: exit code, stdout, stderr."""
-
-    def call(*words: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = run(list(words))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
-
-Said = Callable[..., tuple[int, str, str]]
+Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +42,11 @@ def pig(table_of: Callable[..., Path]) -> Path:
      ["plan", ""], ["evaluate", ""], ["serve", ""]],
 )  # fmt: skip
 def test_an_empty_name_is_refused_and_does_not_mean_the_folder(
-    said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     shutil.copy(TINY, tmp_path)
     monkeypatch.chdir(tmp_path)
-    code, out, err = said(*words)
+    code, out, err = command(*words)
     assert (code, out) == (2, "")
     assert err.startswith("luckbase: '' is the name of nothing")
     assert os.listdir() == ["tiny.toml"]
@@ -71,9 +58,9 @@ def test_a_pipe_in_a_folder_is_no_board_of_it(tmp_path: Path) -> None:
     assert [Path(one.file).name for one in requests_for([tmp_path])] == ["tiny.toml"]
 
 
-def test_a_board_that_is_not_there_is_said_beside_a_pipe(said: Said, tmp_path: Path) -> None:
+def test_a_board_that_is_not_there_is_said_beside_a_pipe(command: Command, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.toml")
-    code, _, err = said("solve", str(tmp_path / "y.toml"))
+    code, _, err = command("solve", str(tmp_path / "y.toml"))
     assert code == 2 and "no such file" in err
 
 
@@ -90,33 +77,33 @@ def climb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_status_of_a_table_of_an_unknown_game_says_that_its_file_is_missing(
-    said: Said, climb: Path
+    command: Command, climb: Path
 ) -> None:
-    code, out, _ = said("status", "--results", str(climb))
+    code, out, _ = command("status", "--results", str(climb))
     assert code == 1
     assert out.startswith("refused")
     assert "its game 'climb' is not known here; name the file that registers it: --game" in out
-    _, out, _ = said("status", "--results", str(climb), "--json")
+    _, out, _ = command("status", "--results", str(climb), "--json")
     assert json.loads(out)["states"] == 259
 
 
 @pytest.mark.parametrize("inner", ["", "pig", "pig/tiny"])
 def test_status_of_a_folder_of_tables_is_that_of_its_tables(
-    said: Said, pig: Path, inner: str
+    command: Command, pig: Path, inner: str
 ) -> None:
-    code, out, _ = said("status", str(pig.parents[2] / inner))
+    code, out, _ = command("status", str(pig.parents[2] / inner))
     assert code == 0
     assert out.startswith(f"complete  {pig}")
 
 
-def test_status_of_a_folder_without_tables_says_so(said: Said, tmp_path: Path) -> None:
-    code, out, err = said("status", str(tmp_path))
+def test_status_of_a_folder_without_tables_says_so(command: Command, tmp_path: Path) -> None:
+    code, out, err = command("status", str(tmp_path))
     assert (code, out) == (1, "")
     assert "neither a table nor a board file is in it" in err
 
 
-def test_clean_of_no_folder_is_refused(said: Said, tmp_path: Path) -> None:
-    code, out, err = said("clean", "--results", str(tmp_path / "nosuch"))
+def test_clean_of_no_folder_is_refused(command: Command, tmp_path: Path) -> None:
+    code, out, err = command("clean", "--results", str(tmp_path / "nosuch"))
     assert (code, out) == (2, "")
     assert err == f"luckbase: --results: there is no folder {tmp_path / 'nosuch'}\n"
 
@@ -136,7 +123,7 @@ def refusal(call: Callable[[], object]) -> str:
 
 
 def test_python_is_told_of_arguments_and_the_command_line_of_options(
-    said: Said, pig: Path, tmp_path: Path
+    command: Command, pig: Path, tmp_path: Path
 ) -> None:
     results = pig.parents[2]
     calls: list[tuple[Callable[[], object], list[str]]] = [
@@ -150,7 +137,7 @@ def test_python_is_told_of_arguments_and_the_command_line_of_options(
     for call, words in calls:
         plain = refusal(call)
         assert "--" not in plain
-        _, _, err = said(*words)
+        _, _, err = command(*words)
         assert "luckbase: --" in err
         assert err.strip().endswith(plain.split(": ", 1)[-1])
         assert refusal(call) == plain  # a command leaves nothing behind
@@ -176,12 +163,12 @@ def test_what_was_meant_is_near_and_never_the_word_itself(word: str, clause: str
     assert nearest(word, ["goal", "turns"]) == clause
 
 
-def test_a_state_of_another_game_is_told_the_fields_of_this_one(said: Said, pig: Path) -> None:
-    _, _, err = said("query", str(pig), "scores=0,500,0")
+def test_for_a_state_of_another_game_this_ones_fields_are_said(command: Command, pig: Path) -> None:
+    _, _, err = command("query", str(pig), "scores=0,500,0")
     assert "unknown field 'scores'; a state of pig has mine, yours, turn, player" in err
 
 
-def test_an_answer_says_that_what_was_asked_is_said_otherwise(said: Said) -> None:
+def test_an_answer_says_that_what_was_asked_is_said_otherwise(command: Command) -> None:
     with luckbase.open(SHUT, in_memory=True) as table:
         other = table[{"open": (7, 8, 9), "dice": (3, 6)}]
         same = table[{"open": (9, 8, 7), "dice": (5, 4)}]
@@ -191,32 +178,32 @@ def test_an_answer_says_that_what_was_asked_is_said_otherwise(said: Said) -> Non
 
 
 def test_a_table_by_its_board_file_plays_from_another_folder_of_results(
-    said: Said, pig: Path
+    command: Command, pig: Path
 ) -> None:
     results = str(pig.parents[2])
     values = []
     for agent in (TINY, str(pig), "optimal"):
         words = ["evaluate", TINY, "--agents", f"{agent},hold-at-5", "--results", results]
-        code, out, _ = said(*words, "--json")
+        code, out, _ = command(*words, "--json")
         assert code == 0
         values.append(json.loads(out)["value"][0])
     assert values[0] == values[1] == pytest.approx(values[2], abs=1e-9)
-    for command in (["simulate", TINY, "--games", "10"], ["graph", TINY]):
-        assert said(*command, "--agents", TINY, "--results", results)[0] == 0
+    for words in (["simulate", TINY, "--games", "10"], ["graph", TINY]):
+        assert command(*words, "--agents", TINY, "--results", results)[0] == 0
 
 
 def test_a_long_search_above_a_table_says_how_far_it_is(
-    said: Said, table_of: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    command: Command, table_of: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = table_of(Path(ABOVE), frontier=1)
     monkeypatch.setattr(render, "A_MOMENT", 0.0)
-    code, _, err = said("query", str(table), "scores=0,500,0", "earned=1,1,1")
+    code, _, err = command("query", str(table), "scores=0,500,0", "earned=1,1,1")
     assert code == 0
     assert "above the table, searching down to it: " in err and "of at most 20 million" in err
 
 
 def test_a_search_above_a_table_that_is_hopeless_is_refused_before_it_has_met_so_many(
-    said: Said, table_of: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    command: Command, table_of: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More than twice as many as it may meet lie below, and not in the table."""
 
@@ -228,9 +215,9 @@ def test_a_search_above_a_table_that_is_hopeless_is_refused_before_it_has_met_so
     monkeypatch.setattr(render, "A_MOMENT", 0.0)
     monkeypatch.setattr(render, "Thread", AtOnce)
     query = ("query", str(table), "scores=0,500,0")
-    code, _, err = said(*query, "earned=4,4,4", "--max-states", "5000")
+    code, _, err = command(*query, "earned=4,4,4", "--max-states", "5000")
     assert code == 2 and err.endswith("the search may meet 5,000 (--max-states)\n")
-    code, _, err = said(*query, "earned=2,2,1", "--max-states", "100000")
+    code, _, err = command(*query, "earned=2,2,1", "--max-states", "100000")
     assert code == 0 and "states lie below, those of the table with them" in err
 
 
@@ -243,9 +230,9 @@ def test_one_of_anything_is_not_many_and_no_zero_is_negative() -> None:
     assert answer.table()[1] == [["this state", "0.0000000", "0.5000000"]]
 
 
-def test_no_option_is_meant_that_is_not_near(said: Said) -> None:
-    assert said("solve", TINY, "--depth", "3")[::2] == (2, "luckbase: No such option: --depth\n")
-    assert "--max-states" in said("solve", TINY, "--max-state", "3")[2]
+def test_no_option_is_meant_that_is_not_near(command: Command) -> None:
+    assert command("solve", TINY, "--depth", "3")[::2] == (2, "luckbase: No such option: --depth\n")
+    assert "--max-states" in command("solve", TINY, "--max-state", "3")[2]
 
 
 def test_a_number_is_shown_as_far_as_python_can_print_it() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,24 +32,17 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def ask(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    capsys.readouterr()
-    code = run(list(words))
-    out, err = capsys.readouterr()
-    return code, out, err
+Command = Callable[..., tuple[int, str, str]]
 
 
-def test_a_what_if_does_not_change_what_the_board_answers(
-    both: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, _ = ask(capsys, "query", TINY, *STATE, "--json", "--results", str(both))
+def test_a_what_if_does_not_change_what_the_board_answers(both: Path, command: Command) -> None:
+    code, out, _ = command("query", TINY, *STATE, "--json", "--results", str(both))
     plain = json.loads(out)
     assert (code, plain["options"]) == (0, {"score_cap": 3000, "score_unit": 500})
     state = ["scores=0,1000,1000", "earned=0,1,0"]
     answers = []
     for options in ([], WHAT_IF):
-        code, out, _ = ask(
-            capsys, "query", TINY, *state, *options, "--json", "--results", str(both)
+        code, out, _ = command("query", TINY, *state, *options, "--json", "--results", str(both)
         )  # fmt: skip
         assert code == 0
         answers.append(json.loads(out))
@@ -59,19 +53,17 @@ def test_a_what_if_does_not_change_what_the_board_answers(
     assert answers[0]["solve_id"] == plain["solve_id"] != answers[1]["solve_id"]
 
 
-def test_options_of_reach_do_not_matter_to_a_question(
-    both: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_of_reach_do_not_matter_to_a_question(both: Path, command: Command) -> None:
     words = ["query", TINY, *STATE, "--json", "--results", str(both)]
-    plain, far = (ask(capsys, *words, *o) for o in ([], ["--set", "frontier=7"]))
+    plain, far = (command(*words, *o) for o in ([], ["--set", "frontier=7"]))
     assert plain == far
 
 
 def test_rules_that_were_not_solved_are_refused_naming_those_that_were(
-    both: Path, capsys: pytest.CaptureFixture[str]
+    both: Path, command: Command
 ) -> None:
     options = ["--set", "tied_pass=next"]
-    code, out, err = ask(capsys, "query", TINY, *STATE, *options, "--results", str(both))
+    code, out, err = command("query", TINY, *STATE, *options, "--results", str(both))
     assert (code, out) == (1, "")
     assert err.count("\n") == 1
     assert "no table of this board with tied_pass=next" in err
@@ -81,40 +73,38 @@ def test_rules_that_were_not_solved_are_refused_naming_those_that_were(
 
 
 def test_a_board_of_equal_content_under_another_name_may_answer(
-    both: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    both: Path, tmp_path: Path, command: Command
 ) -> None:
     other = tmp_path / "twin.toml"
     other.write_text("# the same\n" + Path(TINY).read_text())
-    code, out, _ = ask(capsys, "query", str(other), *STATE, "--json", "--results", str(both))
+    code, out, _ = command("query", str(other), *STATE, "--json", "--results", str(both))
     assert (code, json.loads(out)["board"]) == (0, "tiny")
 
 
 def test_text_and_batch_and_verify_say_what_answered(
-    both: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    both: Path, tmp_path: Path, command: Command
 ) -> None:
     identity = cluster.solve(
         solver.load_board(TINY, frontier=1), results=both
     ).ledger.head.identity  # fmt: skip
     said = f"tiny score_cap=3000 score_unit=500, solve {identity}"
-    _, out, _ = ask(capsys, "query", TINY, *STATE, "--results", str(both))
+    _, out, _ = command("query", TINY, *STATE, "--results", str(both))
     assert f"answered by {said}\n" in out
     (tmp_path / "in.csv").write_text("scores_1,scores_2,scores_3\n0,500,0\n")
-    _, out, err = ask(
-        capsys, "query", TINY, "--batch", str(tmp_path / "in.csv"), "--results", str(both)
+    _, out, err = command(
+        "query", TINY, "--batch", str(tmp_path / "in.csv"), "--results", str(both)
     )
     assert out.splitlines()[1].endswith(f'"{identity}"')
     assert f"answered by {said}\n" in err
-    _, out, _ = ask(capsys, "verify", TINY, "--results", str(both))
+    _, out, _ = command("verify", TINY, "--results", str(both))
     assert said in out
-    _, out, _ = ask(capsys, "diff", TINY, TINY, "--set-second", "score_unit=1000",
+    _, out, _ = command("diff", TINY, TINY, "--set-second", "score_unit=1000",
                     "--set-second", "third_place_spins=false", "--results", str(both))  # fmt: skip
     assert f"\nfirst   {said}\nsecond  tiny score_cap=3000 score_unit=1000 third" in out
 
 
-def test_status_prints_the_options_that_tell_tables_apart(
-    both: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, _ = ask(capsys, "status", "--results", str(both))
+def test_status_prints_the_options_that_tell_tables_apart(both: Path, command: Command) -> None:
+    code, out, _ = command("status", "--results", str(both))
     assert code == 0
     first, second = sorted(out.splitlines(), key=lambda line: "third_place" in line)
     assert "score_cap=3000 score_unit=500  20 tiers" in first
@@ -122,21 +112,21 @@ def test_status_prints_the_options_that_tell_tables_apart(
 
 
 def test_a_table_named_by_its_path_says_that_its_board_has_changed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, command: Command
 ) -> None:
     board = tmp_path / "mine.toml"
     board.write_text(Path(TINY).read_text())
     results = tmp_path / "results"
     assert run(["solve", str(board), "--set", "frontier=1", "--results", str(results)]) == 0
     (table,) = map(str, results.glob("*/*/*"))
-    code, out, err = ask(capsys, "query", table, *STATE, "--json", "--strict")
+    code, out, err = command("query", table, *STATE, "--json", "--strict")
     assert (code, err, json.loads(out)["stale"]) == (0, "", [])
     board.write_text(board.read_text().replace("score_cap = 3000", "score_cap = 2500"))
-    code, out, err = ask(capsys, "query", table, *STATE, "--json")
+    code, out, err = command("query", table, *STATE, "--json")
     assert code == 0
     assert json.loads(out)["stale"] == ["score_cap: was 3000, now 2500"]
     assert "this table is stale: score_cap: was 3000, now 2500" in err
-    code, out, err = ask(capsys, "query", table, *STATE, "--json", "--strict")
+    code, out, err = command("query", table, *STATE, "--json", "--strict")
     assert (code, out) == (1, "")
     assert "score_cap: was 3000, now 2500" in err
     with cluster.open_table(table) as opened:
@@ -144,90 +134,86 @@ def test_a_table_named_by_its_path_says_that_its_board_has_changed(
         assert opened.ask(words).origin.stale == ("score_cap: was 3000, now 2500",)
 
 
-def test_options_of_a_table_named_by_its_path_are_refused(
-    both: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_of_a_table_named_by_its_path_are_refused(both: Path, command: Command) -> None:
     table = str(next(both.glob("*/*/*")))
-    code, _, err = ask(capsys, "query", table, *STATE, "--set", "score_unit=500")
+    code, _, err = command("query", table, *STATE, "--set", "score_unit=500")
     assert code == 2
     assert "whose options stand; leave score_unit out" in err
 
 
 def test_a_search_may_not_end_at_a_table_of_other_options(
-    both: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    both: Path, tmp_path: Path, command: Command
 ) -> None:
     (other,) = (
         str(path) for path in both.glob("*/*/*")
         if '"third_place_spins": false' in (path / "table.json").read_text()
     )  # fmt: skip
     words = ["solve", TINY, "--from", "scores=0,1000,500", "earned=0,2,0", "--using", other]
-    code, _, err = ask(capsys, *words, "--results", str(tmp_path))
+    code, _, err = command(*words, "--results", str(tmp_path))
     assert code == 2
     assert "--using" in err and "other rules" in err
 
 
-@pytest.mark.parametrize("command", ["evaluate", "play"])
+@pytest.mark.parametrize("name", ["evaluate", "play"])
 def test_an_agent_that_is_a_table_of_another_game_is_refused(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path, command: Command
 ) -> None:
     small = ["--set", "goal=10"]
     assert run(["solve", RACE, *small, "--results", str(tmp_path)]) == 0
     (table,) = map(str, tmp_path.glob("*/*/*"))
-    option = "--agents" if command == "evaluate" else "--against"
-    code, _, err = ask(capsys, command, SKUNK, *small, option, table)
+    option = "--agents" if name == "evaluate" else "--against"
+    code, _, err = command(name, SKUNK, *small, option, table)
     assert code == 2
     assert "is a table of race" in err and err.count("\n") == 1
-    code, _, err = ask(capsys, command, RACE, option, table)
+    code, _, err = command(name, RACE, option, table)
     assert code == 2
     assert "goal=10" in err
 
 
-def test_a_table_of_another_format_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_of_another_format_is_refused(tmp_path: Path, command: Command) -> None:
     table = tmp_path / "press-your-luck" / "tiny" / "0f3c00000000"
     table.mkdir(parents=True)
     (table / "table.json").write_text(seal("", {"format": 2}, indent=1))
     said = "format 2; expected 3; solve its board again"
-    code, out, _ = ask(capsys, "status", "--results", str(tmp_path))
+    code, out, _ = command("status", "--results", str(tmp_path))
     assert code == 1 and said in out
-    code, _, err = ask(capsys, "query", str(table), *STATE)
+    code, _, err = command("query", str(table), *STATE)
     assert code == 1 and said in err and err.count("\n") == 1
 
 
-def test_evaluate_and_simulate_say_under_which_rules(capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluate_and_simulate_say_under_which_rules(command: Command) -> None:
     small = [RACE, "--set", "goal=20", "--agents", "hold-at-5"]
     identity = rules_identity(solver.load_game(solver.load_board(RACE, goal=20)))
-    for command in (["evaluate", *small], ["simulate", *small, "--games", "100"]):
-        code, out, _ = ask(capsys, *command, "--json")
+    for words in (["evaluate", *small], ["simulate", *small, "--games", "100"]):
+        code, out, _ = command(*words, "--json")
         said = json.loads(out)
         assert (code, said["board"], said["options"]) == (0, "race", {"goal": 20})
         assert said["solve_id"] == identity
-        _, out, _ = ask(capsys, *command)
+        _, out, _ = command(*words)
         assert f"under the rules of race goal=20, solve {identity}\n" in out
 
 
 def test_play_says_where_its_payoffs_are_from(
-    both: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    both: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("q\n"))
-    _, out, _ = ask(capsys, "play", TINY, *STATE, "--as", "2", "--results", str(both))
+    _, out, _ = command("play", TINY, *STATE, "--as", "2", "--results", str(both))
     assert "payoffs are from the table of tiny score_cap=3000 score_unit=500, solve " in out
 
 
-def test_a_chart_says_what_it_is_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_chart_says_what_it_is_from(tmp_path: Path, command: Command) -> None:
     small = [SKUNK, "--set", "goal=20", "--results", str(tmp_path)]
     assert run(["solve", *small]) == 0
-    code, _, err = ask(capsys, "chart", *small)
+    code, _, err = command("chart", *small)
     assert code == 0 and "from seed goal=20, solve " in err
 
 
 def test_a_board_without_charts_is_told_so_before_anybody_solves_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, command: Command
 ) -> None:
     board = str(ROOT / "boards/pig/rounds.toml")
     for _ in range(2):
-        code, _, err = ask(capsys, "chart", board, "--results", str(tmp_path))
+        code, _, err = command("chart", board, "--results", str(tmp_path))
         assert (
             code == 2
             and "board rounds: pig-rounds has no charts; luckbase query answers by state" in err
@@ -236,35 +222,31 @@ def test_a_board_without_charts_is_told_so_before_anybody_solves_it(
 
 
 def test_status_of_a_board_with_options_is_of_that_table_alone(
-    both: Path, capsys: pytest.CaptureFixture[str]
+    both: Path, command: Command
 ) -> None:
-    code, out, _ = ask(capsys, "status", TINY, "--results", str(both))
+    code, out, _ = command("status", TINY, "--results", str(both))
     assert (code, out.count("complete")) == (0, 2)
-    code, out, _ = ask(capsys, "status", TINY, *WHAT_IF, "--results", str(both))
+    code, out, _ = command("status", TINY, *WHAT_IF, "--results", str(both))
     assert (code, out.count("complete")) == (0, 1)
-    code, _, err = ask(capsys, "status", TINY, "--set", "max_whammies=2", "--results", str(both))
+    code, _, err = command("status", TINY, "--set", "max_whammies=2", "--results", str(both))
     assert code == 1 and "no table of this board with max_whammies=2" in err
 
 
-def test_a_table_solved_from_python_knows_its_board(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_solved_from_python_knows_its_board(tmp_path: Path, command: Command) -> None:
     board = tmp_path / "mine.toml"
     board.write_text(Path(TINY).read_text())
     cluster.solve(solver.load_board(board, frontier=1), results=tmp_path / "results")
     results = ["--results", str(tmp_path / "results")]
-    assert ask(capsys, "status", *results)[0] == 0
+    assert command("status", *results)[0] == 0
     board.write_text(board.read_text().replace("score_cap = 3000", "score_cap = 2500"))
-    code, out, _ = ask(capsys, "status", *results)
+    code, out, _ = command("status", *results)
     assert code == 1 and "score_cap: was 3000, now 2500" in out
 
 
-def test_a_board_made_in_memory_claims_no_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_board_made_in_memory_claims_no_file(tmp_path: Path, command: Command) -> None:
     """What stands in the file is another board."""
     read = solver.load_board(TINY, frontier=1)
     rules = read.rules.model_copy(update={"max_whammies": 2})  # type: ignore[attr-defined]
     cluster.solve(read.model_copy(update={"rules": rules}), results=tmp_path)
-    code, out, _ = ask(capsys, "status", "--results", str(tmp_path))
+    code, out, _ = command("status", "--results", str(tmp_path))
     assert (code, "max_whammies=2" in out) == (0, True)
