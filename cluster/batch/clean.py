@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from luckbase.cluster import words
 from luckbase.cluster.batch.requests import requests_for
@@ -40,6 +39,7 @@ from luckbase.solver.board.identity import rules_identity
 from luckbase.solver.board.toml_file import path_of
 from luckbase.solver.errors import LuckbaseError, OptionError, TableError
 from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.result import OrNull, PythonOnly, Result
 from luckbase.solver.sentences import option, setting
 
 FOLDERS = {
@@ -57,7 +57,7 @@ REMOVED_LAST = ("ledger/", HEAD, LOCK)
 
 
 @dataclass(frozen=True)
-class Spare:
+class Spare(Result):
     """A table that no board file asks for, or one that was named."""
 
     table: Path
@@ -70,17 +70,9 @@ class Spare:
     bytes: int = 0
     left: tuple[str, ...] = ()
     """What of its folder is not luckbase's own, and stays."""
-    named: bool = False
-    error: str = ""
+    named: PythonOnly[bool] = False
+    error: OrNull[str] = ""
     """Why it could not be removed."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The same as JSON values."""
-        return {
-            "table": str(self.table), "state": self.state, "why": list(self.why),
-            "states": self.states, "bytes": self.bytes, "left": list(self.left),
-            "error": self.error or None,
-        }  # fmt: skip
 
 
 def clean(

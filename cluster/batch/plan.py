@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import PlainSerializer
 
 from luckbase.cluster import words
 from luckbase.cluster.batch.requests import BoardRequest
@@ -31,6 +33,7 @@ from luckbase.solver.board.model import Board
 from luckbase.solver.errors import LuckbaseError, MissingTableError, TableError
 from luckbase.solver.game.capabilities import layout_of
 from luckbase.solver.game.game import Game
+from luckbase.solver.result import ANY_TYPE, AsText, Flat, PythonOnly, Result, Rounded
 from luckbase.solver.sentences import option
 
 
@@ -44,11 +47,17 @@ class _Machine:
     """Files that this batch will have made, by table."""
 
 
+def _request_json(request: BoardRequest) -> dict[str, Any]:
+    board = None if request.board is None else request.board.name
+    return {"file": request.file, "options": request.settings, "board": board}
+
+
 @dataclass(frozen=True)
-class Due:
+class Due(Result):
     """What is due of one board."""
 
-    request: BoardRequest
+    event: Literal["planned"] = field(init=False, default="planned")
+    request: Flat[Annotated[BoardRequest, ANY_TYPE, PlainSerializer(_request_json)]]
     state: str
     """missing (no table yet), stale (there is one of the board as it was), partial, damaged, again
     (all of it, as --force has it), complete, or refused: then `error` says why."""
@@ -60,22 +69,11 @@ class Due:
     """Still to solve."""
     bytes: int = 0
     """On disk, about."""
-    seconds: float = 0.0
+    seconds: Rounded = 0.0
     """Of wall time, about."""
-    about: bool = False
+    about: PythonOnly[bool] = False
     """Whether states are estimated."""
-    error: LuckbaseError | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """The same as JSON values."""
-        board = self.request.board
-        return {
-            "event": "planned", "file": self.request.file, "options": self.request.settings,
-            "board": None if board is None else board.name, "state": self.state,
-            "why": list(self.why), "table": None if self.table is None else str(self.table),
-            "states": self.states, "bytes": self.bytes, "seconds": round(self.seconds, 1),
-            "error": None if self.error is None else str(self.error),
-        }  # fmt: skip
+    error: AsText[LuckbaseError | None] = None
 
 
 def plan_boards(requests: Sequence[BoardRequest], start: Any, options: Options) -> list[Due]:

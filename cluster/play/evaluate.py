@@ -10,7 +10,6 @@ import numpy as np
 from pydantic import Field, PlainSerializer
 
 from luckbase.cluster.play.agents import Given, Opener, for_players, name_of, no_tables, split
-from luckbase.cluster.result import Flat, IfAny, PythonOnly, Result
 from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
@@ -26,6 +25,7 @@ from luckbase.solver.policy.evaluate import (
     evaluate_profile,
     named_agent,
 )
+from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.sentences import option
 
 MOST_STATES = 20_000_000

@@ -12,7 +12,6 @@ from pydantic import Field
 
 from luckbase.cluster.machine import cores
 from luckbase.cluster.play.agents import Given, Opener, for_players, no_tables, split
-from luckbase.cluster.result import Flat, PythonOnly, Result
 from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Ints
@@ -20,6 +19,7 @@ from luckbase.solver.game.capabilities import ClosedForms
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.evaluate import BEST_RESPONSE, OPTIMAL, deciders_of, evaluate_profile
 from luckbase.solver.policy.simulate import simulate, simulate_on_the_way
+from luckbase.solver.result import Flat, PythonOnly, Result
 from luckbase.solver.sentences import option
 
 SAME = 1e-9

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
@@ -29,6 +29,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.graph.bellman import ActionValues, Expanded, choose, expand
 from luckbase.solver.policy.chain import Decider
+from luckbase.solver.result import IfAny, Result
 from luckbase.solver.sentences import option
 
 if TYPE_CHECKING:
@@ -63,14 +64,18 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Offer:
+class Offer(Result):
     """One of the person's actions at a question: what it is worth to him and what it costs; where
     both choose at once also its chance in an optimal strategy of his."""
 
     action: str
     value: float
     cost: float
-    chance: float | None = None
+    best: bool = field(init=False, default=False)
+    chance: IfAny[float] = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "best", not self.cost)
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from luckbase.cluster import words
-from luckbase.cluster.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.board.identity import changed_options, rules_identity
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import ActionValues
+from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from pydantic import Field, PlainSerializer
 
 from luckbase.cluster import words
-from luckbase.cluster.result import Flat, IfAny, Number, PythonOnly, Result
 from luckbase.cluster.table.answer import Action, Answer, Source
 from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.part import worth
@@ -32,6 +31,7 @@ from luckbase.solver.game.capabilities import outcome_names
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.graph.bellman import Expanded, expand
+from luckbase.solver.result import Flat, IfAny, Number, PythonOnly, Result
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup

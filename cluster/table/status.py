@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from luckbase.cluster import shown, words
-from luckbase.cluster.result import PythonOnly, Result
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.find import (
     find_table,
@@ -27,6 +26,7 @@ from luckbase.solver import load_game
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import changed_options
 from luckbase.solver.errors import OptionError, TableError, UnknownGameError
+from luckbase.solver.result import PythonOnly, Result
 
 SILENT_SECONDS = 60.0
 """A solve that has said nothing for so long was ended without a word."""

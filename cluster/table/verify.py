@@ -24,7 +24,6 @@ import numpy as np
 from pydantic import Field, WrapSerializer
 
 from luckbase.cluster import shown, words
-from luckbase.cluster.result import Flat, PythonOnly, Result
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.folder import check_bytes, files_there
 from luckbase.cluster.table.format import key_range, part_name, row_group_rows
@@ -37,6 +36,7 @@ from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.words import many
 from luckbase.solver import load_layout
 from luckbase.solver.game.arrays import Ints
+from luckbase.solver.result import Flat, PythonOnly, Result
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup

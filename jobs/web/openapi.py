@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from luckbase.cluster.result import IfAny, Result, adapter
 from luckbase.jobs.web.states import SENT_TYPES
 from luckbase.jobs.web.views import FIELDS, VIEWS, View
+from luckbase.solver.result import IfAny, Result, adapter
 
 REFERENCE = "#/components/schemas/{model}"
 ABOUT = (

@@ -3,54 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal, TypeVar
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import PlainSerializer
+from numpy.typing import NDArray
 
-from luckbase.cluster.result import Result
 from luckbase.cluster.table.grid import Axis, Grid, Wish, column_spans, grid
 from luckbase.cluster.table.moves import address
 from luckbase.cluster.table.stored import StoredTable
 from luckbase.jobs.web.params import whole
 from luckbase.jobs.web.scene_svg import svg
 from luckbase.jobs.web.tables import label, need_state
-from luckbase.solver.charts.model import Chart, Curves, Listing
+from luckbase.solver.charts.model import Chart, Curves, Heatmap, Listing
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.scenes import scene_of
-
-V = TypeVar("V", bound=Result)
+from luckbase.solver.result import Array2, Flat, Result, WholeNumbers, WholeNumbers2
 
 
 def drawing(game: Game, words: Mapping[str, object]) -> str:
     """The state in a person's words, drawn as the game looks, as SVG. Raises StateError."""
     return svg(scene_of(game, words))
-
-
-def numbers(values: Any) -> Any:
-    """An array of numbers as lists, None where there is none."""
-    found = np.asarray(values, np.float64)
-    return _blank(found, ~np.isfinite(found))
-
-
-def _blank(values: Any, nothing: Any) -> Any:
-    """An array as lists, None where there is nothing."""
-    lists = values.astype(object)
-    lists[nothing] = None
-    return lists.tolist()
-
-
-def _lists(values: Any) -> Any:
-    return None if values is None else values.tolist()
-
-
-Numbers = Annotated[Any, PlainSerializer(numbers, return_type=list[float | None])]
-"""An array of numbers, null where there is none."""
-Numbers2 = Annotated[Any, PlainSerializer(numbers, return_type=list[list[float | None]])]
-Whole = Annotated[Any, PlainSerializer(_lists, return_type=list[int])]
-Whole2 = Annotated[Any, PlainSerializer(_lists, return_type=list[list[int]])]
-Flags2 = Annotated[Any, PlainSerializer(_lists, return_type=list[list[bool]] | None)]
 
 
 # --- charts ------------------------------------------------------------------------------------
@@ -62,28 +36,7 @@ class ListingView(Result):
 
     name: str
     kind: Literal["listing"]
-    note: str
-    lines: tuple[str, ...]
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str | int | float, ...], ...]
-
-
-@dataclass(frozen=True)
-class LineView(Result):
-    """A line on a heat map, in the units of its axes; null is a gap."""
-
-    label: str
-    xs: Numbers
-    ys: Numbers
-
-
-@dataclass(frozen=True)
-class WordsView(Result):
-    """Words on a picture, centred on a point in the units of its axes."""
-
-    text: str
-    x: float
-    y: float
+    chart: Flat[Listing]
 
 
 @dataclass(frozen=True)
@@ -93,39 +46,7 @@ class HeatmapView(Result):
 
     name: str
     kind: Literal["heatmap"]
-    title: str
-    about: str
-    names: tuple[str, str, str]
-    rest: dict[str, str] | None
-    xs: Whole
-    ys: Whole
-    values: Numbers2
-    x_label: str
-    y_label: str
-    colour_label: str
-    limits: tuple[float, float] | None
-    levels: tuple[float, ...]
-    blank: Flags2
-    lines: tuple[LineView, ...]
-    words: tuple[WordsView, ...]
-
-
-@dataclass(frozen=True)
-class CurveView(Result):
-    """A curve; null where it has no number."""
-
-    label: str
-    name: str
-    values: Numbers
-
-
-@dataclass(frozen=True)
-class BandView(Result):
-    """A stretch of the x axis that is marked, and why."""
-
-    first: float
-    last: float
-    text: str
+    chart: Flat[Heatmap]
 
 
 @dataclass(frozen=True)
@@ -134,16 +55,7 @@ class CurvesView(Result):
 
     name: str
     kind: Literal["curves"]
-    title: str
-    about: str
-    x_name: str
-    x_label: str
-    y_label: str
-    xs: Whole
-    limits: tuple[float, float] | None
-    curves: tuple[CurveView, ...]
-    bands: tuple[BandView, ...]
-    words: tuple[WordsView, ...]
+    chart: Flat[Curves]
 
 
 ChartView = ListingView | HeatmapView | CurvesView
@@ -152,23 +64,10 @@ ChartView = ListingView | HeatmapView | CurvesView
 def chart_view(name: str, made: Chart) -> ChartView:
     """A chart of a game as an answer has it."""
     if isinstance(made, Listing):
-        return _view(ListingView, made, {"name": name, "kind": "listing"})
-    own: dict[str, Any] = {"name": name, "words": _views(WordsView, made.words)}
+        return ListingView(name, "listing", made)
     if isinstance(made, Curves):
-        own |= {"curves": _views(CurveView, made.curves), "bands": _views(BandView, made.bands)}
-        return _view(CurvesView, made, own | {"kind": "curves"})
-    own |= {"lines": _views(LineView, made.lines)}
-    return _view(HeatmapView, made, own | {"kind": "heatmap"})
-
-
-def _view(kind: type[V], made: object, own: Mapping[str, Any] = {}) -> V:
-    """What has the attributes of another, but for its own."""
-    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    return kind(**{name: own[name] if name in own else getattr(made, name) for name in names})
-
-
-def _views(kind: type[V], made: tuple[object, ...]) -> tuple[V, ...]:
-    return tuple(_view(kind, one) for one in made)
+        return CurvesView(name, "curves", made)
+    return HeatmapView(name, "heatmap", made)
 
 
 # --- grids -------------------------------------------------------------------------------------
@@ -180,7 +79,7 @@ class AxisView(Result):
 
     name: str
     label: str
-    values: Whole
+    values: WholeNumbers[Ints]
 
 
 @dataclass(frozen=True)
@@ -191,9 +90,9 @@ class GridView(Result):
     x: AxisView
     y: AxisView
     colour: str
-    cells: Numbers2
+    cells: Array2[Floats]
     best: list[list[int | None]]
-    to_act: Whole2
+    to_act: WholeNumbers2[NDArray[np.int8]]
     actions: tuple[str, ...]
     queries: str
     state: dict[str, Any]
@@ -228,8 +127,9 @@ def _grid_view(table: StoredTable, colour: str, made: Grid) -> GridView:
     full = table.game.fields.describe(table.game.fields.numbers(made.full)[0])
     return GridView(
         x=_axis_view(made.x), y=_axis_view(made.y), colour=colour, cells=made.values,
-        best=_blank(made.best, made.best < 0), to_act=made.to_act, actions=made.actions,
-        queries=address(full), state=full, payoff_name=table.game.payoff_name,
+        best=[[None if k < 0 else k for k in row] for row in made.best.tolist()],
+        to_act=made.to_act, actions=made.actions, queries=address(full), state=full,
+        payoff_name=table.game.payoff_name,
     )  # fmt: skip
 
 

@@ -24,7 +24,6 @@ from luckbase.cluster.play.talk import (
     read_action,
     read_end,
 )
-from luckbase.cluster.result import IfAny, Number, Result
 from luckbase.cluster.table.moves import Moves, address
 from luckbase.cluster.table.part import worth
 from luckbase.cluster.table.stored import StoredTable
@@ -34,6 +33,7 @@ from luckbase.jobs.web.pictures import drawing
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.capabilities import agents_of, as_seen_by, simplify
 from luckbase.solver.policy.evaluate import OPTIMAL, RANDOM
+from luckbase.solver.result import Number, Result
 from luckbase.solver.sentences import nearest, shorten
 
 MAX_MOVES = 2_000
@@ -61,22 +61,11 @@ class GameRequest:
 
 
 @dataclass(frozen=True)
-class Hint(Result):
-    """What an action is worth to you and what it costs; chance: in an optimal strategy."""
-
-    action: str
-    value: float
-    cost: float
-    best: bool
-    chance: IfAny[float] = None
-
-
-@dataclass(frozen=True)
 class Choice(Result):
     """What you are asked."""
 
     actions: list[str]
-    hints: list[Hint] | None
+    hints: list[Offer] | None
 
 
 @dataclass(frozen=True)
@@ -154,7 +143,7 @@ def played(table: StoredTable, game: GameRequest) -> GameView:
     play = new_play(table, game.state or _beginning(table), **how)
     _check_priced(table, play)
     said, asks = _replay(play, game.moves)
-    hints = [_hint(each) for each in play.offers()] if asks and game.hints else None
+    hints = play.offers() if asks and game.hints else None
     state = as_seen_by(play.game, play.person, play.state)
     own = words.typed(play.game.describe(state))
     bare = simplify(table.game, play.state.reshape(1, -1))
@@ -234,7 +223,3 @@ def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:
     if at < len(moves):
         raise OptionError(f"moves: {len(moves)} are given, and the game was over after {at}")
     return said, False
-
-
-def _hint(offer: Offer) -> Hint:
-    return Hint(offer.action, offer.value, offer.cost, not offer.cost, offer.chance)

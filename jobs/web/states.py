@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from luckbase.cluster import words
-from luckbase.cluster.result import Flat, Result
 from luckbase.cluster.table.files import encode, rows_in
 from luckbase.cluster.table.moves import Addressed, Moves, Outcome, address, moves
 from luckbase.cluster.table.stored import StoredTable
@@ -19,6 +18,7 @@ from luckbase.cluster.table.table import Table
 from luckbase.jobs.web import play, tables
 from luckbase.jobs.web.pictures import drawing
 from luckbase.solver.errors import OptionError, SearchLimitError, StateError, TableError
+from luckbase.solver.result import Flat, Result
 
 ROUNDING = 1e-12
 """Chances that differ by less are equal."""
@@ -70,7 +70,7 @@ class Step(Result):
 
 
 @dataclass(frozen=True)
-class Line(Result):
+class MainLine(Result):
     """A main line; stopped: why it does not go on: the table knows no more, or it comes back to
     where it was."""
 
@@ -78,7 +78,7 @@ class Line(Result):
     stopped: str | None
 
 
-def main_line(table: StoredTable, state: Mapping[str, str], steps: int) -> Line:
+def main_line(table: StoredTable, state: Mapping[str, str], steps: int) -> MainLine:
     """The best action and the likeliest outcome, again and again, so many times at most; nowhere
     twice."""
     line: list[Step] = []
@@ -89,16 +89,16 @@ def main_line(table: StoredTable, state: Mapping[str, str], steps: int) -> Line:
         except (TableError, SearchLimitError) as error:
             if not line:
                 raise
-            return Line(line, str(error))
+            return MainLine(line, str(error))
         met.add(address(there.answer.state))
         step, outcome = _next(there, met)
         line.append(step)
         if outcome is None:
             break
         if address(outcome.state) in met:
-            return Line(line, f"comes back to {words.fields(outcome.state)}")
+            return MainLine(line, f"comes back to {words.fields(outcome.state)}")
         state = words.typed(outcome.state)
-    return Line(line, None)
+    return MainLine(line, None)
 
 
 def _next(there: Moves, met: Set[str]) -> tuple[Step, Outcome | None]:

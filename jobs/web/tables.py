@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Literal
 
-from luckbase.cluster.result import Flat, Result
 from luckbase.cluster.table.grid import column_spans
 from luckbase.cluster.table.lines import TIERS
 from luckbase.cluster.table.moves import Addressed, moves
@@ -18,6 +17,7 @@ from luckbase.cluster.table.table import Table
 from luckbase.cluster.words import typed
 from luckbase.jobs.web.pool import TableEntry, TablePool
 from luckbase.solver.board.model import canonical
+from luckbase.solver.charts.model import Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError
 from luckbase.solver.game.capabilities import (
     Charts,
@@ -30,6 +30,7 @@ from luckbase.solver.game.capabilities import (
 from luckbase.solver.game.fields import MOST, Field
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.evaluate import OPTIMAL, RANDOM
+from luckbase.solver.result import Flat, Result
 
 SEARCH_STATES = 200_000
 """States that a search above a table may meet for a page: half a second."""
@@ -103,15 +104,6 @@ class Example(Result):
 
 
 @dataclass(frozen=True)
-class ChartInfo(Result):
-    """A chart of the game; picture: a heat map or curves, else a list."""
-
-    name: str
-    shows: str
-    picture: bool
-
-
-@dataclass(frozen=True)
 class ColumnInfo(Result):
     """A column that a grid can be over, and between which values the table holds it."""
 
@@ -135,7 +127,7 @@ class TableInfo(Result):
     fields: list[FieldInfo]
     start: dict[str, str] | None
     examples: list[Example]
-    charts: list[ChartInfo]
+    charts: list[Kind]
     axes: list[ColumnInfo]
     agents: list[str]
     full: bool
@@ -160,7 +152,6 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
     """What a page has to know of a table, beside what the list says of it."""
     game, spans = table.game, column_spans(table)
     charts = game.get(Charts)
-    kinds = charts.kinds if charts is not None else ()
     return TableInfo(
         summary=replace(listed, error_bound=table.error),
         title=game.board.title or game.board.name,
@@ -168,7 +159,7 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
         simultaneous=game.simultaneous,
         fields=[field_info(game, field, spans) for field in game.fields],
         start=start_of(table), examples=examples(table),
-        charts=[ChartInfo(kind.name, kind.shows, kind.picture) for kind in kinds],
+        charts=[] if charts is None else list(charts.kinds),
         axes=[
             ColumnInfo(name, label(name), low, high, step)
             for name, (low, high, step) in spans.items() if high > low

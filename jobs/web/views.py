@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
-from luckbase.cluster.result import Result
 from luckbase.cluster.table.stored import StoredTable
 from luckbase.jobs.web import play, states, tables
 from luckbase.jobs.web.http import encode
@@ -17,6 +16,7 @@ from luckbase.jobs.web.params import QueryParams, StateParams, TableParams, Trut
 from luckbase.jobs.web.pictures import ChartView, GridView, chart_view, grid_view
 from luckbase.jobs.web.pool import TablePool
 from luckbase.solver.errors import LuckbaseError, StaleTableError
+from luckbase.solver.result import Result
 
 JSON = "application/json"
 LINE_STEPS = 200
@@ -138,7 +138,7 @@ class LineParams(StateParams):
     )
 
 
-def _line(table: StoredTable, params: LineParams, request: ApiRequest) -> states.Line:
+def _line(table: StoredTable, params: LineParams, request: ApiRequest) -> states.MainLine:
     state = tables.need_state(table, params.state, params.seed)
     return states.main_line(table, state, params.most)
 
@@ -246,7 +246,7 @@ VIEWS = (
     ),
     View(
         f"{AT}/mainline", "The best action and the likeliest outcome, to the end.", LineParams,
-        of_table(_line), states.Line,
+        of_table(_line), states.MainLine,
         f"{FIELDS} Of equally likely outcomes the middle one for who acts.",
     ),
     View(

@@ -16,11 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.charts import shown
+from luckbase.solver.result import Array, Array2, Flags2, PythonOnly, Result, WholeNumbers
 
 Look = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 """Canonical states, int64 (n, fields) -> payoffs, float64 (n, players)."""
@@ -35,7 +37,7 @@ FULL, START, STATES = "full", "start", "states"
 
 
 @dataclass(frozen=True)
-class Kind:
+class Kind(Result):
     """One of a game's charts. shows: what, for people; picture: a `Heatmap` or `Curves`, else a
     `Listing`. needs: `FULL`, a full table; `START`, or what lies below the game's start; `STATES`,
     any table that holds states it looks at: what is not held is a gap, which it names."""
@@ -43,7 +45,7 @@ class Kind:
     name: str
     shows: str
     picture: bool = False
-    needs: str = FULL
+    needs: PythonOnly[str] = FULL
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Listing:
+class Listing(Result):
     """A chart to read. lines: for people; columns and rows: the same for machines; note: how to
     read a line, in a sentence."""
 
@@ -69,6 +71,8 @@ class Listing:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
+
+    json_order: ClassVar = ("note", "lines", "columns", "rows")
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
@@ -79,16 +83,16 @@ class Listing:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class Line(Result):
     """A line on a picture, through (xs[i], ys[i]) in the units of the axes; NaN is a gap."""
 
     label: str
-    xs: NDArray[np.float64]
-    ys: NDArray[np.float64]
+    xs: Array[NDArray[np.float64]]
+    ys: Array[NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class Words:
+class Words(Result):
     """Words on a picture, centred on a point."""
 
     text: str
@@ -97,7 +101,7 @@ class Words:
 
 
 @dataclass(frozen=True, eq=False)
-class Heatmap:
+class Heatmap(Result):
     """A picture: numbers as colour over two axes.
 
     names: of x, y and the number, as columns; x's and y's those of the game's states where they are
@@ -112,18 +116,23 @@ class Heatmap:
     title: str
     about: str
     names: tuple[str, str, str]
-    xs: NDArray[np.int64]
-    ys: NDArray[np.int64]
-    values: NDArray[np.float64]
+    xs: WholeNumbers[NDArray[np.int64]]
+    ys: WholeNumbers[NDArray[np.int64]]
+    values: Array2[NDArray[np.float64]]
     x_label: str
     y_label: str
     colour_label: str
-    blank: NDArray[np.bool_] | None = None
+    blank: Flags2[NDArray[np.bool_] | None] = None
     limits: tuple[float, float] | None = None
     levels: tuple[float, ...] = ()
     lines: tuple[Line, ...] = ()
     words: tuple[Words, ...] = ()
     rest: Mapping[str, str] | None = None
+
+    json_order: ClassVar = (
+        "title", "about", "names", "rest", "xs", "ys", "values", "x_label", "y_label",
+        "colour_label", "limits", "levels", "blank", "lines", "words",
+    )  # fmt: skip
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -146,17 +155,17 @@ class Heatmap:
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class Curve(Result):
     """One of `Curves`. label: for people; name: as a column; values: float64 (n,), NaN where there
     is none."""
 
     label: str
     name: str
-    values: NDArray[np.float64]
+    values: Array[NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class Band:
+class Band(Result):
     """A stretch of the x axis, from first to last in its units, that is marked; text: why, on the
     picture."""
 
@@ -166,7 +175,7 @@ class Band:
 
 
 @dataclass(frozen=True, eq=False)
-class Curves:
+class Curves(Result):
     """A picture: numbers over one axis.
 
     x_name: of x, as a column. xs: int64 (n,), ascending. limits: the least and the greatest number
@@ -176,13 +185,18 @@ class Curves:
     title: str
     about: str
     x_name: str
-    xs: NDArray[np.int64]
+    xs: WholeNumbers[NDArray[np.int64]]
     curves: tuple[Curve, ...]
     x_label: str
     y_label: str
     bands: tuple[Band, ...] = ()
     words: tuple[Words, ...] = ()
     limits: tuple[float, float] | None = None
+
+    json_order: ClassVar = (
+        "title", "about", "x_name", "x_label", "y_label", "xs", "limits", "curves", "bands",
+        "words",
+    )  # fmt: skip
 
     @property
     def columns(self) -> tuple[str, ...]:

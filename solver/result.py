@@ -1,4 +1,4 @@
-"""Results as JSON: the fields of a class, in their order, are its JSON and give its schema.
+"""Results as JSON: the fields of a class are its JSON, and give its schema.
 
 A result is a frozen dataclass; the type of a field says how it stands in JSON where that is not as
 in Python. pydantic writes the JSON (`Result.as_json`), and the schema of it (`jobs.web.openapi`).
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
+import numpy as np
 from pydantic import (
     ConfigDict,
     Field,
@@ -32,10 +33,12 @@ class _AnyType:
         return core_schema.any_schema()
 
 
+ANY_TYPE = _AnyType()
+
 _FLAT, _IF_ANY = "x-flat", "x-if-any"
 _IN_PLACE = Field(json_schema_extra={_FLAT: True})
 
-PythonOnly = Annotated[T, _AnyType(), Field(exclude=True)]
+PythonOnly = Annotated[T, ANY_TYPE, Field(exclude=True)]
 """A field that is not in the JSON."""
 IfAny = Annotated[
     T | None,
@@ -44,6 +47,8 @@ IfAny = Annotated[
 """A field that is left out of the JSON where it is None."""
 OrNull = Annotated[T, PlainSerializer(lambda value: value or None, return_type=T | None)]
 """A field that is null in the JSON where it is empty or 0."""
+AsText = Annotated[T, ANY_TYPE, PlainSerializer(str, return_type=str, when_used="unless-none")]
+"""A field that is its text in the JSON."""
 Flat = Annotated[T, _IN_PLACE]
 """A field whose own fields stand in the JSON in its place."""
 Rounded = Annotated[float, PlainSerializer(lambda value: round(value, 1), return_type=float)]
@@ -51,8 +56,32 @@ Rounded = Annotated[float, PlainSerializer(lambda value: round(value, 1), return
 Number = int | float
 
 
+def _numbers(values: Any) -> Any:
+    """An array as lists, None where there is no number."""
+    array = np.asarray(values, np.float64)
+    lists = array.astype(object)
+    lists[~np.isfinite(array)] = None
+    return lists.tolist()
+
+
+def _lists(values: Any) -> Any:
+    return None if values is None else values.tolist()
+
+
+Array = Annotated[T, ANY_TYPE, PlainSerializer(_numbers, return_type=list[float | None])]
+"""An array of numbers, null where there is none."""
+Array2 = Annotated[T, ANY_TYPE, PlainSerializer(_numbers, return_type=list[list[float | None]])]
+"""The same of two dimensions."""
+WholeNumbers = Annotated[T, ANY_TYPE, PlainSerializer(_lists, return_type=list[int])]
+WholeNumbers2 = Annotated[T, ANY_TYPE, PlainSerializer(_lists, return_type=list[list[int]])]
+Flags2 = Annotated[T, ANY_TYPE, PlainSerializer(_lists, return_type=list[list[bool]] | None)]
+
+
 class Result:
-    """What a question or a command gives, and its JSON."""
+    """What a question or a command gives, and its JSON. json_order: every name of the JSON in its
+    order, where that is not the fields'."""
+
+    json_order: ClassVar[tuple[str, ...]] = ()
 
     __pydantic_config__ = ConfigDict(
         extra="forbid", serialize_by_alias=True, json_schema_serialization_defaults_required=True
@@ -69,13 +98,13 @@ class Result:
         schema: Any = handler(kind)
         hints = get_type_hints(cls, include_extras=True)
         flat = {n for n, hint in hints.items() if _IN_PLACE in getattr(hint, "__metadata__", ())}
-        if flat:
+        if flat or cls.json_order:
 
             def serialize(value: Any, inner: Serialize) -> dict[str, Any]:
                 said: dict[str, Any] = {}
                 for name, own in inner(value).items():
                     said |= own if name in flat else {name: own}
-                return said
+                return {name: said[name] for name in cls.json_order or said if name in said}
 
             schema["serialization"] = core_schema.wrap_serializer_function_ser_schema(serialize)
         made: CoreSchema = schema
@@ -102,6 +131,7 @@ class Result:
             whole["properties"][name] = said
             whole["required"] += [name] * (name in required)
         whole["required"] = list(dict.fromkeys(whole["required"]))
+        whole["properties"] |= {name: whole["properties"].pop(name) for name in cls.json_order}
         return made
 
 

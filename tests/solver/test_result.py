@@ -6,14 +6,15 @@ import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import jsonschema
 import numpy as np
 import pytest
 from pydantic import Field, PlainSerializer
 
-from luckbase.cluster.result import (
+from luckbase.solver.result import (
+    Array2,
     Flat,
     IfAny,
     Number,
@@ -21,6 +22,7 @@ from luckbase.cluster.result import (
     PythonOnly,
     Result,
     Rounded,
+    WholeNumbers,
     adapter,
 )
 
@@ -79,6 +81,27 @@ def test_the_schema_is_of_what_is_written_and_of_nothing_else() -> None:
     for wrong in ({"more": 1}, {"missing": None}, {"weight": "1"}, {"none": 3}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(whole | wrong, schema)
+
+
+@dataclass(frozen=True, eq=False)
+class Ordered(Result):
+    """In another order than in Python, with arrays."""
+
+    values: Array2[np.ndarray]
+    counts: WholeNumbers[np.ndarray]
+    kind: IfAny[str] = None
+
+    json_order: ClassVar = ("kind", "counts", "values")
+
+
+def test_an_order_of_its_own_is_that_of_the_json_and_of_the_schema() -> None:
+    values, counts = np.array([[0.5, np.nan], [1, np.inf]]), np.arange(2)
+    schema = adapter(Ordered).json_schema(mode="serialization")
+    assert list(schema["properties"]) == ["kind", "counts", "values"]
+    for kind, said in ((None, "{"), ("x", '{"kind": "x", ')):
+        whole = Ordered(values, counts, kind).as_json()
+        assert json.dumps(whole) == said + '"counts": [0, 1], "values": [[0.5, null], [1.0, null]]}'
+        jsonschema.validate(whole, schema)
 
 
 def test_numbers_of_numpy_and_names_that_are_no_text_are_written() -> None:
