@@ -1,7 +1,7 @@
 """States of a play in which both choose at once: their matrix game, and what each choice is worth.
 
 With A the game's payoffs under optimal play afterwards, v its value and x, y an optimal lottery of
-each side (`solver.matrix_game.certified`), player 1's choice r is worth (A y)_r to him and costs v
+each side (`solver.matrix_game.certified`), player 1's choice r is worth (A y)_r to them and costs v
 - (A y)_r, which is never below 0; player 2's choice c costs (x A)_c - v.
 """
 
@@ -27,7 +27,7 @@ class Meeting:
     """The matrix game of one state; every tuple is over the two players.
 
     names, actions: of each player's choices, ascending. lotteries: an optimal one of each. against:
-    float64, a player's payoffs by his choices against the other's lottery. values: of the state.
+    float64, a player's payoffs by their choices against the other's lottery. values: of the state.
     gap: how far the bounds that the lotteries prove lie apart.
     """
 
@@ -39,12 +39,12 @@ class Meeting:
     gap: float
 
     def costs(self, player: int, slack: float) -> Floats:
-        """What each choice of a player (from 0) costs him; 0 where that is below the slack."""
+        """What each choice of a player (from 0) costs them; 0 where that is below the slack."""
         lost = self.values[player] - self.against[player]
         return np.where(lost > slack + self.gap, lost, 0.0)
 
     def lines(self, player: int, payoff: str, slack: float) -> list[str]:
-        """For a player: what each choice is worth and costs, and its chance in his lottery."""
+        """For a player: what each choice is worth and costs, and its chance in their lottery."""
         names, costs = self.names[player], self.costs(player, slack)
         wide = max(map(len, names))
         said = [f"costs {words.cost(cost)}" if cost else "best" for cost in costs.tolist()]

@@ -34,7 +34,7 @@ MOST_STATES = 20_000_000
 @dataclass(frozen=True)
 class Costly:
     """A decision that costs something: where, who decided (from 1), how often a play comes there,
-    what it costs him under optimal play afterwards."""
+    what it costs them under optimal play afterwards."""
 
     state: dict[str, Any]
     player: int

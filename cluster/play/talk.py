@@ -4,9 +4,9 @@
 (None: there are no more answers) and plays on until the game is over or the person leaves. All
 chance comes from the function `draw`, so a test can go through every play there is.
 
-What a decision of the person's cost him, at state x with action a, is max over b of q(x, b) minus
-q(x, a), q being his payoff under optimal play of all afterwards. Against optimal opponents the
-costs add up, on average over the dice, to what he gets less than an optimal player would. Where
+What a decision of the person's cost them, at state x with action a, is max over b of q(x, b) minus
+q(x, a), q being their payoff under optimal play of all afterwards. Against optimal opponents the
+costs add up, on average over the dice, to what they get less than an optimal player would. Where
 both choose at once, see `bidding`.
 """
 
@@ -55,7 +55,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Decision:
-    """One of the person's: where, what he took, a best action (his own if it is one), the cost."""
+    """One of the person's: where, what was taken, a best action (the same if it is one), cost."""
 
     state: dict[str, Any]
     action: str
@@ -65,8 +65,8 @@ class Decision:
 
 @dataclass(frozen=True)
 class Offer(Result):
-    """One of the person's actions at a question: what it is worth to him and what it costs; where
-    both choose at once also its chance in an optimal strategy of his."""
+    """One of the person's actions at a question: what it is worth to them and what it costs; where
+    both choose at once also its chance in an optimal strategy of theirs."""
 
     action: str
     value: float
@@ -80,7 +80,7 @@ class Offer(Result):
 
 @dataclass(frozen=True)
 class Seat:
-    """A player: what he is called, and what decides for him; None plays the best action."""
+    """A player: what they are called, and what decides for them; None plays the best action."""
 
     name: str
     decide: Decider | None = None
@@ -89,7 +89,7 @@ class Seat:
 class Play:
     """One play from a canonical state (fields,), priced by a table of its game or its `plain` one.
 
-    person: his place in `seats`, from 0.
+    person: their place in `seats`, from 0.
 
     A context manager, which closes what was opened for it (`tables`).
 
@@ -229,7 +229,7 @@ class Play:
         return self.draw(decide(self.game, up, self.state.reshape(1, -1), [actions])[0])
 
     def _ask(self) -> Generator[str | Question, str | None, int | None]:
-        """The person's action, an index; None if he leaves."""
+        """The person's action, an index; None if they leave."""
         q = self.table.action_values(self.edges)
         names = [self.game.action_name(int(action)) for action in q.actions]
         listed = ", ".join(f"{i + 1} {name}" for i, name in enumerate(names))
@@ -245,7 +245,7 @@ class Play:
     def _choice(
         self, names: Sequence[str], listed: str, read: Reader, chances: Sequence[str]
     ) -> Generator[str | Question, str | None, int | None]:
-        """Ask until an answer can be read as one of the names; None if he leaves."""
+        """Ask until an answer can be read as one of the names; None if they leave."""
         if self.hints:
             yield from chances
         while True:
@@ -280,12 +280,12 @@ class Play:
         if rival.decide is not None:
             asked = self.state.reshape(1, -1), [at.actions[other]]
             lottery = rival.decide(self.game, other, *asked)[0]
-        his = self.draw(lottery) if len(lottery) > 1 else 0
-        pair = (taken, his) if me == 0 else (his, taken)
+        reply = self.draw(lottery) if len(lottery) > 1 else 0
+        pair = (taken, reply) if me == 0 else (reply, taken)
         paid = float(self._step(int(at.actions[0][pair[0]] * JOINT + at.actions[1][pair[1]]))[me])
         gets = f"; you {'lose' if paid < 0 else 'get'} {f'{abs(paid):.6g}' if paid else 'nothing'}"
         gets = gets if self.game.pays else ""
-        yield f"  you: {names[taken]}, {rival.name}: {at.names[other][his]}{gets}"
+        yield f"  you: {names[taken]}, {rival.name}: {at.names[other][reply]}{gets}"
         return True
 
     def _cost(self, own: Floats, taken: int) -> float:
@@ -319,7 +319,7 @@ class Play:
 class Playing(TypedDict, total=False):
     """How a person's game is played.
 
-    seat: which player he is, from 1 (1). against: the opponents, one for all or one for each, by
+    seat: which player they are, from 1 (1). against: the opponents, one for all or one for each, by
     name or as agents (optimal). seed: of the random numbers (any). draw: chance itself, in place of
     a seed. hints: say what each action is worth before every decision. opener: opens tables that
     are named as opponents. on_note: told what takes a while. named: the board as it is typed, for

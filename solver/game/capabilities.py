@@ -202,8 +202,8 @@ class Agents(Capability):
 
     choices: what an agent is asked to choose from, given the state (fields,) and its actions, where
     players see one thing twice (two equal dice). check: raises OptionError where the board of a
-    game can not have the agent of a name, solving nothing. seconds: about how long he works before
-    his first move.
+    game can not have the agent of a name, solving nothing. seconds: about how long they work before
+    their first move.
     """
 
     missing: ClassVar[str] = "has no agents of its own"
@@ -329,7 +329,7 @@ def check_agent(game: Game, name: str) -> None:
 
 
 def agent_seconds(game: Game, name: str) -> float:
-    """About how long the game's agent of this name works before his first move."""
+    """About how long the game's agent of this name works before their first move."""
     found = game.get(Agents)
     return 0.0 if found is None or found.seconds is None else found.seconds(game, name)
 

@@ -15,8 +15,8 @@ class Decisions:
     best: int8 (rows,), an index into the game's `best_names`: the action taken, also where it is
     the only one of the player who acts; -1 on entry, and left so where nobody acts or both players
     choose at once. margin: float64 (rows,), what the second best action would cost the one who
-    decides: the best one's payoff to him less that of the best other, at least 0; NaN on entry, and
-    left so where he has one action only. None if no margins are wanted.
+    decides: the best one's payoff to them less that of the best other, at least 0; NaN on entry,
+    and left so where they have one action only. None if no margins are wanted.
     """
 
     best: NDArray[np.int8]

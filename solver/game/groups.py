@@ -70,7 +70,7 @@ class Turning:
     """From which number on one kind of action is best.
 
     who: whose decision, as a sentence about it begins: "with one spin left the leader". does: what
-    he does from there on: "passes". takes: whether an action, by its name, is of that kind. number:
+    they do from there on: "passes". takes: whether an action, by its name, is of that kind. number:
     how the number is written without its sign, `{:,}` in its place; of: what stands behind it:
     "ahead". at: what stands before it.
     """

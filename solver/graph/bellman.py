@@ -221,7 +221,7 @@ def solved_games(q: ActionValues, states: Ints) -> Iterator[tuple[Ints, Solution
 
 def strategies_of(q: ActionValues, player: int) -> list[Floats]:
     """An optimal strategy of a player (0 or 1) at each of n expanded states in which both choose at
-    once, over his actions, ascending."""
+    once, over their actions, ascending."""
     found: list[Floats] = [np.empty(0)] * (len(q.first) - 1)
     for at, solved in solved_games(q, np.arange(len(found))):
         sides = solved.row_strategies if player == 0 else solved.column_strategies

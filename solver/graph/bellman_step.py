@@ -11,9 +11,9 @@ a payoff has the same bits whoever works it out. Functions without a signature b
 function that calls them.
 
 **Bounds.** Where V has two columns a player, a lower and an upper payoff: the acting player's value
-lies between the greatest lower and the greatest upper payoff of his actions; what the others get
-lies between the least and the most over the actions that he may still take, those whose upper
-payoff reaches his greatest lower one. The best action is called when one such is left.
+lies between the greatest lower and the greatest upper payoff of their actions; what the others get
+lies between the least and the most over the actions that they may still take, those whose upper
+payoff reaches their greatest lower one. The best action is called when one such is left.
 
 Source: Puterman, Markov Decision Processes, 4.3 (the equations).
 """

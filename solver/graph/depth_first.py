@@ -69,7 +69,7 @@ class Fixed(NamedTuple):
     keys: uint64 (m,). first: int64 (m + 1,). chances, acts: float64, int64: of the actions of state
     i, first[i]:first[i + 1] (none where nothing is fixed), the chances, and the action that each
     belongs to then: MIXED for all, or where one player's answer to the other's part of a
-    simultaneous state is left to choose, his. takers: int64 (m,), that player, or -1.
+    simultaneous state is left to choose, theirs. takers: int64 (m,), that player, or -1.
     """
 
     keys: NDArray[np.uint64]
@@ -161,7 +161,7 @@ def fold(n, first, policy, acts, room):
     place; returns how many edges are left, those of actions that are never taken being gone.
 
     acts[first] on: the action that each belongs to then, MIXED for all where nothing is left to
-    choose; the other player's, where he answers one side of a simultaneous state.
+    choose; the other player's, where they answer one side of a simultaneous state.
     """
     below, chances, chosen, paid, _ = room
     fields, players = below.shape[1], paid.shape[1]

@@ -21,9 +21,9 @@ order of their keys, so a state's bits depend on the game alone: not on the root
 was solved before.
 
 **Bounds.** A graph may hold two columns a player, a lower and an upper payoff. The acting player's
-value lies between the greatest lower and the greatest upper payoff of his actions; what the others
-get lies between the least and the most over the actions that he may still take: those whose upper
-payoff reaches his greatest lower one. The best action is called when one such is left, else
+value lies between the greatest lower and the greatest upper payoff of their actions; what others
+get lies between the least and the most over the actions that they may still take: those whose upper
+payoff reaches their greatest lower one. The best action is called when one such is left, else
 `UNDECIDED`.
 
 **Policies.** A state may be given chances for its actions; then its payoff is their mean and
@@ -162,7 +162,7 @@ class Graph:
     def margins(self) -> Floats:
         """float64 (count,): what the second best action would cost the one who decides, at least 0.
 
-        Between bounds, the lower payoff to him of the action that is called, less the greatest
+        Between bounds, the lower payoff to them of the action that is called, less the greatest
         upper one of the others. NaN where there is no choice or none is called, where both players
         choose at once, where a state is not solved or was given without.
         """

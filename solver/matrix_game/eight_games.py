@@ -61,7 +61,7 @@ each time they are looked at, a fifth of the time here."""
 # and in its indices z:
 LABELS, _ROW, _COLUMN = 0, 264, 272
 INDICES = 280
-"""How many indices (int64) a workspace has at least; its owner may add his own."""
+"""How many indices (int64) a workspace has at least; its owner may add its own."""
 
 
 @typed(_n(lanes, lanes, _f1, _f))

@@ -26,7 +26,7 @@ def typed(signature):
 
 @typed(_pair(_f2, _n, _n, _f1, _f1))
 def bounds(a, rows, columns, x, y):
-    """(low, high): what x secures the row player and what y lets him have."""
+    """(low, high): what x secures the row player and what y lets them have."""
     low, high = np.inf, -np.inf
     for c in range(columns):
         total = 0.0

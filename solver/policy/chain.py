@@ -173,7 +173,7 @@ def _fix_jointly(
 ) -> None:  # fmt: skip
     """Write the chances of the joint actions at simultaneous states, `places` being their numbers
     and where their actions stand: products of the two players', or one's where the other maximises;
-    and then to which of his actions each belongs."""
+    and then to which of their actions each belongs."""
     row, column = np.divmod(actions, JOINT)
     both = [x for x, _ in places]
     sides = []

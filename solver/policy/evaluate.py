@@ -48,7 +48,7 @@ OPTIMAL, BEST_RESPONSE, RANDOM = "optimal", "best-response", "random"
 def asking(agent: Agent) -> Decider:
     """An agent, who is asked about one state at a time, as a decider.
 
-    Raises OptionError, naming the state, where he answers what is no choice.
+    Raises OptionError, naming the state, where they answer what is no choice.
     """
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
@@ -105,7 +105,7 @@ def _strategies(graph: Graph, player: int, states: Ints) -> list[Floats]:
 
 
 def random_player(game: Game, player: int, state: Ints, actions: list[int]) -> Sequence[float]:
-    """The agent who takes any of his choices, all equally likely."""
+    """The agent who takes any of their choices, all equally likely."""
     return [1 / len(actions)] * len(actions)
 
 
@@ -195,7 +195,7 @@ def named_agent(game: Game, name: str, argument: str = "agents") -> Agent | Poli
 @dataclass(frozen=True)
 class Moves:
     """Decisions that cost something: states (k, fields), who decided, how often a play comes there,
-    what one costs him under optimal play afterwards; worst first by reach times regret."""
+    what one costs them under optimal play afterwards; worst first by reach times regret."""
 
     states: Ints
     players: Ints

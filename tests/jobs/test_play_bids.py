@@ -209,7 +209,7 @@ def test_as_player_2_the_fields_and_the_lead_are_his_own(played: Command) -> Non
 
 @pytest.mark.parametrize("agent", ["match", "high", "random", "points-optimal"])
 def test_named_agents_bid_too(played: Command, agent: str) -> None:
-    """`match` looks at the cards of his hand, which a play keeps."""
+    """`match` looks at the cards of their hand, which a play keeps."""
     code, out, _ = played(*SMALL, *STATE, "--against", agent, "--seed", "1", lines="135")
     assert code == 0 and f"player 2 ({agent}): bid " in out
     if agent in ("match", "high"):

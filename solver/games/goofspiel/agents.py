@@ -79,8 +79,8 @@ def low(game: Game, player: int, state: Ints, actions: list[int]) -> int:
 
 
 def strategies_at(table: InMemory[int], states: Ints) -> list[Floats]:
-    """Player 1's optimal lotteries over his bids, ascending, at canonical states (n, fields) of the
-    table's game whose upcard is turned."""
+    """Player 1's optimal lotteries over their bids, ascending, at canonical states (n, fields) of
+    the table's game whose upcard is turned."""
     edges = expand(table.game, states)
     return strategies_of(evaluate(edges, table.look(edges.children)[0]), 0)
 
@@ -121,12 +121,12 @@ def _check_lead(options: Rules, objective: str) -> None:
 
 
 def check(game: Game, name: str) -> None:
-    """Raises OptionError where a board can not have an agent: for what he looks at, or for the size
-    of what he solves in memory."""
+    """Raises OptionError where a board can not have an agent: for what they look at, or for the
+    size of what they solve in memory."""
     options = _options(game)
     if name == "match" and not options.keep_cards:
         raise OptionError(
-            "agent 'match' looks at the cards of his hand; play it with "
+            "agent 'match' looks at the cards of their hand; play it with "
             + setting("keep_cards", "true")
         )
     if name in SOLVES:
@@ -135,7 +135,7 @@ def check(game: Game, name: str) -> None:
 
 
 def seconds(game: Game, name: str) -> float:
-    """About how long an agent that `check` lets pass works before his first bid."""
+    """About how long an agent that `check` lets pass works before their first bid."""
     return seconds_to_solve(_options(game).cards, SOLVES[name]) if name in SOLVES else 0.0
 
 

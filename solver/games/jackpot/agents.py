@@ -11,9 +11,9 @@ than rolling fewer. A new one::
 
 Source: docs/sources.md#french-2022 (the six agents).
 
-**Exact fractions** (`Exact`): the best play, an agent's, what each position costs him, and how
-often he comes there. For states x with actions a, each a lottery over edges with chance w and child
-y, all in fractions::
+**Exact fractions** (`Exact`): the best play, an agent's, what each position costs them, and how
+often they come there. For states x with actions a, each a lottery over edges with chance w and
+child y, all in fractions::
 
     V(x)     = the payoff of x                                         if x is over
              = max over a of q(x, a),  q(x, a) = sum of w V(y)         under the best play
@@ -224,7 +224,7 @@ class Exact:
         return Play(values, actions)
 
     def play(self, agent: Agent) -> Play:
-        """An agent's play. Where there is one action he is not asked."""
+        """An agent's play. Where there is one action they are not asked."""
         values: list[Fraction] = []
         actions = [next(iter(lotteries), -1) for lotteries in self.lotteries]
         for x in self.deciding:

@@ -3,7 +3,7 @@
 Agents by name: ``hold-at-k``, ``computer`` (`solver.games.skunk.agents`), ``optimal`` (as in the
 table, also against somebody who is not) and ``best-response`` (to the other agent).
 
-Round by round from the last, with d the lead of who acts and p the chances of his turn's points::
+Round by round from the last, with d the lead of who acts and p the chances of their turn's points::
 
     F(d) = sum over x of p(x) F'(d + x)        for an agent who does not look at the scores,
 
@@ -83,9 +83,9 @@ def chances(game: Game, one: str, two: str) -> Chances:
 
 @dataclass(frozen=True)
 class LastTurn:
-    """What the last turn of the game costs player 2. behind: what he loses by sticking while he is
-    behind, and so losing for certain. best: what he loses against the best last turn, which also
-    sticks as soon as he is ahead."""
+    """What the last turn of the game costs player 2. behind: what they lose by sticking while
+    behind, and so losing for certain. best: what they lose against the best last turn, which also
+    sticks as soon as player 2 is ahead."""
 
     behind: float
     best: float
@@ -95,7 +95,7 @@ def last_turn_cost(game: Game, one: str, two: str) -> LastTurn:
     """The blog's "final round problem" for agent `two`, who is player 2 and does not look at the
     scores, in payoffs. Raises OptionError.
 
-    Where he is more than `MOST_BEHIND` points behind nothing is mended; that he comes back from
+    Where they are more than `MOST_BEHIND` points behind nothing is mended; that they come back from
     there in one turn has a chance of 1e-4, with one die of six sides.
     """
     stationary(game, two)
@@ -123,11 +123,11 @@ def _chances(
     cut, ints, reals = rounds.cut, game.numbers.ints, game.numbers.reals
     leads = np.arange(1 - cut, cut)
     total = reals[0] + reals[3]
-    # Of who acts next, by his lead: his chances to win and to draw, and the table's payoff of
+    # Of who acts next, by their lead: their chances to win and to draw, and the table's payoff of
     # player 1. After the last turn player 1 would act.
     real, ideal = np.array([leads > 0, leads == 0], float), rounds.turn_starts(None)
     for turn, player in enumerate((2, 1) * rounds.rounds):  # the last one first
-        own = np.array([1 - real[0] - real[1], real[1]])  # his, by the lead of the one after him
+        own = np.array([1 - real[0] - real[1], real[1]])  # theirs, by the next one's lead
         payoffs = reals[:3] if player == 1 else reals[:2:-1]  # of a win, a draw, a loss
         worth = payoffs[0] * own[0] + payoffs[1] * own[1] + payoffs[2] * (1 - own[0] - own[1])
         guide = ideal if player == 1 else total - ideal
@@ -165,7 +165,7 @@ def _crossings(rounds: Rounds, agent: Stationary) -> Turn:
 
 def _turn(turn: Turn, own: Floats) -> Floats:
     """The chances before a turn of this kind, from own (2, 2 cut - 1), those of who acts by the
-    lead of the one after him; a lead of the cut is won at once."""
+    lead of the one after them; a lead of the cut is won at once."""
     held, crossed = turn
     n = own.shape[1]
     left = np.arange(n, 0, -1)  # points to the cut, from each lead

@@ -8,7 +8,7 @@ them. Only the difference of the totals matters, so the lower one is always 0.
   after player 2's turn the next round begins, after the last the game is over.
 * Roll: the sum is added to the turn, or a 1 ends the turn with nothing (`first_roll_safe`: not on
   its first roll, which is the one at turn = 0).
-* Over after the last round, or as soon as somebody's lead, the points of his turn included, reaches
+* Over after the last round, or as soon as somebody's lead, the points of the turn included, reaches
   the **cut**. All such states that end alike are one: (1, 0), (0, 0) or (0, 1), round n + 1,
   player 1.
 
@@ -20,9 +20,9 @@ payoff of player 1 at the next turn start, v(t) = best of V'(-(d + t)) and
 downwards for each d. No cycles.
 
 **The cut.** Let q_k(x) be the largest chance, over all policies, to make x points in k turns, or
-more (`chance_to_gain`; the same kind of loop). A player with a lead of the cut D, his turn's points
-included, can bank it, and is caught only if the other makes D points or more in the turns he has
-left, at most n: so his payoff is within q_n(D) times the range of payoffs of a win. Backing up
+more (`chance_to_gain`; the same kind of loop). A player with a lead of the cut D, the turn's points
+included, can bank it, and is caught only if the other makes D points or more in the turns they have
+left, at most n: so their payoff is within q_n(D) times the range of payoffs of a win. Backing up
 stretches no error, so every state of the cut game is that close to the game without a cut. With
 n = 10 and D = 600 it is 2e-9, and at the start of the game, from where hardly anybody comes near
 the cut, the values are certain to far more (`PigRounds.start_bounds`).
@@ -134,7 +134,7 @@ def row_of(cut, lead, turn):
 def solve(ints, starts, player, won, lost, out, tolerance, best, margin):  # noqa: PLR0913  # the arrays of a tier, once a tier
     """Fill a tier, the payoffs of player 1.
 
-    starts: float64 (2 cut - 1,), his payoffs at the next turn start by the lead of the player who
+    starts: float64 (2 cut - 1,), their payoffs at the next turn start by the lead of the player who
     then acts, from 1 - cut on. player: who acts here. won, lost: player 1's payoffs where the
     player who acts here has won or lost for good. best, margin: as `Decisions` has them, or of size
     0 where not wanted; sticking is best unless rolling is better by more than the tolerance.
@@ -174,9 +174,9 @@ def follow(ints, starts, won, tolerance, out):
     """A turn of one who plays by a guide's values, and what comes of it, for all leads at once.
 
     starts: float64 (3, 2 cut - 1), at the next turn start by the lead of who then acts: the guide's
-    payoff for the player of this turn, the chance that he wins, and that nobody does. won: the
+    payoff for the player of this turn, the chance that they win, and that nobody does. won: the
     guide's payoff of a win (nobody loses by a roll at once). tolerance: rolling must be better by
-    more. out: the same at this turn's start, by his lead.
+    more. out: the same at this turn's start, by their lead.
     """
     cut, most, total = ints[CUT], ints[MOST], ints[TOTAL]
     v = np.empty((3, 2 * cut + most))

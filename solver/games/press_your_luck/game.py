@@ -182,7 +182,7 @@ def groups(game: Game) -> Groups:
 
 
 def spins_said(count: int) -> str:
-    """How a sentence begins; from the second spin on, all are his who is up."""
+    """How a sentence begins; from the second spin on, all are theirs who is up."""
     word = WORDS[count - 1] if count <= len(WORDS) else str(count)
     return f"with {word} {'spin left' if count == 1 else 'spins left, all theirs,'}"
 
@@ -202,23 +202,23 @@ def ahead(game: Game, player: int, state: Ints) -> bool:
 
 
 def never_pass(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """Plays every spin, as long as the rules let him."""
+    """Plays every spin, as long as the rules let them."""
     return actions.index(rules.PLAY) if rules.PLAY in actions else 0
 
 
 def always_pass(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """Passes whenever he may."""
+    """Passes whenever they may."""
     return next(i for i, action in enumerate(actions) if action != rules.PLAY)
 
 
 def always_pass_ahead(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """Passes whenever he is ahead, else plays."""
+    """Passes whenever they are ahead, else plays."""
     choose = always_pass if ahead(game, player, state) else never_pass
     return choose(game, player, state, actions)
 
 
 def play_until_ahead(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """Plays until he leads by the least amount that a spin pays, then passes."""
+    """Plays until they lead by the least amount that a spin pays, then passes."""
     units = game.numbers.ints[rules.UNITS :]
     lead = state[rules.SCORE + player] - max(
         state[rules.SCORE + i] for i in range(rules.PLAYERS) if i != player

@@ -6,7 +6,7 @@ Symbols (see `tiers` for slots, regions and the row order):
   at scores a, b, s (units) of A, B, C and configuration c; slot C has 1 - V[0] - V[1].
 * D: the same for the tier of T - 1 spins and the same whammies.
 * WA[x, b, k * nC + s], WB[x, a, k * nC + s], WC[x, b, a]: the payoff after a whammy of the slot up,
-  his score now 0, for the k-th configuration in which A (B) is up; with C up every configuration
+  their score now 0, for the k-th configuration in which A (B) is up; with C up every configuration
   leads to the same one.
 * pw; (m, pm); (m, pp): the chance of a whammy, of money m, of m plus a spin.
 
@@ -279,7 +279,7 @@ def solve_plane(b, span, v, d, wa, wb, wc, pw, again, rules, lay, runs, taps, mo
         for i in range(best.size):
             best[i] = PLAY
         here = (best, notes[1][start : start + v0.size], notes[2])
-        for r in range(runs.shape[0]):  # A and B must spin; with B at the cap he is swept
+        for r in range(runs.shape[0]):  # A and B must spin; with B at the cap, B is swept
             up = slot_a if runs[r, 0] < regions[1] else slot_b
             if a < cap and (up == 0 or b < cap):
                 first, last, spent, gained = runs[r]

@@ -4,14 +4,14 @@ A state is twelve numbers: scores (in units of the board's `score_unit`), earned
 spins, whammies, each for the three players in turn order. `max_whammies` whammies: out, with
 nothing. The player **up** is the first in turn order who has a spin.
 
-* Up with passed spins, he must spin one. Otherwise he may play one of his earned spins or pass them
-  **all** to the highest-scoring opponent still in; they become that opponent's passed spins. Two
+* Up with passed spins, they must spin one. Otherwise they may play an earned one or pass **all** of
+  those to the highest-scoring opponent still in; these become that opponent's passed spins. Two
   opponents level: the passer picks (``tied_pass = "passer"``), or the next in turn order gets them.
 * A spin pays money (the spin is used), or money plus a spin (one spin is earned in its place), or
   it is a whammy: the spin is used, the score is 0, the passed spins left become earned. The last
   whammy (`max_whammies`) puts the player out.
 * `third_place_spins`: strictly behind both others, with all three in, a player must play.
-* At the cap a player passes whenever he may, to the next in turn order if the others are level;
+* At the cap a player passes whenever they may, to the next in turn order if the others are level;
   scores saturate there.
 * Over when nobody has a spin or one player is left in. The highest score among the players in wins,
   ties share. The payoff is each player's chance to win.
@@ -125,7 +125,7 @@ def spin(ints, state, up, outcome, children, edge):
     cache=True,
 )
 def pass_spins(state, up, to, children, actions, edge):
-    """Write the state after `up` passes all his earned spins to `to`."""
+    """Write the state after `up` passes all their earned spins to `to`."""
     child = children[edge]
     for i in range(state.size):
         child[i] = state[i]
@@ -215,7 +215,7 @@ TIE_TOLERANCE = 1e-12
 def pass_targets(up, a, b, s, three, third_place_spins, passer_picks, cap):
     """The slots that `up` may pass to, in the order in which ties fall; -1 where there is none.
 
-    (-1, -1): he must play (third place). `b` counts only with three players in. The next after a
+    (-1, -1): they must play (third place). `b` counts only with three players in. The next after a
     slot is the next in turn order, so the slots are cyclic.
     """
     if not three:

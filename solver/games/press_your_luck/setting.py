@@ -1,22 +1,22 @@
 """The setting of a chart of Press Your Luck: who is up, what the others have; play or pass there.
 
-The player up holds earned spins and nobody before him holds any; his score, or how many spins he
-has, is what a chart varies. The rest may be chosen, in the words of a table's columns::
+The player up holds earned spins and nobody before them holds any; their score, or how many spins
+they have, is what a chart varies. The rest may be chosen, in the words of a table's columns::
 
     up=2 spins=1 rival=6000 third=0 whammies_3=3 earned_3=1
 
 ``up`` is who is up (2 unless chosen), ``spins`` how many spins are left in all: those that the
-others do not hold are his. ``rival`` and ``third`` are the dollars of the last and of the other
+others do not hold are theirs. ``rival`` and ``third`` are the dollars of the last and of the other
 opponent, ``own`` those of the player up; ``scores_3=6000`` does as well, or a whole field,
 ``whammies=0,0,3``. One who is out has as many whammies as put a player out, ``whammies_1=4``.
 
-The **rival** is the opponent who has more: he gets the spins. A **lead** is the score of the player
-up less the rival's.
+The **rival** is the opponent who has more: they get the spins. A **lead** is the score of the
+player up less the rival's.
 
-At what lead to pass: `leads_of` looks at every score of the player up below the cap, where he may
-still choose, and says from which lead on he passes (`Lead.pass_from`), from which he plays
-(`Lead.play_from`), and at which leads below that he passes too: far behind he would rather have the
-rival spin and whammy.
+At what lead to pass: `leads_of` looks at every score of the player up below the cap, where they may
+still choose, and says from which lead on they pass (`Lead.pass_from`), from which they play
+(`Lead.play_from`), and at which leads below that they pass too: far behind they would rather have
+the rival spin and whammy.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ RIVAL_SHARE = 0.3
 
 @dataclass(frozen=True)
 class Setting:
-    """A state in which the player up has a choice, but for his score.
+    """A state in which the player up has a choice, but for their score.
 
     values: its twelve numbers in people's units (dollars). up: who is up, from 0. last: the
     opponent whose score is called ``rival``, from 0. out: the whammies that put a player out.
@@ -64,7 +64,7 @@ class Setting:
 
     @property
     def rival(self) -> int:
-        """The opponent who gets the spins, from 0: he is in and has more, or else comes next."""
+        """The opponent who gets the spins, from 0: they are in and have more, or else come next."""
         return max(self.others, key=lambda i: (self.is_in(i), self.score(i)))
 
     @property
@@ -74,7 +74,7 @@ class Setting:
 
     @property
     def outdone(self) -> bool:
-        """Whether the opponent beside `last` is in and has more, so that he gets the spins."""
+        """Whether the opponent beside `last` is in and has more, so that they get the spins."""
         other = rules.PLAYERS - self.up - self.last
         return self.is_in(other) and self.score(other) > self.score(self.last)
 
@@ -122,7 +122,7 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Play or pass at n states: the chance of the player up to win after each, NaN where he may
+    """Play or pass at n states: the chance of the player up to win after each, NaN where they may
     not; float64 (n,). passing: bool (n,), whether passing is best. unsure: whether that hangs on
     less than the tolerance."""
 
@@ -138,7 +138,7 @@ class Choice:
 
     @property
     def best(self) -> Floats:
-        """His chance to win, (n,)."""
+        """Their chance to win, (n,)."""
         return np.fmax(self.play, self.passed)
 
 
@@ -195,7 +195,7 @@ def settings(game: Game, fields: Mapping[str, str], asked: Asked) -> list[Settin
     for name, each in {"up": up, "spins": spins, **columns}.items():
         if len(each) > 1 and asked.several not in (name, "all") and name in (*fields, *names):
             raise StateError(f"{name}: this chart is of one value; write {name}={each[0]}")
-    if "spins" not in fields and asked.several:  # as many as the others leave him one of
+    if "spins" not in fields and asked.several:  # as many as the others leave them one of
         held = sum(min(columns[name]) for name in names if name.startswith(("earned", "passed")))
         spins = [left for left in spins if left > held] or spins[-1:]
     every = list(product(up, spins, *columns.values()))
@@ -268,7 +268,7 @@ def _setting(game: Game, up: int, spins: int, columns: Mapping[str, int], asked:
 
 
 def _rival(up: int, columns: Mapping[str, int], most: int) -> int:
-    """The last opponent, from 0, or the other one where he is out."""
+    """The last opponent, from 0, or the other one where they are out."""
     rival = max(i for i in range(rules.PLAYERS) if i != up)
     gone = columns.get(f"whammies_{rival + 1}") == most
     return rules.PLAYERS - up - rival if gone else rival

@@ -92,7 +92,7 @@ class Caps:
     The first index is the mask of the slots at the cap (A 1, B 2, C 4).
 
     orders, counts: int64 (8, K), (8,): the configurations to fill, each after those that it leans
-    on. With A below the cap his configurations are left out: the streams fill them.
+    on. With A below the cap their configurations are left out: the streams fill them.
     pivot_of: int64 (8, K): of a configuration, the pivot where a loop is opened, or -1.
     powers: int64 (8, P): by pivot, the power of the chance of plus a spin that one round of its
     loop multiplies; padded with -1.

@@ -60,7 +60,7 @@ class Tier:
 
 
 def merge_whammies(whammies: int, spins: int, max_whammies: int) -> int:
-    """The class of a player who is in: 0 where `spins` more whammies could not put him out."""
+    """The class of a player who is in: 0 where `spins` more whammies could not put them out."""
     return 0 if whammies + spins < max_whammies else whammies
 
 

@@ -2,13 +2,13 @@
 
 `hold-at-k`, for any k: hold once the turn has k points or more. `computer`: the opponent in Pig
 by rounds, who after each roll sticks with the chance min(1, rolls ** (4 v) / 50), where
-v = (turn / rolls) / sides; he always rolls first, and he has to see the rolls of the turn.
+v = (turn / rolls) / sides; they always roll first, and have to see the rolls of the turn.
 
 An agent is asked ``choose(game, player, state, actions)`` (`solver.game.rules`) with the actions
 HOLD and ROLL. Neither looks at the scores, so what a turn of theirs brings has one distribution
 (`turn_points`). And whoever looks at the rolls too can be replaced, for any value of the game, by
 one who looks at the turn alone and holds with the same chance on average over the rolls that took
-him there (`holds_by_turn`): the next roll does not depend on how many there were.
+them there (`holds_by_turn`): the next roll does not depend on how many there were.
 
 Source: docs/sources.md#pig-blog.
 
@@ -18,7 +18,7 @@ Agents by name: ``hold-at-k``, ``computer`` (`solver.games.skunk.agents`), ``opt
 table, also against somebody who is not) and ``best-response`` (to the other agent).
 
 A policy is a chance h(m, y, t) to hold, or the best of both. With A(m, y) the chance of the first
-agent at the start of his turn, m his banked points, and B(y, m) the second's likewise::
+agent at the start of their turn, m their banked points, and B(y, m) the second's likewise::
 
     v(t) = h (1 - B(y, m + t)) + (1 - h) (b (1 - B(y, m)) + z (1 - B(y, 0)) + sum c(s) v(t + s)) / N
     A(m, y) = v(0)
@@ -138,7 +138,7 @@ def visits(agent: Stationary, rules: Rules, most: int) -> tuple[Floats, Floats]:
 
 def holds_by_turn(agent: Stationary, rules: Rules, most: int) -> Floats:
     """float64 (most + 1,): the chance to hold at each turn's points, averaged over the rolls; 1
-    where he never comes."""
+    where the agent never comes."""
     reached, held = visits(agent, rules, most)
     return np.divide(held, reached, out=np.ones(most + 1), where=reached > 0)
 

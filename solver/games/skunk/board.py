@@ -1,6 +1,6 @@
 """Skunk boards: the model of the file, and what the dice do as whole numbers of rolls.
 
-Two players race to `goal`. In a turn the player rolls as often as he likes; holding banks the
+Two players race to `goal`. In a turn the player rolls as often as they like; holding banks the
 turn's points. What a roll does stands in the rule options:
 
     goal              points that win, at once: banked and turn's points together

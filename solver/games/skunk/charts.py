@@ -22,8 +22,8 @@ in 1998::
 The toggles: roll while the turn is below the first number, hold below the second, roll below the
 third, and so on. At goal - mine the turn has won; the list ends there if the last word is roll.
 
-A toggle can be **unreachable** for one who follows the chart: he has held before. Reachable turns
-are those that a roll takes him to from one at which he rolls, the start of the turn first; a
+A toggle can be **unreachable** for one who follows the chart: they held before. Reachable turns
+are those that a roll takes them to from one at which they roll, the start of the turn first; a
 toggle that changes the choice at no reachable turn can be left out. A turn is **uncertain** if
 rolling and holding differ by less than what the table's error can account for: it is marked, and
 the chart says hold there.
@@ -388,7 +388,7 @@ def _entry(
 def hold_points(
     race: Race, payoffs: Floats, *, tolerance: float | None = None
 ) -> tuple[Floats, Floats]:
-    """For pictures, (goal, goal) by mine and yours: the hold point (goal - mine where he rolls to
+    """For pictures, (goal, goal) by mine and yours: the hold point (goal - mine where they roll to
     the end; NaN where it is uncertain), and the chance to win."""
     points, values = np.empty((2, race.goal, race.goal))
     for line in chart(race, payoffs, tolerance=tolerance):

@@ -1,6 +1,6 @@
 """The kernel of Skunk and of the Pig that is a race: every state's chance to win, certified.
 
-Let V(m, y) be the chance of the player to act at the start of his turn, m banked and y the other's,
+Let V(m, y) be the chance of the player to act at the start of a turn, m banked and y the other's,
 and v(t) = v(m, y, t) with t points in the turn; N rolls are equally likely, B lose the turn, C lose
 the score and c(s) are worth s points::
 
@@ -16,7 +16,7 @@ the score and c(s) are worth s points::
    higher sum, but for z. So where no roll loses the score one sweep solves the game; Skunk takes
    14. Sweeps stop when V stands still.
 4. **The certificate** (`certify`) reads only the finished values. s(m, t) bounds the actions that
-   a player alone can make before he wins, however he plays: s >= 1 + s(m + t, 0) and
+   a player alone can make before they win, however they play: s >= 1 + s(m + t, 0) and
    s >= 1 + (B s(m, 0) + C s(0, 0) + sum of c(s') s(m, t + s')) / N. Then w = s(m, t) + s(y, 0)
    bounds the actions of both from (m, y, t) on, and satisfies w >= 1 + the mean of w after any
    action. So if |out - T out| <= eps everywhere, T the Bellman operator, then

@@ -8,7 +8,7 @@ turn's points, and who acts, 1 or 2; with `count_rolls` the rolls of this turn b
 * Roll: points are added to the turn; or the turn is lost: (yours, mine, 0, other); or the score is
   lost too: (yours, 0, 0, other).
 * Over as soon as mine + turn >= goal; all such states of a player are one, (goal, 0, 0, player),
-  and he has 1, the other 0.
+  and they have 1, the other 0.
 
 Whoever has rolled has at least a point, so turn = 0 is before the first roll: `first_roll_safe` and
 `must_roll` need no field of their own. What the dice do is in the board as whole numbers of rolls.

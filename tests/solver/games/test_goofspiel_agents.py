@@ -181,7 +181,7 @@ def test_match_needs_the_cards() -> None:
     with pytest.raises(OptionError) as error:
         agents_of(game)["match"](game, 0, first_states(game)[0], list(range(5)))
     assert str(error.value) == (
-        "agent 'match' looks at the cards of his hand; play it with keep_cards=true"
+        "agent 'match' looks at the cards of their hand; play it with keep_cards=true"
     )
 
 
