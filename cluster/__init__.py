@@ -8,7 +8,7 @@ What a person calls is on `luckbase`'s own page; here are its parts.
 * `table`: tables in folders and in memory: written, asked, compared, checked.
 * `play`: agents by name, what they are worth, a person's game, drawings.
 * `given`: what a person gives, in Python or typed. `words`: states and numbers as people write.
-* `machine`: cores and memory that may be used. `shown`: how results show themselves in a notebook.
+* `machine`: cores and memory that may be used.
 
 `solve`, `solve_below` and `open_table` take boards, canonical states, folders: all read already.
 

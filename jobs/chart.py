@@ -1,6 +1,6 @@
 """``luckbase chart``: what a whole table says at a glance, as a list or as a picture.
 
-The chart comes from the game (`solver.charts.model`); here it is printed, written as CSV or drawn;
+The chart comes from the game (`solver.charts`); here it is printed, written as CSV or drawn;
 pictures too are printed as text.
 """
 
@@ -20,8 +20,8 @@ from luckbase.jobs import options
 from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
-    from luckbase.solver.charts.model import Chart as Made
-    from luckbase.solver.charts.model import Kind, Listing
+    from luckbase.solver.charts import Chart as Made
+    from luckbase.solver.charts import Kind, Listing
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ def chart(args: Chart) -> None:
 
     A game has its charts by name, lists and pictures; a --what that is none of them says which. A
     picture is printed as text, as wide as the terminal, or drawn into a file."""
-    from luckbase.cluster.table.charts import choose_chart
+
     from luckbase.cluster.table.files import whole_file
-    from luckbase.solver.charts.model import Listing
-    from luckbase.solver.game.capabilities import Charts
+    from luckbase.solver.charts import Listing
+    from luckbase.solver.game.capabilities import Charts, choose_chart
 
     _has_charts(args.table, args.settings)
     with options.open_found(args.table, args.results, args.settings, args.strict) as opened:
@@ -88,7 +88,7 @@ def chart(args: Chart) -> None:
 def _printed(made: Made, suffix: str) -> str:
     """What stands on stdout: as wide as a terminal, and with colours where it has them."""
     from luckbase.jobs.plots import text
-    from luckbase.solver.charts.model import Listing
+    from luckbase.solver.charts import Listing
 
     if suffix == ".csv":
         return _csv(made)
@@ -101,7 +101,7 @@ def _printed(made: Made, suffix: str) -> str:
 def _written(made: Made, suffix: str) -> bytes:
     """What stands in a file."""
     from luckbase.jobs.plots import draw, text
-    from luckbase.solver.charts.model import Listing
+    from luckbase.solver.charts import Listing
 
     if suffix == ".csv":
         return _csv(made).encode()
@@ -117,10 +117,10 @@ def _lines(made: Listing) -> str:
 def _has_charts(name: str, settings: list[str] | None) -> None:
     """Raises OptionError for a board file of a game that has no charts, solved or not."""
     if Path(name).is_file():
-        from luckbase.cluster.table.charts import check_charts
         from luckbase.solver import load_game
+        from luckbase.solver.game.capabilities import Charts
 
-        check_charts(load_game(options.board_of(name, settings)))
+        load_game(options.board_of(name, settings)).need(Charts)
 
 
 def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:

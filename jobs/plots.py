@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from luckbase.solver.charts.model import Curves, Heatmap
+from luckbase.solver.charts import Curves, Heatmap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from luckbase.solver.charts.model import Words
+    from luckbase.solver.charts import Words
 
 WIDTH, DPI = 7.5, 125
 """Inches of a picture, and pixels of an inch."""

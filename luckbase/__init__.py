@@ -223,10 +223,10 @@ def open(
     """
     from luckbase.cluster import given
     from luckbase.cluster.table.table import Table
-    from luckbase.solver.charts import shown
+    from luckbase.solver.charts import DRAWN_BY
 
     Table.played_by = "luckbase.cluster.play.talk:new_play"
-    shown.drawn_by(png="luckbase.jobs.plots:as_png", html="luckbase.jobs.web.scene_svg:as_html")
+    DRAWN_BY.update(png="luckbase.jobs.plots:as_png", html="luckbase.jobs.web.scene_svg:as_html")
     if in_memory:
         return given.in_memory(board_or_path, start, options)
     return given.opened(board_or_path, Path(results), options)

@@ -9,7 +9,6 @@ board; `register` enters it. `tests/games/climb.py` is one of sixty lines::
 """
 
 from luckbase.solver.board.model import Board, Section, option
-from luckbase.solver.charts.scene import Box, Counter, Die, Scene, Words
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
@@ -38,6 +37,7 @@ from luckbase.solver.game.transition import (
     simultaneous,
     transition,
 )
+from luckbase.solver.scene import Box, Counter, Die, Scene, Words
 
 __all__ = [
     "GROUP_TYPE", "JOINT", "Agents", "Axis", "Board", "Box", "Capability", "Charts", "ClosedForms",

@@ -10,7 +10,7 @@
 * `graph`: the states below some roots: found, ordered, solved.
 * `matrix_game`: zero-sum matrix games, for states in which both choose at once.
 * `policy`: what agents get: exact values, best responses, Monte Carlo.
-* `charts`: charts and scenes as data. `result`: results as JSON, and its schema.
+* `charts`: charts as data; `scene`: a state as it looks. `result`: results as JSON, and its schema.
 * `linear`: linear equations. `errors`: every exception, one tree. `sentences`: words for them.
 * `compiled`: compiled code is kept on disk, in a folder for this version of the room. `njit`:
   numba's, for functions that are compiled when they are first called.

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from luckbase.cluster import shown, words
+from luckbase.cluster import words
 from luckbase.cluster.machine import cores
 from luckbase.cluster.words import Help
+from luckbase.solver.sentences import html_facts
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.ledger import Ledger
@@ -183,7 +184,7 @@ class Solved:
                 ("memory", words.size(self.peak_memory) * bool(self.peak_memory)),
                 ("payoffs within", f"{ledger.error(self.goal.part):.1e}"),
                 ("where", str(self.table))]  # fmt: skip
-        return shown.facts(f"{ledger.head.board} is solved", rows)
+        return html_facts(f"{ledger.head.board} is solved", rows)
 
     @property
     def overlap(self) -> float:

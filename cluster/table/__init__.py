@@ -33,7 +33,7 @@ Questions:
 * `every_action`: what is said of many states at once, as arrays; `action_columns`: as columns.
 * `frames`: many states in, many answers out; `files`: the same in files. `export`: all rows, as a
   stream; `export_files`: into a file; `where`: which of them.
-* `charts`, `agent`: a table's charts, its best actions as an agent.
+* `agent`: a table's best actions as an agent.
 
 Whole tables: `verify`, `status`, `summary`. Two of them: `compare`, of `pairs` of states; `prices`:
 what an old habit costs, with tiers `held` in memory; `turns`: at what number decisions turn;

@@ -17,6 +17,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import ActionValues
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
+from luckbase.solver.sentences import html_table
 
 
 @dataclass(frozen=True)
@@ -183,17 +184,10 @@ class Answer(Result):
     def _repr_html_(self) -> str:
         """The answer in a notebook."""
         heads, rows = self.table()
-        cells = "".join(f"<th>{escape(head)}</th>" for head in heads)
-        body = ""
-        for row in rows:
-            tag = "th" if row[0] == self.best else "td"
-            body += "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
-        state = escape(f"{self.board}  {words.fields(self.state)}")
-        state += f"<br>{escape(self.note)}" * bool(self.note)
-        return (
-            f"<table><caption>{state}<br>{escape(self.headline)}</caption><thead><tr>{cells}</tr>"
-            f"</thead><tbody>{body}</tbody></table><small>{escape(self.footline)}</small>"
-        )
+        best = next((i for i, row in enumerate(rows) if row[0] == self.best), -1)
+        state = f"{self.board}  {words.fields(self.state)}"
+        table = html_table(heads, rows, [state, self.note, self.headline], marked=best)
+        return f"{table}<small>{escape(self.footline)}</small>"
 
 
 @dataclass(frozen=True)

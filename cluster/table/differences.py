@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from luckbase.cluster import shown, words
+from luckbase.cluster import words
 from luckbase.cluster.words import many
-from luckbase.solver.charts.model import Heatmap
+from luckbase.solver.charts import Heatmap
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.groups import Axis
+from luckbase.solver.sentences import html_facts, html_table
 
 MOST_SENTENCES = 6
 """Of those on where decisions turn."""
@@ -241,8 +242,8 @@ class Comparison:
         rows = [("states", f"{self.states:,}"), ("missing in the other", missing)]
         rows += [("", sentence) for sentence in self.sentences]
         worst = [(words.fields(d.state), f"{d.cost:.7f}", *map(str, d.best)) for d in self.worst]
-        found = shown.facts("two tables compared", rows)
-        return found + shown.listing(("state", "cost", "first", "second"), worst) * bool(worst)
+        found = html_facts("two tables compared", rows)
+        return found + html_table(("state", "cost", "first", "second"), worst) * bool(worst)
 
     def as_json(self) -> dict[str, Any]:
         """The comparison as JSON values."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from luckbase.cluster import shown, words
+from luckbase.cluster import words
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.find import (
     find_table,
@@ -27,6 +27,7 @@ from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import changed_options
 from luckbase.solver.errors import OptionError, TableError, UnknownGameError
 from luckbase.solver.result import PythonOnly, Result
+from luckbase.solver.sentences import html_facts
 
 SILENT_SECONDS = 60.0
 """A solve that has said nothing for so long was ended without a word."""
@@ -69,7 +70,7 @@ class Status(Result):
         rows = [("options", words.fields(self.options)), ("states", f"{self.states:,}"),
                 ("full table", files), ("roots of searches", f"{self.roots:,}" * bool(self.roots)),
                 ("size", words.size(self.bytes)), ("why", "; ".join(self.why))]  # fmt: skip
-        return shown.facts(f"{self.state}: {self.table}", rows)
+        return html_facts(f"{self.state}: {self.table}", rows)
 
 
 def statuses_of(

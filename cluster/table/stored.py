@@ -17,7 +17,7 @@ from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.words import many, program
 from luckbase.solver import load_game
-from luckbase.solver.charts.model import FULL, STATES, Kind
+from luckbase.solver.charts import FULL, STATES, Kind
 from luckbase.solver.errors import MissingTableError, OptionError
 
 

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
-from luckbase.cluster import shown, words
+from luckbase.cluster import words
 from luckbase.cluster.table import OnRows, nobody
-from luckbase.cluster.table.charts import choose_chart
 from luckbase.cluster.table.lookup import MOST_SEARCHED, Lookup
-from luckbase.solver.charts.model import FULL, START, Chart, Kind, Wanted
+from luckbase.solver.charts import FULL, START, Chart, ChartRequest, Kind
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.capabilities import Charts
+from luckbase.solver.game.capabilities import Charts, choose_chart
+from luckbase.solver.sentences import html_facts
 
 if TYPE_CHECKING:
     from luckbase.cluster.play.talk import Play, Playing
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.export_files import Exported, How
     from luckbase.cluster.table.moves import Moves
     from luckbase.cluster.table.verify import Verdict
-    from luckbase.solver.charts.scene import Scene
     from luckbase.solver.policy.evaluate import Policy
+    from luckbase.solver.scene import Scene
 
 
 class Table(Lookup):
@@ -49,7 +49,7 @@ class Table(Lookup):
                 ("parts", ", ".join(f"{part.name} {part.rows:,}" for part in self.parts)),
                 ("fields", ", ".join(self.game.fields.names)), ("where", str(self.where)),
                 ("stale", "; ".join(self.origin.stale))]  # fmt: skip
-        return shown.facts(f"a table of {self.game.board.game}", rows)
+        return html_facts(f"a table of {self.game.board.game}", rows)
 
     def moves(self, state: Mapping[str, Any], max_states: int = MOST_SEARCHED) -> Moves:
         """All that can happen at a state: every action and every outcome, in words and with its
@@ -145,7 +145,7 @@ class Table(Lookup):
         """
         kind = choose_chart(self.game, name)
         self.check_chart(kind)
-        wanted = Wanted(words.typed(fields), reachable, self.precision)
+        wanted = ChartRequest(words.typed(fields), reachable, self.precision)
         return self.game.need(Charts).make(kind.name, self.probe, wanted)
 
     def check_chart(self, kind: Kind) -> None:
@@ -163,7 +163,7 @@ class Table(Lookup):
         self.probe(self.game.needed_start().reshape(1, -1))
 
     def scene(self, state: Mapping[str, Any]) -> Scene:
-        """A state as the game looks, which a notebook shows; as data (`solver.charts.scene`).
+        """A state as the game looks, which a notebook shows; as data (`solver.scene`).
 
         state: as `ask` takes it, held by the table or not. Raises StateError."""
         from luckbase.solver.game.scenes import scene_of

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import numpy as np
 from pydantic import Field, WrapSerializer
 
-from luckbase.cluster import shown, words
+from luckbase.cluster import words
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.folder import check_bytes, files_there
 from luckbase.cluster.table.format import key_range, part_name, row_group_rows
@@ -37,6 +37,7 @@ from luckbase.cluster.words import many
 from luckbase.solver import load_layout
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.result import Flat, PythonOnly, Result
+from luckbase.solver.sentences import html_facts
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
@@ -85,7 +86,7 @@ class Verdict(Result):
                      ("worst residual", f"{checked.worst:.2e} at {words.fields(checked.state)}"),
                      ("allowed there", f"{checked.bound:.2e}"),
                      ("mean residual", f"{checked.mean:.2e}")]  # fmt: skip
-        return shown.facts("no fault was found" if self.ok else "faults were found", rows)
+        return html_facts("no fault was found" if self.ok else "faults were found", rows)
 
 
 class OnDisk(Protocol):

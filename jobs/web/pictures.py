@@ -15,7 +15,7 @@ from luckbase.cluster.table.stored import StoredTable
 from luckbase.jobs.web.params import whole
 from luckbase.jobs.web.scene_svg import svg
 from luckbase.jobs.web.tables import label, need_state
-from luckbase.solver.charts.model import Chart, Curves, Heatmap, Listing
+from luckbase.solver.charts import Chart, Curves, Heatmap, Listing
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.scenes import scene_of

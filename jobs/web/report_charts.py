@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from luckbase.jobs.plots import PagePicture, for_page
-from luckbase.solver.charts.model import Chart, Curves, Heatmap, Listing
+from luckbase.solver.charts import Chart, Curves, Heatmap, Listing
 from luckbase.solver.sentences import html_table
 
 CURVE_ROWS = 41

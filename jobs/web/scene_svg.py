@@ -1,4 +1,4 @@
-"""A `solver.charts.scene.Scene` as SVG, to stand in a page.
+"""A `solver.scene.Scene` as SVG, to stand in a page.
 
 It has no style, script or id of its own, so many may stand on one page under the strictest policy.
 Lines and letters take the page's colour, so it can be read on any ground and in grey; classes
@@ -11,7 +11,7 @@ from functools import lru_cache
 from html import escape
 from pathlib import Path
 
-from luckbase.solver.charts.scene import Box, Counter, Die, Scene, Shape, Words
+from luckbase.solver.scene import Box, Counter, Die, Scene, Shape, Words
 
 STYLE = Path(__file__).parent / "static" / "scene.css"
 """The tints, for both themes; the page links it, a page in one file holds it."""

@@ -17,7 +17,7 @@ from luckbase.cluster.table.table import Table
 from luckbase.cluster.words import typed
 from luckbase.jobs.web.pool import TableEntry, TablePool
 from luckbase.solver.board.model import canonical
-from luckbase.solver.charts.model import Kind
+from luckbase.solver.charts import Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError
 from luckbase.solver.game.capabilities import (
     Charts,

@@ -26,14 +26,16 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.charts.model import Chart, Kind, Look, Wanted
-from luckbase.solver.charts.scene import Scene
+from luckbase.solver.charts import Chart, ChartRequest, Kind, Lookup
+from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.coded import Coded
 from luckbase.solver.game.decisions import Decisions
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Capability
+from luckbase.solver.scene import Scene
+from luckbase.solver.sentences import on_command_line
 
 T = TypeVar("T")
 
@@ -222,11 +224,11 @@ class Charts(Capability, ABC):
     kinds: Sequence[Kind]
 
     @abstractmethod
-    def make(self, name: str, look: Look, wanted: Wanted) -> Chart:
+    def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
         """The chart of this name, one of `kinds`: a `Heatmap` or `Curves` where its kind is
         a picture, else a `Listing`.
 
-        `look` gives the payoffs (n, players) of canonical states (n, fields) that the full table
+        `lookup` gives the payoffs (n, players) of canonical states (n, fields) that the full table
         holds; of a kind that needs less it raises MissingTableError for what is not held.
 
         Raises OptionError for what is wanted and this chart does not do, StateError for
@@ -373,6 +375,18 @@ def choice_names(game: Game, words: Mapping[str, object], player: int, count: in
 
 def _view(game: Game) -> View:
     return game.get(View) or View()
+
+
+def choose_chart(game: Game, name: str | None) -> Kind:
+    """The game's chart of that name, the usual one if None. Raises OptionError, which says what
+    there is."""
+    kinds = game.need(Charts).kinds
+    for kind in kinds:
+        if name in (None, kind.name):
+            return kind
+    known = "; ".join(f"{kind.name}, {kind.shows}" for kind in kinds)
+    sentence = f"'{name}' is no chart of {game.board.game}; expected: {known}"
+    raise OptionError(on_command_line("--what: ", "chart: ") + sentence)
 
 
 def hints(game: Game) -> SearchHints:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from luckbase.solver.charts.scene import GONE, Box, Scene, Shape, Words, fitting
 from luckbase.solver.game.capabilities import drawing
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
+from luckbase.solver.scene import GONE, Box, Scene, Shape, Words, fitting
 
 ROW, LABEL, CELL, GAP, HIGH = 44.0, 130.0, 76.0, 6.0, 36.0
 TILE, ACROSS = 30.0, 12

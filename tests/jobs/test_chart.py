@@ -22,7 +22,7 @@ from luckbase.jobs.app import run
 from luckbase.jobs.options import PICTURES
 from luckbase.jobs.plots import draw
 from luckbase.solver import load_board, load_game, load_layout
-from luckbase.solver.charts.model import Heatmap, Line, Wanted, Words
+from luckbase.solver.charts import ChartRequest, Heatmap, Line, Words
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.games.skunk.charts import all_or_nothing_from
 
@@ -120,10 +120,10 @@ def test_choices_closer_than_the_tables_error_are_marked_not_called(results: Pat
     charts = load_game(load_board(SEED)).need(Charts)
     (path,) = results.glob("*/seed/*")
     with open_table(path) as table:
-        one = Wanted({"mine": "10", "yours": "29"}, error=5e-8)
+        one = ChartRequest({"mine": "10", "yours": "29"}, error=5e-8)
         (line,) = (found := charts.make("chart", table.probe, one)).lines
         assert line.endswith(" - 21 ? 21") and "1 turns after a ?" in found.note
-        picture = charts.make("hold", table.probe, Wanted(error=5e-8))
+        picture = charts.make("hold", table.probe, ChartRequest(error=5e-8))
         assert isinstance(picture, Heatmap) and np.isnan(picture.values[10, 29])
         assert "too close to call" in picture.about
 
@@ -136,7 +136,7 @@ def test_the_line_of_the_picture_is_where_the_seed_sees_the_catastrophe(results:
     charts = load_game(load_board(SEED)).need(Charts)
     (path,) = results.glob("*/seed/*")
     with open_table(path) as table:
-        picture = charts.make("hold", table.probe, Wanted())
+        picture = charts.make("hold", table.probe, ChartRequest())
     assert isinstance(picture, Heatmap) and picture.blank is not None
     jump = all_or_nothing_from(picture.values)
     assert jump[0] == 88 and jump[88] == 0

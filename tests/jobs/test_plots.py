@@ -24,7 +24,7 @@ from luckbase.jobs.plots import (
     for_page,
     text,
 )
-from luckbase.solver.charts.model import Band, Curve, Curves, Heatmap, Line, Words, outline
+from luckbase.solver.charts import Band, Curve, Curves, Heatmap, Line, Words, outline
 
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 

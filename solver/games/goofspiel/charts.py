@@ -1,4 +1,4 @@
-"""The charts of Goofspiel, as `solver.charts.model` has them: a move and the lead, and a
+"""The charts of Goofspiel, as `solver.charts` has them: a move and the lead, and a
 state as the game looks.
 
 ``bids`` is the table of docs/sources.md#rhoads-and-bartholdi-2012, an optimal lottery over the bids
@@ -10,7 +10,7 @@ over the lead.
 A move in numbers: the tables of the paper, and the parity that it found in them.
 
 `first_bids` solves the games of the first move, or of any other position before a card is turned
-up, an upcard each, from the payoffs of the states below, which `look` gives. `table_lines` writes
+up, an upcard each, from the payoffs of the states below, which `lookup` gives. `table_lines` writes
 them as the paper prints them, bids as rows and upcards as columns; `parity_lines` says for each
 upcard what it saw:
 
@@ -34,18 +34,17 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.charts.model import (
+from luckbase.solver.charts import (
     DECIMALS,
     Chart,
+    ChartRequest,
     Curve,
     Curves,
     Heatmap,
     Kind,
     Listing,
-    Look,
-    Wanted,
+    Lookup,
 )
-from luckbase.solver.charts.scene import CHANCE, GONE, QUIET, UP, Box, Scene, Shape, Words, listed
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts, Drawing
@@ -54,6 +53,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.games.goofspiel import agents, rules
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
 from luckbase.solver.games.goofspiel.board import Rules as Options
+from luckbase.solver.scene import CHANCE, GONE, QUIET, UP, Box, Scene, Shape, Words, listed
 from luckbase.solver.sentences import option
 
 KINDS = (
@@ -79,16 +79,16 @@ class MoveCharts(Charts):
         self.win = self.options.objective == "win"
         self.kinds = (*KINDS, LEAD) if self.win else KINDS
 
-    def make(self, name: str, look: Look, wanted: Wanted) -> Chart:
-        if wanted.reachable:
+    def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
+        if request.reachable:
             raise OptionError(
                 f"{option('reachable')}: charts of Goofspiel are of one move; leave it out"
             )
         if name == "lead":
-            return self._lead(look, wanted.fields)
-        found = first_bids(self.game, look, wanted.fields)
+            return self._lead(lookup, request.fields)
+        found = first_bids(self.game, lookup, request.fields)
         if name == "upcard":
-            return self._picture(found, wanted.fields)
+            return self._picture(found, request.fields)
         return _parity(found) if name == "parity" else _bids(found)
 
     def _about(self, more: str = "") -> str:
@@ -118,7 +118,7 @@ class MoveCharts(Charts):
             limits=(0.0, float(found.chances.max())),
         )
 
-    def _lead(self, look: Look, fields: Mapping[str, str]) -> Curves:
+    def _lead(self, lookup: Lookup, fields: Mapping[str, str]) -> Curves:
         """The chance to finish ahead over the lead, of a position or of three stages."""
         if "lead" in fields or "upcard" in fields:
             name = "lead" if "lead" in fields else "upcard"
@@ -132,7 +132,7 @@ class MoveCharts(Charts):
             values = np.tile(stage, (len(there), 1))
             values[:, rules.LEAD] = there
             chances = np.full(len(leads), np.nan)
-            chances[np.abs(leads) <= self._most_lead(stage)] = look(
+            chances[np.abs(leads) <= self._most_lead(stage)] = lookup(
                 self.game.canonical_states(values)
             )[:, 0]
             cards = members(int(stage[rules.DECK]))
@@ -270,11 +270,11 @@ class FirstBids:
         return chances
 
 
-def first_bids(game: Game, look: Look, words: Mapping[str, object] | None = None) -> FirstBids:
+def first_bids(game: Game, lookup: Lookup, words: Mapping[str, object] | None = None) -> FirstBids:
     """The first move of a game, or that of the position in words (``mine``, ``theirs``, ``deck``,
     ``lead``), from the payoffs of the states that it leads to. Raises StateError."""
     questions = agents.first_bids(game, words)
-    payoffs = look(np.concatenate([question.children for question in questions]))
+    payoffs = lookup(np.concatenate([question.children for question in questions]))
     below = payoffs.reshape(len(questions), -1, game.players)
     answers = [agents.bids(*pair) for pair in zip(questions, below, strict=True)]
     sides = [answer.mine for answer in answers]

@@ -1,4 +1,4 @@
-"""The charts of Jackpot and Shut the Box, as `solver.charts.model` has them.
+"""The charts of Jackpot and Shut the Box, as `solver.charts` has them.
 
 ``flip`` says for every roll at a position what to flip, what that is worth and what the next best
 would cost: all tiles open, or ``open=1,2,3,9``. ``left`` is what positions are worth by how many
@@ -13,18 +13,17 @@ from functools import partial
 
 import numpy as np
 
-from luckbase.solver.charts.model import (
+from luckbase.solver.charts import (
     DECIMALS,
     START,
     Chart,
+    ChartRequest,
     Curve,
     Curves,
     Kind,
     Listing,
-    Look,
-    Wanted,
+    Lookup,
 )
-from luckbase.solver.charts.scene import CHANCE, GONE, Box, Die, Scene, Shape, Words, listed
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts, Drawing
@@ -35,6 +34,7 @@ from luckbase.solver.games.jackpot.board import JackpotBoard
 from luckbase.solver.games.jackpot.board import Rules as Options
 from luckbase.solver.games.jackpot.game import outcome_names, positions
 from luckbase.solver.graph.bellman import evaluate, expand
+from luckbase.solver.scene import CHANCE, GONE, Box, Die, Scene, Shape, Words, listed
 from luckbase.solver.sentences import nearest, option
 
 KINDS = (
@@ -62,28 +62,28 @@ class TileCharts(Charts):
         self.game, self.options = game, game.board.rules
         self.shuts = self.options.objective != "sum"
 
-    def make(self, name: str, look: Look, wanted: Wanted) -> Chart:
-        if wanted.reachable:
+    def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
+        if request.reachable:
             raise OptionError(
                 f"{option('reachable')}: charts of tiles are of one position; leave it out"
             )
-        return self._flip(look, wanted) if name == "flip" else self._left(look, wanted)
+        return self._flip(lookup, request) if name == "flip" else self._left(lookup, request)
 
     # --- what to flip ------------------------------------------------------------------------
 
-    def _flip(self, look: Look, wanted: Wanted) -> Listing:
-        for name in wanted.fields:
+    def _flip(self, lookup: Lookup, request: ChartRequest) -> Listing:
+        for name in request.fields:
             if name != "open":
                 why = "the list is of every roll" if name == "dice" else nearest(name, ["open"])
                 raise StateError(f"{name}: {why}; only open= can be chosen")
-        fields = wanted.fields
+        fields = request.fields
         before = self.game.parse(fields) if fields else self.game.needed_start()
         if not before[rules.OPEN]:
             raise StateError("open: no tile is open and the game is over")
         rolls = expand(self.game, before.reshape(1, -1))
         edges = expand(self.game, rolls.children)
-        q = evaluate(edges, look(edges.children))
-        tolerance = self.game.tie_tolerance + 2 * wanted.error
+        q = evaluate(edges, lookup(edges.children))
+        tolerance = self.game.tie_tolerance + 2 * request.error
         rows = []
         for x, state in enumerate(rolls.children):
             here = slice(int(q.first[x]), int(q.first[x + 1]))
@@ -104,13 +104,13 @@ class TileCharts(Charts):
 
     # --- by tiles left -----------------------------------------------------------------------
 
-    def _left(self, look: Look, wanted: Wanted) -> Curves:
-        if wanted.fields:
+    def _left(self, lookup: Lookup, request: ChartRequest) -> Curves:
+        if request.fields:
             raise OptionError("FIELD=VALUE: the picture is of all positions; leave it out")
         tiles = np.array(self._positions())
         states = np.zeros((len(tiles), self.game.field_count), np.int64)
         states[:, rules.OPEN] = tiles
-        values, count = look(states)[:, 0], np.array([len(members(int(x))) for x in tiles])
+        values, count = lookup(states)[:, 0], np.array([len(members(int(x))) for x in tiles])
         sizes = np.unique(count)
         sorted_by = [np.sort(values[count == size]) for size in sizes]
         best, middle, worst = (

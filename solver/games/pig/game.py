@@ -21,7 +21,6 @@ from functools import partial
 
 import numpy as np
 
-from luckbase.solver.charts.scene import Scene
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
@@ -49,6 +48,7 @@ from luckbase.solver.games.skunk.game import (
 )
 from luckbase.solver.games.skunk.layout import Question
 from luckbase.solver.games.skunk.scene import Race, RollNames, draw, rounds
+from luckbase.solver.scene import Scene
 
 HERE = __package__
 

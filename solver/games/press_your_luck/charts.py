@@ -1,4 +1,4 @@
-"""The charts of Press Your Luck, as `solver.charts.model` has them.
+"""The charts of Press Your Luck, as `solver.charts` has them.
 
 ``lead`` says at what lead to pass, by spins left; ``leads`` the same over the rival's score.
 ``decide`` is play or pass over both scores, ``by-lead`` and ``by-spins`` are both chances over the
@@ -14,18 +14,18 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.charts.model import (
+from luckbase.solver.charts import (
     DECIMALS,
     STATES,
     Band,
     Chart,
+    ChartRequest,
     Curve,
     Curves,
     Heatmap,
     Kind,
     Listing,
-    Look,
-    Wanted,
+    Lookup,
     Words,
     outline,
     words_in,
@@ -76,15 +76,15 @@ class LuckCharts(Charts):
         assert isinstance(game.board, PressYourLuckBoard)
         self.game, self.solve, self.board = game, game.board.solve, game.board.name
 
-    def make(self, name: str, look: Look, wanted: Wanted) -> Chart:
-        if wanted.reachable:
+    def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
+        if request.reachable:
             raise OptionError(
                 f"{option('reachable')}: charts of this game are of all states; leave it out"
             )
-        how: dict[str, Callable[[Look, Wanted], Chart]]
+        how: dict[str, Callable[[Lookup, ChartRequest], Chart]]
         how = {"lead": self._lead, "leads": self._leads, "decide": self._decide,
                "by-lead": self._by_lead, "by-spins": self._by_spins}  # fmt: skip
-        return how[name](look, wanted)
+        return how[name](lookup, request)
 
     @property
     def _every(self) -> tuple[int, ...]:
@@ -98,21 +98,21 @@ class LuckCharts(Charts):
     def _scores(self, stop: int) -> Ints:
         return np.arange(0, stop, self.solve.score_unit, dtype=np.int64)
 
-    def _lead(self, look: Look, wanted: Wanted) -> Listing:
-        asked = settings(self.game, wanted.fields, Asked(frozenset({"own"}), self._every, "all"))
-        found = leads_of(self.game, look, asked, wanted.error)
+    def _lead(self, lookup: Lookup, request: ChartRequest) -> Listing:
+        asked = settings(self.game, request.fields, Asked(frozenset({"own"}), self._every, "all"))
+        found = leads_of(self.game, lookup, asked, request.error)
         unsure = sum(int(lead.choice.unsure.sum()) for lead in found)
         note = "a lead is my score less the rival's, who gets the spins; play from one to the other"
         if unsure:
             note += f"; {unsure} leads are too close to call, and count as play"
         return Listing(say.lead_lines(found), LEAD_COLUMNS, tuple(map(_lead_row, found)), note)
 
-    def _leads(self, look: Look, wanted: Wanted) -> Curves:
+    def _leads(self, lookup: Lookup, request: ChartRequest) -> Curves:
         varies = frozenset({"own", "rival"})
-        asked = settings(self.game, wanted.fields, Asked(varies, self._every, "all"))
+        asked = settings(self.game, request.fields, Asked(varies, self._every, "all"))
         scores = self._scores(self.solve.score_cap)
         by_score = [each.over_rival(scores) for each in asked]
-        found = leads_of(self.game, look, [x for line in by_score for x in line], wanted.error)
+        found = leads_of(self.game, lookup, [x for line in by_score for x in line], request.error)
         ends = np.array([np.nan if x.pass_from is None else x.pass_from for x in found])
         ends = ends.reshape(len(asked), -1)
         outdone = np.array([[each.outdone for each in line] for line in by_score])
@@ -153,8 +153,8 @@ class LuckCharts(Charts):
         last = float(scores[there[-1]]) + self.solve.score_unit / 2
         return (Band(float(scores[0]), last, "the third has\nmore, and gets\nthe spins"),)
 
-    def _decide(self, look: Look, wanted: Wanted) -> Heatmap:
-        (where,) = settings(self.game, wanted.fields, Asked(frozenset({"own", "rival"})))
+    def _decide(self, lookup: Lookup, request: ChartRequest) -> Heatmap:
+        (where,) = settings(self.game, request.fields, Asked(frozenset({"own", "rival"})))
         xs, ys = self._scores(self.solve.score_cap), self._scores(self.solve.score_cap + 1)
         if len(xs) < 2:
             raise OptionError(
@@ -164,14 +164,15 @@ class LuckCharts(Charts):
         over = where.over_rival(ys)
         lines = [one.with_scores(where.up, xs) for one in over]
         outdone = np.array([one.outdone for one in over])
-        found = choices(self.game, look, np.concatenate(lines), wanted.error)
+        found = choices(self.game, lookup, np.concatenate(lines), request.error)
         there = ys[~outdone]
         middle = there[(there >= 0.15 * ys[-1]) & (there <= 0.6 * ys[-1])]
         middle = middle if len(middle) else there
         shape = (len(ys), len(xs))
         passing = np.ascontiguousarray(found.passing.reshape(shape).T)
         leads = [
-            x.pass_from for x in leads_of(self.game, look, where.over_rival(middle), wanted.error)
+            x.pass_from
+            for x in leads_of(self.game, lookup, where.over_rival(middle), request.error)
         ]
         blank = np.tile(outdone, (len(xs), 1))
         line = outline("play or pass", passing, xs, ys, ~blank)
@@ -188,9 +189,9 @@ class LuckCharts(Charts):
             rest=where.in_words(self.game),
         )  # fmt: skip
 
-    def _by_lead(self, look: Look, wanted: Wanted) -> Curves:
-        (where,) = settings(self.game, wanted.fields, Asked(frozenset({"own"})))
-        (lead,) = leads_of(self.game, look, [where], wanted.error)
+    def _by_lead(self, lookup: Lookup, request: ChartRequest) -> Curves:
+        (where,) = settings(self.game, request.fields, Asked(frozenset({"own"})))
+        (lead,) = leads_of(self.game, lookup, [where], request.error)
         most = share_of_cap(self.game, WIDEST)
         near = np.abs(lead.leads) <= most
         unit = self.solve.score_unit
@@ -208,12 +209,12 @@ class LuckCharts(Charts):
             ),
         )  # fmt: skip
 
-    def _by_spins(self, look: Look, wanted: Wanted) -> Curves:
+    def _by_spins(self, lookup: Lookup, request: ChartRequest) -> Curves:
         every = tuple(range(1, EXPERIMENT + 1))
         found = settings(
-            self.game, wanted.fields, Asked(frozenset(), every, "spins", 0.4, 0.15, beyond=True)
+            self.game, request.fields, Asked(frozenset(), every, "spins", 0.4, 0.15, beyond=True)
         )
-        choice, held = self._held(look, found, wanted.error)
+        choice, held = self._held(lookup, found, request.error)
         spins = np.array([each.spins for each in found])
         last = int(np.flatnonzero(held)[-1]) + 1
         known, where = spins[held], found[0]
@@ -227,7 +228,7 @@ class LuckCharts(Charts):
         )  # fmt: skip
 
     def _held(
-        self, look: Look, every: list[Setting], error: float
+        self, lookup: Lookup, every: list[Setting], error: float
     ) -> tuple[Choice, NDArray[np.bool_]]:
         """The choice in each setting, and of which the table holds what it takes: the others are
         NaN. Raises MissingTableError where it holds none."""
@@ -238,7 +239,7 @@ class LuckCharts(Charts):
         for i, each in enumerate(every):
             own = each.with_scores(each.up, np.array([each.score(each.up)]))
             try:
-                found.append(choices(self.game, look, own, error))
+                found.append(choices(self.game, lookup, own, error))
             except MissingTableError as why:
                 missing.append(why)
                 held[i] = False

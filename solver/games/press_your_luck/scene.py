@@ -15,7 +15,13 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from luckbase.solver.charts.scene import (
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import Drawing
+from luckbase.solver.game.game import Game
+from luckbase.solver.games.press_your_luck import rules
+from luckbase.solver.games.press_your_luck.board import Leaf, PressYourLuckBoard
+from luckbase.solver.games.press_your_luck.slides import SQUARES, Slide
+from luckbase.solver.scene import (
     BAD,
     GONE,
     GOOD,
@@ -29,12 +35,6 @@ from luckbase.solver.charts.scene import (
     fitting,
     listed,
 )
-from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Drawing
-from luckbase.solver.game.game import Game
-from luckbase.solver.games.press_your_luck import rules
-from luckbase.solver.games.press_your_luck.board import Leaf, PressYourLuckBoard
-from luckbase.solver.games.press_your_luck.slides import SQUARES, Slide
 
 WIDE, HIGH, ACROSS, DOWN = 110.0, 88.0, 6, 5
 """A square in units; the board in squares."""

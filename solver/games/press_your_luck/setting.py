@@ -29,7 +29,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.charts.model import Look
+from luckbase.solver.charts import Lookup
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
@@ -142,14 +142,14 @@ class Choice:
         return np.fmax(self.play, self.passed)
 
 
-def choices(game: Game, look: Look, values: Ints, error: float) -> Choice:
-    """Play or pass at states in people's units (n, 12), one step ahead of what `look` gives.
+def choices(game: Game, lookup: Lookup, values: Ints, error: float) -> Choice:
+    """Play or pass at states in people's units (n, 12), one step ahead of what `lookup` gives.
 
     error: the bound on each payoff. Raises StateError for what is no state.
     """
     states = game.canonical_states(values)
     edges = expand(game, states)
-    q = evaluate(edges, look(edges.children))
+    q = evaluate(edges, lookup(edges.children))
     own = q.values[np.arange(len(q.states)), edges.actors[q.states]]
     play, passed = np.full((2, len(states)), np.nan)
     plays = q.actions == rules.PLAY
@@ -381,13 +381,13 @@ class Lead:
         return float(self.choice.play[x]), float(self.choice.passed[x])
 
 
-def leads_of(game: Game, look: Look, settings: list[Setting], error: float) -> list[Lead]:
+def leads_of(game: Game, lookup: Lookup, settings: list[Setting], error: float) -> list[Lead]:
     """Play or pass by lead in each setting; all are looked up at once."""
     assert isinstance(game.board, PressYourLuckBoard)
     solve = game.board.solve
     scores = np.arange(0, solve.score_cap, solve.score_unit, dtype=np.int64)
     values = np.concatenate([each.with_scores(each.up, scores) for each in settings])
-    found, n = choices(game, look, values, error), len(scores)
+    found, n = choices(game, lookup, values, error), len(scores)
     return [
         Lead(each, scores - each.score(each.rival), _part(found, slice(i * n, i * n + n)))
         for i, each in enumerate(settings)

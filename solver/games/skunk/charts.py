@@ -1,4 +1,4 @@
-"""The charts of Skunk, and of the Pig that is a race, as `solver.charts.model` has them.
+"""The charts of Skunk, and of the Pig that is a race, as `solver.charts` has them.
 
 ``chart`` is the list of toggles, ``hold`` the picture of the strategy
 (docs/sources.md#gottahack-1998): the hold point as colour over both scores, and the line beyond
@@ -40,14 +40,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.charts.model import (
+from luckbase.solver.charts import (
     DECIMALS,
+    ChartRequest,
     Heatmap,
     Kind,
     Line,
     Listing,
-    Look,
-    Wanted,
+    Lookup,
     Words,
     outline,
     words_in,
@@ -86,25 +86,25 @@ class RaceCharts(Charts):
     def __init__(self, game: Game) -> None:
         self.game = game
 
-    def make(self, name: str, look: Look, wanted: Wanted) -> Listing | Heatmap:
+    def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Listing | Heatmap:
         takes = {"chart": SCORES, "card": SCORES, "turn": ("yours",)}.get(name, ())
-        if (wanted.fields and not takes) or (wanted.reachable and name != "chart"):
-            what = "FIELD=VALUE" if wanted.fields and not takes else option("reachable")
+        if (request.fields and not takes) or (request.reachable and name != "chart"):
+            what = "FIELD=VALUE" if request.fields and not takes else option("reachable")
             raise OptionError(
                 f"{what}: the picture '{name}' shows all scores as they are; leave it out"
             )
         race = race_of(self.game)
-        lines = _chosen(race, wanted.fields, takes or SCORES)
+        lines = _chosen(race, request.fields, takes or SCORES)
         # Two payoffs may each be off by the error; below that no choice is called.
-        tolerance = max(race.tie_tolerance, 2 * wanted.error)
+        tolerance = max(race.tie_tolerance, 2 * request.error)
         first = np.arange(race.rows(0) // 2)  # player 1's rows say all
-        payoffs = np.ascontiguousarray(look(race.states_at(0, first))[:, 0])
+        payoffs = np.ascontiguousarray(lookup(race.states_at(0, first))[:, 0])
         if name == "chart":
-            return _listing(race, payoffs, lines, wanted.reachable, tolerance)
+            return _listing(race, payoffs, lines, request.reachable, tolerance)
         if name == "card":
-            return card(race, payoffs, self._card(race, wanted.fields), tolerance)
+            return card(race, payoffs, self._card(race, request.fields), tolerance)
         if name == "turn":
-            yours = _scores(race, "yours", wanted.fields.get("yours", str(3 * race.goal // 10)))
+            yours = _scores(race, "yours", request.fields.get("yours", str(3 * race.goal // 10)))
             if len(yours) > 1:
                 raise StateError(f"yours: the picture is of one score; write yours={yours[0]}")
             return turn_picture(race, payoffs, yours[0], tolerance, self._about(race))

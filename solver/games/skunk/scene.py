@@ -9,7 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from luckbase.solver.charts.scene import (
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import Drawing
+from luckbase.solver.game.game import Game
+from luckbase.solver.games.skunk import rules
+from luckbase.solver.games.skunk.board import Rules, every_roll
+from luckbase.solver.scene import (
     CHANCE,
     GONE,
     GOOD,
@@ -21,11 +26,6 @@ from luckbase.solver.charts.scene import (
     Shape,
     Words,
 )
-from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Drawing
-from luckbase.solver.game.game import Game
-from luckbase.solver.games.skunk import rules
-from luckbase.solver.games.skunk.board import Rules, every_roll
 
 WIDE, LEFT, RIGHT, TRACK, ROW = 640.0, 104.0, 52.0, 34.0, 74.0
 """The sheet, what is left and right of a track, how high one is, from one to the next, in units."""

@@ -23,7 +23,7 @@ from luckbase.jobs.web import report as page
 from luckbase.jobs.web.report_charts import Detail, chart_section, report_chart
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.identity import rules_identity
-from luckbase.solver.charts.model import Band, Chart, Curve, Curves, Heatmap, Line, Listing, Words
+from luckbase.solver.charts import Band, Chart, Curve, Curves, Heatmap, Line, Listing, Words
 from tests.places import BOARDS, ROOT
 from tests.stopped import solve_until
 

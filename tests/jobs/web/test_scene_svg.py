@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import pytest
 
 from luckbase.jobs.web.scene_svg import LOOKS, PIPS, STYLE, as_html, svg
-from luckbase.solver.charts.scene import ROLES, Box, Counter, Die, Scene, Words
 from luckbase.solver.game.scenes import scene_of
-from tests.solver.charts.test_scene import STARTS, game_of, start_of
+from luckbase.solver.scene import ROLES, Box, Counter, Die, Scene, Words
+from tests.solver.test_scene import STARTS, game_of, start_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = '<script>"&'

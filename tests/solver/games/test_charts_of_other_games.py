@@ -11,7 +11,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster.table.table import Table
-from luckbase.solver.charts.model import Curves, Heatmap, Listing
+from luckbase.solver.charts import Curves, Heatmap, Listing
 from luckbase.solver.errors import LuckbaseError
 from tests.reference import goofspiel
 from tests.reference.jackpot import Reference as Tiles

@@ -11,7 +11,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster.table.table import Table
-from luckbase.solver.charts.model import Curves, Heatmap, Listing, Wanted
+from luckbase.solver.charts import ChartRequest, Curves, Heatmap, Listing
 from luckbase.solver.errors import LuckbaseError, OptionError, StateError
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.games.press_your_luck.setting import Asked, choices, leads_of, settings
@@ -245,7 +245,7 @@ def test_a_choice_closer_than_the_error_is_counted_and_not_called_a_pass(table: 
     unsure = choices(table.game, table.probe, setting.with_scores(1, np.array(SCORES)), error)
     assert unsure.unsure.sum() > lead.choice.unsure.sum()
     assert not (unsure.unsure & unsure.passing).any()
-    made = charts.make("lead", table.probe, Wanted({"spins": "1"}, error=error))
+    made = charts.make("lead", table.probe, ChartRequest({"spins": "1"}, error=error))
     assert isinstance(made, Listing) and "too close to call" in made.note
 
 

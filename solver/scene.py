@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from luckbase.solver.charts import shown
+from luckbase.solver.charts import drawn
 
 UP, GONE, GOOD, BAD, CHANCE, QUIET = "up", "gone", "good", "bad", "chance", "quiet"
 ROLES = ("", UP, GONE, GOOD, BAD, CHANCE, QUIET)
@@ -101,8 +101,9 @@ class Scene:
         return f"{self.title}. {self.about}"
 
     def _repr_html_(self) -> str | None:
-        """The drawing in a notebook; None where nothing can draw it (`solver.charts.shown`)."""
-        return shown.html_of(self)
+        """The drawing in a notebook; None where nobody draws."""
+        html: str | None = drawn("html", self)
+        return html
 
 
 LETTER = 0.62

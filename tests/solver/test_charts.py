@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from luckbase.solver.charts.model import Band, Curve, Curves, middle_of, outline, words_in
+from luckbase.solver.charts import Band, Curve, Curves, middle_of, outline, words_in
 
 MASKS = arrays(bool, st.tuples(st.integers(1, 7), st.integers(1, 7)))
 

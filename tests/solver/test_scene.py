@@ -12,7 +12,12 @@ import pytest
 
 from luckbase.game import check_game, load_game_file
 from luckbase.solver import load_board, load_game
-from luckbase.solver.charts.scene import (
+from luckbase.solver.errors import StateError
+from luckbase.solver.game.capabilities import Drawing
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.scenes import scene_of
+from luckbase.solver.graph.bellman import expand
+from luckbase.solver.scene import (
     BAD,
     CHANCE,
     GONE,
@@ -27,11 +32,6 @@ from luckbase.solver.charts.scene import (
     Words,
     listed,
 )
-from luckbase.solver.errors import StateError
-from luckbase.solver.game.capabilities import Drawing
-from luckbase.solver.game.game import Game
-from luckbase.solver.game.scenes import scene_of
-from luckbase.solver.graph.bellman import expand
 from tests.places import BOARDS, ROOT
 
 LUCK = {"scores": "0,8000,3000", "earned": "0,2,0", "passed": "0,1,0", "whammies": "1,0,3"}

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 import luckbase
-from luckbase.cluster.shown import facts, listing
 from luckbase.cluster.words import fields
-from luckbase.solver.charts import shown
-from luckbase.solver.charts.model import Heatmap, Listing
+from luckbase.solver.charts import DRAWN_BY, Heatmap, Listing
+from luckbase.solver.sentences import html_facts, html_table
 from tests.places import BOARDS
 
 PIG, LUCK = BOARDS / "pig/tiny.toml", BOARDS / "press-your-luck/tiny.toml"
@@ -91,7 +90,10 @@ def test_a_comparison_lists_the_worst(table: luckbase.Table) -> None:
 def test_an_answer_marks_the_best(table: luckbase.Table) -> None:
     answer = table[{"mine": 0, "yours": 10, "turn": 4}]
     html = answer._repr_html_()
-    assert f"<th>{answer.best}</th>" in html and f"{answer.value[0]:.7f}" in text_of(html)
+    assert f"{answer.value[0]:.7f}" in text_of(html) and answer.headline in text_of(html)
+    rows = re.findall(r"<tr>(.*?)</tr>", html)
+    (bold,) = (row for row in rows[1:] if "<td>" not in row)
+    assert bold.startswith(f'<th scope="row">{answer.best}</th><th>')
 
 
 def test_a_chart_shows_a_picture_or_its_rows_and_a_scene_is_drawn(table: luckbase.Table) -> None:
@@ -118,12 +120,14 @@ def test_a_long_chart_says_how_many_rows_are_left() -> None:
 def test_where_nobody_draws_there_is_no_picture(
     table: luckbase.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shown, "_draws", {})
+    monkeypatch.delitem(DRAWN_BY, "png")
+    monkeypatch.delitem(DRAWN_BY, "html")
     picture = table.chart("hold")
     assert isinstance(picture, Heatmap) and picture._repr_png_() is None
     assert table.scene({"mine": 3, "yours": 4})._repr_html_() is None
 
 
 def test_what_a_person_named_can_not_end_an_element() -> None:
-    assert "<script" not in facts(EVIL, [(EVIL, EVIL), ("nothing", "")]) + listing([EVIL], [[EVIL]])
-    assert "nothing" not in facts("t", [("nothing", "")])
+    facts = html_facts(EVIL, [(EVIL, EVIL), ("nothing", "")])
+    assert "<script" not in facts + html_table([EVIL], [[EVIL, EVIL]], [EVIL], marked=0)
+    assert "nothing" not in facts

@@ -3,28 +3,31 @@
 The capability `solver.game.capabilities.Charts` lists a game's charts and makes each of payoffs
 that it asks for::
 
-    look = table.probe                                  # states (n, fields) -> payoffs (n, players)
-    game.need(Charts).make("chart", look, Wanted({"mine": "0", "yours": "87"})).lines
+    lookup = table.probe                                # states (n, fields) -> payoffs (n, players)
+    game.need(Charts).make("chart", lookup, ChartRequest({"mine": "0", "yours": "87"})).lines
     ('(0,87) .0661453 - 33 44 100',)
 
 A `Listing` is a chart to read: lines for people, the same as rows for machines. A `Heatmap` is a
-picture of numbers over two axes, `Curves` of numbers over one; their numbers are rows too. Nothing
-here knows how a picture is drawn.
+picture of numbers over two axes, `Curves` of numbers over one; their numbers are rows too.
+
+Nothing here knows how a picture is drawn. In a notebook a picture is shown by who can draw it,
+which `luckbase.open` enters in `DRAWN_BY`, and as text where nobody can.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from importlib import import_module
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.charts import shown
 from luckbase.solver.result import Array, Array2, Flags2, PythonOnly, Result, WholeNumbers
+from luckbase.solver.sentences import html_table, many
 
-Look = Callable[[NDArray[np.int64]], NDArray[np.float64]]
+Lookup = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 """Canonical states, int64 (n, fields) -> payoffs, float64 (n, players)."""
 
 Cell = int | float | str
@@ -32,6 +35,12 @@ Cell = int | float | str
 DECIMALS = 10
 """Of a payoff in rows: a chart is for reading, and the last one is good. All are in the table."""
 
+
+MOST_ROWS = 30
+"""Of a list, in a notebook."""
+DRAWN_BY: dict[str, str] = {}
+"""Who draws in a notebook, ``module:function``: "png" the bytes of a PNG of a picture, "html" an
+element of a page of a scene. Imported when something is shown."""
 
 FULL, START, STATES = "full", "start", "states"
 
@@ -49,11 +58,11 @@ class Kind(Result):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ChartRequest:
     """What is asked of a chart.
 
     fields: as text, only what has these values. reachable: without what no play by the chart comes
-    to. error: the bound on the payoffs that `look` gives; a choice that hangs on less is to be
+    to. error: the bound on the payoffs that the lookup gives; a choice that hangs on less is to be
     marked.
     """
 
@@ -78,8 +87,14 @@ class Listing(Result):
         return "\n".join(self.lines)
 
     def _repr_html_(self) -> str:
-        """The rows in a notebook."""
-        return shown.rows_as_html(self.columns, self.rows, self.note)
+        """The rows in a notebook, the first ones if there are many."""
+        rows = [
+            [f"{cell:.7g}" if isinstance(cell, float) else str(cell) for cell in row]
+            for row in self.rows[:MOST_ROWS]
+        ]
+        more = len(self.rows) - MOST_ROWS
+        left = f"<small>{many(more, 'more row')}</small>" if more > 0 else ""
+        return html_table(self.columns, rows, [self.note]) + left
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +165,9 @@ class Heatmap(Result):
         )
 
     def _repr_png_(self) -> bytes | None:
-        """The picture in a notebook; None where nothing can draw it (`solver.charts.shown`)."""
-        return shown.png_of(self)
+        """The picture in a notebook; None where nobody draws."""
+        png: bytes | None = drawn("png", self)
+        return png
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,12 +235,21 @@ class Curves(Result):
         return min([first, *ends]), max([last, *ends])
 
     def _repr_png_(self) -> bytes | None:
-        """The picture in a notebook; None where nothing can draw it (`solver.charts.shown`)."""
-        return shown.png_of(self)
+        """The picture in a notebook; None where nobody draws."""
+        png: bytes | None = drawn("png", self)
+        return png
 
 
 Chart = Listing | Heatmap | Curves
 """What a game makes of a table."""
+
+
+def drawn(kind: str, picture: Any) -> Any:
+    """A picture or a scene, drawn by who is entered for the kind; None where nobody is."""
+    if kind not in DRAWN_BY:
+        return None
+    module, name = DRAWN_BY[kind].split(":")
+    return getattr(import_module(module), name)(picture)
 
 
 def _cell(value: float) -> int | float:
