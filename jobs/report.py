@@ -49,7 +49,6 @@ def report(
 
 
 def _verdict(made: luckbase.Report) -> str:
-    """The verdict in a word or two."""
     if made.verdict is None:
         return "not verified"
     if made.verdict.ok:

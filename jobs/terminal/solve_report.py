@@ -38,7 +38,6 @@ def _origin(solved: Solved) -> dict[str, Any]:
 
 
 def _full_json(solved: Solved) -> dict[str, Any]:
-    """The report of a full table as JSON values."""
     ledger = solved.ledger
     done = solved.states + solved.again + solved.read
     return _origin(solved) | {
@@ -63,7 +62,6 @@ def _full_json(solved: Solved) -> dict[str, Any]:
 
 
 def _search_json(solved: Solved) -> dict[str, Any]:
-    """The report of a search as JSON values."""
     ledger = solved.ledger
     return _origin(solved) | {
         "table": str(solved.table),
