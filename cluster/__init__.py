@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from luckbase.cluster.run.driver import solve
     from luckbase.cluster.search.solve import solve_below
-    from luckbase.cluster.table.stored import open_table
+    from luckbase.cluster.table.table import open_table
 
 __all__ = ["open_table", "solve", "solve_below"]
 
@@ -41,7 +41,7 @@ def __getattr__(name: str) -> Any:
 
         return solve_below
     if name == "open_table":
-        from luckbase.cluster.table.stored import open_table
+        from luckbase.cluster.table.table import open_table
 
         return open_table
     raise AttributeError(f"module 'cluster' has no attribute {name!r}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from luckbase.cluster.table.find import find_table, table_of, table_used
-from luckbase.cluster.table.starts import roots_of as roots_of
+from luckbase.cluster.table.frames import roots_of as roots_of
 from luckbase.cluster.words import many
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.file import as_words
@@ -21,8 +21,7 @@ from luckbase.solver.sentences import option
 
 if TYPE_CHECKING:
     from luckbase.cluster.run.options import Solved, SolveOptions
-    from luckbase.cluster.table.stored import StoredTable
-    from luckbase.cluster.table.table import Table
+    from luckbase.cluster.table.table import StoredTable, Table
 
 MOST_IN_MEMORY = 100_000_000
 """States of a full table that is kept in memory."""
@@ -99,7 +98,7 @@ def opened(board_or_path: Any, results: Path, options: Mapping[str, object]) -> 
 
     Raises MissingTableError, which says what would be right, and as `find_table`.
     """
-    from luckbase.cluster.table.stored import open_table
+    from luckbase.cluster.table.table import open_table
 
     if isinstance(board_or_path, Board):
         board = board_of(board_or_path, **options)
@@ -117,7 +116,7 @@ def opened(board_or_path: Any, results: Path, options: Mapping[str, object]) -> 
 def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> Table:
     """The table of a board, solved here and kept in memory: its full table, or what lies below
     `start`. Raises MemoryLimitError, SearchLimitError where that is too much."""
-    from luckbase.cluster.table import memory
+    from luckbase.cluster.table.table import search_in_memory, tiers_in_memory
 
     game = plain(game_of(board_or_path, **options))
     if start is None and has_full_table(game):
@@ -128,6 +127,6 @@ def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> 
                 f"board {game.board.name}: {many(rows, 'state')} are too many to keep in memory; "
                 f"solve its table, or take {layout.smaller}"
             )
-        return memory.tiers_in_memory(layout)
+        return tiers_in_memory(layout)
     roots = roots_of(game, start)
-    return memory.search_in_memory(game, game.needed_start() if roots is None else roots)
+    return search_in_memory(game, game.needed_start() if roots is None else roots)

@@ -22,7 +22,7 @@ from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.sentences import flag
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.stored import StoredTable
+    from luckbase.cluster.table.table import StoredTable
     from luckbase.solver.board.model import Board
 
 D = TypeVar("D")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from luckbase.cluster.play.agents import Opener, Tabled
 from luckbase.cluster.table.find import table_used
-from luckbase.cluster.table.stored import open_table
+from luckbase.cluster.table.table import open_table
 from luckbase.solver.board.model import Board
 
 

@@ -21,10 +21,14 @@ from luckbase.cluster.play.opening import tables_by_name
 from luckbase.cluster.play.talk import Play, Playing, setting
 from luckbase.cluster.table.find import table_of
 from luckbase.cluster.table.lines import SEARCH, TIERS
-from luckbase.cluster.table.memory import search_in_memory, tiers_in_memory
 from luckbase.cluster.table.part import worth
-from luckbase.cluster.table.stored import StoredTable, open_table
-from luckbase.cluster.table.table import Table
+from luckbase.cluster.table.table import (
+    StoredTable,
+    Table,
+    open_table,
+    search_in_memory,
+    tiers_in_memory,
+)
 from luckbase.solver.errors import SearchLimitError, TableError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Layout, hints, plain, simplify

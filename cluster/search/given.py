@@ -7,11 +7,10 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.above import known_below
 from luckbase.cluster.table.format import PayoffTable
-from luckbase.cluster.table.keyed import KeyPart
-from luckbase.cluster.table.sparse import GIVEN
-from luckbase.cluster.table.stored import StoredTable
+from luckbase.cluster.table.keyed import GIVEN, KeyPart
+from luckbase.cluster.table.search_answer import known_below
+from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import action_starts, expand

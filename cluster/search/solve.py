@@ -56,12 +56,11 @@ from luckbase.cluster.table.format import (
     solved_rows,
     write_states,
 )
-from luckbase.cluster.table.keyed import KeyPart
+from luckbase.cluster.table.keyed import SOLVED, KeyPart
 from luckbase.cluster.table.ledger import Ledger, commit, compact, table_directory
 from luckbase.cluster.table.lines import SEARCH, Done, Goal, Roots
-from luckbase.cluster.table.sparse import SOLVED
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.stored import StoredTable
+from luckbase.cluster.table.table import StoredTable
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import SearchLimitError

@@ -43,9 +43,9 @@ from luckbase.cluster.search.stage_file import (
 from luckbase.cluster.search.used import UsedTable, used_ends, with_untold
 from luckbase.cluster.table.folder import shard_name
 from luckbase.cluster.table.format import PayoffTable, payoff_columns, write_states
+from luckbase.cluster.table.keyed import GIVEN, SOLVED
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.parquet import SealedFile, numbers_of
-from luckbase.cluster.table.sparse import GIVEN, SOLVED
 from luckbase.cluster.table.storage import Memory, Storage
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.search.given import BYTES_AN_EDGE, given_at_once, given_rows
+from luckbase.cluster.table.keyed import SOLVED
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import FileEntry
 from luckbase.cluster.table.parquet import numbers_of, row_groups
 from luckbase.cluster.table.part import FilePart
-from luckbase.cluster.table.sparse import SOLVED
 from luckbase.cluster.table.storage import Folder, Storage
-from luckbase.cluster.table.stored import StoredTable
+from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.errors import TableError
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.game import Game

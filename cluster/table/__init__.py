@@ -14,10 +14,10 @@ One folder holds everything that was solved under one rules identity (`solver.bo
 
 A table, wherever it is:
 
-* `table`: `Table`, what people have in hand; `lookup`: as far as it answers by state.
-* `stored`: one in a folder; `memory`: one in none.
-* `part`: what holds rows. `dense`: the full table, `tiers` where it is in files. `sparse`: what is
-  below some roots, `keyed` where it is in files.
+* `table`: `Table`, what people have in hand, in a folder or in memory; `lookup`: as far as it
+  answers by state.
+* `part`: what holds rows. `tiers`: the full table; `keyed`: what is below some roots; each in files
+  or in memory.
 
 Bytes:
 
@@ -27,18 +27,15 @@ Bytes:
 
 Questions:
 
-* `find`: a person's words to a folder. `answer`: what is said of a state; `above`: of one that no
-  part holds; `off`: how far off that may be. `moves`: all that can happen at a state; `grid`: a
-  table over two of its columns.
-* `every_action`: what is said of many states at once, as arrays; `action_columns`: as columns.
-* `frames`: many states in, many answers out; `files`: the same in files. `export`: all rows, as a
-  stream; `export_files`: into a file; `where`: which of them.
-* `agent`: a table's best actions as an agent.
+* `find`: a person's words to a folder. `answer`: what is said of a state; `search_answer`: of one
+  that no part holds. `moves`: all that can happen at a state.
+* `actions`: what is said of many states at once, as arrays, and how far off that may be; `columns`:
+  the same as columns, and which rows are wanted.
+* `frames`: many states in, many answers out; a table over two of its columns. `files`: states and
+  rows in files. `export`: all rows, as a stream or into a file.
 
-Whole tables: `verify`, `status`, `summary`. Two of them: `compare`, of `pairs` of states; `prices`:
-what an old habit costs, with tiers `held` in memory; `turns`: at what number decisions turn;
-`reached`: what can come up, from `starts`; `differences`: all that as data; `changes_file`: as a
-file.
+Whole tables: `verify`, `status`, `summary`. Two of them: `diff`, of `pairs` of states; `prices`:
+what an old habit costs; `differences`: all that as data, and at what number decisions turn.
 
 Version history: 1 (2026-11) first. 2 (2026-11) tables of roots, parts, an error a file. 3 (2026-11)
 one folder a rules identity, a ledger that only grows, every row group sealed, `best`, `to_act`,

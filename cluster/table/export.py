@@ -5,7 +5,7 @@ does not have is null (a search has no constant columns of a tier, the full tabl
 the last one, ``part``, says which part a row stands in. Where parts differ in a type, the wider one
 is taken; names and sets are text.
 
-With every action there are more (`cluster.table.action_columns`), before ``part``: `toss_up` and
+With every action there are more (`cluster.table.columns`), before ``part``: `toss_up` and
 the payoffs of each action, worked out from the rows' children as for a question; `margin`, to its
 full precision, replaces what is stored. Rows are first filtered by what is stored, and nothing is
 worked out for a row that is not wanted, or for a column that nobody asked for. Where a game does
@@ -24,16 +24,17 @@ import numpy as np
 import pyarrow as pa
 
 from luckbase.cluster.table import OnRows, nobody
-from luckbase.cluster.table.action_columns import (
+from luckbase.cluster.table.actions import EveryAction, joined
+from luckbase.cluster.table.columns import (
     DECISION_COLUMNS,
     ActionNames,
+    Where,
     in_order,
     listed_actions,
+    parse_where,
 )
-from luckbase.cluster.table.every_action import EveryAction, joined
 from luckbase.cluster.table.parquet import column_of, numbers_of
 from luckbase.cluster.table.part import Batch, FilePart, Part
-from luckbase.cluster.table.where import Where, parse_where
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import choice_names

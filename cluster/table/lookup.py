@@ -2,9 +2,8 @@
 
 A state is answered by the part that holds it: the full table first, then what lies below the roots
 of searches, then the parts of searches that ended at another table. What no part holds is worked
-out: one step of the rules where all its children are there, else a search down to what
-is (`cluster.table.above`). `probe` raises MissingTableError for a state that is not held, `get`
-gives a default.
+out: one step of the rules where all its children are there, else a search down to what is
+(`cluster.table.search_answer`).
 
 `cluster.table.table` is what people have in hand: this, and all that can be made of it.
 """
@@ -15,23 +14,39 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table import OnRows, off
+from luckbase.cluster.table import OnRows
+from luckbase.cluster.table.actions import (
+    EveryAction,
+    error_of_actions,
+    error_of_taken,
+    joined,
+    stepped,
+)
 from luckbase.cluster.table.answer import Answer, Origin, origin_of, otherwise, said
-from luckbase.cluster.table.dense import DensePart
-from luckbase.cluster.table.every_action import EveryAction, joined, stepped
 from luckbase.cluster.table.part import Part, first_holding, once, worth
+from luckbase.cluster.table.tiers import DensePart
 from luckbase.cluster.words import many
-from luckbase.solver.errors import MissingTableError, StateError
+from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
-from luckbase.solver.graph.bellman import ActionValues, Expanded, chosen, evaluate, expand
+from luckbase.solver.graph.bellman import (
+    ActionValues,
+    Expanded,
+    chosen,
+    evaluate,
+    expand,
+    strategies_of,
+)
+
+if TYPE_CHECKING:
+    from luckbase.solver.policy.evaluate import Policy
 
 D = TypeVar("D")
 
@@ -200,11 +215,11 @@ class Lookup:
         if not len(missing):
             return found
         edges = expand(self.game, np.ascontiguousarray(states[missing]))
-        below = off.of_actions(edges, bounds[self.owners(edges.children)])
+        below = error_of_actions(edges, bounds[self.owners(edges.children)])
         q = evaluate(edges, self.look(edges.children)[0])
         taken = chosen(q, edges.actors, self.tolerance)
         tie = self.game.tie_tolerance
-        found[missing] = off.of_taken(q, edges.actors, below, taken, tie) * ~edges.terminal
+        found[missing] = error_of_taken(q, edges.actors, below, taken, tie) * ~edges.terminal
         return found
 
     # --- answers -----------------------------------------------------------------------------
@@ -240,7 +255,10 @@ class Lookup:
             if part is not None or edges.kinds[0] == TERMINAL:
                 found = _over(self.game, edges) if part is None else part.every_action(asked, edges)
                 return found.answer(self.origin, self.game.describe(asked[0]), 0)
-        from luckbase.cluster.table.above import answer_by_search, answer_step  # compiles a search
+        from luckbase.cluster.table.search_answer import (  # compiles a search
+            answer_by_search,
+            answer_step,
+        )
 
         payoffs, there = self._worth(edges.children)
         if len(there) and there.all():
@@ -361,6 +379,15 @@ class Lookup:
                 names[x] = name
         return names
 
+    def best_names(self, states: Ints) -> list[str | None]:
+        """The best actions of canonical states, as they are stored, or a step above those that are.
+        Raises as `best_of`."""
+        names = self.stored_best(states)
+        left = [x for x, name in enumerate(names) if name is None]
+        for x, name in zip(left, self.best_of(states[left])[0] if left else (), strict=True):
+            names[x] = name
+        return names
+
     # --- all of it ---------------------------------------------------------------------------
 
     def draw(self, count: int, seed: int) -> Iterator[Ints]:
@@ -391,3 +418,29 @@ def _over(game: Game, edges: Expanded) -> EveryAction:
     q = evaluate(edges, np.zeros((len(edges.children), game.players)))
     exact = np.zeros(len(edges.children))
     return stepped(game, edges, q, (0.0, 0.0), exact, np.empty((0, game.field_count), np.int64))
+
+
+def policy_of(table: Lookup) -> Policy:
+    """The table's best actions as an agent; it must hold the states that it is asked about, less
+    the fields that only agents look at (`solver.game.capabilities.plain`); where both choose at
+    once an optimal strategy."""
+    from luckbase.solver.policy.evaluate import Policy  # compiles the search
+
+    def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
+        plain = simplify(table.game, states)
+        if len(plain) and expand(table.game, plain[:1]).kinds[0] == SIMULTANEOUS:
+            return strategies_of(table.action_values(expand(table.game, plain)), player)
+        chances = []
+        for state, best, own in zip(plain, table.best_names(plain), actions, strict=True):
+            names = [game.action_name(int(action)) for action in own]
+            if best not in names:
+                here = table.game.describe(state)
+                if best is None:
+                    raise MissingTableError(f"{table.where}: says no best action at {here}")
+                raise CorruptTableError(
+                    f"{table.where}: names an action at {here} that is none there"
+                )
+            chances.append(np.array([float(name == best) for name in names]))
+        return chances
+
+    return Policy(decide)

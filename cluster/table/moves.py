@@ -23,8 +23,8 @@ from pydantic import Field, PlainSerializer
 
 from luckbase.cluster import words
 from luckbase.cluster.table.answer import Action, Answer, Source
-from luckbase.cluster.table.dense import DensePart
 from luckbase.cluster.table.part import worth
+from luckbase.cluster.table.tiers import DensePart
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import outcome_names
@@ -153,7 +153,10 @@ def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves
     elif (held and not both) or over:
         answer = table.answers(asked)[0]
     else:
-        from luckbase.cluster.table.above import answer_step, searched  # compiles the search
+        from luckbase.cluster.table.search_answer import (  # compiles the search
+            answer_step,
+            searched,
+        )
 
         source: Source = "table" if known.all() else "search"
         if known.all():

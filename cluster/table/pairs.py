@@ -1,4 +1,5 @@
-"""The states that two tables have in common, a piece at a time, and what each says of them.
+"""The states that two tables have in common, a piece at a time, and what each says of them; and
+which can come up at all.
 
 The states of the table with fewer are looked up in the other; files whose rows are the same states
 in the same order are read side by side, several pieces at once on several cores. Nothing is in
@@ -19,13 +20,21 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.table.format import start_row
 from luckbase.cluster.table.lines import FileEntry
-from luckbase.cluster.table.lookup import Lookup
+from luckbase.cluster.table.lookup import Lookup, policy_of
 from luckbase.cluster.table.parquet import SealedFile, number_rows, numbers_of
 from luckbase.cluster.table.part import Part, Rows, labelled
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
+from luckbase.solver.graph.bellman import expand
+from luckbase.solver.graph.keys import Numbering, pack_all, unpack_all
 
 R = TypeVar("R")
+
+PIECE = 20_000
+"""States that are expanded at a time."""
+LEAST_CHANCE = 1e-9
+"""With which a strategy takes an action, or it does not."""
 
 PIECE_GROUPS = 4
 """Row groups that are read side by side at a time."""
@@ -250,3 +259,35 @@ def coded(best: Sequence[str | None], names: list[str]) -> Ints:
             places[name] = len(names)
             names.append(str(name))
     return np.array([places[name] for name in best], np.int64)
+
+
+# --- what can come up ----------------------------------------------------------------------------
+
+
+def reachable_states(table: Lookup, starts: Ints) -> Ints:
+    """The canonical states (n, fields) that can come up from `starts` (m, fields) under a table's
+    best play, those that are over left out, by key; 8 bytes of memory for each field of each. Of
+    tied actions the stored one is taken.
+
+    Raises MissingTableError for a start, or a state below it, that the table neither holds nor
+    reaches by one step.
+    """
+    from luckbase.solver.policy.chain import expand_profile
+
+    policy = policy_of(table)
+
+    def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
+        chances = policy.decide(game, player, states, actions)
+        return [np.where(each > LEAST_CHANCE, each, 0.0) for each in chances]
+
+    game, numbering, done = table.game, Numbering(), 0
+    numbering.enter(pack_all(game.bits, np.ascontiguousarray(starts, np.int64)))
+    while done < numbering.count:
+        keys = numbering.keys[done : done + PIECE]
+        done += len(keys)
+        expand_profile(game, keys, [decide] * game.players, numbering)
+    states = unpack_all(game.bits, np.sort(numbering.keys))
+    pieces = [states[at : at + PIECE] for at in range(0, len(states), PIECE)]
+    over = np.concatenate([expand(game, piece).terminal for piece in pieces])
+    alive: Ints = states[~over]
+    return alive

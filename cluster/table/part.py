@@ -1,7 +1,7 @@
 """A part of a table: what holds states and answers, on disk or in memory.
 
-A part of tiers (`cluster.table.dense`) finds a row by its number, a part of a search
-(`cluster.table.sparse`) by its key. Those in files read sealed row groups and remember a few.
+A part of tiers (`cluster.table.tiers`) finds a row by its number, a part of a search
+(`cluster.table.keyed`) by its key. Those in files read sealed row groups and remember a few.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.machine import cores
-from luckbase.cluster.table.every_action import EveryAction
+from luckbase.cluster.table.actions import EveryAction
 from luckbase.cluster.table.format import payoff_columns
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.lines import FileEntry
@@ -33,6 +33,8 @@ from luckbase.solver.graph.keys import Numbering, fits, pack_all
 CACHED_BYTES = 640 << 20
 """Of decoded row groups that a part remembers, 0.1 to 2 MB each: the payoffs of 50 million states
 of three players. A question that needs more at once reads them and remembers none."""
+MEMORY = "memory"
+"""Where tables stand that are in no folder."""
 GROUPS_A_JOB = 16
 """Row groups that a thread decodes at a time."""
 PIECE = 50_000

@@ -9,23 +9,47 @@ Every action of x is worked out from its children, in the second table for the c
 first to know which were as good as a (not where its stored margin says that none was). Where some
 action is best in both tables, as far as they can tell, the decision did not move: a toss-up. Where
 there is none, it did, whichever of two that are level a table names.
+
+A million states of a move have ten million children, which lie in a few tiers and all over these.
+`TierPart.look` sorts them and reads each row group once a call; in a `TierCache` a tier is read
+once, whole, and a child costs a place in an array.
+
+`ChangesFile` has every decision that moved, as a file that grows while two tables are compared. Its
+columns: the state's, as the second table has them; ``to_act``; ``best_first``, ``best_second``;
+``old`` and ``new``, what the two are worth to who acts in the second table; ``cost``, null where
+there is none to tell; ``toss_up``; ``payoffs_apart``.
 """
 
 from __future__ import annotations
 
+import os
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from threading import Lock
+from typing import IO, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from luckbase.cluster.machine import cores, free_memory
-from luckbase.cluster.table.held import Held
+from luckbase.cluster.table.files import whole_file
+from luckbase.cluster.table.format import as_table, nullable, start_row
 from luckbase.cluster.table.lookup import Lookup
+from luckbase.cluster.table.parquet import SealedFile, numbers_of
 from luckbase.cluster.table.part import worth
+from luckbase.cluster.table.tiers import GROUPS_A_READ, TierPart
+from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.graph.bellman import ActionValues, Expanded, evaluate, expand
+from luckbase.solver.game.game import Game
+from luckbase.solver.graph.bellman import ActionValues, Expanded, evaluate, expand, final_payoffs
+from luckbase.solver.sentences import option
 
 MOVED, TOSS_UP, ONE_SIDED, UNPRICED = range(4)
 """What a decision that differs is: priced; a toss-up; a decision in one of the tables only, or the
@@ -79,7 +103,7 @@ class Prices:
     def __init__(self, first: Lookup, second: Lookup, most: int | None = None) -> None:
         """most: bytes that each table's tiers may take in memory."""
         most = free_memory() // SHARE if most is None else most
-        self.first, self.second = Held(first, most), Held(second, most)
+        self.first, self.second = TierCache(first, most), TierCache(second, most)
 
     def priced(self, changed: Changed, names: list[str]) -> Priced:
         """What they cost; `names` of their best actions."""
@@ -147,7 +171,7 @@ def _pairs(q: ActionValues, which: NDArray[np.bool_], actions: Ints) -> Ints:
     return found
 
 
-def _worked_out(held: Held, states: Ints) -> tuple[Expanded, ActionValues, NDArray[np.bool_]]:
+def _worked_out(held: TierCache, states: Ints) -> tuple[Expanded, ActionValues, NDArray[np.bool_]]:
     """(the edges, every action's payoffs, whether all children are there) of states."""
     game = held.table.game
     edges = expand(game, states)
@@ -173,3 +197,151 @@ def _payoff(q: ActionValues, own: Floats, best: Ints, numbers: Ints) -> Floats:
     taken = np.flatnonzero(q.actions == numbers[best][q.states])
     found[q.states[taken]] = own[taken]
     return found
+
+
+class TierCache:
+    """A table whose tiers are kept in memory, up to `most` bytes; several threads may ask."""
+
+    def __init__(self, table: Lookup, most: int) -> None:
+        self.table, self.most = table, most
+        self._part = table.full if isinstance(table.full, TierPart) else None
+        self._tiers: OrderedDict[int, NDArray[Any]] = OrderedDict()
+        self._lock, self._asking = Lock(), Lock()
+        self._loading: dict[int, Lock] = {}
+        self._entries: dict[int, list[int]] = {}
+        for i, entry in enumerate(self._part.entries if self._part else ()):
+            self._entries.setdefault(entry.tier, []).append(i)
+
+    def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        """As `Lookup.look`."""
+        states = np.ascontiguousarray(states)
+        if self._part is None:
+            with self._asking:
+                return self.table.look(states)
+        numbers, rows = self._part.layout.locate(states)
+        payoffs, found = np.zeros((len(states), self.table.game.players)), numbers < 0
+        if found.any():
+            payoffs[found] = final_payoffs(self.table.game, states[found])
+        for number in np.unique(numbers[~found]).tolist():
+            tier = self._tier(number)
+            if tier is not None:
+                at = np.flatnonzero(numbers == number)
+                payoffs[at] = tier[rows[at]]
+                found[at] = ~np.isnan(payoffs[at, 0])
+        swapped = self._part.layout.swapped(states) & found & (numbers >= 0)
+        payoffs[swapped] = payoffs[swapped][:, ::-1]
+        left = np.flatnonzero(~found)
+        if len(left):
+            with self._asking:
+                payoffs[left], found[left] = self.table.look(states[left])
+        return payoffs, found
+
+    def _tier(self, number: int) -> NDArray[Any] | None:
+        """The payoffs (rows, players) of a tier, NaN where it has no row; None where there is none
+        of it, or it is too large."""
+        assert self._part is not None
+        tier = self._part.tier_of_number.get(number)
+        if tier is None or number not in self._entries:
+            return None
+        layout, players = self._part.layout, self.table.game.players
+        size = layout.rows(tier) * players * np.dtype(layout.payoff_type).itemsize
+        if size > self.most:
+            return None
+        with self._lock:
+            loading = self._loading.setdefault(number, Lock())
+        with loading:
+            with self._lock:
+                if number in self._tiers:
+                    self._tiers.move_to_end(number)
+                    return self._tiers[number]
+            made = self._read(number, layout.rows(tier))
+            with self._lock:
+                self._tiers[number] = made
+                while sum(one.nbytes for one in self._tiers.values()) > self.most:
+                    self._tiers.popitem(last=False)
+        return made
+
+    def _read(self, number: int, rows: int) -> NDArray[Any]:
+        part = self._part
+        assert part is not None
+        made = np.full((rows, self.table.game.players), np.nan, part.layout.payoff_type)
+        for i in self._entries[number]:
+            entry = part.entries[i]
+            with self._asking:
+                about = part.file(i).about
+            file = SealedFile(part.storage, part.folder, entry, about)
+            for first in range(0, file.groups, GROUPS_A_READ):
+                span = list(range(first, min(first + GROUPS_A_READ, file.groups)))
+                at = start_row(entry) + first * entry.row_group_rows
+                read = file.read_all(span, part.columns)
+                for p, column in enumerate(read.columns):
+                    made[at : at + len(read), p] = numbers_of(column)
+            file.close()
+        return made
+
+
+ENDINGS = (".csv", ".parquet")
+
+
+@contextmanager
+def changes_file(out: str | os.PathLike[str], game: Game) -> Iterator[ChangesFile]:
+    """A file of changes; whole when it is left without an error, else not there.
+
+    Raises OptionError for another ending, and where it can not be written; OSError, with its name,
+    where the disk is full.
+    """
+    ending = Path(out).suffix.lower()
+    if ending not in ENDINGS:
+        raise OptionError(f"{option('out')}: {out}: end it in {' or '.join(ENDINGS)}")
+    with whole_file(os.fspath(out)) as file:
+        made = ChangesFile(file, game, ending == ".csv")
+        try:
+            yield made
+        except BaseException:
+            with suppress(OSError):
+                made.close()
+            raise
+        made.close()
+
+
+class ChangesFile:
+    """An open file of changes, as CSV or Parquet."""
+
+    def __init__(self, file: IO[bytes], game: Game, is_csv: bool) -> None:
+        self.game = game
+        nothing = np.empty((0, game.field_count), np.int64)
+        none, no = np.empty(0, np.int64), np.empty(0)
+        rows = self._rows(
+            Changed((nothing, nothing), (none, none), no, no),
+            Priced(np.empty(0, np.int8), none, no, no, no), [],
+        )  # fmt: skip
+        kind = pa.csv.CSVWriter if is_csv else pq.ParquetWriter
+        self._writer: Any = kind(pa.PythonFile(file, "w"), rows.schema)
+
+    def write(self, changed: Changed, priced: Priced, names: Sequence[str]) -> None:
+        """Write some more."""
+        self._writer.write_table(self._rows(changed, priced, names))
+
+    def close(self) -> None:
+        """Write what is left; the file itself stays open."""
+        self._writer.close()
+
+    def _rows(self, changed: Changed, priced: Priced, names: Sequence[str]) -> pa.Table:
+        state = as_table(dict(self.game.table_columns(changed.states[1])))
+        columns = {
+            name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+            for name, column in zip(state.column_names, state.columns, strict=True)
+        }
+        return pa.table(columns | {
+            "to_act": pa.array((priced.actors + 1).astype(np.int8)),
+            "best_first": _name_column(changed.best[0], names),
+            "best_second": _name_column(changed.best[1], names),
+            "old": nullable(priced.old), "new": nullable(priced.new), "cost": nullable(priced.cost),
+            "toss_up": pa.array(priced.kind == TOSS_UP),
+            "payoffs_apart": pa.array(np.asarray(changed.apart, np.float64)),
+        })  # fmt: skip
+
+
+def _name_column(best: Ints, names: Sequence[str]) -> pa.Array:
+    every = pa.array([*names, None], pa.string())
+    return every.take(pa.array(np.where(best < 0, len(names), best)))

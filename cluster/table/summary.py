@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from luckbase.cluster import words
 from luckbase.cluster.table.find import command
 from luckbase.cluster.table.ledger import furthest
-from luckbase.cluster.table.stored import StoredTable
+from luckbase.cluster.table.table import StoredTable
 from luckbase.cluster.words import many
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import canonical

@@ -4,28 +4,48 @@
     ...     table[{"scores": (0, 10000, 7000), "earned": (0, 1, 0)}].best
     'pass to 3'
 
-`cluster.table.stored` makes tables of a folder, `cluster.table.memory` of nothing but a board.
+`open_table` opens one in a folder; `tiers_in_memory` and `search_in_memory` solve one from nothing
+but a board. One in memory has the payoffs and the best actions that `cluster.run.driver` would
+write, rounded as its files are, or those of a search's files: they answer alike to the last bit.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
+import numpy as np
+
 from luckbase.cluster import words
 from luckbase.cluster.table import OnRows, nobody
-from luckbase.cluster.table.lookup import MOST_SEARCHED, Lookup
-from luckbase.solver.charts import FULL, START, Chart, ChartRequest, Kind
-from luckbase.solver.errors import OptionError
-from luckbase.solver.game.capabilities import Charts, choose_chart
+from luckbase.cluster.table.answer import Origin, origin_of
+from luckbase.cluster.table.find import command, results_of, why_stale
+from luckbase.cluster.table.format import solved_rows
+from luckbase.cluster.table.keyed import KeyPart, MemorySearch
+from luckbase.cluster.table.ledger import Ledger, furthest, read_ledger
+from luckbase.cluster.table.lines import TIERS
+from luckbase.cluster.table.lookup import MOST_SEARCHED, Lookup, policy_of
+from luckbase.cluster.table.part import MEMORY
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.tiers import MemoryTiers, TierPart
+from luckbase.cluster.words import many, program
+from luckbase.solver import load_game
+from luckbase.solver.charts import FULL, START, STATES, Chart, ChartRequest, Kind
+from luckbase.solver.errors import MissingTableError, OptionError
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import Charts, Layout, choose_chart
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.in_memory import InMemory
 from luckbase.solver.sentences import html_facts
 
 if TYPE_CHECKING:
     from luckbase.cluster.play.talk import Play, Playing
     from luckbase.cluster.table.answer import Answer
-    from luckbase.cluster.table.compare import Comparing
+    from luckbase.cluster.table.diff import Comparing
     from luckbase.cluster.table.differences import Comparison
     from luckbase.cluster.table.export_files import Exported, How
     from luckbase.cluster.table.moves import Moves
@@ -71,7 +91,7 @@ class Table(Lookup):
         States are in columns as tables have them (``scores_1``, …) or one a field
         (`cluster.table.frames`). best, margin, toss_up, solve_id: more columns. actions: all of
         these, ``to_act``, and the payoffs of every action, ``play_payoff_1``, …
-        (`cluster.table.action_columns`). Raises StateError, with the row, for what is no state or
+        (`cluster.table.columns`). Raises StateError, with the row, for what is no state or
         not in the table; OptionError for another kind.
         """
         from luckbase.cluster.table import frames
@@ -92,7 +112,7 @@ class Table(Lookup):
     ) -> Any:  # fmt: skip
         """Every row of every part as a pyarrow.RecordBatchReader, a row group at a time.
 
-        where: only these rows: words (``"scores_1>=8000 spins=2"``, `cluster.table.where`), by
+        where: only these rows: words (``"scores_1>=8000 spins=2"``, `cluster.table.columns`), by
         which row groups are skipped, or a pyarrow.compute expression. actions: with the margin,
         whether it is a toss-up, and the payoffs of every action, as `values` names them; words may
         say these too (``"margin<0.001"``). columns: only these. on_rows: told how many rows were
@@ -129,8 +149,8 @@ class Table(Lookup):
 
     def diff(self, other: Table, **how: Unpack[Comparing]) -> Comparison:
         """Which decisions another table of the game moves, and what it costs to keep those of this
-        one (`cluster.table.compare.compare`)."""
-        from luckbase.cluster.table.compare import compare
+        one (`cluster.table.diff.compare`)."""
+        from luckbase.cluster.table.diff import compare
 
         return compare(self, other, **how)
 
@@ -173,8 +193,6 @@ class Table(Lookup):
     def agent(self) -> Policy:
         """The table's best actions as an agent, for `evaluate`, `simulate` and `play`; of states in
         which both choose at once an optimal strategy."""
-        from luckbase.cluster.table.agent import policy_of
-
         return policy_of(self)
 
     def play(self, start: Mapping[str, Any] | None = None, **how: Unpack[Playing]) -> Play:
@@ -182,3 +200,100 @@ class Table(Lookup):
         (`cluster.play.talk.new_play`)."""
         play: Play = resolve_name(self.played_by)(self, start, **how)
         return play
+
+
+class StoredTable(Table):
+    """A table in a folder."""
+
+    def __init__(self, path: Path, ledger: Ledger, *, named_by_board: bool = False) -> None:
+        """named_by_board: found by the rules of a board file as it stands, so never stale."""
+        self.path, self.ledger, self.named_by_board = path, ledger, named_by_board
+        goal = furthest(ledger)
+        game = load_game(ledger.board({} if goal is None else goal.reach))
+        storage = Folder(path)
+        super().__init__(
+            game,
+            [
+                (TierPart if name == TIERS else KeyPart)(storage, path, ledger, name, game)
+                for name in ledger.part_names()
+            ],
+            path,
+        )
+
+    @cached_property
+    def origin(self) -> Origin:
+        stale = () if self.named_by_board else tuple(why_stale(self.ledger, absent_is_stale=False))
+        return origin_of(self.game, stale)
+
+    @property
+    def identity(self) -> str:
+        return self.ledger.head.identity
+
+    def check_files(self, on_rows: OnRows) -> tuple[list[str], int]:
+        from luckbase.cluster.table.verify import check_files
+
+        return check_files(self, on_rows), len(self.ledger.files)
+
+    def unfinished(self, part: str | None = None) -> list[str]:
+        goal, found = furthest(self.ledger), []
+        if part in (None, TIERS) and goal is not None and not self.ledger.is_done(goal):
+            there = len(self.ledger.of_part(TIERS))
+            are = "is" if goal.files == 1 else "are"
+            found.append(f"{there} of its {many(goal.files, 'tier')} {are} solved")
+        searches = [g for g in self.ledger.goals if g.part != TIERS and part in (None, g.part)]
+        left = sum(not self.ledger.is_done(g) for g in searches)
+        if left:
+            of = "1 search" if len(searches) == 1 else f"{len(searches)} searches"
+            found.append(f"{left} of its {of} did not end")
+        return found
+
+    def check_chart(self, kind: Kind) -> None:
+        if kind.needs == STATES:
+            return
+        goal = furthest(self.ledger)
+        latest = goal or self.ledger.latest
+        said = ("BOARD", {}) if latest is None else (latest.board_file or "BOARD", latest.settings)
+        results = results_of(self.path)
+        again = command(f"{program()} solve", *said, self.game.board.game, results)
+        if goal is None and kind.needs == FULL:
+            raise OptionError(
+                f"{self.path}: holds what lies below some states, and a chart needs the full "
+                f"table: {again}"
+            )
+        super().check_chart(kind)
+        if goal is not None and not self.ledger.is_done(goal):
+            raise MissingTableError(
+                f"{self.path}: {self.unfinished(TIERS)[0]}, and a chart needs them all: {again}"
+            )
+
+
+def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) -> StoredTable:
+    """Open the table in a directory. Raises MissingTableError, CorruptTableError."""
+    where = Path(path)
+    return StoredTable(where, read_ledger(Folder(where), where), named_by_board=named_by_board)
+
+
+MOST_STATES = 20_000_000
+"""States that a search in memory may meet unless told otherwise."""
+
+
+def tiers_in_memory(layout: Layout[Any], stop: Callable[[], bool] = lambda: False) -> Table:
+    """The full table, solved in memory: 8 bytes a state and player or less.
+
+    Raises OptionError where the board has none, Stopped soon after `stop()` turns true.
+    """
+    part = MemoryTiers(InMemory(layout, best=True, stop=stop))
+    return Table(layout.game, [part], MEMORY, "all tiers, solved just now")
+
+
+def search_in_memory(game: Game, roots: Ints, max_states: int = MOST_STATES) -> Table:
+    """All that lies below canonical roots (m, fields), solved in memory: 60 bytes a state.
+
+    Raises SearchLimitError beyond `max_states`, StateError as `Graph.solve`.
+    """
+    from luckbase.solver.graph.game_graph import Graph
+
+    graph = Graph(game, max_states=max_states)
+    graph.solve(np.ascontiguousarray(roots).reshape(-1, game.field_count))
+    part = MemorySearch(game, solved_rows(graph))
+    return Table(game, [part], MEMORY, "a search of all that lies below")

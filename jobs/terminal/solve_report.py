@@ -31,7 +31,7 @@ def say(solved: Solved, path: Path, before: list[str]) -> None:
 
 
 def _origin(solved: Solved) -> dict[str, Any]:
-    from luckbase.cluster.table.stored import open_table
+    from luckbase.cluster.table.table import open_table
 
     with open_table(solved.table, named_by_board=True) as opened:
         return opened.origin.as_json()
@@ -174,8 +174,8 @@ def _summary(solved: Solved, path: Path, before: list[str]) -> None:
 def _opening_questions(solved: Solved, path: Path) -> None:
     import shlex
 
-    from luckbase.cluster.table.stored import open_table
     from luckbase.cluster.table.summary import action_names, opening_answers
+    from luckbase.cluster.table.table import open_table
 
     with open_table(solved.table, named_by_board=True) as opened:
         answers = opening_answers(opened)

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.grid import Axis, Grid, Wish, column_spans, grid
+from luckbase.cluster.table.frames import Axis, Grid, Wish, column_spans, grid
 from luckbase.cluster.table.moves import address
-from luckbase.cluster.table.stored import StoredTable
+from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.web.params import whole
 from luckbase.jobs.web.scene_svg import svg
 from luckbase.jobs.web.tables import label, need_state

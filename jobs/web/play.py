@@ -26,7 +26,7 @@ from luckbase.cluster.play.talk import (
 )
 from luckbase.cluster.table.moves import Moves, address
 from luckbase.cluster.table.part import worth
-from luckbase.cluster.table.stored import StoredTable
+from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.params import state_in, whole
 from luckbase.jobs.web.pictures import drawing

@@ -26,7 +26,7 @@ from luckbase.cluster.table.find import is_table, tables_below
 from luckbase.cluster.table.ledger import HEAD
 from luckbase.cluster.table.part import FilePart
 from luckbase.cluster.table.status import Status, status_of
-from luckbase.cluster.table.stored import StoredTable, open_table
+from luckbase.cluster.table.table import StoredTable, open_table
 from luckbase.solver.errors import CorruptTableError, MissingTableError
 
 OPEN_TABLES = 4

@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 from luckbase.cluster import words
 from luckbase.cluster.table.files import encode, rows_in
 from luckbase.cluster.table.moves import Addressed, Moves, Outcome, address, moves
-from luckbase.cluster.table.stored import StoredTable
-from luckbase.cluster.table.table import Table
+from luckbase.cluster.table.table import StoredTable, Table
 from luckbase.jobs.web import play, tables
 from luckbase.jobs.web.pictures import drawing
 from luckbase.solver.errors import OptionError, SearchLimitError, StateError, TableError

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Literal
 
-from luckbase.cluster.table.grid import column_spans
+from luckbase.cluster.table.frames import column_spans
 from luckbase.cluster.table.lines import TIERS
 from luckbase.cluster.table.moves import Addressed, moves
 from luckbase.cluster.table.part import worth
 from luckbase.cluster.table.status import Condition
-from luckbase.cluster.table.stored import StoredTable
-from luckbase.cluster.table.table import Table
+from luckbase.cluster.table.table import StoredTable, Table
 from luckbase.cluster.words import typed
 from luckbase.jobs.web.pool import TableEntry, TablePool
 from luckbase.solver.board.model import canonical

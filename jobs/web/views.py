@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
-from luckbase.cluster.table.stored import StoredTable
+from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.web import play, states, tables
 from luckbase.jobs.web.http import encode
 from luckbase.jobs.web.params import QueryParams, StateParams, TableParams, Truth, from_to

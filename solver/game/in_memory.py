@@ -1,7 +1,7 @@
 """A full table in memory: its tiers solved, children first, and its states looked up.
 
 For whoever needs the payoffs of a board that has no table at hand: a play, an agent who plays for
-another objective than the board's, a measurement. `cluster.table.memory` makes a whole table of it.
+another objective than the board's, a measurement. `cluster.table.table` makes a whole table of it.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from luckbase import solver
 from luckbase.cluster.play.bidding import meeting
 from luckbase.cluster.play.source import searched, soonest
 from luckbase.cluster.play.talk import Play, Question, read_end
-from luckbase.cluster.table.stored import StoredTable
+from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.app import run
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import as_seen_by, detailed, plain, simplify

@@ -21,7 +21,7 @@ from luckbase.cluster.run.opening import DISK_RESERVE, check_room
 from luckbase.cluster.run.plan import PROCESS_BYTES, Plan
 from luckbase.cluster.run.ray_workers import RayWorkers
 from luckbase.cluster.run.schedule import Schedule, Shard
-from luckbase.cluster.table.above import answer_by_search
+from luckbase.cluster.table.search_answer import answer_by_search
 from luckbase.jobs.options import read_memory
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
 from luckbase.solver.graph.explore import explore

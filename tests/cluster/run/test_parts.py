@@ -141,7 +141,7 @@ def test_what_is_no_state_is_one_sentence(whole: Path, words: dict[str, str], sa
 
 
 def test_a_table_plays_both_sides_of_a_turned_card(whole: Path) -> None:
-    from luckbase.cluster.table.agent import policy_of
+    from luckbase.cluster.table.lookup import policy_of
     from luckbase.solver.policy.evaluate import evaluate_profile
 
     with cluster.open_table(whole) as table:

@@ -21,11 +21,11 @@ from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.search.level_shards import LevelShard
 from luckbase.cluster.table import folder as table_folder
-from luckbase.cluster.table.agent import policy_of
-from luckbase.cluster.table.compare import compare
+from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.format import PayoffTable
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.lookup import policy_of
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.game import Board

@@ -16,16 +16,15 @@ from hypothesis import strategies as st
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.options import Solved
-from luckbase.cluster.table.above import answer_by_search
-from luckbase.cluster.table.compare import compare
+from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.find import why_stale
 from luckbase.cluster.table.format import (
     PayoffTable,
     merge,
     solved_rows,
 )
-from luckbase.cluster.table.keyed import KeyPart
-from luckbase.cluster.table.sparse import GIVEN
+from luckbase.cluster.table.keyed import GIVEN, KeyPart
+from luckbase.cluster.table.search_answer import answer_by_search
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import (
     DisagreementError,

@@ -24,8 +24,8 @@ from luckbase.cluster.search import used as using
 from luckbase.cluster.search.by_stages import StageSearch
 from luckbase.cluster.search.stage_tasks import Find
 from luckbase.cluster.search.used import UsedEnds, UsedTable, let_go, used_ends, used_table
-from luckbase.cluster.table.sparse import GIVEN, SOLVED
-from luckbase.cluster.table.stored import StoredTable
+from luckbase.cluster.table.keyed import GIVEN, SOLVED
+from luckbase.cluster.table.table import StoredTable
 from luckbase.cluster.table.verify import check_residuals
 from luckbase.solver.errors import SearchLimitError, WorkerError
 from luckbase.solver.game.game import Stopped

@@ -31,7 +31,7 @@ import luckbase
 from luckbase.cluster.table import export_files
 from luckbase.solver.errors import CorruptTableError, OptionError
 from tests.cluster.table.many_tables import KINDS, TINY, kept, made
-from tests.cluster.table.test_every_action import assert_row_says, is_of_an_action
+from tests.cluster.table.test_actions import assert_row_says, is_of_an_action
 from tests.places import ROOT
 
 
@@ -155,7 +155,7 @@ def _typed(value: Any) -> str:
     st.integers(-5, 5), st.integers(-(2**62), 2**63 - 1), st.floats(-4, 4), st.just(255.5),
     st.sampled_from([-128, 127, 128, 255, 256, -129, 1e18])))  # fmt: skip
 def test_whole_numbers_are_compared_with_any_number(op: str, value: float) -> None:
-    from luckbase.cluster.table.where import _whole
+    from luckbase.cluster.table.columns import _whole
 
     for kind, numbers in (
         (pa.int8(), [-128, -1, 0, 1, 2, 127]), (pa.uint8(), [0, 1, 2, 255]),

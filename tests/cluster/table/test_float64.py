@@ -12,8 +12,8 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.options import Solved
-from luckbase.cluster.table.compare import compare
-from luckbase.cluster.table.sparse import SOLVED
+from luckbase.cluster.table.diff import compare
+from luckbase.cluster.table.keyed import SOLVED
 from luckbase.solver.board.identity import rules_identity
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import FLOAT64_ERROR

@@ -12,7 +12,7 @@ import luckbase
 from luckbase import cluster, solver
 from luckbase.cluster.play import source as sources
 from luckbase.cluster.play.source import soonest
-from luckbase.cluster.table.memory import tiers_in_memory
+from luckbase.cluster.table.table import tiers_in_memory
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.table.grid import Wish, grid
+from luckbase.cluster.table.frames import Wish, grid
 from luckbase.cluster.table.moves import Moves, address, equal_cases
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.words import fields, typed
@@ -167,7 +167,7 @@ def test_a_grid_in_pieces_is_the_same(
 ) -> None:
     wish = Wish("mine", "turn", {"mine": "0", "yours": "7"}, "margin")
     whole = grid(made(PIG), wish)
-    monkeypatch.setattr("luckbase.cluster.table.grid.PIECE", 37)
+    monkeypatch.setattr("luckbase.cluster.table.frames.PIECE", 37)
     pieces = grid(made(PIG), wish)
     assert np.array_equal(whole.values, pieces.values, equal_nan=True)
     names = [[*each.actions, None] for each in (whole, pieces)]

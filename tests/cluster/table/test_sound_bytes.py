@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.agent import policy_of
-from luckbase.cluster.table.compare import compare
+from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.lookup import policy_of
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
 from luckbase.jobs.app import run

@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from luckbase import cluster
-from luckbase.cluster.table.above import answer_by_search as search_down
 from luckbase.cluster.table.answer import Answer, Origin, look_ahead
 from luckbase.cluster.table.part import worth
-from luckbase.cluster.table.stored import StoredTable
+from luckbase.cluster.table.search_answer import answer_by_search as search_down
+from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import evaluate, expand

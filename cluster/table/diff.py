@@ -5,7 +5,7 @@
    states stand among the groups that people care about (`solver.graph.tally`).
 2. Only where the best actions differ are the actions' payoffs worked out, in batches
    (`cluster.table.prices`).
-3. From the same pass: at what number decisions turn (`cluster.table.turns`).
+3. From the same pass: at what number decisions turn (`cluster.table.differences`).
 
 Boards may differ (that is what the question is); states are matched by their fields in people's
 units, so a state that is not on the other board's grid counts as missing. Nothing depends on how
@@ -28,13 +28,14 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.machine import cores
 from luckbase.cluster.table import OnRows, nobody, pairs
-from luckbase.cluster.table.changes_file import ChangesFile, changes_file
 from luckbase.cluster.table.differences import (
     Comparison,
     Difference,
     GroupDifference,
     Moved,
+    OnLines,
     Quiet,
+    Turns,
 )
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.pairs import Pair
@@ -44,10 +45,11 @@ from luckbase.cluster.table.prices import (
     TOSS_UP,
     UNPRICED,
     Changed,
+    ChangesFile,
     Priced,
     Prices,
+    changes_file,
 )
-from luckbase.cluster.table.turns import OnLines, Turns
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.groups import Groups, groups_of
@@ -142,14 +144,13 @@ def _check(one: Lookup, other: Lookup, both: bool) -> None:
 def _reached(one: Lookup, other: Lookup, start: Any) -> tuple[Ints, int]:
     """The states, as the first game has them, that can come up under best play of either table; and
     how many more the second game alone has."""
-    from luckbase.cluster.table.reached import reached
-    from luckbase.cluster.table.starts import roots_of
+    from luckbase.cluster.table.frames import roots_of
 
     found = []
     for table in (one, other):
         roots = roots_of(table.game, start)
         roots = table.game.needed_start() if roots is None else roots
-        found.append(reached(table, roots.reshape(-1, table.game.field_count)))
+        found.append(pairs.reachable_states(table, roots.reshape(-1, table.game.field_count)))
     same, known = one.game.known_states(other.game.fields.values(found[1]))
     return np.unique(np.concatenate([found[0], same]), axis=0), int((~known).sum())
 

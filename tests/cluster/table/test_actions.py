@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import luckbase
 from luckbase import solver
-from luckbase.cluster.table.action_columns import ActionNames, in_order, names_of, word_of
 from luckbase.cluster.table.answer import Answer
+from luckbase.cluster.table.columns import ActionNames, in_order, names_of, word_of
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS
@@ -176,7 +176,7 @@ def test_ranges_of_many_games_are_those_of_each(r: int, c: int, n: int, seed: in
 @given(st.data())
 @settings(max_examples=15)
 def test_pieces_of_any_kind_put_together_are_the_whole(data: st.DataObject) -> None:
-    from luckbase.cluster.table.every_action import joined
+    from luckbase.cluster.table.actions import joined
 
     table = _turned_and_not()
     states = _MIXED["states"]

@@ -13,9 +13,14 @@ from hypothesis import strategies as st
 
 from luckbase import cluster
 from luckbase.cluster.run.options import Solved
-from luckbase.cluster.table import off
+from luckbase.cluster.table.actions import (
+    error_of_actions,
+    error_of_states,
+    error_of_taken,
+    undecided,
+)
 from luckbase.cluster.table.moves import moves
-from luckbase.cluster.table.stored import StoredTable
+from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.graph.bellman import ActionValues, chosen, evaluate, expand
 from tests.solver.graph.written_out import board_of, decides, over, written
 
@@ -40,9 +45,9 @@ def test_the_payoffs_of_whichever_action_is_best_are_within_the_bound(data: st.D
     best = chosen(theirs, actor, TIE)
     # Payoffs that tell all decisions are as good as right ones: those are tied by the rules.
     if errors.max() > TIE:
-        bound = off.of_taken(mine, actor, errors, taken, TIE)
+        bound = error_of_taken(mine, actor, errors, taken, TIE)
         assert np.abs(known[taken] - right[best]).max() <= bound[0] + 1e-12
-        assert best == taken or off.untold(mine, actor, errors, taken, TIE)[0]
+        assert best == taken or undecided(mine, actor, errors, taken, TIE)[0]
 
 
 def test_an_action_that_exact_payoffs_tell_counts_beside_one_that_is_not_told() -> None:
@@ -54,24 +59,24 @@ def test_an_action_that_exact_payoffs_tell_counts_beside_one_that_is_not_told() 
     assert taken == [0] and chosen(q, which, TIE) == [1]
     for third in (0.0, ERROR):
         each = np.array([0.0, 0.0, third])
-        assert off.of_taken(q, which, each, taken, TIE)[0] == pytest.approx(0.2)
-        assert off.untold(q, which, each, taken, TIE)[0]
+        assert error_of_taken(q, which, each, taken, TIE)[0] == pytest.approx(0.2)
+        assert undecided(q, which, each, taken, TIE)[0]
 
 
 def test_an_action_that_is_worse_for_sure_does_not_count() -> None:
     values = np.array([[0.5, 0.1], [0.5 - 2 * ERROR - TIE - 1e-6, 0.9]])
     q = ActionValues(np.zeros(2, np.int64), np.arange(2), values, np.array([0, 2]))
     which, each = np.array([0]), np.full(2, ERROR)
-    assert off.of_taken(q, which, each, which, TIE)[0] == ERROR
+    assert error_of_taken(q, which, each, which, TIE)[0] == ERROR
     values[1, 0] += 2e-6
-    assert off.of_taken(q, which, each, which, TIE)[0] == pytest.approx(0.8 + ERROR)
+    assert error_of_taken(q, which, each, which, TIE)[0] == pytest.approx(0.8 + ERROR)
 
 
 def test_ties_by_the_rules_are_told() -> None:
     values = np.array([[0.5, 0.1], [0.5, 0.9]])
     q = ActionValues(np.zeros(2, np.int64), np.arange(2), values, np.array([0, 2]))
     which = np.array([0])
-    assert off.of_taken(q, which, np.full(2, TIE), which, TIE)[0] == TIE
+    assert error_of_taken(q, which, np.full(2, TIE), which, TIE)[0] == TIE
 
 
 def test_what_an_action_pays_is_off_by_the_mean_of_its_outcomes() -> None:
@@ -80,11 +85,11 @@ def test_what_an_action_pays_is_off_by_the_mean_of_its_outcomes() -> None:
         *[decides(0, [(1.0, 3)])] * 2, over(0.0, 1.0),
     )  # fmt: skip
     edges = expand(game, np.array([[0]]))
-    found = off.of_actions(edges, np.array([0.5, 0.1, 0.5]))
+    found = error_of_actions(edges, np.array([0.5, 0.1, 0.5]))
     assert found.tolist() == pytest.approx([0.2, 0.5])
-    assert off.of_states(evaluate(edges, np.zeros((3, 2))), found)[0] == 0.5
+    assert error_of_states(evaluate(edges, np.zeros((3, 2))), found)[0] == 0.5
     third, rough = np.full(3, 1 / 3), replace(edges, weights=np.array([0.1, 0.9 + 1e-9, 1.0]))
-    assert off.of_actions(rough, third).tolist() == [1 / 3] * 2  # not more than all of them are
+    assert error_of_actions(rough, third).tolist() == [1 / 3] * 2  # not more than all of them are
 
 
 def roughly(found: Solved, part: str) -> StoredTable:

@@ -3,20 +3,25 @@
 A part of a table makes an `EveryAction` of states that it holds (`Part.every_action`), `stepped`
 one of states whose children alone are known, `joined` one of several; `Lookup.every_action` puts
 them together. What is said of one state, of a batch, and of the rows of an export is read off it:
-`EveryAction.answer` gives the `Answer` to one of the states, `cluster.table.action_columns` the
+`EveryAction.answer` gives the `Answer` to one of the states, `cluster.table.columns` the
 columns of all.
+
+How far off are payoffs that are worked out from others, a step of the rules above them? A mean of
+payoffs is as exact as they are. But where two actions are closer than that tells, either may be the
+best one, and those who do not decide get what it gives them: so far their payoffs may be off.
+Payoffs that are off by no more than the tie tolerance tell every decision: what is closer is tied,
+by the rules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table import off
 from luckbase.cluster.table.answer import (
     Action,
     Answer,
@@ -31,10 +36,13 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import choice_names
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS
-from luckbase.solver.graph.bellman import ActionValues, Expanded, chosen, solved_games
-
-if TYPE_CHECKING:
-    pass
+from luckbase.solver.graph.bellman import (
+    ActionValues,
+    Expanded,
+    action_starts,
+    chosen,
+    solved_games,
+)
 
 
 @dataclass(frozen=True)
@@ -217,14 +225,14 @@ def stepped(
     states as a person gave them, values (n, fields), for the names of his bids.
     """
     tolerance, precision = near
-    taken, apart = chosen(q, edges.actors, tolerance), off.of_actions(edges, errors)
+    taken, apart = chosen(q, edges.actors, tolerance), error_of_actions(edges, errors)
     look = look_ahead(q, edges.actors, tolerance, q.actions[taken])
     values, alone = q.values[taken], edges.kinds != SIMULTANEOUS
-    error = np.maximum(off.of_states(q, apart), precision)
+    error = np.maximum(error_of_states(q, apart), precision)
     found = from_rules(game, edges, look, values, error)
     if (apart > precision).any():
-        untold = off.untold(q, edges.actors, apart, taken, game.tie_tolerance)
-        found.ties[:] |= untold & (found.best >= 0)
+        unclear = undecided(q, edges.actors, apart, taken, game.tie_tolerance)
+        found.ties[:] |= unclear & (found.best >= 0)
     if alone.all():
         return found
     bids, worth, gaps = _bids(game, edges, q, given)
@@ -328,3 +336,53 @@ def _joined_bids(pieces: Sequence[tuple[Ints, Bids]], n: int) -> Bids | None:
         for name, array in arrays.items():
             array[to] = codes[one.named] if name == "named" else getattr(one, name)
     return Bids(first=first, names=tuple(names), **arrays)
+
+
+def error_of_actions(edges: Expanded, off: Floats) -> Floats:
+    """(k,) how far off the payoffs of every action of expanded states may be, if those of the
+    children, in the edges' order, may be off by so much (m,)."""
+    starts = action_starts(edges)[1]
+    mean = np.add.reduceat(edges.weights * off, starts)
+    low, high = np.minimum.reduceat(off, starts), np.maximum.reduceat(off, starts)
+    found: Floats = np.clip(mean, low, high)  # without the rounding of the sum
+    return found
+
+
+def error_of_states(q: ActionValues, off: Floats) -> Floats:
+    """(n,) how far off any payoff of any action of states may be, from those of actions (k,)."""
+    found: Floats = np.maximum.reduceat(off, q.first[:-1])
+    return found
+
+
+def error_of_taken(q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float) -> Floats:
+    """(n,) how far off the payoffs of states may be that are those of the actions taken, rows (n,)
+    of `q`: there may be better ones, as far as those of actions, off by so much (k,), tell.
+
+    actors: (n,), from 0. tie: the tie tolerance.
+    """
+    apart: NDArray[np.float64] = np.abs(q.values - q.values[taken[q.states]]).max(axis=1) + off
+    return error_of_states(q, np.where(_may_be_best(q, actors, off, taken, tie), apart, 0.0))
+
+
+def undecided(
+    q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float
+) -> NDArray[np.bool_]:
+    """(n,) whether an action other than the one taken may be the best one; as `error_of_taken`."""
+    found = np.add.reduceat(_may_be_best(q, actors, off, taken, tie), q.first[:-1], dtype=np.int64)
+    more: NDArray[np.bool_] = found > 1
+    return more
+
+
+def _may_be_best(
+    q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float
+) -> NDArray[np.bool_]:
+    """(k,) the actions one of which is the best one by the rules, each state's taken one with them:
+    all that may be as good where one of these is off by more than the tie tolerance; where none is,
+    what is tied is tied, and the first of them is the best."""
+    own = q.values[np.arange(len(off)), np.maximum(actors, 0)[q.states]]
+    best = taken[q.states]
+    may: NDArray[np.bool_] = own + off >= own[best] - off[best] - tie
+    may[taken] = True
+    may &= np.logical_or.reduceat(may & (off > tie), q.first[:-1])[q.states]
+    may[taken] = may[chosen(q, actors, tie)] = True
+    return may

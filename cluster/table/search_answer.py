@@ -17,8 +17,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.cluster.table.actions import stepped
 from luckbase.cluster.table.answer import Answer, Origin, Source
-from luckbase.cluster.table.every_action import stepped
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game

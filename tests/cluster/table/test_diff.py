@@ -20,12 +20,11 @@ import pytest
 
 import luckbase
 from luckbase import cluster, solver
-from luckbase.cluster.table import compare as comparing
+from luckbase.cluster.table import diff as comparing
+from luckbase.cluster.table import format as table_format
 from luckbase.cluster.table import pairs, prices
-from luckbase.cluster.table.differences import Comparison
-from luckbase.cluster.table.memory import search_in_memory
-from luckbase.cluster.table.table import Table
-from luckbase.cluster.table.turns import _span
+from luckbase.cluster.table.differences import Comparison, _span
+from luckbase.cluster.table.table import Table, search_in_memory
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.graph.bellman import expand
 from tests.cluster.table.test_export import through
@@ -364,7 +363,7 @@ def test_a_start_that_is_not_in_a_table_is_refused() -> None:
 def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Two tables in files of many row groups, and one with margins."""
     folder = tmp_path_factory.mktemp("stored")
-    before, format.ROW_GROUP = format.ROW_GROUP, 300
+    before, table_format.ROW_GROUP = table_format.ROW_GROUP, 300
     try:
         found = {}
         for name, file in (("one", PYL), ("two", CHANGED)):
@@ -374,7 +373,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         found["margins"] = cluster.solve(board, results=folder / "margins", margin=True).table
         return found
     finally:
-        format.ROW_GROUP = before
+        table_format.ROW_GROUP = before
 
 
 def data(found: Comparison) -> dict[str, Any]:
