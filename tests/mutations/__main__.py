@@ -27,7 +27,7 @@ ENOUGH = 0.9
 """The share that must die."""
 SECONDS, LIMIT = 45.0, 240.0
 """Of tests for one mutation, by the times that were recorded; and after which it counts as one that
-never ends (compiling what it changes is in it)."""
+never ends (compiling what it changes is in it), longer where others use the machine as well."""
 NOT_IMPORTED = "the tests can not be imported"
 
 
@@ -114,7 +114,8 @@ class Copy:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         try:
-            said = run.communicate(timeout=LIMIT)[0]
+            busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+            said = run.communicate(timeout=LIMIT * busy)[0]
         except subprocess.TimeoutExpired:
             return "it never ends"
         finally:

@@ -21,6 +21,14 @@ PLACES: dict[tuple[str, str, str], str] = {
      "self._take_table(self._ends.table) "
      "given = known_payoffs(self.game, self.root_states, self._ends.table, most)",
      ): "one reads the table, the other its ledger",
+    ("solver/matrix_game/eight_games.py",
+     "if abs(f[d + i * MOST + j]) > abs(f[d + p * MOST + q]):",
+     "if abs(f[d + i * MOST + j]) >= abs(f[d + p * MOST + q]):"): "of equal pivots the last",
+    ("solver/games/press_your_luck/scene.py",
+     "shapes += _desk(i, WIDE + gap + i * (DESK + gap), top, role, held, most) "
+     "said.append(_said(i, held, inside[i]))",
+     "said.append(_said(i, held, inside[i])) "
+     "shapes += _desk(i, WIDE + gap + i * (DESK + gap), top, role, held, most)"): "two lists",
     ("cluster/run/opening.py", "sweep(storage, table, ledger) compact(storage, ledger)",
      "compact(storage, ledger) sweep(storage, table, ledger)"): "by the same ledger, in memory",
 }  # fmt: skip

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from luckbase.solver.matrix_game import certified as matrix_game
+from luckbase.solver.matrix_game.simplex import undominated
 from tests.reference import matrix_game as exact
 
 Games = NDArray[np.float64]
@@ -129,3 +130,11 @@ def test_entries_that_are_no_numbers_are_refused(entry: float) -> None:
 
 def test_no_games_have_no_solutions() -> None:
     assert matrix_game.solve(np.zeros((0, 2, 3))).values.shape == (0,)
+
+
+def test_what_is_dominated_goes_until_nothing_is() -> None:
+    """Two columns go first, then three rows, then one more column."""
+    game = np.array([[4.0, 1, 3, 5], [4, 0, 5, 4], [4, 1, 5, 2], [5, 1, 0, 5]])
+    rows, columns = np.empty(4, np.int64), np.empty(4, np.int64)
+    assert undominated(game, 4, 4, rows, columns) == (1, 1)
+    assert (rows[0], columns[0]) == (2, 1)
