@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import luckbase
 from luckbase.jobs.app import run
 
 BOARDS = Path(__file__).parents[2] / "boards"
@@ -230,3 +231,13 @@ def test_a_wrong_request_is_one_sentence(command: Command, words: list[str], sai
     code, out, err = command(*words)
     assert code == 2 and out == ""
     assert said in err and err.strip().count("\n") == 0
+
+
+def test_a_matrix_as_json_is_that_of_python(command: Command) -> None:
+    board = BOARDS / "pig/tiny.toml"
+    code, out, _ = command(
+        "evaluate", str(board), "--agents", "optimal,random", "--matrix", "--json", table=True
+    )
+    said, found = json.loads(out), luckbase.matrix(board, "optimal,random")
+    assert code == 0 and said["agents"] == ["optimal", "random"]
+    assert said["matrix"] == found.array.tolist() and found.array[0, 1] > 0.5 > found.array[1, 0]

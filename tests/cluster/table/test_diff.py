@@ -124,6 +124,8 @@ def agree(found: Comparison, by_hand: dict[str, Any]) -> None:
     assert sum(n for _, n in found.moves) == len(moved)
     assert found.picture.changed.sum() == len(moved)
     assert found.picture.decisions.sum() == found.decisions
+    drawn, axes = found.picture.heatmap("about"), found.picture.axes
+    assert (drawn.x_label, drawn.y_label) == (axes[0].label, axes[1].label)
 
 
 LARGER = {**SMALL, "frontier": 1, "max_whammies": 2}

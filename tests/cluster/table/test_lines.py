@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from luckbase.cluster.table.folder import ask_name, shard_name
+from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.lines import (
     FileEntry,
     Goal,
@@ -94,3 +95,11 @@ def test_a_goal_of_a_search_that_was_cut_at_a_depth_is_refused() -> None:
         from_text(HEAD, seal(HEAD.identity, goal))
     roots["max_depth"] = None
     assert from_text(HEAD, seal(HEAD.identity, goal)) == Goal("search", {}, Roots([{}]), 1, "", {})
+
+
+def test_goals_are_kept_by_their_numbers_in_whatever_order_they_are_read() -> None:
+    goals = [Goal("search", {"frontier": k}, None, 1, "", {}, number=k) for k in (3, 1, 2)]
+    ledger = Ledger(HEAD)
+    for n, goal in enumerate(goals, 1):
+        ledger.add(goal)
+        assert [one.number for one in ledger.goals] == sorted(g.number for g in goals[:n])

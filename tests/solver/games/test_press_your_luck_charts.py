@@ -152,6 +152,10 @@ def test_playing_and_passing_over_the_lead_are_the_actions_of_the_answers(table:
         assert isinstance(made, Curves)
         inside = any(band.first <= row["lead"] <= band.last for band in made.bands)
         assert inside == bool(found["best"])
+    passing = [row["lead"] for row in drawn if asked(table, (0, 1000 + row["lead"], 1000),
+                                                     (0, 1, 0))["best"]]  # fmt: skip
+    (band,) = made.bands  # half a step further, but not beyond what is drawn
+    assert (band.first, band.last) == (min(passing) - 250, 1000)
 
 
 def test_chances_by_spins_are_the_answers_as_far_as_the_table_reaches(
