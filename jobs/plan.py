@@ -70,7 +70,7 @@ def print_table(found: Planned) -> None:
 
 def print_search(found: PlannedSearch) -> None:
     """Print the plan of a search."""
-    about = "" if found.exact else "at least " if found.at_least else "about "
+    about = "" if found.exact else "more than " if found.at_least else "about "
     how = f"in {render.many(found.levels, 'level')}" if found.levels else "in one piece"
     how = "by levels" if found.levels is None else how
     print(f"The plan for a search on {found.board}")

@@ -369,7 +369,7 @@ class StageSearch:
         """About how many states there are. What is wrong with one the search itself will say."""
         with suppress(LuckbaseError):
             roots = unpack_all(self.game.bits, self.aim.roots)
-            self.about = estimate(self.game, roots, at_least=self.met).states
+            self.about = estimate(self.game, roots).states
 
     def _show_solved(self) -> None:
         """How far it is on its way up."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from luckbase.cluster.words import count as count
@@ -19,7 +18,7 @@ from luckbase.cluster.words import many as many
 from luckbase.cluster.words import program as program
 from luckbase.cluster.words import size as size
 from luckbase.jobs.terminal import fitting
-from luckbase.solver.errors import LuckbaseError, SearchLimitError
+from luckbase.solver.errors import SearchLimitError
 
 if TYPE_CHECKING:
     from luckbase.cluster.run.options import Progress
@@ -190,37 +189,28 @@ def rows_progress(show: Callable[[Any], None]) -> Callable[[int, int], None]:
 
 
 def search_progress(table: Table, state: Mapping[str, Any], most: int) -> OnLevel:
-    """Says how far a search above a table is, of at most so many states, once it takes long, and
-    about how many it will meet, as soon as that is known.
+    """Says how far a search above a table is, of at most so many states, once it takes long.
 
-    What it gives raises SearchLimitError where there seem to be more than twice too many."""
-    began = time.monotonic()
-    last = [began + A_MOMENT - LINE_SECONDS]
-    about: list[int] = []
+    What it gives raises SearchLimitError as soon as it can be told that there are far too many."""
+    from luckbase.solver.graph.estimate import far_too_many
 
-    def look_ahead() -> None:
-        from luckbase.solver.graph.estimate import estimate
-
-        with suppress(LuckbaseError):
-            root = table.game.parse(state).reshape(1, -1)
-            about.append(estimate(table.game, root, at_least=most).states)
+    last = time.monotonic() + A_MOMENT - LINE_SECONDS
+    sizes = [1]
 
     def show(states: int, levels: int) -> None:
-        if time.monotonic() - last[0] < LINE_SECONDS and not about:
+        nonlocal last
+        sizes.append(states - sum(sizes))
+        below = far_too_many(table.game, table.game.parse(state), sizes, most, table.holds)
+        if below:
+            raise SearchLimitError(
+                f"more than {counted(below, 'state')} lie above the table; the search may meet "
+                f"{count(most)} (--max-states)"
+            )
+        if time.monotonic() - last < LINE_SECONDS:
             return
-        if last[0] < began:
-            Thread(target=look_ahead, daemon=True).start()
-        last[0] = time.monotonic()
+        last = time.monotonic()
         found = f"{counted(states, 'state')} found in {many(levels, 'level')}"
         say(f"above the table, searching down to it: {found}, of at most {count(most)}")
-        if about:
-            below = about.pop()
-            say(f"  about {counted(below, 'state')} lie below, those of the table with them")
-            if below - table.rows > 2 * most:
-                raise SearchLimitError(
-                    f"about {counted(below, 'state')} lie below, and the table has "
-                    f"{count(table.rows)}; the search may meet {count(most)} (--max-states)"
-                )
 
     return show
 

@@ -12,7 +12,7 @@
   `find_stages` finds, and how they are solved; `stage_kernels` the compiled part of both.
   `spread`: how a stage lies before it is found, and the grid that it is cut along.
 * `tally`: where states stand among the groups that people care about.
-* `estimate`: about how many states there are.
+* `estimate`: about how many states there are; what says that there are far too many.
 * `find_level`: a level of a game that declares none, from a sample of its edges (`edge_sample`).
   `level_words`: levels of keys as one number, for compiled code.
 * `keys`: a state as one number, and a hash table of them.

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from luckbase.jobs.app import run
 from luckbase.jobs.terminal import render
 from luckbase.solver.errors import DiskLimitError, LuckbaseError
 from luckbase.solver.game import registry
+from luckbase.solver.graph import estimate
 from luckbase.solver.sentences import command_line, many, nearest, option, setting, show
 from tests.places import ROOT
 
@@ -205,20 +205,14 @@ def test_a_long_search_above_a_table_says_how_far_it_is(
 def test_a_search_above_a_table_that_is_hopeless_is_refused_before_it_has_met_so_many(
     command: Command, table_of: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More than twice as many as it may meet lie below, and not in the table."""
-
-    class AtOnce(threading.Thread):
-        def start(self) -> None:
-            self.run()
-
     table = table_of(Path(ABOVE), frontier=1)
-    monkeypatch.setattr(render, "A_MOMENT", 0.0)
-    monkeypatch.setattr(render, "Thread", AtOnce)
+    monkeypatch.setattr(estimate, "TELLING", 2000)
     query = ("query", str(table), "scores=0,500,0")
-    code, _, err = command(*query, "earned=4,4,4", "--max-states", "5000")
-    assert code == 2 and err.endswith("the search may meet 5,000 (--max-states)\n")
-    code, _, err = command(*query, "earned=2,2,1", "--max-states", "100000")
-    assert code == 0 and "states lie below, those of the table with them" in err
+    code, _, err = command(*query, "earned=4,4,4", "--max-states", "20000")
+    assert code == 2 and err.startswith("luckbase: more than ")
+    assert err.endswith(" lie above the table; the search may meet 20,000 (--max-states)\n")
+    code, _, _ = command(*query, "earned=2,2,1", "--max-states", "100000")
+    assert code == 0
 
 
 def test_one_of_anything_is_not_many_and_no_zero_is_negative() -> None:

@@ -36,7 +36,7 @@ def test_a_search_by_stages(
     words = ["plan", PRESS, *FROM, "--results", str(tmp_path), "--workers", "2"]
     assert run(words) == 0
     out = capsys.readouterr().out
-    assert "states          about 1.81 million in 6 levels" in out and "2 workers" in out
+    assert "states          about 1.72 million in 6 levels" in out and "2 workers" in out
     assert [line[:16].rstrip() for line in out.splitlines()[1:]] == [
         "states", "table on disk", "until it ends", "peak memory", "time",
     ]  # fmt: skip

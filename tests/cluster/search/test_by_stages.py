@@ -254,8 +254,8 @@ def test_a_search_that_takes_long_says_about_how_many_states_there_are(
     there, estimated = threading.Event(), by_stages.estimate
     show = StageSearch._show_found
 
-    def at_last(game: Game, roots: Ints, at_least: int) -> Estimate:
-        found = estimated(game, roots, at_least=at_least)
+    def at_last(game: Game, roots: Ints) -> Estimate:
+        found = estimated(game, roots)
         there.set()
         return found
 
