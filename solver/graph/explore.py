@@ -1,8 +1,7 @@
 """Which states lie below some roots, level by level: nothing is solved.
 
 Level d holds the states whose shortest way from a root has d edges; each state is met once, merged
-by key. A search that is cut at depth D is the graph of the levels below D
-with the states of level D as leaves.
+by key.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from luckbase.solver.game.faults import fault_at
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import NUMBERS_TYPE, TERMINAL, TRANSITION
 from luckbase.solver.graph import keys as hashing
-from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.expansion import (
     BROKEN,
     ROOM_TYPE,
@@ -81,8 +79,8 @@ def _expand_level(transition, board, room, bits, span, slots, keys, kinds):
 class Levels:
     """The states met: keys uint64 (n,) by level, level d from first[d] to first[d + 1].
 
-    kinds: uint8 (n,), INNER, OVER or HELD. Of the last level, where `depth` cut it off, only those
-    that are over and those held are told apart from the others.
+    kinds: uint8 (n,), INNER, OVER or HELD. A level that is not expanded
+    yet does not know which of its states are over.
     """
 
     keys: Keys
@@ -165,15 +163,6 @@ class Explorer:
         self._ask(stop, count)
         return True
 
-    def mark_over(self) -> None:
-        """Tell apart the states of the last level that are over (`Levels.kinds`)."""
-        start, stop = self.first[-2:]
-        for part in range(start, stop, PIECE):
-            at = slice(part, min(stop, part + PIECE))
-            states = unpack_all(self.game.bits, np.ascontiguousarray(self._keys[at, 0]))
-            over = expand(self.game, states).terminal & (self._kinds[at] == INNER)
-            self._kinds[at][over] = OVER
-
     def _ask(self, start: int, stop: int) -> None:
         if self.held is None:
             return
@@ -195,20 +184,17 @@ def explore(
     game: Game,
     roots: Ints,
     *,
-    depth: int | None = None,
     held: Callable[[Ints], NDArray[np.bool_]] | None = None,
     max_states: int = 1 << 30,
     on_level: Callable[[int, int], None] | None = None,
 ) -> Levels:
-    """The levels below canonical roots (m, fields), down to `depth`, or to the end.
+    """The levels below canonical roots (m, fields), to the end.
 
     on_level: told how many states were met, in how many levels. Raises SearchLimitError
     beyond `max_states`, StateError for a root that has no key.
     """
     explorer = Explorer(game, roots, held=held, max_states=max_states)
-    while depth is None or len(explorer.first) - 2 < depth:
-        if not explorer.deeper():
-            break
+    while explorer.deeper():
         if on_level is not None:
             on_level(explorer.first[-1], len(explorer.first) - 1)
     return explorer.levels

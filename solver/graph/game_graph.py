@@ -366,24 +366,3 @@ def _longer(array: NDArray[Any], fill: float | None = None) -> NDArray[Any]:
     if fill is not None:
         bigger[len(array) :] = fill
     return bigger
-
-
-def solve_graph(
-    game: Game,
-    roots: Ints,
-    *,
-    known: tuple[Keys, Floats] | None = None,
-    tolerance: float | None = None,
-    max_states: int = 1 << 30,
-) -> Graph:
-    """The graph of canonical roots (m, fields), all different and so its first m states, solved.
-
-    known: keys and payoffs (k, players) of states that need not be expanded. Raises as
-    `Graph.solve` does.
-    """
-    graph = Graph(game, tolerance=tolerance, max_states=max_states)
-    graph._enter(hashing.pack_all(game.bits, np.ascontiguousarray(roots)))
-    if known is not None:
-        graph.know(*known)
-    graph.solve(roots)
-    return graph

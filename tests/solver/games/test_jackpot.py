@@ -22,10 +22,10 @@ from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL
 from luckbase.solver.games.jackpot.agents import AGENTS, Exact, Play
 from luckbase.solver.games.jackpot.game import action_named, choices, options_of
 from luckbase.solver.graph.bellman import choose, evaluate, expand
-from luckbase.solver.graph.game_graph import solve_graph
 from luckbase.solver.graph.keys import fits
 from tests.reference import jackpot as reference
 from tests.solver.board.board_files import assert_one_sentence
+from tests.solver.graph.solved import solve_graph
 
 BOARDS = Path(__file__).parents[3] / "boards" / "jackpot"
 SEED = BOARDS / "seed.toml"

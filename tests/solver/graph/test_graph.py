@@ -16,9 +16,9 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.graph import keys
 from luckbase.solver.graph.bellman import evaluate, expand, payoffs_of
 from luckbase.solver.graph.codes import OVER
-from luckbase.solver.graph.game_graph import solve_graph
 from tests.reference.press_your_luck import Reference
 from tests.solver.games.press_your_luck import reference_of
+from tests.solver.graph.solved import solve_graph
 
 BOARDS = Path(__file__).parents[3] / "boards"
 TINY = BOARDS / "press-your-luck/tiny.toml"

@@ -17,9 +17,9 @@ from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.graph.bellman import evaluate, expand
 from luckbase.solver.graph.bellman_step import choose_by_bounds
 from luckbase.solver.graph.codes import MIXED, NEW, OVER, UNDECIDED
-from luckbase.solver.graph.explore import INNER, Explorer
+from luckbase.solver.graph.explore import Explorer
 from luckbase.solver.graph.game_graph import Graph
-from luckbase.solver.graph.keys import pack_all
+from luckbase.solver.graph.keys import pack_all, unpack_all
 from luckbase.solver.policy.chain import explore_profile
 from luckbase.solver.policy.evaluate import deciders_of
 from tests.solver.game.deciding import assert_same, what_the_rules_say
@@ -121,9 +121,8 @@ def test_a_margin_between_bounds_is_what_an_action_is_sure_to_be_ahead() -> None
         explorer = Explorer(game, root)
         for _ in range(depth):
             explorer.deeper()
-        explorer.mark_over()
-        last = explorer.levels.level(explorer.levels.depth)
-        leaves = explorer.levels.keys[last][explorer.levels.kinds[last] == INNER]
+        last = explorer.levels.keys[explorer.levels.level(explorer.levels.depth)]
+        leaves = last[~expand(game, unpack_all(game.bits, last)).terminal]
         graph = Graph(game, bounds=True)
         graph.know(leaves, np.tile([0.0, 0, 0, 1, 1, 1], (len(leaves), 1)))
         graph.solve(root)
