@@ -36,47 +36,47 @@ def clean(
     What was solved with --set, from some states or from Python goes only where its directory is
     named; what a board file asks for and what somebody solves stays.
     """
-    found = luckbase.clean(*(names or []), results=results, yes=yes)
-    for one in found:
+    spares = luckbase.clean(*(names or []), results=results, yes=yes)
+    for spare in spares:
         if as_json:
-            print(json.dumps(one.as_json()))
+            print(json.dumps(spare.as_json()))
         else:
-            _say(one)
+            _say(spare)
     if not as_json:
-        _sum_up(found, results)
-    return 1 if yes and any(_stays(one) for one in found) else 0
+        _sum_up(spares, results)
+    return 1 if yes and any(_stays(spare) for spare in spares) else 0
 
 
-def _stays(one: Spare) -> bool:
+def _stays(spare: Spare) -> bool:
     """Whether a table is still there that was to go."""
-    return bool(one.error) or (one.named and one.state != "removed")
+    return bool(spare.error) or (spare.named and spare.state != "removed")
 
 
-def _say(one: Spare) -> None:
-    states = f", {render.counted(one.states, 'state')}" if one.states else ""
-    print(f"{WORDS[one.state]:13s} {one.table}  {render.size(one.bytes)}{states}")
-    for reason in one.why:
+def _say(spare: Spare) -> None:
+    states = f", {render.counted(spare.states, 'state')}" if spare.states else ""
+    print(f"{WORDS[spare.state]:13s} {spare.table}  {render.size(spare.bytes)}{states}")
+    for reason in spare.why:
         print(f"              {reason}")
-    if one.state == "protected" and not one.table.is_symlink():
-        print(f"              it goes where it is named: {_command([str(one.table)])}")
-    if one.left:
-        print(f"              not luckbase's, and stays: {', '.join(one.left[:5])}")
-    if one.error:
-        print(f"              {one.error}")
+    if spare.state == "protected" and not spare.table.is_symlink():
+        print(f"              it goes where it is named: {_command([str(spare.table)])}")
+    if spare.left:
+        print(f"              not luckbase's, and stays: {', '.join(spare.left[:5])}")
+    if spare.error:
+        print(f"              {spare.error}")
 
 
-def _sum_up(found: list[Spare], results: Path) -> None:
+def _sum_up(spares: list[Spare], results: Path) -> None:
     """What --yes would do, or did."""
-    gone = [one for one in found if one.state == "removed"]
-    spare = [one for one in found if one.state == "unasked"]
+    gone = [spare for spare in spares if spare.state == "removed"]
+    unasked = [spare for spare in spares if spare.state == "unasked"]
     if gone:
-        size = render.size(sum(one.bytes for one in gone))
+        size = render.size(sum(spare.bytes for spare in gone))
         render.say(f"removed {render.many(len(gone), 'table')}, {size}")
-    elif spare:
-        size = render.size(sum(one.bytes for one in spare))
-        they = "them" if len(spare) > 1 else "it"
-        render.say(f"{render.many(len(spare), 'table')}, {size}; --yes removes {they}")
-    elif not found:
+    elif unasked:
+        size = render.size(sum(spare.bytes for spare in unasked))
+        they = "them" if len(unasked) > 1 else "it"
+        render.say(f"{render.many(len(unasked), 'table')}, {size}; --yes removes {they}")
+    elif not spares:
         render.say(f"nothing to remove: every table under {results} is asked for")
 
 

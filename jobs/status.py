@@ -29,30 +29,30 @@ def status(
     """Say of each table whether it is complete, partial, stale or damaged, and why (exit code 1 if
     not all are complete and fresh)."""
     read_results(results or "results")
-    found = luckbase.status(
+    statuses = luckbase.status(
         *(tables or []), results=results, settings=options.read_settings(settings)
     )
-    for one in found:
+    for each in statuses:
         if as_json:
-            print(json.dumps(one.as_json()))
+            print(json.dumps(each.as_json()))
             continue
-        options_said = "".join(f" {name}={_word(v)}" for name, v in one.options.items())
-        if one.state in ("missing", "refused"):
-            print(f"{one.state:9s} {one.table}{options_said}")
-            print(*(f"          {reason}" for reason in one.why), sep="\n")
+        options_said = "".join(f" {name}={_word(v)}" for name, v in each.options.items())
+        if each.state in ("missing", "refused"):
+            print(f"{each.state:9s} {each.table}{options_said}")
+            print(*(f"          {reason}" for reason in each.why), sep="\n")
             continue
-        of = "" if one.tiers == one.tiers_in_all else f"{one.tiers} of "
-        files = f"{of}{render.many(one.tiers_in_all, 'tier')}, " if one.tiers_in_all else ""
-        below = f"below {render.many(one.roots, 'root')}, " if one.roots else ""
+        of = "" if each.tiers == each.tiers_in_all else f"{each.tiers} of "
+        files = f"{of}{render.many(each.tiers_in_all, 'tier')}, " if each.tiers_in_all else ""
+        below = f"below {render.many(each.roots, 'root')}, " if each.roots else ""
         print(
-            f"{one.state:9s} {one.table}{options_said}  {files}{below}"
-            f"{render.counted(one.states, 'state')}, {render.size(one.bytes)}"
+            f"{each.state:9s} {each.table}{options_said}  {files}{below}"
+            f"{render.counted(each.states, 'state')}, {render.size(each.bytes)}"
         )
-        for reason in [*_running(one.running or {}), *one.why]:
+        for reason in [*_running(each.running or {}), *each.why]:
             print(f"          {reason}")
-    if not found and not as_json:
+    if not statuses and not as_json:
         print(f"no tables under {results or 'results'}")
-    return 0 if all(one.state == "complete" for one in found) else 1
+    return 0 if all(each.state == "complete" for each in statuses) else 1
 
 
 def _running(said: dict[str, Any]) -> Iterator[str]:
