@@ -21,7 +21,7 @@ from luckbase.cluster.play.opening import tables_by_name
 from luckbase.cluster.play.talk import Play, Playing, setting
 from luckbase.cluster.table.find import table_of
 from luckbase.cluster.table.lines import SEARCH, TIERS
-from luckbase.cluster.table.part import worth
+from luckbase.cluster.table.part import lookup_or_backup
 from luckbase.cluster.table.table import (
     StoredTable,
     Table,
@@ -99,7 +99,7 @@ def _stored(game: Game, root: Ints, results: Path) -> StoredTable | None:
     for part in table.parts:
         if (
             part.name in (TIERS, SEARCH)
-            and worth(game, part.look, root.reshape(1, -1), game.tie_tolerance)[1][0]
+            and lookup_or_backup(game, part.lookup, root.reshape(1, -1), game.tie_tolerance)[1][0]
         ):
             return table
     table.close()

@@ -60,7 +60,7 @@ def _given_piece(table: StoredTable, keys: Keys) -> PayoffTable:
     names, margin, _ = table.best_of(states)
     best, actor = _acting(game, states, names)
     return PayoffTable(
-        keys, table.look(states)[0], best, status, np.zeros(len(keys)), margin, actor
+        keys, table.lookup(states)[0], best, status, np.zeros(len(keys)), margin, actor
     )
 
 

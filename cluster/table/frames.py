@@ -32,7 +32,7 @@ from luckbase.cluster.table.actions import EveryAction
 from luckbase.cluster.table.answer import Answer
 from luckbase.cluster.table.columns import names_of
 from luckbase.cluster.table.format import nullable, payoff_columns
-from luckbase.cluster.table.part import PIECE, worth
+from luckbase.cluster.table.part import PIECE
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
@@ -105,7 +105,7 @@ def states_of(game: Game, frame: Any) -> Ints:
 
 
 def _answers(table: Lookup, said: Ints, states: Ints, more: More) -> dict[str, pa.Array]:
-    values, found = worth(table.game, table.look, states, table.tolerance)
+    values, found = table.lookup_or_backup(states)
     if not found.all():
         x = int(np.flatnonzero(~found)[0])
         raise StateError(f"row {x + 1}: is {table.why_outside(states[x])}")
@@ -414,7 +414,7 @@ def _cell_numbers(
     for start in range(0, len(states), GRID_PIECE):
         here = states[start : start + GRID_PIECE]
         at = np.flatnonzero(sound)[start : start + GRID_PIECE]
-        payoffs, there = worth(game, table.look, here, table.tolerance)
+        payoffs, there = table.lookup_or_backup(here)
         held = there & (table.owners(here) >= 0)
         said: list[str | None] = [None] * len(here)
         margins = np.full(len(here), np.nan)

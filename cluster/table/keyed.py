@@ -73,7 +73,7 @@ class SparsePart(Part):
 
     # --- payoffs -----------------------------------------------------------------------------
 
-    def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         states = np.asarray(states, np.int64)
         values, _, _, status = self.find(states)
         found = status >= 0
@@ -157,7 +157,7 @@ class SparsePart(Part):
         owner = np.repeat(np.arange(len(edges.kinds)), np.diff(edges.first))
         asked = (status[owner] == SOLVED) & ~edges.terminal[owner]
         found = np.zeros((len(edges.children), self.game.players))
-        found[asked], there = once(self.game, self.look, edges.children[asked])
+        found[asked], there = once(self.game, self.lookup, edges.children[asked])
         if not there.all():
             lost = self.game.describe(edges.children[asked][np.flatnonzero(~there)[0]])
             raise CorruptTableError(

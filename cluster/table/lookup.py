@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -28,7 +28,7 @@ from luckbase.cluster.table.actions import (
     stepped,
 )
 from luckbase.cluster.table.answer import Answer, Origin, origin_of, otherwise, said
-from luckbase.cluster.table.part import Part, first_holding, once, worth
+from luckbase.cluster.table.part import Part, first_holding, lookup_or_backup, once
 from luckbase.cluster.table.tiers import DensePart
 from luckbase.cluster.words import many
 from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
@@ -146,19 +146,19 @@ class Lookup:
         held: NDArray[np.bool_] = self.owners(states) >= 0
         return held
 
-    def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """The payoffs (n, players), float64, of canonical states (n, fields), and of which states
         (n,) some part has them; those of states that are over come from the rules.
         """
         states = np.ascontiguousarray(np.asarray(states, np.int64))
         if not self.parts:
             return np.zeros((len(states), self.game.players)), np.zeros(len(states), bool)
-        payoffs, found = self.parts[0].look(states)
+        payoffs, found = self.parts[0].lookup(states)
         for part in self.parts[1:]:
             left = np.flatnonzero(~found)
             if not len(left):
                 break
-            payoffs[left], found[left] = part.look(states[left])
+            payoffs[left], found[left] = part.lookup(states[left])
         return payoffs, found
 
     def probe(self, states: Ints) -> Floats:
@@ -166,7 +166,11 @@ class Lookup:
 
         Raises MissingTableError for the first state that is not in the table.
         """
-        payoffs, found = self.look(states)
+        return self._all(states, self.lookup(states))
+
+    def _all(self, states: Ints, looked_up: tuple[Floats, NDArray[np.bool_]]) -> Floats:
+        """The payoffs of all states, where all were found. Raises MissingTableError."""
+        payoffs, found = looked_up
         if not found.all():
             state = np.asarray(states).reshape(len(found), -1)[np.flatnonzero(~found)[0]]
             raise MissingTableError(self._missing(state))
@@ -174,25 +178,23 @@ class Lookup:
 
     def get(self, state: Ints, default: D) -> Floats | D:
         """The payoffs (players,) of one state, or `default` where the table does not hold it."""
-        payoffs, found = self.look(np.asarray(state).reshape(1, -1))
+        payoffs, found = self.lookup(np.asarray(state).reshape(1, -1))
         return payoffs[0] if found[0] else default
 
-    def worth(self, states: Ints) -> Floats:
-        """As `probe`, and also of states that the table does not hold but all of whose children it
+    def lookup_or_backup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        """As `lookup`, and also of states that the table does not hold but all of whose children it
         does: one step of the rules over it."""
-        payoffs, found = worth(self.game, self.look, states, self.tolerance)
-        if not found.all():
-            raise MissingTableError(self._missing(np.asarray(states)[np.flatnonzero(~found)[0]]))
-        return payoffs
+        return lookup_or_backup(self.game, self.lookup, states, self.tolerance)
 
     def action_values(self, edges: Expanded) -> ActionValues:
         """The payoffs of every action of expanded states of this game, or of one that it is `plain`
-        of. Raises MissingTableError as `worth`."""
-        return evaluate(edges, self.worth(simplify(self.game, edges.children)))
+        of; also a step above those held. Raises MissingTableError."""
+        children = simplify(self.game, edges.children)
+        return evaluate(edges, self._all(children, self.lookup_or_backup(children)))
 
     def why_outside(self, state: Ints) -> str | None:
         """Why the table does not hold a canonical state, after "is"; None if it does."""
-        if self.look(state.reshape(1, -1))[1][0]:
+        if self.lookup(state.reshape(1, -1))[1][0]:
             return None
         if not self.rows:
             return "not solved yet; solve again to go on"
@@ -205,7 +207,7 @@ class Lookup:
         return f"{said(self.game, state)} is {why}"
 
     def errors(self, states: Ints) -> Floats:
-        """(n,) bounds on the errors of the payoffs that `worth` gives of canonical states."""
+        """(n,) bounds on the errors of what `lookup_or_backup` gives of canonical states."""
         if not self.rounded:
             return np.full(len(states), self.error)
         bounds = np.array([*(part.error for part in self.parts), 0.0])  # the last: it is over
@@ -216,7 +218,7 @@ class Lookup:
             return found
         edges = expand(self.game, np.ascontiguousarray(states[missing]))
         below = error_of_actions(edges, bounds[self.owners(edges.children)])
-        q = evaluate(edges, self.look(edges.children)[0])
+        q = evaluate(edges, self.lookup(edges.children)[0])
         taken = chosen(q, edges.actors, self.tolerance)
         tie = self.game.tie_tolerance
         found[missing] = error_of_taken(q, edges.actors, below, taken, tie) * ~edges.terminal
@@ -260,7 +262,7 @@ class Lookup:
             answer_step,
         )
 
-        payoffs, there = self._worth(edges.children)
+        payoffs, there = once(self.game, self.lookup_or_backup, edges.children)
         if len(there) and there.all():
             return answer_step(self, asked[0], edges, payoffs, self.errors(edges.children), state)
         if max_states:
@@ -331,15 +333,11 @@ class Lookup:
         """One step of the rules from canonical states (n, fields) that no part holds, and at which
         (n,) all children are there, or over."""
         edges = expand(self.game, states)
-        payoffs, there = self._worth(edges.children)
+        payoffs, there = once(self.game, self.lookup_or_backup, edges.children)
         fine = np.logical_and.reduceat(there, edges.first[:-1])
         q = evaluate(edges, payoffs)
         near, errors = (self.tolerance, self.precision), self.errors(edges.children)
         return stepped(self.game, edges, q, near, errors, given), fine
-
-    def _worth(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        """As `look`, and also of states all of whose children are there."""
-        return worth(self.game, partial(once, self.game, self.look), states, self.tolerance)
 
     def best_of(
         self, states: Ints, given: Ints | None = None

@@ -23,7 +23,6 @@ from pydantic import Field, PlainSerializer
 
 from luckbase.cluster import words
 from luckbase.cluster.table.answer import Action, Answer, Source
-from luckbase.cluster.table.part import worth
 from luckbase.cluster.table.tiers import DensePart
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -143,7 +142,7 @@ def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves
     asked = game.parse(state).reshape(1, -1)
     edges = expand(game, asked)
     over, both = edges.kinds[0] == TERMINAL, edges.kinds[0] == SIMULTANEOUS
-    every, there = worth(game, table.look, np.concatenate([asked, edges.children]), table.tolerance)
+    every, there = table.lookup_or_backup(np.concatenate([asked, edges.children]))
     payoffs, known = every[1:], there[1:]
     owner = int(table.owners(asked)[0])
     held, part = owner >= 0, table.parts[owner] if owner >= 0 else None

@@ -215,7 +215,7 @@ def _look_up(rows: Rows, tables: tuple[Lookup, Lookup], swapped: bool, tier: int
     theirs, known = large.game.known_states(small.game.fields.values(mine))
     held = np.zeros(n, bool)
     if known.any():
-        values, there = large.look(theirs)
+        values, there = large.lookup(theirs)
         held[known] = there
         theirs, values = theirs[there], values[there]
     else:
@@ -247,7 +247,7 @@ def _listed(first: Lookup, second: Lookup, states: Ints) -> Pair:
     only = int((holds[0] & ~holds[1]).sum()), int((holds[1] & ~holds[0]).sum())
     return Pair(
         len(mine) + sum(only), only, (mine.__getitem__, theirs.__getitem__),
-        (first.look(mine)[0], second.look(theirs)[0]), (best[0], best[1]), names,
+        (first.lookup(mine)[0], second.lookup(theirs)[0]), (best[0], best[1]), names,
     )  # fmt: skip
 
 

@@ -124,7 +124,7 @@ class Part(ABC):
     # --- states ------------------------------------------------------------------------------
 
     @abstractmethod
-    def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """The payoffs (n, players), float64, of canonical states (n, fields), and of which states
         (n,) the part has them; those of states that are over come from the rules."""
 
@@ -347,7 +347,7 @@ def once(
     return payoffs[numbers], found[numbers]
 
 
-def worth(
+def lookup_or_backup(
     game: Game,
     look: Callable[[Ints], tuple[Floats, NDArray[np.bool_]]],
     states: Ints,

@@ -11,7 +11,7 @@ action is best in both tables, as far as they can tell, the decision did not mov
 there is none, it did, whichever of two that are level a table names.
 
 A million states of a move have ten million children, which lie in a few tiers and all over these.
-`TierPart.look` sorts them and reads each row group once a call; in a `TierCache` a tier is read
+`TierPart.lookup` sorts them and reads each row group once a call; in a `TierCache` a tier is read
 once, whole, and a child costs a place in an array.
 
 `ChangesFile` has every decision that moved, as a file that grows while two tables are compared. Its
@@ -43,7 +43,7 @@ from luckbase.cluster.table.files import whole_file
 from luckbase.cluster.table.format import as_table, nullable, start_row
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.parquet import SealedFile, numbers_of
-from luckbase.cluster.table.part import worth
+from luckbase.cluster.table.part import lookup_or_backup
 from luckbase.cluster.table.tiers import GROUPS_A_READ, TierPart
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -175,7 +175,7 @@ def _worked_out(held: TierCache, states: Ints) -> tuple[Expanded, ActionValues, 
     """(the edges, every action's payoffs, whether all children are there) of states."""
     game = held.table.game
     edges = expand(game, states)
-    below, found = worth(game, held.look, edges.children, held.table.tolerance)
+    below, found = lookup_or_backup(game, held.lookup, edges.children, held.table.tolerance)
     return edges, evaluate(edges, below), np.logical_and.reduceat(found, edges.first[:-1])
 
 
@@ -212,12 +212,12 @@ class TierCache:
         for i, entry in enumerate(self._part.entries if self._part else ()):
             self._entries.setdefault(entry.tier, []).append(i)
 
-    def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        """As `Lookup.look`."""
+    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        """As `Lookup.lookup`."""
         states = np.ascontiguousarray(states)
         if self._part is None:
             with self._asking:
-                return self.table.look(states)
+                return self.table.lookup(states)
         numbers, rows = self._part.layout.locate(states)
         payoffs, found = np.zeros((len(states), self.table.game.players)), numbers < 0
         if found.any():
@@ -233,7 +233,7 @@ class TierCache:
         left = np.flatnonzero(~found)
         if len(left):
             with self._asking:
-                payoffs[left], found[left] = self.table.look(states[left])
+                payoffs[left], found[left] = self.table.lookup(states[left])
         return payoffs, found
 
     def _tier(self, number: int) -> NDArray[Any] | None:

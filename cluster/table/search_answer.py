@@ -46,7 +46,7 @@ class Holder(Protocol):
     def holds(self, states: Ints) -> NDArray[np.bool_]:
         """(n,) whether it holds each canonical state (n, fields)."""
 
-    def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """The payoffs (n, players) of canonical states, and of which it has them."""
 
 
@@ -76,7 +76,7 @@ def known_below(
     such: keys (k,) and payoffs (k, players)."""
     found = explore(table.game, roots, held=table.holds, max_states=max_states, on_level=on_level)
     keys = np.ascontiguousarray(found.keys[found.kinds == HELD])
-    return keys, table.look(unpack_all(table.game.bits, keys))[0]
+    return keys, table.lookup(unpack_all(table.game.bits, keys))[0]
 
 
 def answer_by_search(

@@ -39,8 +39,8 @@ from luckbase.cluster.table.part import (
     Rows,
     drawn_rows,
     labelled,
+    lookup_or_backup,
     once,
-    worth,
 )
 from luckbase.solver.errors import CorruptTableError, MissingTableError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -84,13 +84,13 @@ class DensePart(Part):
         """The payoffs of expanded states, and of their children, looked up together."""
         n = len(states)
         every = np.concatenate([states, edges.children])
-        payoffs, there = once(self.game, self.look, every)
+        payoffs, there = once(self.game, self.lookup, every)
         return payoffs[:n], self._all_there(edges, payoffs[n:], there[n:])
 
     def _all_there(self, edges: Expanded, below: Floats, there: NDArray[np.bool_]) -> Floats:
         """The payoffs of all children, from those that were found."""
         if not there.all():  # one step of the rules, where both choose below
-            below, there = worth(self.game, self.look, edges.children, self.tolerance)
+            below, there = lookup_or_backup(self.game, self.lookup, edges.children, self.tolerance)
         if not there.all():
             lost = self.game.describe(edges.children[np.flatnonzero(~there)[0]])
             raise MissingTableError(f"{self.where}: {lost} is not there, and a parent of it is")
@@ -121,7 +121,7 @@ class DensePart(Part):
         codes, labels = labelled(batch.rows.column("best"))
         states = np.ascontiguousarray(batch.states(at))
         edges = expand(self.game, states)
-        below, there = once(self.game, self.look, edges.children)
+        below, there = once(self.game, self.lookup, edges.children)
         below = self._all_there(edges, below, there)
         return self.of_rows(states, edges, values, below, self.codes_of(labels)[codes[at]])
 
@@ -253,7 +253,7 @@ class TierPart(FilePart, DensePart):
             inside &= keys <= last[at]
         return keys, np.where(inside, at, -1), numbers < 0
 
-    def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         states = np.ascontiguousarray(np.asarray(states, np.int64))
         keys, files, over = self._place(states)
         payoffs = np.zeros((len(states), self.game.players))
@@ -410,8 +410,8 @@ class MemoryTiers(DensePart):
     def spans(self) -> list[tuple[Any, int, int]]:
         return self._spans
 
-    def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        return self.solved.look(states)
+    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        return self.solved.lookup(states)
 
     def holds(self, states: Ints) -> NDArray[np.bool_]:
         found = np.zeros(len(states), bool)

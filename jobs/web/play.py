@@ -25,7 +25,6 @@ from luckbase.cluster.play.talk import (
     read_end,
 )
 from luckbase.cluster.table.moves import Moves, address
-from luckbase.cluster.table.part import worth
 from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.params import state_in, whole
@@ -147,7 +146,7 @@ def played(table: StoredTable, game: GameRequest) -> GameView:
     state = as_seen_by(play.game, play.person, play.state)
     own = words.typed(play.game.describe(state))
     bare = simplify(table.game, play.state.reshape(1, -1))
-    value, known = worth(table.game, table.look, bare, table.tolerance)
+    value, known = table.lookup_or_backup(bare)
     decisions = [
         Decision(words.fields(each.state), address(each.state), each.action, each.best, each.cost)
         for each in play.decisions
@@ -175,7 +174,7 @@ def _check_priced(table: StoredTable, play: Play) -> None:
     """Raises MissingTableError where a game begins at a state whose moves the table can not
     price."""
     states = np.concatenate([play.state.reshape(1, -1), play.edges.children])
-    known = worth(table.game, table.look, simplify(table.game, states), table.tolerance)[1]
+    known = table.lookup_or_backup(simplify(table.game, states))[1]
     if not known[1:].all():
         raise MissingTableError(f"state: {words.fields(play.shown)} {UNPRICED}")
 

@@ -10,7 +10,6 @@ from typing import Any, Literal
 from luckbase.cluster.table.frames import column_spans
 from luckbase.cluster.table.lines import TIERS
 from luckbase.cluster.table.moves import Addressed, moves
-from luckbase.cluster.table.part import worth
 from luckbase.cluster.table.status import Condition
 from luckbase.cluster.table.table import StoredTable, Table
 from luckbase.cluster.words import typed
@@ -246,7 +245,7 @@ def _questions(table: Table) -> Iterator[tuple[str, dict[str, str]]]:
     layout = table.game.get(Layout)
     for said, state in layout.opening_questions() if layout is not None else ():
         at = table.game.parse(state).reshape(1, -1)
-        if worth(table.game, table.look, at, table.tolerance)[1][0]:
+        if table.lookup_or_backup(at)[1][0]:
             yield said, typed(state)
 
 

@@ -156,7 +156,7 @@ def _check_tier(game: Game, solved: InMemory[Any], tier: Any) -> None:
     if len(off):
         raise broken(game, states[off[0]], f"is row {off[0]} of {layout.tier_name(tier)}, and "
                      f"`locate` says row {places[off[0]]} of tier {numbers[off[0]]}")  # fmt: skip
-    own, by_rules = solved.look(states)[0], _one_step(solved, states)
+    own, by_rules = solved.lookup(states)[0], _one_step(solved, states)
     residuals = np.abs(by_rules - own).max(axis=1)
     own_bound = solved.errors[tier] - game.cut_error + rounding(game, layout.payoff_type)
     wrong = np.flatnonzero(~(residuals <= most_residual(game, own_bound)))
@@ -170,7 +170,7 @@ def _one_step(solved: InMemory[Any], states: Ints) -> Floats:
     """The payoffs (n, players) of states by the rules, from those of their children, and where
     these have no row from those of theirs."""
     edges = expand(solved.game, states)
-    below, found = solved.look(edges.children)
+    below, found = solved.lookup(edges.children)
     if not found.all():
         below[~found] = _one_step(solved, edges.children[~found])
     q = evaluate(edges, below)

@@ -87,7 +87,7 @@ class InMemory(Generic[T]):
                 at = np.flatnonzero(numbers == number)
                 yield self._of_number[number], at, rows[at]
 
-    def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """The payoffs (n, players), float64, of canonical states (n, fields) as a table would hold
         them (rounded to `payoff_type`), and of which states (n,) there are any; those of states
         that are over come from the rules."""

@@ -92,8 +92,8 @@ def _compared(
     states = states[known]
     if not len(states):
         return
-    values, held = good.look(states)
-    others, there = rough.look(theirs)
+    values, held = good.lookup(states)
+    others, there = rough.lookup(theirs)
     both = np.flatnonzero(held & there)
     if not len(both):
         return

@@ -82,7 +82,7 @@ def strategies_at(table: InMemory[int], states: Ints) -> list[Floats]:
     """Player 1's optimal lotteries over their bids, ascending, at canonical states (n, fields) of
     the table's game whose upcard is turned."""
     edges = expand(table.game, states)
-    return strategies_of(evaluate(edges, table.look(edges.children)[0]), 0)
+    return strategies_of(evaluate(edges, table.lookup(edges.children)[0]), 0)
 
 
 def _decide(

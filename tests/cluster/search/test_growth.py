@@ -209,7 +209,7 @@ def test_each_stage_has_its_rows_and_no_others(
         seen += int(mine.sum())
     assert seen == len(keys) == sum(entry.rows for entry in files)
     with cluster.open_table(held.table) as table:
-        assert np.array_equal(table.look(unpack_all(stages.game.bits, keys))[0], payoffs)
+        assert np.array_equal(table.lookup(unpack_all(stages.game.bits, keys))[0], payoffs)
 
 
 def test_stages_of_another_level_are_not_taken_for_these(

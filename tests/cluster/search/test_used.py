@@ -103,7 +103,7 @@ def test_what_stands_in_its_own_table_is_answered_there(full: Path, tmp_path: Pa
         states = np.concatenate([rows.states(np.arange(len(rows.values))) for rows in part.scan()])
         there = states[other.holds(states)]
         assert len(there) > 20
-        assert np.array_equal(table.look(there)[0], other.look(there)[0])
+        assert np.array_equal(table.lookup(there)[0], other.lookup(there)[0])
         best, margins, _ = table.best_of(there)
         names, apart, _ = other.best_of(there)
         assert np.array_equal(margins, apart, equal_nan=True)

@@ -38,7 +38,7 @@ def by_hand(table: luckbase.Table, state: Any) -> dict[str, list[float]]:
     """What each action is worth at a state: sums over its edges of what the table holds."""
     game = table.game
     edges = expand(game, state[None])
-    below, found = table.look(edges.children)
+    below, found = table.lookup(edges.children)
     assert found.all()
     worth: dict[str, Any] = {}
     for k, action in enumerate(edges.actions.tolist()):

@@ -54,7 +54,7 @@ def test_every_state_of_goofspiel_is_worth_what_the_search_says_to_either_seat(
         monkeypatch.setattr(sources, "MOST_ROWS", 0)
     states = graph.states(np.arange(graph.count))
     with soonest(game, game.needed_start(), tmp_path, 10**6) as found:
-        assert found.worth(states) == pytest.approx(graph.values, abs=1e-9)
+        assert found.lookup_or_backup(states)[0] == pytest.approx(graph.values, abs=1e-9)
 
 
 @pytest.mark.parametrize("board", GOOFSPIEL)
@@ -149,8 +149,8 @@ def test_a_part_of_the_tiers_answers_for_itself() -> None:
     low = InMemory(layout, layout.tiers()[:2])
     below = game.parse({"mine": "1,2", "theirs": "1,3", "deck": "2,4"})
     states = np.stack([game.needed_start(), below])
-    payoffs, found = low.look(states)
+    payoffs, found = low.lookup(states)
     assert found.tolist() == [False, True]
     whole = InMemory(layout, with_descendants(layout, layout.tiers()[3]))
-    assert np.array_equal(whole.look(states[1:])[0], payoffs[1:])
+    assert np.array_equal(whole.lookup(states[1:])[0], payoffs[1:])
     assert list(whole.payoffs) == list(layout.tiers())

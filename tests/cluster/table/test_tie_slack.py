@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from luckbase import cluster
 from luckbase.cluster.table.answer import Answer, Origin, look_ahead
-from luckbase.cluster.table.part import worth
+from luckbase.cluster.table.part import lookup_or_backup
 from luckbase.cluster.table.search_answer import answer_by_search as search_down
 from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.game.arrays import Floats, Ints
@@ -55,7 +55,7 @@ class Held:
         self.game = game_of()
         self.payoffs = {A: (0.5, 0.25), B: (0.5 + apart, 0.75)}
 
-    def look(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         found = [self.payoffs.get(int(x), (0.0, 0.0)) for x in states[:, 0]]
         return np.array(found).reshape(-1, 2), self.holds(states)
 
@@ -92,7 +92,9 @@ def test_one_step_above_what_is_held_is_decided_with_the_same_slack(
     apart: float, other_gets: float
 ) -> None:
     held = Held(apart)
-    payoffs, found = worth(held.game, held.look, np.array([[2]]), 2 * ERROR + TOLERANCE)
+    payoffs, found = lookup_or_backup(
+        held.game, held.lookup, np.array([[2]]), 2 * ERROR + TOLERANCE
+    )
     assert found[0] and payoffs[0, 1] == other_gets
 
 
@@ -124,7 +126,7 @@ def test_a_full_table_says_the_action_that_it_stores_and_a_toss_up_within_the_sl
     """The solve decided in float64; as stored another one may be a little better."""
     table = Held(apart)
     edges = expand(table.game, np.array([[2]]))
-    q = evaluate(edges, table.look(edges.children)[0])
+    q = evaluate(edges, table.lookup(edges.children)[0])
     best = q.actions[[stored]]
     look = look_ahead(q, edges.actors, 2 * ERROR + TOLERANCE, best)
     assert look.best[0] == stored

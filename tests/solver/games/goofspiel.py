@@ -43,7 +43,7 @@ class Solved(InMemory[int]):
 
     def look_up(self, states: Ints) -> Floats:
         """The payoffs (n, 2) of canonical states without an upcard; nan where there are none."""
-        payoffs, found = self.look(states)
+        payoffs, found = self.lookup(states)
         return np.where(found[:, None], payoffs, np.nan)
 
 
