@@ -7,7 +7,7 @@ What a person calls is on `luckbase`'s own page; here are its parts.
 * `batch`: many boards, one after another; what no board file asks for any more.
 * `table`: tables in folders and in memory: written, asked, compared, checked.
 * `play`: agents by name, what they are worth, a person's game, drawings.
-* `given`: what a person gives, in Python or typed. `words`: states and numbers as people write.
+* `inputs`: what a person gives, in Python or typed. `words`: states and numbers as people write.
 * `machine`: cores and memory that may be used.
 
 `solve`, `solve_below` and `open_table` take boards, canonical states, folders: all read already.

@@ -221,7 +221,7 @@ def open_found(
 
     Raises StaleTableError instead where `strict`.
     """
-    from luckbase.cluster.given import opened as open_table
+    from luckbase.cluster.inputs import opened as open_table
     from luckbase.solver.errors import StaleTableError
 
     opened = open_table(name, results, read_settings(settings))

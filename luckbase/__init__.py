@@ -111,7 +111,7 @@ def load_board(path: str | os.PathLike[str], /, **options: object) -> Board:
 
     Raises BoardError, OptionError.
     """
-    from luckbase.cluster.given import board_of
+    from luckbase.cluster.inputs import board_of
 
     return board_of(path, **options)
 
@@ -131,7 +131,7 @@ def plan(
     what will not fit, `PlannedSearch.check` DiskLimitError. Raises BoardError, OptionError where
     the board has neither, StateError.
     """
-    from luckbase.cluster.given import board_of, has_full_table, roots_of
+    from luckbase.cluster.inputs import board_of, has_full_table, roots_of
     from luckbase.cluster.run.planned import planned
     from luckbase.solver import load_game
 
@@ -156,7 +156,7 @@ def solve(
     full table is solved, or, where the board has none, what lies below the game's start. options:
     `SolveOptions`. Raises RequestError for what can not be done, CorruptTableError.
     """
-    from luckbase.cluster.given import board_of, solved
+    from luckbase.cluster.inputs import board_of, solved
 
     return solved(board_of(board), start, options)
 
@@ -221,15 +221,15 @@ def open(
     below `start`. Raises MissingTableError where there is none, with what would be right;
     CorruptTableError; MemoryLimitError, SearchLimitError for what is too much for the memory.
     """
-    from luckbase.cluster import given
+    from luckbase.cluster import inputs
     from luckbase.cluster.table.table import Table
     from luckbase.solver.charts import DRAWN_BY
 
     Table.played_by = "luckbase.cluster.play.talk:new_play"
     DRAWN_BY.update(png="luckbase.jobs.plots:as_png", html="luckbase.jobs.web.scene_svg:as_html")
     if in_memory:
-        return given.in_memory(board_or_path, start, options)
-    return given.opened(board_or_path, Path(results), options)
+        return inputs.in_memory(board_or_path, start, options)
+    return inputs.opened(board_or_path, Path(results), options)
 
 
 def status(
@@ -264,7 +264,7 @@ def evaluate(  # noqa: PLR0913  # what the command has
     `results`), functions ``choose(game, player, state, actions)``, or open tables. Raises
     OptionError, SearchLimitError beyond `max_states`.
     """
-    from luckbase.cluster.given import game_of, start_of
+    from luckbase.cluster.inputs import game_of, start_of
     from luckbase.cluster.play.evaluate import Asked, evaluated
     from luckbase.cluster.play.opening import tables_by_name
 
@@ -281,7 +281,7 @@ def matrix(
 ) -> Matrix:  # fmt: skip
     """Each agent against each, in a game of two: `Matrix.array` is float64 (agents, agents), player
     1's payoffs. agents, results: as of `evaluate`. Raises OptionError for another game."""
-    from luckbase.cluster.given import game_of, start_of
+    from luckbase.cluster.inputs import game_of, start_of
     from luckbase.cluster.play.evaluate import matrix_of
     from luckbase.cluster.play.opening import tables_by_name
 
@@ -301,7 +301,7 @@ def simulate(
     """Play games of a profile of agents: mean payoffs with standard errors, the same for the same
     seed. agents, results: as of `evaluate`. States beyond `max_states` are expanded on the way.
     Raises OptionError."""
-    from luckbase.cluster.given import game_of, start_of
+    from luckbase.cluster.inputs import game_of, start_of
     from luckbase.cluster.play.opening import tables_by_name
     from luckbase.cluster.play.simulate import Plays, simulated
 
@@ -327,7 +327,7 @@ def play(
     said and what is asked; `Play.decisions` says what each of the person's cost. Raises
     OptionError, StateError, SearchLimitError.
     """
-    from luckbase.cluster.given import game_of
+    from luckbase.cluster.inputs import game_of
     from luckbase.cluster.play.source import new_play
 
     return new_play(game_of(board), start, Path(results), max_states, how)
@@ -347,7 +347,7 @@ def graph(  # noqa: PLR0913  # what the command has
     `graphviz.Digraph`, which a notebook shows.
 
     agents, results: as of `evaluate`. Raises OptionError."""
-    from luckbase.cluster.given import game_of, start_of
+    from luckbase.cluster.inputs import game_of, start_of
     from luckbase.cluster.play.draw import DrawingOptions, draw_play
     from luckbase.cluster.play.opening import tables_by_name
 
@@ -369,7 +369,7 @@ def report(
     table: open, or as `open` takes it. sample: rows that are verified; None for all, 0 for no
     verification. The file needs no network, and is below 2 MB. Raises as `open`; faults that are
     found stand in the report, and in `Report.verdict`."""
-    from luckbase.cluster.given import opened
+    from luckbase.cluster.inputs import opened
     from luckbase.cluster.table.table import Table
     from luckbase.jobs.web.report import report_on
 

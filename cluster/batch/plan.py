@@ -16,7 +16,7 @@ from pydantic import PlainSerializer
 
 from luckbase.cluster import words
 from luckbase.cluster.batch.requests import BoardRequest
-from luckbase.cluster.given import has_full_table, roots_of
+from luckbase.cluster.inputs import has_full_table, roots_of
 from luckbase.cluster.machine import cores, free_memory
 from luckbase.cluster.run.driver import ENDLESS
 from luckbase.cluster.run.opening import check_room, complete_ledger, free_disk

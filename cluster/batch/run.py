@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from luckbase.cluster.batch.plan import options_for, plan_boards
 from luckbase.cluster.batch.requests import BoardName, BoardRequest, files_of, requests_for
-from luckbase.cluster.given import solved
+from luckbase.cluster.inputs import solved
 from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
 from luckbase.cluster.table.find import changed_since
 from luckbase.solver.board.model import board_hash

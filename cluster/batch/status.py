@@ -19,7 +19,7 @@ from luckbase.cluster.batch.requests import (
     relative_path,
     requests_for,
 )
-from luckbase.cluster.given import has_full_table
+from luckbase.cluster.inputs import has_full_table
 from luckbase.cluster.run.options import Options
 from luckbase.cluster.table.find import (
     RESULTS,

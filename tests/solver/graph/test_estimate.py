@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from luckbase import solver
-from luckbase.cluster.given import roots_of
+from luckbase.cluster.inputs import roots_of
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph import estimate as module
