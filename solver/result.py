@@ -20,10 +20,9 @@ from pydantic import (
     TypeAdapter,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, SchemaSerializer, core_schema
 
 T = TypeVar("T")
-Serialize = Callable[[Any], dict[str, Any]]
 
 
 class _AnyType:
@@ -90,21 +89,28 @@ class Result:
     def as_json(self) -> dict[str, Any]:
         """The result as JSON values."""
         kind: Any = type(self)
-        said: dict[str, Any] = adapter(kind).dump_python(self, mode="json", warnings="none")
-        return said
+        return self._in_place(_writer(kind)(self, mode="json", warnings=False))
+
+    @classmethod
+    def _in_place(cls, said: dict[str, Any]) -> dict[str, Any]:
+        """The JSON with what is flat in its place, in its order."""
+        kind: Any = cls
+        flat, order = _flat(kind), cls.json_order
+        if len(flat) == 1 and next(iter(said)) == flat[0]:  # in one go: answers are many
+            return {**said.pop(flat[0]), **said}
+        if flat:
+            parts, said = said, {}
+            for name, part in parts.items():
+                said |= part if name in flat else {name: part}
+        return {name: said[name] for name in order if name in said} if order else said
 
     @classmethod
     def __get_pydantic_core_schema__(cls, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema: Any = handler(kind)
-        hints = get_type_hints(cls, include_extras=True)
-        flat = {n for n, hint in hints.items() if _IN_PLACE in getattr(hint, "__metadata__", ())}
-        if flat or cls.json_order:
+        if _flat(kind) or cls.json_order:
 
-            def serialize(value: Any, inner: Serialize) -> dict[str, Any]:
-                said: dict[str, Any] = {}
-                for name, own in inner(value).items():
-                    said |= own if name in flat else {name: own}
-                return {name: said[name] for name in cls.json_order or said if name in said}
+            def serialize(value: Any, inner: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+                return cls._in_place(inner(value))
 
             schema["serialization"] = core_schema.wrap_serializer_function_ser_schema(serialize)
         made: CoreSchema = schema
@@ -139,3 +145,25 @@ class Result:
 def adapter(kind: Any) -> TypeAdapter[Any]:
     """What writes results of a class, and says their schema."""
     return TypeAdapter(kind)
+
+
+@cache
+def _flat(kind: Any) -> tuple[str, ...]:
+    """The names of the fields of a class that are `Flat`."""
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple(n for n, hint in hints.items() if _IN_PLACE in getattr(hint, "__metadata__", ()))
+
+
+@cache
+def _writer(kind: Any) -> Callable[..., dict[str, Any]]:
+    """What writes a result's fields, its own flat ones not yet in their place: without a call back
+    to Python, which takes as long as the rest."""
+    schema: Any = adapter(kind).core_schema
+    inner = schema.get("schema") if schema["type"] == "definitions" else None
+    if inner is None:
+        return SchemaSerializer(_bare(schema)).to_python
+    return SchemaSerializer({**schema, "schema": _bare(inner)}).to_python
+
+
+def _bare(schema: Any) -> Any:
+    return {name: part for name, part in schema.items() if name != "serialization"}

@@ -68,10 +68,10 @@ class Outcome(Result):
 
     name: what happens, in words. weight, cases: its chance as so many of so many equally likely
     cases, where there are few; else the chance, and None. chance: given the action; of a pair of
-    choices, under optimal strategies. reward: what it pays, one number a player. state: the fields
-    of the state it leads to. value: its payoff, one a player; None where the table does not know
-    it. over: whether the game ends there. pair: at a state in which both choose at once, the choice
-    of each, counted from 0.
+    choices, under optimal strategies. reward: what it pays, one number a player. query, text: the
+    state it leads to; state: its fields. value: its payoff, one a player; None where the table does
+    not know it. over: whether the game ends there. pair: at a state in which both choose at once,
+    the choice of each, counted from 0.
     """
 
     name: str
@@ -79,10 +79,12 @@ class Outcome(Result):
     cases: int | None
     chance: float
     reward: tuple[float, ...]
-    state: Addressed
+    query: str
+    text: str
     value: tuple[float, ...] | None
     over: bool
-    pair: IfAny[tuple[int, int]] = None
+    pair: IfAny[tuple[int, int]]
+    state: PythonOnly[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -230,8 +232,11 @@ class Below:
         name = name or happened(self.game, self.answer.state, after)
         weight = chance if cases is None else round(chance * cases)
         value = tuple(self.payoffs[k]) if self.known[k] else None
-        reward = self.rewards[k]
-        return Outcome(name, weight, cases, chance, reward, after, value, self.over[k], pair)
+        at = state_text(after)
+        return Outcome(
+            name, weight, cases, chance, self.rewards[k], at.query, at.text, value, self.over[k],
+            pair, after,
+        )  # fmt: skip
 
     def moves(self, slack: float) -> Iterator[Move]:
         """The actions of the one who decides, best first, as the answer has them."""
