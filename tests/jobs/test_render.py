@@ -12,7 +12,7 @@ import pytest
 
 from luckbase.jobs.app import run
 from luckbase.jobs.terminal import render
-from luckbase.jobs.terminal.fitting import blocks, broken, fit, fold
+from luckbase.jobs.terminal.render import blocks, broken, fit, fold
 
 BOARDS = Path(__file__).parents[2] / "boards"
 TINY, GOOFSPIEL = str(BOARDS / "press-your-luck/tiny.toml"), str(BOARDS / "goofspiel/points.toml")
