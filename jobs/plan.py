@@ -33,7 +33,7 @@ class Plan:
 def plan(args: Plan, **how: Any) -> None:
     """Print states, bytes on disk, peak memory and time, of a table or a search; refuse what will
     not fit."""
-    from luckbase.cluster.run.planned import Planned
+    from luckbase.cluster.run.plan import Planned
 
     found = luckbase.plan(
         options.board_of(args.board, args.settings),

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.run.options import Progress as Progress
     from luckbase.cluster.run.options import Solved as Solved
     from luckbase.cluster.run.options import SolveOptions as SolveOptions
-    from luckbase.cluster.run.planned import Planned as Planned
+    from luckbase.cluster.run.plan import Planned as Planned
     from luckbase.cluster.search.planned import PlannedSearch as PlannedSearch
     from luckbase.cluster.table.answer import Answer as Answer
     from luckbase.cluster.table.status import Status as Status
@@ -73,7 +73,7 @@ _ELSEWHERE = {
     "Due": "cluster.batch.plan", "Evaluated": "cluster.play.evaluate", "Game": "solver.game.game",
     "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
     "Outcome": "cluster.batch.run", "Picture": "cluster.play.draw",
-    "Planned": "cluster.run.planned",
+    "Planned": "cluster.run.plan",
     "PlannedSearch": "cluster.search.planned",
     "Play": "cluster.play.talk", "Progress": "cluster.run.options", "Report": "jobs.web.report",
     "Simulated": "cluster.play.simulate", "SolveOptions": "cluster.run.options",
@@ -132,7 +132,7 @@ def plan(
     the board has neither, StateError.
     """
     from luckbase.cluster.inputs import board_of, has_full_table, roots_of
-    from luckbase.cluster.run.planned import planned
+    from luckbase.cluster.run.plan import planned
     from luckbase.solver import load_game
 
     read, folder = board_of(board), Path(results)

@@ -18,9 +18,7 @@ NEVER = {
     "cluster": {"typer", "rich", "matplotlib", "jobs", "tests"},
     "jobs": {"tests", "ray"},
 }
-ONLY_THESE_KNOW_RAY = {
-    f"cluster/run/{name}.py" for name in ("ray_session", "ray_workers", "remote")
-}
+ONLY_THESE_KNOW_RAY = {"cluster/run/ray.py", "cluster/run/remote.py"}
 
 
 @cache
@@ -110,7 +108,7 @@ def _circle(graph: dict[str, set[str]]) -> list[str]:
     return []
 
 
-MAY_RUN_WHAT_THEY_READ = {"cluster/run/remote.py", "cluster/run/ray_workers.py"}
+MAY_RUN_WHAT_THEY_READ = {"cluster/run/remote.py", "cluster/run/ray.py"}
 """What workers and the driver send each other, over Ray, which does the same."""
 
 

@@ -19,7 +19,7 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run import driver
-from luckbase.cluster.run.opening import lock
+from luckbase.cluster.run.lock import lock
 from luckbase.cluster.run.options import Progress, Solved
 from luckbase.cluster.table import RUNNING, storage
 from luckbase.cluster.table.ledger import Ledger, read_ledger
@@ -278,7 +278,7 @@ def test_at_the_address_local_no_running_ray_cluster_is_joined(
     """Not the one that RAY_ADDRESS names either, which Ray would take where it is given none."""
     import ray
 
-    from luckbase.cluster.run.ray_session import ray_here
+    from luckbase.cluster.run.ray import ray_here
     from luckbase.cluster.run.worker import Home
 
     asked: list[dict[str, object]] = []

@@ -19,10 +19,9 @@ from luckbase.cluster.batch.requests import BoardRequest
 from luckbase.cluster.inputs import has_full_table, roots_of
 from luckbase.cluster.machine import cores, free_memory
 from luckbase.cluster.run.driver import ENDLESS
-from luckbase.cluster.run.opening import check_room, complete_ledger, free_disk
+from luckbase.cluster.run.lock import complete_ledger
 from luckbase.cluster.run.options import Options
-from luckbase.cluster.run.plan import make_plan
-from luckbase.cluster.run.planned import MEMORY_SHARE
+from luckbase.cluster.run.plan import MEMORY_SHARE, check_room, free_disk, make_plan
 from luckbase.cluster.table.find import changed_since
 from luckbase.cluster.table.folder import damaged_files
 from luckbase.cluster.table.ledger import Ledger, read_ledger, table_directory

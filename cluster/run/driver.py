@@ -1,8 +1,9 @@
 """The driver: hands the plan to workers, commits what they finish, says how far it is.
 
-A thin shell around `schedule`. A finished shard's Parquet file is put in its place, then a line is
-added to the ledger: killed anywhere between, the same call goes on from the last line. Payoffs stay
-with the workers until no shard reads them any more.
+A thin shell around `schedule`, for full tables here and for searches by stages
+(`cluster.search.stages`). A finished shard's Parquet file is put in its place, then a line is added
+to the ledger: killed anywhere between, the same call goes on from the last line. Payoffs stay with
+the workers until no shard reads them any more.
 
 What an earlier run committed stays as it is. Where a shard still to do reads it, it is read back if
 the stored payoffs are the kernel's own numbers (float64), else solved again and not written again.
@@ -11,17 +12,16 @@ the stored payoffs are the kernel's own numbers (float64), else solved again and
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 
-from luckbase.cluster.machine import free_memory
-from luckbase.cluster.run.memory_used import MemoryUsed, look_from_now, memory_used, total
-from luckbase.cluster.run.opening import (
-    check_room,
+from luckbase.cluster.machine import MemoryUsed, free_memory, look_from_now, memory_used, total
+from luckbase.cluster.run.lock import (
     complete_ledger,
     is_new,
     lock,
@@ -32,14 +32,20 @@ from luckbase.cluster.run.opening import (
     tidy,
 )
 from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
-from luckbase.cluster.run.payoffs import Pool
-from luckbase.cluster.run.plan import Plan, make_plan, payoff_bytes
-from luckbase.cluster.run.planned import MEMORY_SHARE
-from luckbase.cluster.run.schedule import Schedule, Solve
-from luckbase.cluster.run.session import Workers, threads
-from luckbase.cluster.run.shards import Steps, run_shards, through_losses
+from luckbase.cluster.run.plan import MEMORY_SHARE, Plan, check_room, make_plan, payoff_bytes
+from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Solve
+from luckbase.cluster.run.threads import Pool, threads
 from luckbase.cluster.run.watch import Watch
-from luckbase.cluster.run.worker import Home, Receipt, Task, process_name
+from luckbase.cluster.run.worker import (
+    AnyTask,
+    Handed,
+    Home,
+    PayoffsLostError,
+    Receipt,
+    Task,
+    Workers,
+    process_name,
+)
 from luckbase.cluster.table.folder import drop_files
 from luckbase.cluster.table.format import FileReceipt, entry_seconds, key_range
 from luckbase.cluster.table.ledger import (
@@ -70,7 +76,7 @@ def solve(board: Board, **options: Unpack[SolveOptions]) -> Solved:
     layout = load_layout(board)
     game = layout.game
     if asked.joins:
-        from luckbase.cluster.run.ray_session import check_address  # Ray itself comes later
+        from luckbase.cluster.run.ray import check_address  # Ray itself comes later
 
         check_address(str(asked.address))
     plan = make_plan(layout, asked.slots)
@@ -167,7 +173,7 @@ def open_workers(
     that threads keep in memory; store: of the object store of a Ray that is started here."""
     if asked.address is None:
         return threads(asked.slots, Pool(kept, spill_folder(home.table)))
-    from luckbase.cluster.run.ray_session import ray_cluster, ray_here
+    from luckbase.cluster.run.ray import ray_cluster, ray_here
 
     if asked.joins:
         return ray_cluster(asked.address, home, watch.note, asked.workers)
@@ -227,8 +233,8 @@ class _Run:
             self.cores = max(self.cores, sum(n["slots"] for n in doing if "left_out" not in n))
             self.watch.show(Progress(self.shards, todo, done, rows, self.seconds), doing)
 
-        do = Steps(self._task, self.commits, self._commit, self._count, self._drop, show)
-        run_shards(self.schedule, self.workers, do)
+        hooks = Hooks(self._task, self.commits, self._commit, self._count, self._drop, show)
+        run_shards(self.schedule, self.workers, hooks)
 
     def _count(self, receipt: Receipt) -> None:
         rows = self.plan.shards[receipt.shard].rows
@@ -295,3 +301,82 @@ def add_tally(total: dict[str, float], more: dict[str, float]) -> dict[str, floa
         before = found.get(name, 0.0)
         found[name] = max(before, number) if name.startswith("worst") else before + number
     return found
+
+
+LOSSES_ALLOWED = 3
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What a driver does. task: the task of an instruction. commit: a receipt whose file is wanted,
+    which adds its line to `commits`. count: every receipt. drop: shards whose payoffs nobody reads
+    any more. show: when no event waits, and twice a second."""
+
+    task: Callable[[Solve], AnyTask]
+    commits: Commits
+    commit: Callable[[Any], None]
+    count: Callable[[Any], None]
+    drop: Callable[[list[int]], None]
+    show: Callable[[], None]
+
+
+def run_shards(schedule: Schedule, workers: Workers, hooks: Hooks) -> None:
+    """Until the schedule is finished. What is solved stays, also at an error."""
+    with hooks.commits:
+        _Loop(schedule, workers, hooks).run()
+
+
+class _Loop:
+    def __init__(self, schedule: Schedule, workers: Workers, hooks: Hooks) -> None:
+        self.schedule, self.workers, self.hooks = schedule, workers, hooks
+        self.dropped: list[int] = []
+
+    def run(self) -> None:
+        schedule, workers = self.schedule, self.workers
+        self.follow(schedule.start())
+        while not schedule.finished:
+            event = workers.wait_one(0.0 if self.dropped or self.hooks.commits else 0.5)
+            if isinstance(event, Handed):
+                self.follow(schedule.handed(event.shard))
+            elif event is not None:
+                self.follow(schedule.solved(event.shard), event)
+            if workers.slots != schedule.workers:
+                self.follow(schedule.resize(workers.slots))
+            if event is None or self.hooks.commits.full:
+                self.settle()
+        self.settle()
+
+    def follow(self, steps: list[Instruction], receipt: Any = None) -> None:
+        # New work first: workers go on while this process flushes and renames.
+        for step in steps:
+            if isinstance(step, Solve):
+                self.workers.submit(self.hooks.task(step))
+        if any(isinstance(step, Commit) and step.commit for step in steps):
+            with self.hooks.commits.taking_in():
+                self.hooks.commit(receipt)
+        if receipt is not None:
+            self.hooks.count(receipt)
+        self.dropped += [step.shard for step in steps if isinstance(step, Drop)]
+
+    def settle(self) -> None:
+        """Commit what waits, then drop: nothing goes that is needed while that is not there."""
+        self.hooks.commits.flush()
+        if self.dropped:
+            self.hooks.drop(self.dropped)
+            self.dropped = []
+        self.hooks.show()
+
+
+def through_losses(
+    solve: Callable[[], None], workers: Workers, note: Callable[[str], None]
+) -> None:
+    """Solve; where payoffs were lost with their machines, again from what is committed,
+    `LOSSES_ALLOWED` times."""
+    for left in range(LOSSES_ALLOWED, -1, -1):
+        try:
+            return solve()
+        except PayoffsLostError as error:
+            if not left:
+                raise
+            note(f"{error}; it does so now")
+            workers.forget()

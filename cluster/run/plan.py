@@ -1,21 +1,30 @@
-"""The plan of a solve: shards, rows, bytes, memory, seconds, before any of it is spent.
+"""The plan of a solve: shards, rows, bytes, memory, seconds, before any of it is spent; and whether
+it fits.
 
-Pure: no Ray, no disk. Rows and memory are exact; bytes and seconds are predictions from the
-constants below and the game's own (`tier_seconds`), which `python -m tests.bench` measures on
-any machine.
+Rows and memory are exact; bytes and seconds are predictions from the constants below and the game's
+own (`tier_seconds`), which `python -m tests.bench` measures on any machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import shutil
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from luckbase.cluster.machine import cores, free_memory
 from luckbase.cluster.run.schedule import Commit, Drop, Schedule, Shard
 from luckbase.cluster.table.format import part_name, row_group_rows
+from luckbase.cluster.table.ledger import table_directory
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.words import size
+from luckbase.solver import load_layout
+from luckbase.solver.board.model import Board
+from luckbase.solver.errors import DiskLimitError, MemoryLimitError
 from luckbase.solver.game.capabilities import Layout
 
 WRITE_NS = 82.0
@@ -138,3 +147,129 @@ def peak_kept(shards: Collection[Shard], kept_bytes: dict[int, int], workers: in
             else:
                 running.append(step.shard)
     return peak
+
+
+DISK_RESERVE = 1 << 30
+"""Bytes that are left free on the disk."""
+MEMORY_SHARE = 0.7
+"""Of the machine's free memory, what shards in flight may use unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """Shards that have something in common: what, how many, their states, bytes of the largest."""
+
+    name: str
+    shards: int
+    states: int
+    memory: int
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a solve will take.
+
+    table_bytes: on disk. kept_bytes: payoffs for shards that read them, at their fullest.
+    peak_memory: bytes. seconds: of wall time with so many workers. budget: bytes that they may
+    use.
+    """
+
+    board: str
+    tiers: int
+    states: int
+    table_bytes: int
+    kept_bytes: int
+    peak_memory: int
+    seconds: float
+    workers: int
+    levels: tuple[Level, ...]
+    plan: Plan
+    table: Path
+    budget: int
+    smaller: str
+
+    @property
+    def shards(self) -> int:
+        """How many shards there are."""
+        return len(self.plan.shards)
+
+    def check(self) -> None:
+        """Raises MemoryLimitError, DiskLimitError for what is still to do and will not fit."""
+        there = set(Folder(self.table).list("tiers"))
+        todo = [i for i, name in enumerate(self.plan.files) if name not in there]
+        check_room(self.plan, self.budget, self.table, self.smaller, todo, self.workers)
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan as JSON values."""
+        return {
+            "board": self.board, "tiers": self.tiers, "shards": self.shards, "states": self.states,
+            "table_bytes": self.table_bytes, "kept_bytes": self.kept_bytes,
+            "peak_memory": self.peak_memory, "seconds": round(self.seconds, 1),
+            "workers": self.workers,
+        }  # fmt: skip
+
+
+def planned(
+    board: Board, results: Path, workers: int | None = None, memory: int | None = None
+) -> Planned:
+    """The plan of a board's full table. Raises BoardError, OptionError where it has none."""
+    layout = load_layout(board)
+    count = workers or cores()
+    made, tiers = make_plan(layout, count), layout.tiers()
+    levels: dict[Any, list[int]] = {}
+    for shard, (index, _) in zip(made.shards, made.parts, strict=True):
+        fields = layout.tier_fields(tiers[index])
+        none = (layout.tier_name(tiers[index]), "")
+        level = levels.setdefault(next(iter(fields.items()), none), [0, 0, 0])
+        level[0] += 1
+        level[1] += shard.rows
+        level[2] = max(level[2], shard.memory)
+    listed = (Level(f"{name} {value}".strip(), *of) for (name, value), of in sorted(levels.items()))
+    return Planned(
+        board.name, len(tiers), made.rows, made.table_bytes, made.kept_bytes,
+        made.peak_memory(count), made.wall_seconds(count), count, tuple(listed), made,
+        table_directory(results.absolute(), layout.game),
+        memory if memory is not None else int(free_memory() * MEMORY_SHARE), layout.smaller,
+    )  # fmt: skip
+
+
+def check_room(
+    plan: Plan, memory: int, table: Path, smaller: str, todo: Sequence[int] | None = None,
+    workers: int = 1,
+) -> None:  # fmt: skip
+    """Refuse what will not fit, in the memory or on the disk beside what is already there.
+
+    smaller: what would (`Layout.smaller`). todo: the shards that are still to do (all).
+    Raises MemoryLimitError, DiskLimitError.
+    """
+    if plan.shard_memory > memory:
+        raise MemoryLimitError(
+            f"memory: the largest tier needs {size(plan.shard_memory)} and "
+            f"{size(memory)} may be used; {smaller} would take less"
+        )
+    rows = plan.rows if todo is None else sum(plan.shards[i].rows for i in todo)
+    spilled = max(0, plan.kept_bytes - max(0, memory - workers * plan.shard_memory))
+    needed = plan.table_bytes * rows // max(plan.rows, 1) + spilled
+    check_disk("solve", needed, table, smaller)
+
+
+def check_disk(what: str, needed: int, table: Path, smaller: str) -> None:
+    """Refuse what will not fit on the disk beside what is already there.
+
+    what: the solve, the search. needed: bytes. smaller: what would take less. Raises
+    DiskLimitError.
+    """
+    probe, free = free_disk(table)
+    if needed > free:
+        raise DiskLimitError(
+            f"disk: the {what} needs about {size(needed)} under {probe} and "
+            f"{size(max(free, 0))} are free; {smaller} would take less"
+        )
+
+
+def free_disk(table: Path) -> tuple[Path, int]:
+    """(the folder above a table that is there already, bytes that may be written to it)."""
+    probe = table
+    while not probe.exists():
+        probe = probe.parent
+    return probe, shutil.disk_usage(probe).free - DISK_RESERVE

@@ -1,24 +1,81 @@
 """What a machine of a cluster is asked before it works: is it made of the same; is all compiled.
 
 Light to import, for a machine that lacks something must be able to say what. Code comes with the
-job (`ray_session`), compiled code with the first task: a machine compiles only what nobody of its
-kind has, and one process of it for all.
+job (`ray`), compiled code with the first task: a machine compiles only what nobody of its kind has,
+and one process of it for all.
 """
 
 from __future__ import annotations
 
+import hashlib
 import pickle
+import platform
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
-from luckbase.cluster.run.environment import Environment, own_environment
+PACKAGES = ("numba", "llvmlite", "numpy", "pyarrow", "pydantic")
 
 
 @dataclass(frozen=True)
-class Asked:
+class Environment:
+    """versions: of Python, of packages and of the machine, by name. code: a hash of luckbase."""
+
+    versions: tuple[tuple[str, str], ...]
+    code: str
+
+    def differs_from(self, other: Environment) -> str:
+        """What is different there, as a sentence has it; "" where nothing is."""
+        mine = dict(self.versions)
+        for name, there in other.versions:
+            if there == "":
+                return f"has no {name}; {mine[name]} is needed"
+            if there != mine[name]:
+                return f"has {name} {there}, not {mine[name]}"
+        return "" if self.code == other.code else "runs other code of luckbase"
+
+
+@cache
+def own_environment() -> Environment:
+    """This process's."""
+    found = [("Python", ".".join(map(str, sys.version_info[:2])))]
+    for package in PACKAGES:
+        try:
+            found.append((package, version(package)))
+        except PackageNotFoundError:
+            found.append((package, ""))
+    return Environment((*found, ("the architecture", platform.machine())), code_hash())
+
+
+@cache
+def code_hash() -> str:
+    """A hash of the source files of luckbase that this process runs."""
+    digest = hashlib.sha256()
+    for name, path in source_files():
+        digest.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+PACKAGE = Path(__file__).parents[2]
+"""The folder of the package luckbase, where this process has it from."""
+
+
+def source_files() -> list[tuple[str, Path]]:
+    """The files of the package luckbase, with their names in it."""
+    found = [*PACKAGE.glob("*.py")]
+    for room in PACKAGE.iterdir():  # a link in a checkout, which a search from above does not enter
+        found += room.rglob("*.py") if room.is_dir() else ()
+    return sorted((path.relative_to(PACKAGE).as_posix(), path) for path in found)
+
+
+@dataclass(frozen=True)
+class Requirements:
     """What the driver is made of; compiled: a reference to what it has compiled, if any."""
 
     environment: Environment
@@ -37,10 +94,10 @@ class Refusal:
 _ready: set[int] = set()
 
 
-def run(asked: Asked, content: bytes, *given: Any) -> Iterator[Any]:
+def run(needed: Requirements, content: bytes, *given: Any) -> Iterator[Any]:
     """Do a pickled task, as `worker.work`; yields a Refusal or None, the payoffs, the receipt, the
     bytes of the file: always four, for Ray may ask another machine for one of them again."""
-    why = asked.environment.differs_from(own_environment())
+    why = needed.environment.differs_from(own_environment())
     if why:
         import ray
 
@@ -49,12 +106,11 @@ def run(asked: Asked, content: bytes, *given: Any) -> Iterator[Any]:
         return
     import ray
 
-    from luckbase.cluster.run.session import PayoffsLostError
-    from luckbase.cluster.run.worker import work
+    from luckbase.cluster.run.worker import PayoffsLostError, work
 
     if any(one is None for one in given):  # made again where it is refused
         raise PayoffsLostError("payoffs were lost with their machine; what was solved stays")
-    task = prepare(asked, content)
+    task = prepare(needed, content)
     yield None
     steps = work(task, given)
     yield next(steps)
@@ -63,7 +119,7 @@ def run(asked: Asked, content: bytes, *given: Any) -> Iterator[Any]:
     yield result.content
 
 
-def prepare(asked: Asked, content: bytes) -> Any:
+def prepare(needed: Requirements, content: bytes) -> Any:
     """A pickled task; what it needs is loaded, or compiled, when this returns."""
     import ray
 
@@ -72,7 +128,7 @@ def prepare(asked: Asked, content: bytes) -> Any:
     task = pickle.loads(content)
     if id(type(task)) not in _ready:
         with _one_at_a_time():
-            for compiled in ray.get(list(asked.compiled)):
+            for compiled in ray.get(list(needed.compiled)):
                 _unpack(compiled)
             task.compile()
         _ready.add(id(type(task)))

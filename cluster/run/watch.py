@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from luckbase.cluster.run.memory_used import resident_memory
+from luckbase.cluster.machine import resident_memory
 from luckbase.cluster.run.options import Options, Progress
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.words import many

@@ -2,7 +2,7 @@
 
 `work` is the only function that runs elsewhere. A shard of a full table is a tier or a part of one
 (`solve_shard`): its children's payoffs are handed to it. Shards of a search are of two kinds
-(`cluster.search.stage_tasks`). A file is written in a temporary place of the table's folder where
+(`cluster.search.tasks`). A file is written in a temporary place of the table's folder where
 this machine shares that, which a mark in it says, for the driver to put in its place; else its
 bytes come back.
 """
@@ -23,9 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.machine import cores
-from luckbase.cluster.run.memory_used import MemoryUsed, memory_used
-from luckbase.cluster.run.payoffs import writable
+from luckbase.cluster.machine import MemoryUsed, cores, memory_used
 from luckbase.cluster.table.format import FileReceipt, payoff_columns, write_tier
 from luckbase.cluster.table.lines import TIERS, FileEntry
 from luckbase.cluster.table.parquet import SealedFile, numbers_of, seal_file
@@ -321,3 +319,49 @@ def _read_back(task: Task, given: Sequence[bytes], out: Floats | None) -> Iterat
     seconds = time.perf_counter() - seconds
     yield payoffs
     yield Result(Receipt(task.shard, None, seconds, process_name(), memory_used(), {}))
+
+
+class PayoffsLostError(WorkerError):
+    """Payoffs were lost with their machines and Ray could not make them again."""
+
+
+class Workers(Protocol):
+    """What the driver asks of workers. They keep the payoffs of tiers whose tasks say so, hand them
+    to the tasks that read them, and drop them when they are told."""
+
+    @property
+    def slots(self) -> int:
+        """How many tasks they do at once; may change."""
+
+    def submit(self, task: AnyTask) -> None:
+        """Hand out a task. What it reads must be kept."""
+
+    def wait_one(self, seconds: float) -> Any:
+        """`Handed`, of a shard that is kept, or a receipt; None when none came in that time. Raises
+        what the task raised."""
+
+    def drop(self, tier: int) -> None:
+        """Nobody reads the payoffs of the tier with this index any more."""
+
+    def doing(self) -> list[dict[str, Any]]:
+        """What each machine does: name, slots, shards."""
+
+    def check_memory(self, needed: int, smaller: str) -> None:
+        """Raises MemoryLimitError where no machine has so many bytes for a shard; smaller: what
+        would take less."""
+
+    def forget(self) -> None:
+        """Let go of all tasks and payoffs."""
+
+
+def writable(array: Floats) -> Floats:
+    """The same memory for compiled code, which takes an array that can not be written to for
+    another type and compiles anew. Nothing writes to it."""
+    return array if array.flags.writeable else np.asarray(_Unlocked(array))
+
+
+class _Unlocked:
+    def __init__(self, array: Floats) -> None:
+        self._array = array  # whose memory must stay
+        about = dict(array.__array_interface__)
+        self.__array_interface__ = about | {"data": (about["data"][0], False)}

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 
 from luckbase.cluster.machine import cores
-from luckbase.cluster.run.opening import check_disk
 from luckbase.cluster.run.options import ONE_PIECE
-from luckbase.cluster.run.plan import PROCESS_BYTES
-from luckbase.cluster.search.by_stages import FIND_BYTES
-from luckbase.cluster.search.level_shards import SHARD_STATES
+from luckbase.cluster.run.plan import PROCESS_BYTES, check_disk
 from luckbase.cluster.search.roots import root_keys
+from luckbase.cluster.search.shards import SHARD_STATES
+from luckbase.cluster.search.stages import FIND_BYTES
 from luckbase.cluster.table.folder import SWEEP_BYTES
 from luckbase.cluster.table.ledger import table_directory
 from luckbase.solver import load_game

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from luckbase.cluster.search.tasks import some_state
 from luckbase.cluster.table.lines import Using
 from luckbase.cluster.table.table import open_table
 from luckbase.solver.board.identity import rules_identity
@@ -13,34 +14,16 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.explore import Explorer
-from luckbase.solver.graph.find_stages import expand_level
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import Keys, pack_all
-from luckbase.solver.graph.stage import Stages, Sweeping
 from luckbase.solver.sentences import option
 
 
 def warm_up(game: Game) -> None:
     """Compile the search, or load it, before it is timed and before every worker does."""
-    graph, state = Graph(game), _some_state(game)
+    graph, state = Graph(game), some_state(game)
     graph.know(pack_all(game.bits, state), np.zeros((1, game.players)))
     graph.solve(state)
-
-
-def warm_up_stages(stages: Stages) -> None:
-    """Compile the two passes of a search by stages, or load them."""
-    game = stages.game
-    keys = pack_all(game.bits, _some_state(game))
-    known = keys, np.zeros((1, game.players))
-    for stage in expand_level(stages, int(stages.of(keys)[0]) >> 32, [keys], known=known):
-        Sweeping(game, stage).solve(0.0)
-
-
-def _some_state(game: Game) -> Ints:
-    """A state (1, fields), which need not be one of the game's: nobody expands it."""
-    start = game.start()
-    found = np.zeros(game.field_count, np.int64) if start is None else start
-    return np.ascontiguousarray(found).reshape(1, -1)
 
 
 def root_keys(game: Game, roots: Ints | None) -> Keys:

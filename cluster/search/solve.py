@@ -1,7 +1,7 @@
 """The search: a table of all that lies below some roots, for any game, from its rules.
 
 What is small is solved in one piece (`solver.graph.game_graph`), in this process. What is larger
-goes by stages (`cluster.search.by_stages`), if the game has a level, declared or found
+goes by stages (`cluster.search.stages`), if the game has a level, declared or found
 (`solver.game.level`): each state is solved once, on all workers, and memory does not bound it. A
 game without a level is one piece, however large. The rows of a table and their values depend on the
 board, the roots and `using` only.
@@ -18,34 +18,32 @@ from typing import Unpack
 
 import numpy as np
 
+from luckbase.cluster.machine import look_from_now, memory_used, total
 from luckbase.cluster.run.driver import file_entry
-from luckbase.cluster.run.memory_used import look_from_now, memory_used, total
-from luckbase.cluster.run.opening import (
-    complete_ledger,
-    is_new,
-    lock,
-    make_goal,
-    open_ledger,
-    tidy,
-)
+from luckbase.cluster.run.lock import complete_ledger, is_new, lock, make_goal, open_ledger, tidy
 from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
 from luckbase.cluster.run.watch import Watch
 from luckbase.cluster.run.worker import process_name
-from luckbase.cluster.search.by_stages import Aim, StageSearch
-from luckbase.cluster.search.given import known_payoffs, known_rows, nothing_known
-from luckbase.cluster.search.held_stages import HeldStages, digest_of, held_stages, read_rows
-from luckbase.cluster.search.level_shards import cutting
-from luckbase.cluster.search.roots import root_keys, using_table, warm_up
-from luckbase.cluster.search.used import (
+from luckbase.cluster.search.boundary import (
+    HeldStages,
     UsedEnds,
     UsedTable,
+    digest_of,
+    held_stages,
+    known_payoffs,
+    known_rows,
     let_go,
+    nothing_known,
+    read_rows,
     tells,
     undecided,
     used_ends,
     used_table,
     with_untold,
 )
+from luckbase.cluster.search.roots import root_keys, using_table, warm_up
+from luckbase.cluster.search.shards import cutting
+from luckbase.cluster.search.stages import Aim, StageSearch
 from luckbase.cluster.table.folder import SHARDS, ask_name, drop_files, shard_name
 from luckbase.cluster.table.format import (
     PayoffTable,
@@ -85,7 +83,7 @@ def solve_below(
     asked = Options(**options)
     game = load_game(board)
     if asked.joins:
-        from luckbase.cluster.run.ray_session import check_address  # Ray itself comes later
+        from luckbase.cluster.run.ray import check_address  # Ray itself comes later
 
         check_address(str(asked.address))
     keys = root_keys(game, roots)

@@ -92,7 +92,7 @@ class Done:
 class LevelEntry:
     """The level by which the files of a search are stages (`solver.game.level`), as JSON. given:
     the SHA-256 of what was known to it, "" for nothing. cutting: how stages were cut into shards
-    (`cluster.search.level_shards`): a search that is cut another way can not go on from it."""
+    (`cluster.search.shards`): a search that is cut another way can not go on from it."""
 
     ask: str
     level: dict[str, Any]

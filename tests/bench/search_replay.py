@@ -17,8 +17,8 @@ from unittest.mock import patch
 
 from luckbase.cluster.run.options import Solved
 from luckbase.cluster.run.schedule import Shard
-from luckbase.cluster.search.by_stages import StageSearch
-from luckbase.cluster.search.level_shards import Asked, LevelShard, Order
+from luckbase.cluster.search.shards import Asked, LevelShard, Order
+from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.table.folder import Piece
 from luckbase.solver.graph.stage import WHOLE
 from tests.bench.replay import Costs, Driver, Replayed, Tasks, longest_chain, play_out

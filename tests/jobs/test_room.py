@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from luckbase import solver
-from luckbase.cluster.run import opening, payoffs, worker
-from luckbase.cluster.run.opening import check_room
-from luckbase.cluster.run.plan import make_plan
+from luckbase.cluster.run import plan, threads, worker
+from luckbase.cluster.run.plan import check_room, make_plan
 from luckbase.cluster.table import storage
 from luckbase.cluster.table.ledger import read_ledger
 from luckbase.jobs.app import run
@@ -43,7 +42,7 @@ def test_the_game_says_what_makes_its_boards_smaller(
     with pytest.raises(MemoryLimitError, match=f"may be used; {SMALLER[name]}"):
         check_room(make_plan(layout), 1000, tmp_path, layout.smaller)
     usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(opening.shutil, "disk_usage", lambda path: usage(0, 0, 0))
+    monkeypatch.setattr(plan.shutil, "disk_usage", lambda path: usage(0, 0, 0))
     with pytest.raises(DiskLimitError, match=f"0 bytes are free; {SMALLER[name]}"):
         check_room(make_plan(layout), 1 << 50, tmp_path, layout.smaller)
 
@@ -116,7 +115,7 @@ def test_payoffs_that_go_to_a_full_disk_say_that_it_is_full(
 ) -> None:
     """When they are made room for: a page of a mapped file that finds none ends the process."""
     monkeypatch.setattr(os, "posix_fallocate", full)
-    pool = payoffs.Pool(8, tmp_path / "spill")
+    pool = threads.Pool(8, tmp_path / "spill")
     assert pool.take((1,)).array.shape == (1,)
     with pytest.raises(OSError) as error:
         pool.take((1,))

@@ -29,7 +29,7 @@ PLACES: dict[tuple[str, str, str], str] = {
      "said.append(_said(i, held, inside[i]))",
      "said.append(_said(i, held, inside[i])) "
      "shapes += _desk(i, WIDE + gap + i * (DESK + gap), top, role, held, most)"): "two lists",
-    ("cluster/run/opening.py", "sweep(storage, table, ledger) compact(storage, ledger)",
+    ("cluster/run/lock.py", "sweep(storage, table, ledger) compact(storage, ledger)",
      "compact(storage, ledger) sweep(storage, table, ledger)"): "by the same ledger, in memory",
 }  # fmt: skip
 """(file, lines before, lines after) -> why that is the same."""

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.driver import add_tally
-from luckbase.cluster.run.opening import DISK_RESERVE, check_room
-from luckbase.cluster.run.plan import PROCESS_BYTES, Plan
-from luckbase.cluster.run.ray_workers import RayWorkers
+from luckbase.cluster.run.plan import DISK_RESERVE, PROCESS_BYTES, Plan, check_room
+from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.schedule import Schedule, Shard
 from luckbase.cluster.table.search_answer import answer_by_search
 from luckbase.jobs.options import read_memory

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from luckbase.cluster.run.memory_used import MemoryUsed, total
+from luckbase.cluster.machine import MemoryUsed, total
 
 MB = 1 << 20
 WATCHED = """
 import mmap, os, sys, time
 from multiprocessing import shared_memory
 import numpy as np
-from luckbase.cluster.run.memory_used import EVERY, look_from_now, memory_used
+from luckbase.cluster.machine import EVERY, look_from_now, memory_used
 before = memory_used()
 
 def held(kind):

@@ -8,8 +8,8 @@ import pytest
 
 from luckbase.cluster.run.options import Solved
 from luckbase.cluster.search import solve as searching
-from luckbase.cluster.search.by_stages import StageSearch
-from luckbase.cluster.search.stage_tasks import Find
+from luckbase.cluster.search.stages import StageSearch
+from luckbase.cluster.search.tasks import Find
 from tests.cluster.search.searches import WIDE, by, cut_small, search, tiny
 
 

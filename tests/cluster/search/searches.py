@@ -14,9 +14,10 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.options import Solved
-from luckbase.cluster.search import level_shards, stage_file
-from luckbase.cluster.search.by_stages import StageSearch
-from luckbase.cluster.search.stage_tasks import Swept
+from luckbase.cluster.search import files as stage_file
+from luckbase.cluster.search import shards as level_shards
+from luckbase.cluster.search.stages import StageSearch
+from luckbase.cluster.search.tasks import Swept
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.graph import find_stages

@@ -13,11 +13,11 @@ import pytest
 from luckbase import cluster
 from luckbase.cluster.run.options import Solved
 from luckbase.cluster.run.worker import Home, nothing_seen
-from luckbase.cluster.search import by_stages
 from luckbase.cluster.search import solve as searching
-from luckbase.cluster.search.by_stages import StageSearch
-from luckbase.cluster.search.held_stages import HeldStages, held_stages, read_held, read_rows
-from luckbase.cluster.search.stage_tasks import Find
+from luckbase.cluster.search import stages as by_stages
+from luckbase.cluster.search.boundary import HeldStages, held_stages, read_held, read_rows
+from luckbase.cluster.search.stages import StageSearch
+from luckbase.cluster.search.tasks import Find
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import SEARCH

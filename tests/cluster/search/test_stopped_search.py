@@ -18,11 +18,11 @@ import pytest
 
 from luckbase import cluster
 from luckbase.cluster.run.options import Solved
-from luckbase.cluster.search import level_shards
+from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import solve as searching
-from luckbase.cluster.search.by_stages import StageSearch
-from luckbase.cluster.search.level_shards import LevelShard
-from luckbase.cluster.search.stage_tasks import Swept
+from luckbase.cluster.search.shards import LevelShard
+from luckbase.cluster.search.stages import StageSearch
+from luckbase.cluster.search.tasks import Swept
 from luckbase.cluster.table.folder import ask_name, shard_name, stage_file_name
 from luckbase.cluster.table.ledger import Ledger, read_ledger
 from luckbase.cluster.table.lines import Done
@@ -398,7 +398,7 @@ def test_a_worker_that_dies_costs_a_retry(staged: Solved, tmp_path: Path) -> Non
     script = (
         "import sys, os; sys.path.insert(0, sys.argv[1])\n"
         "from tests.cluster.search import test_stopped_search as t; from pathlib import Path\n"
-        "from luckbase.cluster.run import ray_workers, remote\n"
+        "from luckbase.cluster.run import ray as ray_workers, remote\n"
         "def deadly(*given):\n"
         "    mark = Path(os.environ['MARK'])\n"
         "    if not mark.exists():\n        mark.touch(); os._exit(1)\n"

@@ -15,7 +15,7 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.run import worker
 from luckbase.cluster.run.driver import add_tally
-from luckbase.cluster.run.opening import lock
+from luckbase.cluster.run.lock import lock
 from luckbase.cluster.run.options import Solved
 from luckbase.cluster.run.plan import make_plan
 from luckbase.cluster.table.ledger import Ledger, read_ledger

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.opening import lock
+from luckbase.cluster.run.lock import lock
 from luckbase.cluster.run.options import Progress, Solved
 from luckbase.cluster.search import solve as search
-from luckbase.cluster.search.by_stages import StageSearch
+from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.table.find import table_of
 from luckbase.cluster.table.ledger import read_ledger
 from luckbase.cluster.table.storage import Folder

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luckbase.cluster.search import level_shards, stage_file
-from luckbase.cluster.search.level_shards import Above, Asked, LevelShard, Order, told_by
-from luckbase.cluster.search.stage_file import Ask, ask_of
+from luckbase.cluster.search import files as stage_file
+from luckbase.cluster.search import shards as level_shards
+from luckbase.cluster.search.files import Ask, ask_of
+from luckbase.cluster.search.shards import Above, Asked, LevelShard, Order, told_by
 from luckbase.solver.graph.keys import Keys
 from luckbase.solver.graph.spread import among
 from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Stages

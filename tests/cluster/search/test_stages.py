@@ -16,10 +16,10 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.run.options import Progress, Solved
 from luckbase.cluster.run.worker import Home
-from luckbase.cluster.search import by_stages
 from luckbase.cluster.search import solve as searching
-from luckbase.cluster.search.by_stages import StageSearch
-from luckbase.cluster.search.level_shards import LevelShard
+from luckbase.cluster.search import stages as by_stages
+from luckbase.cluster.search.shards import LevelShard
+from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.table import folder as table_folder
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.format import PayoffTable

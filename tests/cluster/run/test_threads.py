@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.payoffs import Held, Pool, writable
 from luckbase.cluster.run.plan import make_plan
+from luckbase.cluster.run.threads import Pool, PooledArray
+from luckbase.cluster.run.worker import writable
 from tests.places import ROOT
 from tests.test_solve import files
 
@@ -23,7 +24,7 @@ def test_what_is_held_is_nobody_elses(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     pool = Pool(data.draw(st.integers(0, 400)), tmp_path_factory.getbasetemp() / "spill")
-    held: list[tuple[Held, float]] = []
+    held: list[tuple[PooledArray, float]] = []
     for turn in range(data.draw(st.integers(1, 25))):
         if held and data.draw(st.booleans()):
             one, number = held.pop(data.draw(st.integers(0, len(held) - 1)))

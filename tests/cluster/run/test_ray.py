@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from luckbase.cluster.run import ray_workers
-from luckbase.cluster.run.ray_workers import RETRIES, RayWorkers
+from luckbase.cluster.run import ray as ray_workers
+from luckbase.cluster.run.ray import RETRIES, RayWorkers
 from luckbase.cluster.run.worker import Handed, Home
 from luckbase.solver.errors import WorkerError
 

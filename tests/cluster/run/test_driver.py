@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from luckbase.cluster.run.driver import Hooks, run_shards
 from luckbase.cluster.run.schedule import Schedule, Shard
-from luckbase.cluster.run.shards import Steps, run_shards
 from luckbase.cluster.run.worker import Handed
 from luckbase.cluster.table import ledger as ledgers
 from luckbase.cluster.table.ledger import Commits, Ledger, read_ledger
 from luckbase.cluster.table.storage import Folder
-from tests.cluster.run.test_schedule_machine import plans
+from tests.cluster.run.test_schedule import plans
 from tests.cluster.table.test_lines import HEAD, file
 
 
@@ -99,12 +99,12 @@ def test_what_is_solved_is_committed_before_anything_goes_and_at_an_error(
             assert not commits
             assert commits.ledger.files.keys() >= {name[i] for i in {*indices, *readers}}
 
-        do = Steps(
+        hooks = Hooks(
             lambda step: SimpleNamespace(shard=step.shard, keep=step.keep),  # type: ignore[arg-type, return-value]
             commits, commit, lambda receipt: None, drop, lambda: None,
         )  # fmt: skip
         with suppress(LostError):
-            run_shards(schedule, workers, do)
+            run_shards(schedule, workers, hooks)
         read = read_ledger(Folder(Path(folder)), Path(folder), head=HEAD)
         assert read.files.keys() == commits.ledger.files.keys() == {name[i] for i in asked}
         assert all((Path(folder) / name[i]).read_bytes() == b"%d" % i for i in asked)

@@ -23,18 +23,25 @@ from functools import cached_property
 
 import numpy as np
 
-from luckbase.cluster.run.driver import file_entry, memory_budget, open_workers
-from luckbase.cluster.run.memory_used import MemoryUsed, memory_used, total
-from luckbase.cluster.run.opening import marked
+from luckbase.cluster.machine import MemoryUsed, memory_used, total
+from luckbase.cluster.run.driver import (
+    Hooks,
+    file_entry,
+    memory_budget,
+    open_workers,
+    run_shards,
+    through_losses,
+)
+from luckbase.cluster.run.lock import marked
 from luckbase.cluster.run.options import Options, Progress, Solved
 from luckbase.cluster.run.schedule import Schedule, Shard, Solve
-from luckbase.cluster.run.session import Workers
-from luckbase.cluster.run.shards import Steps, run_shards, through_losses
 from luckbase.cluster.run.watch import Watch
-from luckbase.cluster.run.worker import Home, process_name
-from luckbase.cluster.search import level_shards, stage_file
-from luckbase.cluster.search.held_stages import HeldStages
-from luckbase.cluster.search.level_shards import (
+from luckbase.cluster.run.worker import Home, Workers, process_name
+from luckbase.cluster.search import files
+from luckbase.cluster.search import shards as level_shards
+from luckbase.cluster.search.boundary import HeldStages, UsedTable, let_go, used_ends
+from luckbase.cluster.search.files import Ask, read_asks
+from luckbase.cluster.search.shards import (
     Above,
     Asked,
     Asker,
@@ -46,9 +53,7 @@ from luckbase.cluster.search.level_shards import (
     number_of,
     told_by,
 )
-from luckbase.cluster.search.stage_file import Ask, read_asks
-from luckbase.cluster.search.stage_tasks import Find, Found, Sweep, Swept
-from luckbase.cluster.search.used import UsedTable, let_go, used_ends
+from luckbase.cluster.search.tasks import Find, Found, Sweep, Swept
 from luckbase.cluster.table.folder import (
     LEAST_BYTES,
     Piece,
@@ -269,7 +274,7 @@ class StageSearch:
             self.game.board, self.home, self.level, place, self._name(shard), shard.stages,
             shard.box, np.concatenate(keys) if keys else NO_KEYS,
             tuple((ask.packed, ask.count) for _, ask in asks), self._known(shard), shard.likely,
-            level_shards.enough(shard), stage_file.SPARSE_BITS, reach, held, self.aim.used,
+            level_shards.enough(shard), files.SPARSE_BITS, reach, held, self.aim.used,
             self._find_bytes(shard.likely) + HELD_BYTES * sum(one.rows for one in held),
         )  # fmt: skip
 
@@ -417,10 +422,10 @@ class StageSearch:
         )  # fmt: skip
         self.swept, self.done = 0, sum(pieces[i].states for i in stored)
         self.done_before = self.done
-        do = Steps(
+        hooks = Hooks(
             self._task, self.committing, self._commit, self._count, self._drop, self._show_solved
         )
-        run_shards(self.schedule, self.workers, do)
+        run_shards(self.schedule, self.workers, hooks)
 
     def _count(self, receipt: Swept) -> None:
         self.swept += 1

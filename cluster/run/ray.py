@@ -1,4 +1,4 @@
-"""Workers that Ray places: started here, or those of a cluster.
+"""Workers that Ray places: of a cluster that is joined, or of a Ray that is started here.
 
 A task yields its payoffs, then its receipt and the bytes of its file, as objects of their own:
 others read the payoffs while the file, which takes longer, is still written. They take them as
@@ -6,28 +6,48 @@ references: Ray's object store carries payoffs from node to node, spills them to
 and makes lost ones again from the tasks that made them. A tier in parts is put together once, by a
 task. So no node needs to share the table's folder; where one does, which it sees by a mark, its
 files go there.
+
+Started here (`--address local`), Ray listens on the loopback address only and stops with the solve.
+Of a cluster (`--address ADDR`) the nodes get luckbase's code from here (`py_modules`), are left out
+by name where something else differs, and are counted anew all the time: one task more than they
+have cores is on its way.
+
+Ray's defaults leave a task hanging whose node was cut off: the driver asks its connections for a
+sign of life (`KEEPALIVE`), so that they break within 70 s, and Ray tries elsewhere. Nodes that were
+started with shorter times, as the guide gives them, pass those on by the environment.
 """
 
 from __future__ import annotations
 
+import atexit
+import faulthandler
+import logging
+import os
 import pickle
+import shutil
+import signal
+import socket
+import tempfile
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from luckbase.cluster.run.environment import own_environment
+from luckbase.cluster.run.lock import spill_folder
 from luckbase.cluster.run.nodes import LOOK_SECONDS, Head, Nodes
-from luckbase.cluster.run.remote import Asked, Refusal, run
-from luckbase.cluster.run.session import PayoffsLostError
-from luckbase.cluster.run.worker import AnyTask, Handed, Home, work
+from luckbase.cluster.run.remote import Refusal, Requirements, own_environment, run, source_files
+from luckbase.cluster.run.worker import AnyTask, Handed, Home, PayoffsLostError, Workers, work
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.words import size
 from luckbase.solver.compiled import pack
-from luckbase.solver.errors import LuckbaseError, MemoryLimitError, WorkerError
+from luckbase.solver.errors import LuckbaseError, MemoryLimitError, OptionError, WorkerError
 from luckbase.solver.game.arrays import Floats
+from luckbase.solver.sentences import option
 
 RETRIES = 3
 """How often a task is tried again when its worker dies."""
@@ -73,7 +93,7 @@ class RayWorkers:
         """joined: to a cluster, whose nodes are told apart. most: slots, however many there are; 0
         for all of a cluster."""
         self._ray, self._home, self._joined, self._most = ray, home, joined, most
-        self._asked: Any = None
+        self._needed: Any = None
         self._remote = ray.remote(num_returns="streaming", max_retries=RETRIES)(run)
         self._gather = ray.remote(max_retries=RETRIES)(_together)
         self._tasks: list[_Running] = []
@@ -124,15 +144,15 @@ class RayWorkers:
             if bad:
                 options["label_selector"] = {"ray.io/node-id": f"!in({','.join(bad)})"}
         remote = self._remote.options(**options)
-        results = remote.remote(self._what_is_asked(), pickle.dumps(task), *given)
+        results = remote.remote(self._requirements(), pickle.dumps(task), *given)
         self._tasks.append(_Running(task, given, results, tries=tries))
 
-    def _what_is_asked(self) -> Any:
-        """A reference to what machines are asked."""
-        if self._asked is None:  # all is compiled by now
+    def _requirements(self) -> Any:
+        """A reference to what machines have to be made of."""
+        if self._needed is None:  # all is compiled by now
             compiled = (self._ray.put(pack()),) if self._joined else ()
-            self._asked = self._ray.put(Asked(own_environment(), compiled))
-        return self._asked
+            self._needed = self._ray.put(Requirements(own_environment(), compiled))
+        return self._needed
 
     def wait_one(self, seconds: float) -> Any:
         wanted = [one.task.memory for one in self._tasks]
@@ -292,3 +312,174 @@ def _lost(error: Exception) -> PayoffsLostError:
         "payoffs were lost with the machines that held them; what was solved stays, and the same "
         f"command goes on: {reason}"
     )
+
+
+OBJECT_STORE_BYTES = 100 << 20
+"""The least that an object store has."""
+KEEPALIVE = {
+    "RAY_grpc_client_keepalive_time_ms": 60_000,
+    "RAY_grpc_client_keepalive_timeout_ms": 10_000,
+}
+"""Milliseconds until the driver asks a silent connection for a sign of life, and waits for one.
+Ray's servers refuse to be asked more often than once a minute unless they are told to."""
+JOIN_SECONDS = 60.0
+LEAVE_SECONDS = 10.0
+_nowhere: list[Any] = []
+
+
+def _before_import() -> None:
+    """What Ray reads from the environment when it is imported."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+
+
+@contextmanager
+def ray_here(count: int, home: Home, store: int, on_note: Note = quiet) -> Iterator[Workers]:
+    """Ray on this machine for the length of a solve, with `count` workers and an object store of so
+    many bytes, which spills beside the table; it listens on the loopback address only."""
+    _before_import()
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 lets all else come first
+    # Ray's only way to listen on the loopback address alone; read when it is imported.
+    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    import ray
+
+    spill = spill_folder(home.table)
+    spill.mkdir(parents=True, exist_ok=True)
+    with _words_to_the_log(on_note):
+        with _own_signals():
+            ray.init(
+                address="local",  # not a cluster that runs here, or that RAY_ADDRESS names
+                num_cpus=count,
+                object_store_memory=max(OBJECT_STORE_BYTES, store),
+                object_spilling_directory=str(spill),
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                _node_ip_address="127.0.0.1",
+            )
+        try:
+            yield RayWorkers(ray, home, on_note, joined=False, most=count)
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def ray_cluster(
+    address: str, home: Home, on_note: Note, most: int | None = None
+) -> Iterator[Workers]:
+    """The Ray cluster at an address for the length of a solve. Raises OptionError where there is
+    none, or none that lets this process in."""
+    _before_import()
+    for name, milliseconds in KEEPALIVE.items():
+        os.environ.setdefault(name, str(milliseconds))
+    if "RAY_AUTH_MODE" not in os.environ and Path("~/.ray/auth_token").expanduser().exists():
+        os.environ["RAY_AUTH_MODE"] = "token"
+    import ray
+
+    with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
+        package = Path(folder) / "luckbase"
+        for name, path in source_files():
+            (package / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, package / name)
+        said: list[BaseException] = []
+
+        def join() -> None:
+            try:
+                with _own_signals():
+                    ray.init(
+                        address=address,
+                        runtime_env={"py_modules": [str(package)]},
+                        log_to_driver=False,
+                        logging_level=logging.ERROR,
+                    )
+            except BaseException as error:  # said in this thread
+                said.append(error)
+
+        thread = threading.Thread(target=join, daemon=True, name="luckbase join")
+        thread.start()
+        thread.join(JOIN_SECONDS)
+        if thread.is_alive():
+            raise OptionError(
+                f"{option('address')}: the Ray cluster at {address} has not let this process in "
+                f"for {JOIN_SECONDS:.0f} s; is its head up, and does it see this machine?"
+            )
+        if said:
+            raise _not_joined(address, said[0])
+        lost = True
+        try:
+            with _words_to_the_log(on_note):
+                workers = RayWorkers(ray, home, on_note, joined=True, most=most or 0)
+                with closing(workers):
+                    yield workers
+            lost = False
+        except WorkerError:
+            raise
+        except BaseException:
+            lost = False
+            raise
+        finally:
+            _leave(ray, lost)
+
+
+def _leave(ray: Any, lost: bool) -> None:
+    """Leave a cluster. One that is lost is not waited for: Ray would wait for it when this process
+    ends, so it is ended from outside of Python soon after it has said why."""
+    atexit.unregister(ray.shutdown)
+    thread = threading.Thread(target=ray.shutdown, daemon=True, name="luckbase leave")
+    thread.start()
+    thread.join(LEAVE_SECONDS)
+    if thread.is_alive() or lost:
+        _nowhere.append(open(os.devnull, "w"))  # noqa: SIM115  # open until the end
+        faulthandler.dump_traceback_later(LEAVE_SECONDS, exit=True, file=_nowhere[0])
+
+
+@contextmanager
+def _words_to_the_log(on_note: Note) -> Iterator[None]:
+    """What Ray says of nodes and tasks goes to the log; it would print it among our own output."""
+    from ray._private import worker
+
+    printing = worker.print_to_stdstream
+
+    def note(said: Any, ignore_prefix: bool) -> None:
+        on_note("Ray: " + " ".join(" ".join(said["lines"]).split()), tell=False)
+
+    worker.print_to_stdstream = note  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        worker.print_to_stdstream = printing
+
+
+def _not_joined(address: str, error: BaseException) -> BaseException:
+    reason = " ".join(str(error).split())[:200]
+    if "uthenticat" in type(error).__name__ or "token" in reason.lower():
+        return OptionError(
+            f"{option('address')}: the Ray cluster at {address} wants its token; copy "
+            f"~/.ray/auth_token from its head, or set RAY_AUTH_TOKEN: {reason}"
+        )
+    if isinstance(error, ConnectionError | RuntimeError | ValueError | OSError):
+        return OptionError(f"{option('address')}: no Ray cluster answers at {address}: {reason}")
+    return error
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """SIGTERM stays what it was: Ray puts its own in its place."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, before)
+
+
+def check_address(address: str) -> None:
+    """Whether anything listens at host:port; Ray itself takes minutes to say so.
+
+    Raises OptionError. Other forms (``auto``, ``ray://…``) are left to Ray.
+    """
+    host, colon, port = address.rpartition(":")
+    if not colon or "/" in address or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except (OSError, OverflowError) as error:
+        raise OptionError(f"{option('address')}: nothing answers at {address}: {error}") from None

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from luckbase.cluster.search import stage_file
-from luckbase.cluster.search.stage_file import Ask
+from luckbase.cluster.search import files
+from luckbase.cluster.search.files import Ask
 from luckbase.cluster.table import folder
 from luckbase.cluster.table.lines import digest
 from luckbase.solver.graph import find_stages, spread
@@ -50,7 +50,7 @@ def cutting() -> str:
     """What decides how a search is cut, and so what is in which file."""
     said = [
         CUTTING, SHARD_STATES, MOST_BOXES, LEFT_AFTER, BURST, MOST_GROWTH, DEEPEST,
-        stage_file.SPARSE_BITS, spread.RANGES, spread.MOST_CELLS, spread.MOST_ROOTS,
+        files.SPARSE_BITS, spread.RANGES, spread.MOST_CELLS, spread.MOST_ROOTS,
         find_stages.CACHED, find_stages.PIECES, find_stages.SAMPLE, find_stages.FEW,
         find_stages.EARLY, folder.PIECE_STATES,
     ]  # fmt: skip
@@ -115,7 +115,7 @@ class Asked:
         numbers, counts = np.unique(of_roots, return_counts=True)
         self._total = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
         self._most = dict(self._total)
-        some = stage_file.sampled(roots, stage_file.SPARSE_BITS)
+        some = files.sampled(roots, files.SPARSE_BITS)
         sample, of_sample = roots[some], of_roots[some]
         self._roots = {stage: sample[of_sample == stage] for stage in np.unique(of_sample).tolist()}
         self._looks = Looks(stages, roots, known)
@@ -143,7 +143,7 @@ class Asked:
 
     def _keys(self, stage: int) -> int:
         """The same of a stage: one that several ask for counts once, by the sample."""
-        sample = len(self._sample(stage)) << stage_file.SPARSE_BITS
+        sample = len(self._sample(stage)) << files.SPARSE_BITS
         return int(min(self._total[stage], max(self._most[stage], sample)))
 
     def _sample(self, stage: int) -> Keys:
@@ -191,7 +191,7 @@ class Asked:
         if not sampled or not self.stages.level.inside:
             return {}
         widths = self._looks.widths(np.concatenate([self._sample(stage) for stage in sampled]))
-        each = 1 << stage_file.SPARSE_BITS
+        each = 1 << files.SPARSE_BITS
         return {
             stage: self._looks.at(stage, self._sample(stage), each, widths)
             for stage in sampled if self._keys(stage) * MOST_GROWTH > SHARD_STATES

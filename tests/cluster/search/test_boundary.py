@@ -15,15 +15,15 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.run.nodes import Nodes
 from luckbase.cluster.run.options import Solved
-from luckbase.cluster.run.ray_workers import RayWorkers
+from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.worker import Home
-from luckbase.cluster.search import by_stages
-from luckbase.cluster.search import given as giving
+from luckbase.cluster.search import boundary
 from luckbase.cluster.search import solve as searching
-from luckbase.cluster.search import used as using
-from luckbase.cluster.search.by_stages import StageSearch
-from luckbase.cluster.search.stage_tasks import Find
-from luckbase.cluster.search.used import UsedEnds, UsedTable, let_go, used_ends, used_table
+from luckbase.cluster.search import stages as by_stages
+from luckbase.cluster.search import tasks as stage_tasks
+from luckbase.cluster.search.boundary import UsedEnds, UsedTable, let_go, used_ends, used_table
+from luckbase.cluster.search.stages import StageSearch
+from luckbase.cluster.search.tasks import Find
 from luckbase.cluster.table.keyed import GIVEN, SOLVED
 from luckbase.cluster.table.table import StoredTable
 from luckbase.cluster.table.verify import check_residuals
@@ -72,7 +72,7 @@ def test_nothing_is_gone_through_before_and_nobody_holds_what_is_met(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     limits.clear()
-    monkeypatch.setattr(giving, "given_at_once", lambda table: 7)
+    monkeypatch.setattr(boundary, "given_at_once", lambda table: 7)
     solved = by(tmp_path / "one", using=full, workers=1)
     assert limits == [1], "a look whether it is small, no more"
     assert finds and all(task.used and task.memory > by_stages.LEAST_BYTES for task in finds)
@@ -185,7 +185,7 @@ def test_this_process_goes_on_with_what_it_found_and_others_say_that_they_see_an
 def test_nothing_of_it_is_kept_open(full: Path, tmp_path: Path) -> None:
     for one_piece in (0, 10**6):
         by(tmp_path / str(one_piece), using=full, one_piece=one_piece)
-        assert not using._opened and not using._ledgers
+        assert not boundary._opened and not boundary._ledgers
 
 
 @pytest.mark.parametrize("kind", ["by stages", "in one piece"])
@@ -258,7 +258,6 @@ def test_nodes_of_a_cluster_that_do_not_see_it(
 def test_threads_that_do_not_see_it_end(
     full: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from luckbase.cluster.search import stage_tasks
 
     monkeypatch.setattr(stage_tasks, "used_ends", lambda used: None)
     with pytest.raises(WorkerError, match="not to be seen any more"):

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from luckbase.cluster.run.memory_used import MemoryUsed, memory_used
-from luckbase.cluster.run.payoffs import writable
+from luckbase.cluster.machine import MemoryUsed, memory_used
 from luckbase.cluster.run.worker import (
     Home,
     Receipt,
@@ -29,9 +28,10 @@ from luckbase.cluster.run.worker import (
     nothing_seen,
     process_name,
     source_of,
+    writable,
 )
-from luckbase.cluster.search.held_stages import joined, read_held
-from luckbase.cluster.search.stage_file import (
+from luckbase.cluster.search.boundary import UsedTable, joined, read_held, used_ends, with_untold
+from luckbase.cluster.search.files import (
     Ask,
     Content,
     StageFile,
@@ -40,7 +40,6 @@ from luckbase.cluster.search.stage_file import (
     write_asks,
     write_stages,
 )
-from luckbase.cluster.search.used import UsedTable, used_ends, with_untold
 from luckbase.cluster.table.folder import shard_name
 from luckbase.cluster.table.format import PayoffTable, payoff_columns, write_states
 from luckbase.cluster.table.keyed import GIVEN, SOLVED
@@ -51,15 +50,32 @@ from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
 from luckbase.solver.game.level import level_from
 from luckbase.solver.graph import stage_kernels
 from luckbase.solver.graph.bellman import final_payoffs
 from luckbase.solver.graph.codes import KNOWN, OVER
-from luckbase.solver.graph.find_stages import LevelSearch
-from luckbase.solver.graph.keys import Keys, unpack_all
+from luckbase.solver.graph.find_stages import LevelSearch, expand_level
+from luckbase.solver.graph.keys import Keys, pack_all, unpack_all
 from luckbase.solver.graph.stage import Box, Known, Stage, Stages, Sweeping
 
 Stop = Callable[[], bool]
+
+
+def warm_up_stages(stages: Stages) -> None:
+    """Compile the two passes of a search by stages, or load them."""
+    game = stages.game
+    keys = pack_all(game.bits, some_state(game))
+    known = keys, np.zeros((1, game.players))
+    for stage in expand_level(stages, int(stages.of(keys)[0]) >> 32, [keys], known=known):
+        Sweeping(game, stage).solve(0.0)
+
+
+def some_state(game: Game) -> Ints:
+    """A state (1, fields), which need not be one of the game's: nobody expands it."""
+    start = game.start()
+    found = np.zeros(game.field_count, np.int64) if start is None else start
+    return np.ascontiguousarray(found).reshape(1, -1)
 
 
 @lru_cache(maxsize=2)
@@ -78,8 +94,6 @@ class _StageTask:
 
     def compile(self) -> None:
         """Compile, or load, what it needs."""
-        from luckbase.cluster.search.roots import warm_up_stages
-
         warm_up_stages(stages_of(self.board, self.level))
 
 

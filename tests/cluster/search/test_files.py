@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from luckbase.cluster.search.stage_file import (
+from luckbase.cluster.search.files import (
     StageFile,
     ask_of,
     read_asks,

@@ -1,55 +1,29 @@
-"""Workers of this process: threads. Hand out tasks, hand on payoffs, wait, stop.
+"""Workers of this process: threads, and the arrays of payoffs that they hand to one another.
 
-Threads and Ray's workers (`ray_workers`) run `worker.work` and nothing else, so a table's bytes do
-not depend on which. The kernel and the Parquet writer let go of Python's lock, so threads use all
-cores.
+The kernel and the Parquet writer let go of Python's lock, so threads use all cores. To touch fresh
+memory costs more than the kernel, so arrays come from a pool: what nobody reads any more is used
+again. What is beyond the pool's bytes lies in files without a name, whose pages the system may let
+go of.
 """
 
 from __future__ import annotations
 
+import mmap
+import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
-from luckbase.cluster.run.payoffs import Held, Pool
-from luckbase.cluster.run.worker import AnyTask, Handed, Result, work
-from luckbase.solver.errors import WorkerError
+import numpy as np
 
-
-class PayoffsLostError(WorkerError):
-    """Payoffs were lost with their machines and Ray could not make them again."""
-
-
-class Workers(Protocol):
-    """What the driver asks of workers. They keep the payoffs of tiers whose tasks say so, hand them
-    to the tasks that read them, and drop them when they are told."""
-
-    @property
-    def slots(self) -> int:
-        """How many tasks they do at once; may change."""
-
-    def submit(self, task: AnyTask) -> None:
-        """Hand out a task. What it reads must be kept."""
-
-    def wait_one(self, seconds: float) -> Any:
-        """`Handed`, of a shard that is kept, or a receipt; None when none came in that time. Raises
-        what the task raised."""
-
-    def drop(self, tier: int) -> None:
-        """Nobody reads the payoffs of the tier with this index any more."""
-
-    def doing(self) -> list[dict[str, Any]]:
-        """What each machine does: name, slots, shards."""
-
-    def check_memory(self, needed: int, smaller: str) -> None:
-        """Raises MemoryLimitError where no machine has so many bytes for a shard; smaller: what
-        would take less."""
-
-    def forget(self) -> None:
-        """Let go of all tasks and payoffs."""
+from luckbase.cluster.run.worker import AnyTask, Handed, Result, Workers, work
+from luckbase.solver.game.arrays import Floats
 
 
 class Threads:
@@ -62,7 +36,7 @@ class Threads:
         self._stop = threading.Event()
         self._tasks: dict[Future[Result], int] = {}
         self._events: SimpleQueue[Handed | Future[Result]] = SimpleQueue()
-        self._kept: dict[int, Held] = {}
+        self._kept: dict[int, PooledArray] = {}
 
     def submit(self, task: AnyTask) -> None:
         given = [self._kept[tier].array for tier in task.reads]
@@ -124,3 +98,58 @@ def threads(count: int, pool: Pool | None = None) -> Iterator[Workers]:
         yield workers
     finally:
         workers.close()
+
+
+ROOMY = 1.5
+"""So many times what is needed a used array may have."""
+
+
+@dataclass(frozen=True)
+class PooledArray:
+    """An array of payoffs and the memory that it lies in."""
+
+    array: Floats
+    buffer: Floats
+
+
+class Pool:
+    """Arrays of payoffs for one run; one thread at a time takes and gives back."""
+
+    def __init__(self, memory: int, folder: Path) -> None:
+        """memory: bytes that arrays may have; folder: where what is beyond lies."""
+        self._memory, self._folder = memory, folder
+        self._free: list[Floats] = []
+        self._bytes = 0
+
+    def take(self, shape: tuple[int, ...]) -> PooledArray:
+        """An array of this shape; what stands in it is anything. Raises OSError where the disk is
+        full."""
+        size = int(np.prod(shape))
+        fitting = [b for b in self._free if size <= b.size <= max(1, ROOMY * size)]
+        if fitting:
+            buffer = min(fitting, key=lambda b: b.size)
+            self._free = [b for b in self._free if b is not buffer]
+        else:
+            while self._free and self._bytes + 8 * size > self._memory:
+                self._let_go(max(range(len(self._free)), key=lambda i: self._free[i].size))
+            if self._bytes + 8 * size > self._memory:
+                buffer = self._in_a_file(size)
+            else:
+                buffer = np.empty(size)
+                self._bytes += buffer.nbytes
+        return PooledArray(buffer[:size].reshape(shape), buffer)
+
+    def give(self, pooled: PooledArray) -> None:
+        """Nobody reads this any more."""
+        if pooled.buffer.base is None:  # what lies in a file goes with its last reader
+            self._free.append(pooled.buffer)
+
+    def _let_go(self, i: int) -> None:
+        self._bytes -= self._free.pop(i).nbytes
+
+    def _in_a_file(self, size: int) -> Floats:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=self._folder) as file:
+            os.posix_fallocate(file.fileno(), 0, max(8, 8 * size))  # a full disk says so here
+            mapped = mmap.mmap(file.fileno(), max(8, 8 * size))
+        return np.frombuffer(mapped, np.float64)[:size]

@@ -6,14 +6,13 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import IO
 
-from luckbase.cluster.run.plan import Plan
 from luckbase.cluster.run.worker import Home
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.folder import check_bytes, damaged_files, drop_files, sweep
@@ -29,15 +28,12 @@ from luckbase.cluster.table.ledger import (
 )
 from luckbase.cluster.table.lines import TIERS, Goal, Roots
 from luckbase.cluster.table.storage import Folder, attempt, flush_folder
-from luckbase.cluster.words import size
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import rules_form, rules_identity
 from luckbase.solver.errors import (
     CorruptTableError,
-    DiskLimitError,
     ForeignTableError,
     LuckbaseError,
-    MemoryLimitError,
     MissingTableError,
     OptionError,
     RequestError,
@@ -47,8 +43,6 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import option
 
 MARK, LOCK = ".here-", ".lock"
-DISK_RESERVE = 1 << 30
-"""Bytes that are left free on the disk."""
 
 
 def open_ledger(game: Game, table: Path, part: str, *, check: bool) -> tuple[Ledger, list[str]]:
@@ -168,48 +162,6 @@ def is_new(goal: Goal, ledger: Ledger) -> bool:
     return goal.margin not in {other.margin for other in same} or (
         bool(goal.board_file) and mine not in known
     )
-
-
-def check_room(
-    plan: Plan, memory: int, table: Path, smaller: str, todo: Sequence[int] | None = None,
-    workers: int = 1,
-) -> None:  # fmt: skip
-    """Refuse what will not fit, in the memory or on the disk beside what is already there.
-
-    smaller: what would (`Layout.smaller`). todo: the shards that are still to do (all).
-    Raises MemoryLimitError, DiskLimitError.
-    """
-    if plan.shard_memory > memory:
-        raise MemoryLimitError(
-            f"memory: the largest tier needs {size(plan.shard_memory)} and "
-            f"{size(memory)} may be used; {smaller} would take less"
-        )
-    rows = plan.rows if todo is None else sum(plan.shards[i].rows for i in todo)
-    spilled = max(0, plan.kept_bytes - max(0, memory - workers * plan.shard_memory))
-    needed = plan.table_bytes * rows // max(plan.rows, 1) + spilled
-    check_disk("solve", needed, table, smaller)
-
-
-def check_disk(what: str, needed: int, table: Path, smaller: str) -> None:
-    """Refuse what will not fit on the disk beside what is already there.
-
-    what: the solve, the search. needed: bytes. smaller: what would take less. Raises
-    DiskLimitError.
-    """
-    probe, free = free_disk(table)
-    if needed > free:
-        raise DiskLimitError(
-            f"disk: the {what} needs about {size(needed)} under {probe} and "
-            f"{size(max(free, 0))} are free; {smaller} would take less"
-        )
-
-
-def free_disk(table: Path) -> tuple[Path, int]:
-    """(the folder above a table that is there already, bytes that may be written to it)."""
-    probe = table
-    while not probe.exists():
-        probe = probe.parent
-    return probe, shutil.disk_usage(probe).free - DISK_RESERVE
 
 
 def spill_folder(table: Path) -> Path:
