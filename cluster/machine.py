@@ -22,7 +22,7 @@ from pathlib import Path
 GROUPS = Path("/sys/fs/cgroup")
 OWN_GROUPS = Path("/proc/self/cgroup")
 MEMINFO = Path("/proc/meminfo")
-_ENDLESS = 1 << 60
+_UNLIMITED = 1 << 60
 
 
 def cores() -> int:
@@ -88,7 +88,7 @@ def _number(path: Path) -> int | None:
         found = int(path.read_text())
     except (OSError, ValueError):  # "max", or not a file of this version
         return None
-    return found if 0 <= found < _ENDLESS else None
+    return found if 0 <= found < _UNLIMITED else None
 
 
 def _limits() -> Iterator[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""``luckbase play``: a person plays against agents on the terminal (`cluster.play.talk`)."""
+"""``luckbase play``: a person plays against agents on the terminal (`cluster.play.game`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from luckbase.jobs.terminal import render
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from luckbase.cluster.play.talk import Decision, Play
+    from luckbase.cluster.play.game import Decision, Play
     from luckbase.solver.board.model import Board
 
 
@@ -60,7 +60,7 @@ def play(args: PlayOptions) -> None:
 
     Answer with an action's name, its beginning or its number; ? shows what each is worth, q
     quits. Where both choose at once, fields are as you see them: mine is yours."""
-    from luckbase.cluster.play.talk import new_seed
+    from luckbase.cluster.play.game import new_seed
 
     board = options.board_of(args.board, args.settings)
     seed = new_seed() if args.seed is None else args.seed
@@ -105,7 +105,7 @@ def _seated(played: Play) -> str:
 
 def _converse(played: Play) -> None:
     """Lines to stdout, answers from stdin, a line each; what is piped in is written out too."""
-    from luckbase.cluster.play.talk import Question
+    from luckbase.cluster.play.game import Question
 
     talk, answer = played.talk(), None
     if isinstance(sys.stdin, io.TextIOWrapper):

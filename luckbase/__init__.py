@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from luckbase.cluster.play.draw import Picture as Picture
     from luckbase.cluster.play.evaluate import Evaluated as Evaluated
     from luckbase.cluster.play.evaluate import Matrix as Matrix
+    from luckbase.cluster.play.game import Play as Play
+    from luckbase.cluster.play.game import Playing
     from luckbase.cluster.play.simulate import Simulated as Simulated
-    from luckbase.cluster.play.talk import Play as Play
-    from luckbase.cluster.play.talk import Playing
     from luckbase.cluster.run.options import Progress as Progress
     from luckbase.cluster.run.options import Solved as Solved
     from luckbase.cluster.run.options import SolveOptions as SolveOptions
@@ -64,9 +64,9 @@ if TYPE_CHECKING:
     from luckbase.jobs.web.report import Report as Report
     from luckbase.solver import errors as errors
     from luckbase.solver.board.model import Board as Board
+    from luckbase.solver.board.registry import register as register
     from luckbase.solver.errors import LuckbaseError as LuckbaseError
     from luckbase.solver.game.game import Game as Game
-    from luckbase.solver.game.registry import register as register
 
 _ELSEWHERE = {
     "Answer": "cluster.table.answer", "Board": "solver.board.model",
@@ -75,11 +75,11 @@ _ELSEWHERE = {
     "Outcome": "cluster.batch.run", "Picture": "cluster.play.draw",
     "Planned": "cluster.run.plan",
     "PlannedSearch": "cluster.search.planned",
-    "Play": "cluster.play.talk", "Progress": "cluster.run.options", "Report": "jobs.web.report",
+    "Play": "cluster.play.game", "Progress": "cluster.run.options", "Report": "jobs.web.report",
     "Simulated": "cluster.play.simulate", "SolveOptions": "cluster.run.options",
     "Solved": "cluster.run.options", "Spare": "cluster.batch.clean",
     "Status": "cluster.table.status", "Table": "cluster.table.table",
-    "register": "solver.game.registry",
+    "register": "solver.board.registry",
 }  # fmt: skip
 """Where the names are that this page does not define: loaded when they are asked for."""
 
@@ -225,7 +225,7 @@ def open(
     from luckbase.cluster.table.table import Table
     from luckbase.solver.charts import DRAWN_BY
 
-    Table.played_by = "luckbase.cluster.play.talk:new_play"
+    Table.played_by = "luckbase.cluster.play.game:play_on"
     DRAWN_BY.update(png="luckbase.jobs.plots:as_png", html="luckbase.jobs.web.scene_svg:as_html")
     if in_memory:
         return inputs.in_memory(board_or_path, start, options)
@@ -265,14 +265,14 @@ def evaluate(  # noqa: PLR0913  # what the command has
     OptionError, SearchLimitError beyond `max_states`.
     """
     from luckbase.cluster.inputs import game_of, start_of
-    from luckbase.cluster.play.evaluate import Asked, evaluated
-    from luckbase.cluster.play.opening import tables_by_name
+    from luckbase.cluster.play.evaluate import EvaluateOptions, evaluated
+    from luckbase.cluster.play.tables import tables_by_name
 
     game = game_of(board)
     with ExitStack() as tables:
-        asked = Asked(gain, moves, exact, facts, max_states)
+        options = EvaluateOptions(gain, moves, exact, facts, max_states)
         opener = tables_by_name(tables, game.board, Path(results))
-        return evaluated(game, start_of(game, start), agents, asked, opener)
+        return evaluated(game, start_of(game, start), agents, options, opener)
 
 
 def matrix(
@@ -283,7 +283,7 @@ def matrix(
     1's payoffs. agents, results: as of `evaluate`. Raises OptionError for another game."""
     from luckbase.cluster.inputs import game_of, start_of
     from luckbase.cluster.play.evaluate import matrix_of
-    from luckbase.cluster.play.opening import tables_by_name
+    from luckbase.cluster.play.tables import tables_by_name
 
     game = game_of(board)
     with ExitStack() as tables:
@@ -302,8 +302,8 @@ def simulate(
     seed. agents, results: as of `evaluate`. States beyond `max_states` are expanded on the way.
     Raises OptionError."""
     from luckbase.cluster.inputs import game_of, start_of
-    from luckbase.cluster.play.opening import tables_by_name
     from luckbase.cluster.play.simulate import Plays, simulated
+    from luckbase.cluster.play.tables import tables_by_name
 
     game = game_of(board)
     root = None if start is None else start_of(game, start)
@@ -323,12 +323,12 @@ def play(
     >>> p = luckbase.play("boards/pig/tiny.toml", seed=3)
     >>> print(*p.through(lambda play: "roll"), sep="\\n")
 
-    how: seat, against, seed, draw, hints (`cluster.play.talk.Playing`). `Play.talk` yields what is
+    how: seat, against, seed, draw, hints (`cluster.play.game.Playing`). `Play.talk` yields what is
     said and what is asked; `Play.decisions` says what each of the person's cost. Raises
     OptionError, StateError, SearchLimitError.
     """
     from luckbase.cluster.inputs import game_of
-    from luckbase.cluster.play.source import new_play
+    from luckbase.cluster.play.tables import new_play
 
     return new_play(game_of(board), start, Path(results), max_states, how)
 
@@ -349,7 +349,7 @@ def graph(  # noqa: PLR0913  # what the command has
     agents, results: as of `evaluate`. Raises OptionError."""
     from luckbase.cluster.inputs import game_of, start_of
     from luckbase.cluster.play.draw import DrawingOptions, draw_play
-    from luckbase.cluster.play.opening import tables_by_name
+    from luckbase.cluster.play.tables import tables_by_name
 
     game = game_of(board)
     with ExitStack() as tables:

@@ -9,22 +9,21 @@ board; `register` enters it. `tests/games/climb.py` is one of sixty lines::
 """
 
 from luckbase.solver.board.model import Board, Section, option
+from luckbase.solver.board.registry import Entry, register
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
     ClosedForms,
     Drawing,
     Layout,
+    Level,
     SearchHints,
     View,
 )
-from luckbase.solver.game.check import check_game
 from luckbase.solver.game.fields import Field, Refuse, set_field
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Turning
-from luckbase.solver.game.level import Level
 from luckbase.solver.game.plugins import load_game_file
-from luckbase.solver.game.registry import Entry, register
 from luckbase.solver.game.rules import Capability, Rules, Unavailable
 from luckbase.solver.game.transition import (
     JOINT,
@@ -37,6 +36,7 @@ from luckbase.solver.game.transition import (
     simultaneous,
     transition,
 )
+from luckbase.solver.graph.check import check_game
 from luckbase.solver.scene import Box, Counter, Die, Scene, Words
 
 __all__ = [

@@ -63,8 +63,7 @@ class Locator:
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> Locator | None:
-        """None where the function has nothing to do with this package, or no folder can be
-        written."""
+        """None where `key_of` gives none, or no folder can be written."""
         key = key_of(function.__module__, Path(file))
         root = key and next(filter(_usable, (root / key for root in cache_roots())), None)
         if not root:
@@ -172,18 +171,31 @@ def prune(root: Path, days: float = KEEP_DAYS) -> None:
 
 
 def key_of(module: str, path: Path) -> str | None:
-    """The name of the folder for the compiled functions of a module in a file; None where it has
-    nothing to do with this package."""
+    """The name of the folder for the compiled functions of a module in a file; None where it is of
+    an installed package that has nothing to do with this one, or in no file."""
     if module.partition(".")[0] == PACKAGE.name:
         return _own_key(module)
     try:
         files = _sources(module, path)
+        if _is_installed(path):
+            near = [*files.values(), *_loaded(module.partition(".")[0])]
+            if not any(b"luckbase" in file.read_bytes() for file in near):
+                return None
     except (OSError, SyntaxError, ValueError, IndexError):
         return None  # such as a notebook's cell
-    helps = any(
-        b"luckbase" in file.read_bytes() for file in [*files.values(), *_beside(module, path)]
-    )
-    return _key(own_files(PACKAGE) | files) if helps else None
+    return _key(own_files(PACKAGE) | files)
+
+
+def _is_installed(path: Path) -> bool:
+    return not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
+
+
+def _loaded(package: str) -> Iterator[Path]:
+    """The files that were imported of a package."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) or ""
+        if name.partition(".")[0] == package and file.endswith(".py"):
+            yield Path(file)
 
 
 @cache
@@ -247,7 +259,6 @@ def _made_with() -> list[str]:
 def _sources(module: str, path: Path) -> dict[str, Path]:
     """A file outside this package, and all that it imports from beside it or from its package."""
     root = path.parents[module.count(".") + (path.name == "__init__.py")]
-    installed = root.name in ("site-packages", "dist-packages")
     found: dict[str, Path] = {}
     new = [(module, path)]
     while new:
@@ -255,7 +266,7 @@ def _sources(module: str, path: Path) -> dict[str, Path]:
         found[importer] = file
         for name in _imports(importer, file) - found.keys():
             top = name.partition(".")[0]
-            if top != PACKAGE.name and (not installed or top == module.partition(".")[0]):
+            if top != PACKAGE.name and (not _is_installed(path) or top == module.partition(".")[0]):
                 place = root.joinpath(*name.split("."))
                 files = place.with_suffix(".py"), place / "__init__.py"
                 new += [(name, there) for there in files if there.is_file()]
@@ -274,12 +285,3 @@ def _imports(module: str, file: Path) -> set[str]:
             base = importlib.util.resolve_name(name, package) if node.level else name
             names.update([base, *(f"{base}.{alias.name}" for alias in node.names)])
     return names
-
-
-def _beside(module: str, path: Path) -> Iterator[Path]:
-    """The files imported from beside a module or from its package: it may help them."""
-    for name, other in list(sys.modules.items()):
-        file = Path(vars(other).get("__file__") or "")
-        near = file.parent == path.parent or name.split(".")[0] == module.split(".")[0]
-        if near and file.suffix == ".py" and file.is_file() and name.split(".")[0] != PACKAGE.name:
-            yield file

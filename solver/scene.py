@@ -1,7 +1,7 @@
 """A state drawn as the game looks, as data: what a person would see on the table.
 
 A game with the capability `Drawing` (`solver.game.capabilities`) makes a `Scene` of a state; of any
-other a plain one is made of its fields (`solver.game.scenes`)::
+other a plain one is made of its fields (`plain_scene`)::
 
     scene_of(game, {"open": "1,2,5", "dice": "3,4"}).title
     'rolled 3 and 4'
@@ -13,9 +13,14 @@ it says how roles look, in the light, in the dark and in grey. What later shapes
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from luckbase.solver.charts import drawn
+
+if TYPE_CHECKING:
+    from luckbase.solver.game.fields import Field
 
 UP, GONE, GOOD, BAD, CHANCE, QUIET = "up", "gone", "good", "bad", "chance", "quiet"
 ROLES = ("", UP, GONE, GOOD, BAD, CHANCE, QUIET)
@@ -120,3 +125,51 @@ def listed(parts: list[str]) -> str:
     if len(parts) < 2:
         return parts[0] if parts else "none"
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+ROW, LABEL, CELL, GAP, HIGH = 44.0, 130.0, 76.0, 6.0, 36.0
+TILE, ACROSS = 30.0, 12
+"""Units: between rows, for a field's name, a number's box, between boxes, of a box; of one of a
+set. How many of a set stand in a row."""
+
+
+def plain_scene(fields: Sequence[Field], values: Sequence[int], name: str) -> Scene:
+    """The fields of a state, a row each; values (columns,) in people's units."""
+    shapes: list[Shape] = []
+    said, at, y, wide = [], 0, GAP, 0.0
+    for each in fields:
+        numbers = list(values[at : at + each.length])
+        at += each.length
+        value = each.say(numbers)
+        text = "none" if value in (None, []) else str(value).strip("[]")
+        said.append(f"{each.name}: {text}")
+        label = each.name.replace("_", " ")
+        shapes.append(Words(label, LABEL - 10, y + HIGH / 2, 17, "end"))
+        boxes = list(_set(each, numbers[0], y) if each.is_set else _numbers(each, numbers, y))
+        shapes += boxes
+        wide = max([wide, *(box.x + box.wide for box in boxes)])
+        y = max([y + ROW, *(box.y + box.high + GAP for box in boxes)])
+    return Scene(f"a state of {name}", "; ".join(said) + ".", wide + GAP, y, tuple(shapes))
+
+
+def _numbers(each: Field, numbers: Sequence[int], y: float) -> Iterator[Box]:
+    for i, (column, value) in enumerate(zip(each.columns, numbers, strict=True)):
+        nothing = value == each.blank
+        text = "–" if nothing else f"{value:,}"
+        x = LABEL + (i % ACROSS) * (CELL + GAP)
+        yield Box(
+            "plate", x, y + i // ACROSS * ROW, CELL, HIGH, (text,), GONE if nothing else "",
+            fitting(text, CELL, 18),
+            column, column, str(value),
+        )  # fmt: skip
+
+
+def _set(each: Field, bits: int, y: float) -> Iterator[Box]:
+    for k in range(each.high.bit_length()):
+        there = bits >> k & 1
+        x = LABEL + (k % ACROSS) * (TILE + GAP)
+        about = f"{k + 1} is {'' if there else 'not '}in {each.name}"
+        yield Box(
+            "tile", x, y + k // ACROSS * ROW, TILE, HIGH, (str(k + 1),), "" if there else GONE, 16,
+            about, each.name, str(k + 1),
+        )  # fmt: skip

@@ -18,7 +18,7 @@ from luckbase.cluster import words
 from luckbase.cluster.batch.requests import BoardRequest
 from luckbase.cluster.inputs import has_full_table, roots_of
 from luckbase.cluster.machine import cores, free_memory
-from luckbase.cluster.run.driver import ENDLESS
+from luckbase.cluster.run.driver import UNLIMITED
 from luckbase.cluster.run.lock import complete_ledger
 from luckbase.cluster.run.options import Options
 from luckbase.cluster.run.plan import MEMORY_SHARE, check_room, free_disk, make_plan
@@ -152,7 +152,7 @@ def _plan_full_table(request: BoardRequest, game: Game, options: Options, machin
     share = rows / max(plan.rows, 1)
     budget = machine.memory if options.memory is None else options.memory
     if options.memory is None and options.joins:
-        budget = ENDLESS  # each node of a cluster looks after its own
+        budget = UNLIMITED  # each node of a cluster looks after its own
     check_room(plan, budget, table, layout.smaller, todo, workers)
     size, seconds = round(plan.table_bytes * share), plan.wall_seconds(workers) * share
     return Due(request, state, why, table, rows, size, seconds)

@@ -1,8 +1,8 @@
 """Who plays: agents by name, what a profile of them is worth, a person's game, drawings of play.
 
-* `agents`: agents as people name them; `opening`: tables' folders as agents.
+* `agents`: agents as people name them.
 * `evaluate`: exact payoffs, each agent against each; `simulate`: Monte Carlo.
-* `talk`: a person's game, text out, answers in; `bidding`: where both choose at once; `source`: the
-  table that prices it.
+* `game`: a person's game, text out, answers in; `tables`: those that play or
+  price it.
 * `draw`: how agents play, as data and as GraphViz DOT.
 """

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from luckbase.solver.policy.chain import Decider
 
 
-class Tabled(Protocol):
+class TableAgent(Protocol):
     """An open table."""
 
     @property
@@ -46,18 +46,18 @@ class Tabled(Protocol):
         """Its best actions."""
 
 
-Given = Any
-"""An agent as a person gives it: a name, an `Agent`, a `Policy`, or a `Tabled`."""
-Opener = Callable[[str], "Tabled | None"]
+AgentLike = Any
+"""An agent as a person gives it: a name, an `Agent`, a `Policy`, or a `TableAgent`."""
+Opener = Callable[[str], "TableAgent | None"]
 """opener(name) -> the table in that directory, open; None where it is none."""
 
 
-def no_tables(name: str) -> Tabled | None:
+def no_tables(name: str) -> TableAgent | None:
     """The opener that knows no tables."""
     return None
 
 
-def split(agents: str | Sequence[Given], argument: str = "agents") -> list[Given]:
+def split(agents: str | Sequence[AgentLike], argument: str = "agents") -> list[AgentLike]:
     """The agents one by one, of ``A,B``; raises OptionError for an empty name."""
     if not isinstance(agents, str):
         return list(agents) if isinstance(agents, Sequence) else [agents]
@@ -70,7 +70,7 @@ def split(agents: str | Sequence[Given], argument: str = "agents") -> list[Given
     return names
 
 
-def name_of(agent: Given) -> str:
+def name_of(agent: AgentLike) -> str:
     """What an agent is called."""
     if isinstance(agent, str):
         return agent
@@ -79,7 +79,7 @@ def name_of(agent: Given) -> str:
 
 
 def for_players(
-    game: Game, agents: str | Sequence[Given], opener: Opener = no_tables
+    game: Game, agents: str | Sequence[AgentLike], opener: Opener = no_tables
 ) -> tuple[list[str], list[str | Agent | Policy]]:
     """The names, one a player, and what `solver.policy.evaluate` takes for them."""
     given = split(agents)
@@ -96,7 +96,7 @@ def for_players(
 
 
 def opponents(
-    game: Game, against: str | Sequence[Given] | None, opener: Opener = no_tables
+    game: Game, against: str | Sequence[AgentLike] | None, opener: Opener = no_tables
 ) -> list[tuple[str, Decider | None]]:
     """The opponents of one player, one for all or one for each: their names, and what decides for
     them, None for `optimal`. Raises OptionError for one that there is not, or not on this board."""
@@ -130,7 +130,7 @@ def opponents(
     return found
 
 
-def _found(game: Game, given: Given, opener: Opener, argument: str) -> str | Agent | Policy:
+def _found(game: Game, given: AgentLike, opener: Opener, argument: str) -> str | Agent | Policy:
     """An agent: a table's, the game's own, or the name of one that needs none."""
     if isinstance(given, Policy):
         return given

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from luckbase.cluster import words
-from luckbase.cluster.play.agents import Given, Opener, for_players, no_tables
+from luckbase.cluster.play.agents import AgentLike, Opener, for_players, no_tables
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import drawing as drawing_of
@@ -98,7 +98,7 @@ def check_labels(labels: str) -> None:
 
 
 def draw_play(
-    game: Game, root: Ints, agents: str | Sequence[Given], how: DrawingOptions,
+    game: Game, root: Ints, agents: str | Sequence[AgentLike], how: DrawingOptions,
     opener: Opener = no_tables,
 ) -> Picture:  # fmt: skip
     """How a profile of agents plays from a canonical state (fields,).

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, PlainSerializer
 
-from luckbase.cluster.play.agents import Given, Opener, for_players, name_of, no_tables, split
+from luckbase.cluster.play.agents import AgentLike, Opener, for_players, name_of, no_tables, split
 from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
@@ -28,7 +28,7 @@ from luckbase.solver.policy.evaluate import (
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.sentences import option
 
-MOST_STATES = 20_000_000
+MAX_STATES = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Costly:
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvaluateOptions:
     """What is wanted beside the payoffs. gain: what each player could gain by a best response.
     moves: how many of the costliest decisions. exact: the value as a fraction. facts: what else the
     game says of its agents."""
@@ -52,7 +52,7 @@ class Asked:
     moves: int = 0
     exact: bool = False
     facts: bool = False
-    max_states: int = MOST_STATES
+    max_states: int = MAX_STATES
 
     @property
     def more(self) -> bool:
@@ -90,38 +90,38 @@ class Evaluated(Result):
 
 
 def evaluated(
-    game: Game, root: Ints, agents: str | Sequence[Given], asked: Asked,
+    game: Game, root: Ints, agents: str | Sequence[AgentLike], options: EvaluateOptions,
     opener: Opener = no_tables,
 ) -> Evaluated:  # fmt: skip
     """The exact payoffs of a profile from a canonical state (fields,).
 
     Raises OptionError for what is no agent, or not known of these; SearchLimitError.
     """
-    if _is_start(game, root) and not asked.more:
-        quick = _quick(game, split(agents), asked.facts)
+    if _is_start(game, root) and not options.more:
+        quick = _quick(game, split(agents), options.facts)
         if quick is not None:
             return quick
     names, profile = for_players(game, agents, opener)
-    exact = _fraction(game, names[0], root) if asked.exact else None
+    exact = _fraction(game, names[0], root) if options.exact else None
     optimal = None
-    if asked.moves or OPTIMAL in names:
-        optimal = Graph(game, max_states=asked.max_states)
+    if options.moves or OPTIMAL in names:
+        optimal = Graph(game, max_states=options.max_states)
         optimal.solve(root.reshape(1, -1))
-    most = asked.max_states
+    most = options.max_states
     found = evaluate_profile(game, root, profile, max_states=most, optimal=optimal)
     gains: list[float] = []
-    for player in range(game.players) if asked.gain else ():
+    for player in range(game.players) if options.gain else ():
         other = [*profile[:player], BEST_RESPONSE, *profile[player + 1 :]]
         best = evaluate_profile(game, root, other, max_states=most, optimal=optimal)
         error = FLOAT64_ERROR + best.graph.error + found.graph.error
         gains.append(gain_of(best.value[player], found.value[player], error))
     report = Evaluated(
         origin_of(game), tuple(names), tuple(found.value.tolist()), len(found.chain.keys), exact,
-        tuple(gains) if asked.gain else None,
+        tuple(gains) if options.gain else None,
     )  # fmt: skip
-    if not asked.moves or optimal is None:
+    if not options.moves or optimal is None:
         return report
-    return _with_moves(report, game, costly_moves(found, optimal), asked.moves)
+    return _with_moves(report, game, costly_moves(found, optimal), options.moves)
 
 
 def _with_moves(report: Evaluated, game: Game, costly: Moves, most: int) -> Evaluated:
@@ -148,7 +148,7 @@ def gain_of(best: float, own: float, error: float) -> float:
     return 0.0 if -error <= gain < 0 else gain
 
 
-def _quick(game: Game, given: list[Given], facts: bool) -> Evaluated | None:
+def _quick(game: Game, given: list[AgentLike], facts: bool) -> Evaluated | None:
     """The answer by the game's own way, where it has one."""
     names = given * game.players if len(given) == 1 else given
     if len(names) != game.players or not all(isinstance(name, str) for name in names):
@@ -194,7 +194,7 @@ class Matrix(Result):
 
 
 def matrix_of(
-    game: Game, root: Ints, agents: str | Sequence[Given], opener: Opener = no_tables
+    game: Game, root: Ints, agents: str | Sequence[AgentLike], opener: Opener = no_tables
 ) -> Matrix:
     """Each agent as player 1 (rows) against each as player 2 (columns). Raises OptionError where
     the game is not one of two."""

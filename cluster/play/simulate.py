@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from luckbase.cluster.machine import cores
-from luckbase.cluster.play.agents import Given, Opener, for_players, no_tables, split
+from luckbase.cluster.play.agents import AgentLike, Opener, for_players, no_tables, split
 from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Ints
@@ -50,7 +50,7 @@ class Simulated(Result):
 
 
 def simulated(
-    game: Game, start: Ints | None, agents: str | Sequence[Given], plays: Plays,
+    game: Game, start: Ints | None, agents: str | Sequence[AgentLike], plays: Plays,
     opener: Opener = no_tables,
 ) -> Simulated:  # fmt: skip
     """Play games of a profile from a canonical state (fields,), or the game's start.

@@ -61,9 +61,9 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.game.check import check_sample
+from luckbase.solver.graph.check import check_sample
 
-ENDLESS = 1 << 62
+UNLIMITED = 1 << 62
 
 
 def solve(board: Board, **options: Unpack[SolveOptions]) -> Solved:
@@ -102,7 +102,7 @@ def memory_budget(asked: Options) -> int:
     after its own."""
     if asked.memory is not None:
         return asked.memory
-    return int(free_memory() * MEMORY_SHARE) if not asked.joins else ENDLESS
+    return int(free_memory() * MEMORY_SHARE) if not asked.joins else UNLIMITED
 
 
 def _solve_locked(

@@ -31,9 +31,8 @@ from luckbase.cluster.table.storage import Folder, Memory, Storage
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import WorkerError
-from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.arrays import Decisions, Floats
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.game.decisions import Decisions
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,8 @@ from luckbase.cluster.table.ledger import table_directory
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import hints
+from luckbase.solver.game.capabilities import Level, hints
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.level import Level
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.estimate import Estimate, estimate
 from luckbase.solver.graph.keys import Keys, pack_all, unpack_all

@@ -2,7 +2,7 @@
 
 What is small is solved in one piece (`solver.graph.game_graph`), in this process. What is larger
 goes by stages (`cluster.search.stages`), if the game has a level, declared or found
-(`solver.game.level`): each state is solved once, on all workers, and memory does not bound it. A
+(`capabilities.Level`): each state is solved once, on all workers, and memory does not bound it. A
 game without a level is one piece, however large. The rows of a table and their values depend on the
 board, the roots and `using` only.
 """
@@ -63,10 +63,9 @@ from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Ints
-from luckbase.solver.game.capabilities import hints
-from luckbase.solver.game.check import check_sample
+from luckbase.solver.game.capabilities import Level, hints, level_from
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.level import Level, level_from
+from luckbase.solver.graph.check import check_sample
 from luckbase.solver.graph.find_stages import RisingError
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import Keys, unpack_all

@@ -70,8 +70,8 @@ from luckbase.cluster.table.lines import FileEntry, Goal, LevelEntry, ShardEntry
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.words import many
 from luckbase.solver.errors import LuckbaseError, SearchLimitError, WorkerError
+from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.level import Level
 from luckbase.solver.graph.estimate import estimate
 from luckbase.solver.graph.find_stages import CACHED
 from luckbase.solver.graph.keys import Keys, unpack_all

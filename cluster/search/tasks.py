@@ -50,8 +50,8 @@ from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import level_from
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.level import level_from
 from luckbase.solver.graph import stage_kernels
 from luckbase.solver.graph.bellman import final_payoffs
 from luckbase.solver.graph.codes import KNOWN, OVER

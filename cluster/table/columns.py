@@ -43,9 +43,8 @@ import pyarrow.compute as pc
 from luckbase.cluster.table.actions import EveryAction
 from luckbase.cluster.table.format import nullable
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints, set_text
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.game.coded import set_text
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import nearest
 

@@ -22,6 +22,7 @@ from luckbase.cluster.table.ledger import (
 from luckbase.cluster.table.lines import Head
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
+from luckbase.solver.board import registry
 from luckbase.solver.board.file import differences, read_board
 from luckbase.solver.board.identity import rules_form, rules_identity
 from luckbase.solver.board.model import Board
@@ -32,7 +33,6 @@ from luckbase.solver.errors import (
     OptionError,
     TableError,
 )
-from luckbase.solver.game import registry
 from luckbase.solver.sentences import on_command_line
 
 RESULTS = "results"

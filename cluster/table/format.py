@@ -47,12 +47,10 @@ from luckbase.cluster.table.lines import SEARCH, TIERS, FileEntry
 from luckbase.cluster.table.parquet import column_of, seal_file, texts_of
 from luckbase.cluster.table.storage import Storage, forget
 from luckbase.solver.errors import DisagreementError
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.game.coded import Coded
-from luckbase.solver.game.decisions import Decisions
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.in_memory import rounding
+from luckbase.solver.graph.in_memory import rounding
 from luckbase.solver.graph.keys import Keys, unpack_all
 
 if TYPE_CHECKING:

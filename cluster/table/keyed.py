@@ -2,7 +2,7 @@
 
 What follows from the rows that a kind of part looks up stands in `SparsePart`: payoffs, answers,
 residuals, samples. In files (`KeyPart`) rows stand by ascending key, and no two files hold one key.
-Files of a search by stages have stages of its level (`solver.game.level`), which say which file a
+Files of a search by stages have stages of its level (`capabilities.Level`), which say which file a
 key is in; the first keys of the row groups, and a binary search in one of them, find its row.
 """
 
@@ -41,8 +41,8 @@ from luckbase.cluster.table.part import (
 )
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
+from luckbase.solver.game.capabilities import level_from
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.level import level_from
 from luckbase.solver.game.transition import SIMULTANEOUS
 from luckbase.solver.graph import keys as hashing
 from luckbase.solver.graph.bellman import Expanded, evaluate, expand, payoffs_of

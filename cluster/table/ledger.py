@@ -54,6 +54,7 @@ from luckbase.cluster.table.lines import (
     validated,
 )
 from luckbase.cluster.table.storage import Storage
+from luckbase.solver.board import registry
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.identity import identity_of, rules_form, rules_identity
 from luckbase.solver.board.model import Board
@@ -65,7 +66,6 @@ from luckbase.solver.errors import (
     OptionError,
     UnknownGameError,
 )
-from luckbase.solver.game import registry
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import on_command_line
 

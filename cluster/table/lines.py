@@ -90,7 +90,7 @@ class Done:
 
 @dataclass(frozen=True)
 class LevelEntry:
-    """The level by which the files of a search are stages (`solver.game.level`), as JSON. given:
+    """The level by which the files of a search are stages (`capabilities.Level`), as JSON. given:
     the SHA-256 of what was known to it, "" for nothing. cutting: how stages were cut into shards
     (`cluster.search.shards`): a search that is cut another way can not go on from it."""
 

@@ -26,8 +26,7 @@ from luckbase.cluster.table.part import Part, Rows, labelled
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.bellman import expand
-from luckbase.solver.graph.keys import Numbering, pack_all, unpack_all
+from luckbase.solver.graph.keys import unpack_all
 
 R = TypeVar("R")
 
@@ -272,7 +271,7 @@ def reachable_states(table: Lookup, starts: Ints) -> Ints:
     Raises MissingTableError for a start, or a state below it, that the table neither holds nor
     reaches by one step.
     """
-    from luckbase.solver.policy.chain import expand_profile
+    from luckbase.solver.policy.chain import walk_profile
 
     policy = policy_of(table)
 
@@ -280,14 +279,8 @@ def reachable_states(table: Lookup, starts: Ints) -> Ints:
         chances = policy.decide(game, player, states, actions)
         return [np.where(each > LEAST_CHANCE, each, 0.0) for each in chances]
 
-    game, numbering, done = table.game, Numbering(), 0
-    numbering.enter(pack_all(game.bits, np.ascontiguousarray(starts, np.int64)))
-    while done < numbering.count:
-        keys = numbering.keys[done : done + PIECE]
-        done += len(keys)
-        expand_profile(game, keys, [decide] * game.players, numbering)
-    states = unpack_all(game.bits, np.sort(numbering.keys))
-    pieces = [states[at : at + PIECE] for at in range(0, len(states), PIECE)]
-    over = np.concatenate([expand(game, piece).terminal for piece in pieces])
-    alive: Ints = states[~over]
-    return alive
+    game = table.game
+    walk = walk_profile(game, starts, [decide] * game.players, np.iinfo(np.int32).max)
+    alive = [keys[counts > 0] for keys, (counts, *_) in walk]  # who is over leads nowhere
+    found: Ints = unpack_all(game.bits, np.sort(np.concatenate(alive)))
+    return found

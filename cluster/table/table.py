@@ -39,11 +39,11 @@ from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Charts, Layout, choose_chart
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.in_memory import InMemory
+from luckbase.solver.graph.in_memory import InMemory
 from luckbase.solver.sentences import html_facts
 
 if TYPE_CHECKING:
-    from luckbase.cluster.play.talk import Play, Playing
+    from luckbase.cluster.play.game import Play, Playing
     from luckbase.cluster.table.answer import Answer
     from luckbase.cluster.table.diff import Comparing
     from luckbase.cluster.table.differences import Comparison
@@ -186,7 +186,7 @@ class Table(Lookup):
         """A state as the game looks, which a notebook shows; as data (`solver.scene`).
 
         state: as `ask` takes it, held by the table or not. Raises StateError."""
-        from luckbase.solver.game.scenes import scene_of
+        from luckbase.solver.game.capabilities import scene_of
 
         return scene_of(self.game, state)
 
@@ -197,7 +197,7 @@ class Table(Lookup):
 
     def play(self, start: Mapping[str, Any] | None = None, **how: Unpack[Playing]) -> Play:
         """A person's game from a state, or the game's start, priced by this table
-        (`cluster.play.talk.new_play`)."""
+        (`cluster.play.game.play_on`)."""
         play: Play = resolve_name(self.played_by)(self, start, **how)
         return play
 

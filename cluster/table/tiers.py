@@ -43,12 +43,10 @@ from luckbase.cluster.table.part import (
     once,
 )
 from luckbase.solver.errors import CorruptTableError, MissingTableError
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import Layout, layout_of
-from luckbase.solver.game.coded import Coded
-from luckbase.solver.game.decisions import Decisions
-from luckbase.solver.game.in_memory import InMemory, rounding
 from luckbase.solver.graph.bellman import Expanded, evaluate, expand, final_payoffs
+from luckbase.solver.graph.in_memory import InMemory, rounding
 
 
 class DensePart(Part):

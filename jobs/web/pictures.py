@@ -17,8 +17,8 @@ from luckbase.jobs.web.scene_svg import svg
 from luckbase.jobs.web.tables import label, need_state
 from luckbase.solver.charts import Chart, Curves, Heatmap, Listing
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import scene_of
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.scenes import scene_of
 from luckbase.solver.result import Array2, Flat, Result, WholeNumbers, WholeNumbers2
 
 

@@ -1,7 +1,7 @@
 """A person's game on the page. The server keeps nothing of it.
 
 Every request brings its seed and the moves so far, and the game is played again from its beginning
-(`cluster.play.talk`).
+(`cluster.play.game`).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 from pydantic import ConfigDict, WithJsonSchema
 
 from luckbase.cluster import words
-from luckbase.cluster.play.talk import (
+from luckbase.cluster.play.game import (
     Offer,
     Play,
     Question,
-    new_play,
     new_seed,
+    play_on,
     read_action,
     read_end,
 )
@@ -139,7 +139,7 @@ def played(table: StoredTable, game: GameRequest) -> GameView:
     if game.against is not None:
         _check_opponents(table, game.against)
         how["against"] = game.against
-    play = new_play(table, game.state or _beginning(table), **how)
+    play = play_on(table, game.state or _beginning(table), **how)
     _check_priced(table, play)
     said, asks = _replay(play, game.moves)
     hints = play.offers() if asks and game.hints else None

@@ -38,8 +38,7 @@ from luckbase.jobs.web.report_charts import Detail, ReportChart, chart_section, 
 from luckbase.jobs.web.scene_svg import STYLE as SCENE_STYLE
 from luckbase.jobs.web.scene_svg import svg
 from luckbase.solver.errors import LuckbaseError, MissingTableError
-from luckbase.solver.game.capabilities import Charts
-from luckbase.solver.game.scenes import scene_of
+from luckbase.solver.game.capabilities import Charts, scene_of
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.table import Table

@@ -1,1 +1,1 @@
-"""Boards: the model of a file, reading one, and which rules it asks for."""
+"""Boards: the model of a file, reading one, which rules it asks for; the games by name."""

@@ -14,10 +14,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from luckbase.solver.board import registry
 from luckbase.solver.board.model import Board, Location, Source, fields_of, in_order
 from luckbase.solver.board.toml_file import read_toml, show_path
 from luckbase.solver.errors import BoardError, OptionError
-from luckbase.solver.game import registry
 from luckbase.solver.sentences import nearest, on_command_line, setting, shorten, show
 
 

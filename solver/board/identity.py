@@ -11,10 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from luckbase.solver.board.model import Board, canonical
-from luckbase.solver.game.game import Game
+
+if TYPE_CHECKING:
+    from luckbase.solver.game.game import Game
 
 DIGITS = 12
 

@@ -9,9 +9,7 @@ For authors of games everything is on one page, `luckbase.game`. In the order in
 * `capabilities`: what only some games have: a layout in tiers with a kernel, agents, charts, ….
 * `groups`: what people group decisions by, and at what number a decision turns; a capability too.
 * `game`: `Game`, the rules bound to a board, which everything else in the house takes.
-* `check`: does a game keep its contract? One call in its author's test.
-* `scenes`: a state as it looks, the game's own drawing or a plain one of its fields.
-* `registry`: the games by name. `plugins`: games in somebody's own file.
-* `in_memory`: the tiers of a layout solved in memory.
-* `arrays`, `coded`, `decisions`: the types of what the rooms hand to each other.
+* `faults`: what breaks the contract at one state, in a sentence. `plugins`: games in somebody's own
+  file.
+* `arrays`: the types of what the rooms hand to each other.
 """

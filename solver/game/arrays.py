@@ -1,6 +1,9 @@
-"""The arrays that every room hands to every other."""
+"""The arrays that every room hands to every other, and the columns and decisions made of them."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,3 +13,52 @@ Floats = NDArray[np.float64]
 
 FLOAT64_ERROR = 1e-12
 """What the sums of a payoff lose in float64, with room to spare."""
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A column of texts: row i says labels[codes[i]]. codes: int32 (n,)."""
+
+    codes: NDArray[np.int32]
+    labels: list[str]
+
+
+def set_text(mask: int) -> str:
+    """A set of numbers from 1, kept as bits, as a table says it: ``1 2 5``."""
+    return " ".join(str(k + 1) for k in range(int(mask).bit_length()) if mask >> k & 1)
+
+
+def coded_sets(masks: NDArray[np.integer[Any]]) -> Coded:
+    """A column of sets (n,), kept as bits, as texts."""
+    distinct, codes = np.unique(masks, return_inverse=True)
+    return Coded(codes.astype(np.int32), [set_text(int(mask)) for mask in distinct])
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What to do in the rows of a part of a tier, in row order; C-contiguous, modified in place.
+
+    best: int8 (rows,), an index into the game's `best_names`: the action taken, also where it is
+    the only one of the player who acts; -1 on entry, and left so where nobody acts or both players
+    choose at once. margin: float64 (rows,), what the second best action would cost the one who
+    decides: the best one's payoff to them less that of the best other, at least 0; NaN on entry,
+    and left so where they have one action only. None if no margins are wanted.
+    """
+
+    best: NDArray[np.int8]
+    margin: NDArray[np.float64] | None = None
+
+    @staticmethod
+    def blank(rows: int, margins: bool = False) -> Decisions:
+        """As `solve_tier` takes them on entry."""
+        return Decisions(np.full(rows, -1, np.int8), np.full(rows, np.nan) if margins else None)
+
+
+def kernel_arrays(
+    decisions: Decisions | None,
+) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    """(best, margin) as a kernel takes them, so that it needs one signature: of size 0 where they
+    are not wanted."""
+    best = np.empty(0, np.int8) if decisions is None else decisions.best
+    margin = None if decisions is None else decisions.margin
+    return best, np.empty(0) if margin is None else margin

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from luckbase.solver.board import registry
 from luckbase.solver.errors import GameError, LuckbaseError, StateError
-from luckbase.solver.game import registry
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.plugins import line_of
@@ -24,7 +24,6 @@ from luckbase.solver.game.transition import (
     TERMINAL,
     room_for,
 )
-from luckbase.solver.graph import keys
 
 WEIGHT = 1e-12
 """How far the chances of an action may be from 1 in all."""
@@ -166,7 +165,7 @@ def _check_child(game: Game, state: Ints, child: Ints) -> None:
     if isinstance(again, LuckbaseError):
         why = f"leads to {state_text(game, child)}, which its own fields refuse: {again}"
         raise broken(game, state, why)
-    if not keys.fits(game.bits, child[None]).all():
+    if (child >> np.minimum(game.bits, 63) != 0).any():  # a negative number too
         why = f"leads to {state_text(game, child)}, for which its fields' bits have no room"
         raise broken(game, state, why)
     if (again != child).any():

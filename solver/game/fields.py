@@ -35,8 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.coded import Coded, coded_sets
+from luckbase.solver.game.arrays import Coded, Ints, coded_sets
 from luckbase.solver.sentences import many, nearest, shorten
 
 MOST = 10**9 - 1

@@ -19,11 +19,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.solver.board import registry
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateError
-from luckbase.solver.game import registry
-from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.coded import Coded
+from luckbase.solver.game.arrays import Coded, Ints
 from luckbase.solver.game.fields import Fields, Refuse
 from luckbase.solver.game.rules import Capability, Rules, Unavailable
 from luckbase.solver.game.transition import Numbers, Transition

@@ -138,7 +138,7 @@ def groups_of(game: Game) -> Groups:
 
 # --- for games that say nothing ------------------------------------------------------------------
 
-MOST_VALUES = 64
+MAX_VALUES = 64
 """Values of a column that are told apart one by one; of a wider one, sizes that double."""
 DOUBLING = 32
 COLUMNS = 2
@@ -193,7 +193,7 @@ def _counted(field: Field) -> tuple[int, list[str]]:
     if field.is_set:
         return MEMBERS, [f"{k} of them" for k in range(field.high.bit_length() + 1)]
     values = (field.high - field.shift) // field.unit + 1
-    if values <= MOST_VALUES:
+    if values <= MAX_VALUES:
         return PLAIN, [str(field.shift + k * field.unit) for k in range(values)]
 
     def said(number: int) -> str:

@@ -24,13 +24,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from luckbase.solver.board import registry
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import Board, Source, canonical
+from luckbase.solver.board.registry import GameFile
 from luckbase.solver.compiled import cache_roots
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game import registry
 from luckbase.solver.game.fields import Field
-from luckbase.solver.game.registry import GameFile
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.sentences import shorten
 

@@ -1,1 +1,1 @@
-"""The games, one folder each. A folder says in `GAMES` which are in it (`solver.game.registry`)."""
+"""The games, one folder each, which says in `GAMES` which are in it (`solver.board.registry`)."""

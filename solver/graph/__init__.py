@@ -15,6 +15,8 @@
 * `estimate`: about how many states there are; what says that there are far too many.
 * `find_level`: a level of a game that declares none, from a sample of its edges (`edge_sample`).
   `level_words`: levels of keys as one number, for compiled code.
+* `in_memory`: the tiers of a layout solved in memory. `check`: does a game keep its contract? One
+  call in its author's test.
 * `keys`: a state as one number, and a hash table of them.
 * `codes`: numbers that stand where there is no action. `borrowed`: arrays lent to compiled code.
 """

@@ -28,7 +28,7 @@ from numba import types
 
 from luckbase.solver.game.transition import JOINT
 from luckbase.solver.graph.codes import JOINTLY, MIXED, UNDECIDED
-from luckbase.solver.matrix_game.types import SOLVE_GAME, WORK
+from luckbase.solver.matrix_game.simplex import SOLVE_GAME, WORK
 from luckbase.solver.njit import njit
 
 MATRIX_GAME = types.FunctionType(SOLVE_GAME)

@@ -1,4 +1,4 @@
-"""A level of a game that declares none, looked for on a sample of its edges (`solver.game.level`).
+"""A level of a game that declares none, looked for on a sample of its edges (`capabilities.Level`).
 
 Linear functions that no sampled edge raises are a cone: w · d <= 0 for all that edges change
 (`solver.graph.edge_sample`), and where one of two falls their sum does. So linear programming finds
@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.level import Level
 from luckbase.solver.graph.edge_sample import EdgeSample, Ways
 from luckbase.solver.graph.level_words import words
 

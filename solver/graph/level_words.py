@@ -1,6 +1,6 @@
 """A game's level as compiled code asks for it: the words of keys.
 
-The values of several functions (`solver.game.level`) stand beside one another in one uint64, each
+The values of several functions (`capabilities.Level`) stand beside one another in one uint64, each
 in a lane of as many bits as it needs and a guard above them; as they are linear in the bits of a
 key, a word is the sum of eight looked-up numbers, one for each byte of the key. One minus another
 with the guards of the first set keeps every guard exactly where the other is not greater (`rises`).
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import Function
 from luckbase.solver.game.fields import Fields
-from luckbase.solver.game.level import Function
 from luckbase.solver.graph.keys import Keys
 from luckbase.solver.njit import njit
 

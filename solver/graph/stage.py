@@ -1,6 +1,6 @@
 """Stages of a search: the states that a game's level puts together, found first and solved later.
 
-A **stage** is closed under every cycle (`solver.game.level`). It is found from above: `find_stages`
+A **stage** is closed under every cycle (`Level`). It is found from above: `find_stages`
 takes the keys that higher stages ask for, expands them and all that they lead to inside, and says
 which keys of lower stages it asks for in turn. It is solved from below: `Sweeping` takes the
 payoffs of those keys and goes through the states in an order in which children come first. What it
@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.game.level import Level
 from luckbase.solver.graph import stage_kernels as kernels
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.bellman_step import Scratch, no_matrix_games

@@ -3,5 +3,4 @@
 * `certified`: many small games: value, a strategy a side, and the gap that proves them.
 * `simplex`: one game at a time, compiled, by the steps that `certified` describes.
 * `eight_games`: eight at once from a guessed support, in `lanes` of eight numbers.
-* `types`: what whoever calls `simplex` has to know without compiling it.
 """

@@ -45,8 +45,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.matrix_game.simplex import solve_game
-from luckbase.solver.matrix_game.types import MOST, WORK
+from luckbase.solver.matrix_game.simplex import MOST, WORK, solve_game
 from luckbase.solver.njit import njit
 
 LARGEST = 1e100

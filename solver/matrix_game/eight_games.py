@@ -35,8 +35,7 @@ from luckbase.solver.matrix_game.lanes import (
     store,
     where_less,
 )
-from luckbase.solver.matrix_game.simplex import typed
-from luckbase.solver.matrix_game.types import MOST
+from luckbase.solver.matrix_game.simplex import MOST, typed
 
 _n, _f, _i1, _f1 = nb.int64, nb.float64, nb.int64[::1], nb.float64[::1]
 

@@ -11,12 +11,29 @@ import numpy as np
 from numba import types
 
 from luckbase.solver.linear import eliminate
-from luckbase.solver.matrix_game.types import SOLVE_GAME
 from luckbase.solver.njit import njit
 
 _f1, _f2, _f3 = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
 _i1, _n, _f, _b = types.int64[::1], types.int64, types.float64, types.boolean
 _pair = types.UniTuple(types.float64, 2)
+
+
+MOST = 16
+"""The most rows and columns of a matrix game."""
+WORK = (3, MOST + 2, MOST + 2)
+"""The shape of the scratch of one game: a tableau, its low digits, the labels of the variables."""
+
+SOLVE_GAME = types.Tuple((types.float64, types.float64, types.int64, types.int64))(
+    types.float64[:, ::1],
+    types.int64,
+    types.int64,
+    types.boolean,
+    types.float64[::1],
+    types.float64[::1],
+    types.float64[:, :, ::1],
+)
+"""The signature of `simplex.solve_game`: engines take it as an argument, for it is long to compile,
+and most games have no use for it."""
 
 
 def typed(signature):

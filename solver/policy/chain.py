@@ -6,7 +6,7 @@ leads nowhere. Where both players choose at once the chances of their choices ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,7 +29,7 @@ Decider = Callable[[Game, int, Ints, list[Ints]], list[Floats]]
 
 PIECE = 20_000
 """States expanded at a time."""
-MOST_STATES = 20_000_000
+MAX_STATES = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -135,32 +135,38 @@ def expand_profile(
     )  # fmt: skip
 
 
-def explore_profile(
-    game: Game, roots: Ints, deciders: Sequence[Decider | None], max_states: int = MOST_STATES
-) -> Chain:
-    """What a profile can come to from one root (fields,) or several (k, fields), which are the
-    first states of the chain; None for a player who maximises.
-
-    Raises SearchLimitError, OptionError as `asking`.
-    """
+def walk_profile(
+    game: Game, roots: Ints, deciders: Sequence[Decider | None], max_states: int = MAX_STATES
+) -> Iterator[tuple[Keys, Piece]]:
+    """`explore_profile` a piece at a time: the keys of some new states, and where they lead."""
     numbering, done = Numbering(), 0
     roots = np.ascontiguousarray(roots).reshape(-1, game.field_count)
     numbering.enter(pack_all(game.bits, roots))
-    parts: list[tuple[Any, ...]] = []
     while done < numbering.count:
         if numbering.count > max_states:
             raise SearchLimitError(
                 f"these agents can come to more than {max_states} states; give fewer, or a state "
                 "nearer the end"
             )
-        keys = numbering.keys[done : done + PIECE]
+        keys = numbering.keys_at(np.arange(done, min(done + PIECE, numbering.count)))
         done += len(keys)
-        parts.append(expand_profile(game, keys, deciders, numbering))
+        yield keys, expand_profile(game, keys, deciders, numbering)
+
+
+def explore_profile(
+    game: Game, roots: Ints, deciders: Sequence[Decider | None], max_states: int = MAX_STATES
+) -> Chain:
+    """What a profile can come to from one root (fields,) or several (k, fields), which are the
+    first states of the chain; None for a player who maximises.
+
+    Raises SearchLimitError, OptionError as `asking`.
+    """
+    walked, parts = zip(*walk_profile(game, roots, deciders, max_states), strict=True)
+    keys = np.concatenate(walked)
     counts, children, chances, actions, rewards, payoffs, actors, sizes, policy, acts, takers = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )
     first, policy_first = (np.concatenate([[0], np.cumsum(c)]) for c in (counts, sizes))
-    keys = numbering.keys
     return Chain(
         game, keys, first, children, chances, actions, rewards, payoffs, actors,
         Fixed(keys, policy_first, policy, acts, takers),

@@ -31,7 +31,7 @@ from luckbase.solver.graph.bellman import evaluate, expand, strategies_of
 from luckbase.solver.graph.codes import MIXED
 from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.graph.keys import pack_all
-from luckbase.solver.policy.chain import MOST_STATES, PIECE, Chain, Decider, explore_profile
+from luckbase.solver.policy.chain import MAX_STATES, PIECE, Chain, Decider, explore_profile
 from luckbase.solver.sentences import nearest, option, shorten
 
 
@@ -142,7 +142,7 @@ def evaluate_profile(
     root: Ints,
     agents: Sequence[str | Agent | Policy],
     *,
-    max_states: int = MOST_STATES,
+    max_states: int = MAX_STATES,
     optimal: Graph | None = None,
 ) -> Evaluation:
     """The exact payoffs of a profile from `root` (fields,), one agent a player: a name, of the

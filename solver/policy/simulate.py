@@ -33,7 +33,7 @@ from luckbase.solver.policy.chain import Chain, Decider, expand_profile
 
 BLOCK = 1 << 16
 """Games whose sums are added up together."""
-MOST_STEPS = 1_000_000
+MAX_STEPS = 1_000_000
 """Steps after which a play counts as one that does not end."""
 
 _f1, _f2, _i1, _n1 = types.float64[::1], types.float64[:, ::1], types.int64[::1], types.int32[::1]
@@ -132,7 +132,7 @@ def simulate(chain: Chain, games: int, seed: int = 0, threads: int = 1) -> Simul
 
     def play(block: tuple[int, int]) -> Floats:
         sums = np.zeros((2, chain.payoffs.shape[1]))
-        ended = _play(edges, chain.payoffs, start, *block, MOST_STEPS, sums)
+        ended = _play(edges, chain.payoffs, start, *block, MAX_STEPS, sums)
         if not ended:
             raise StateError("with these agents a play may never end")
         return sums
@@ -142,7 +142,7 @@ def simulate(chain: Chain, games: int, seed: int = 0, threads: int = 1) -> Simul
     return _summed_up(games, total, squares)
 
 
-MOST_EDGES = 50_000_000
+MAX_EDGES = 50_000_000
 """Edges that are remembered on the way: 1.5 GB."""
 BATCH = 1 << 14
 """Games that are played side by side on the way."""
@@ -243,15 +243,15 @@ def simulate_on_the_way(
         while True:
             _advance(
                 _Edges(known.first, known.children, known.cumulated, known.rewards), known.size,
-                start, begin, at, steps, returns, MOST_STEPS,
+                start, begin, at, steps, returns, MAX_STEPS,
             )  # fmt: skip
-            if (steps >= MOST_STEPS).any():
+            if (steps >= MAX_STEPS).any():
                 raise StateError("with these agents a play may never end")
             new = np.unique(at)
             new = new[known.size[new] < 0]
             if not len(new):
                 break
-            if known.edges > MOST_EDGES:
+            if known.edges > MAX_EDGES:
                 keys = known.numbering.keys_at(at)
                 known.clear()
                 at = known.enter(keys)

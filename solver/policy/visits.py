@@ -8,7 +8,7 @@ Strongly connected components are solved one after the other, in the order in wh
 through them; what flows into one is known then.
 
 * **A state by itself** without an edge to itself has what flows in.
-* **Up to `MOST_DENSE` states** by the elimination of Grassmann, Taksar and Heyman: a state is taken
+* **Up to `MAX_DENSE` states** by the elimination of Grassmann, Taksar and Heyman: a state is taken
   out and what went through it goes around it. 1 - P(z, z) is the sum of the chances of going
   elsewhere, so nothing is ever subtracted, and every number is right to nearly all its digits,
   whether a play stays for ten steps or for 10^15.
@@ -33,11 +33,11 @@ from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.njit import njit
 
-MOST_DENSE = 400
+MAX_DENSE = 400
 """Members of a component that is eliminated: 20 ms."""
 CLOSE = 1e-6
 """How far off the visits of a larger component may be, as a share of the most visited state's."""
-MOST_SWEEPS = 100_000
+MAX_SWEEPS = 100_000
 _U = 2.0**-53
 _ROUND_UP = 1 + 1e-6  # covers the rounding of a product of bounds
 
@@ -209,7 +209,7 @@ def _iterate(
     x: Floats = flow + flow.max()
     z, ones = np.ones(len(out)), np.ones(len(out))
     sweeps, more = 0, 50
-    while sweeps < MOST_SWEEPS:
+    while sweeps < MAX_SWEEPS:
         _sweeps(*place, out, leaves, flow, x, more)
         _sweeps(*place, out, leaves, ones, z, more)
         sweeps += more
@@ -265,7 +265,7 @@ def _solve(
     moves = inside & (child != members[owner])
     source, target, along = owner[moves], local[child[moves]], weight[moves]
     flow = x[members]
-    if m <= MOST_DENSE:
+    if m <= MAX_DENSE:
         weights = np.zeros((m, m))
         np.add.at(weights, (source, target), along)
         _eliminate(weights, leaves.copy(), flow)

@@ -176,7 +176,7 @@ def _solve(board: Path, results: Path) -> None:
 
 def solve_in_memory(layout: Layout[Any], tier: Any) -> Floats:
     """The payoffs of one tier, its descendants solved first, nothing on disk."""
-    from luckbase.solver.game.in_memory import InMemory, with_descendants
+    from luckbase.solver.graph.in_memory import InMemory, with_descendants
 
     return InMemory(layout, with_descendants(layout, tier)).payoffs[tier]
 

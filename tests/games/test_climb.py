@@ -15,8 +15,8 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.game import check_game, load_game_file
 from luckbase.jobs.app import run
+from luckbase.solver.board import registry
 from luckbase.solver.errors import BoardError
-from luckbase.solver.game import registry
 
 HERE = Path(__file__).parent
 CLIMB = HERE / "climb.py"

@@ -17,8 +17,8 @@ from luckbase.cluster.run.plan import check_disk
 from luckbase.cluster.table.answer import Answer
 from luckbase.jobs.app import run
 from luckbase.jobs.terminal import render
+from luckbase.solver.board import registry
 from luckbase.solver.errors import DiskLimitError, LuckbaseError
-from luckbase.solver.game import registry
 from luckbase.solver.graph import estimate
 from luckbase.solver.sentences import command_line, many, nearest, option, setting, show
 from tests.places import ROOT

@@ -11,7 +11,7 @@ import pytest
 
 from luckbase.jobs.app import run
 from luckbase.solver import load_board, load_game
-from luckbase.solver.game.registry import register
+from luckbase.solver.board.registry import register
 from luckbase.solver.game.rules import Rules
 from tests.games import climb
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from luckbase import solver
-from luckbase.cluster.play.bidding import meeting
-from luckbase.cluster.play.source import searched, soonest
-from luckbase.cluster.play.talk import Play, Question, read_end
+from luckbase.cluster.play.game import Play, Question, matrix_game_of, read_end
+from luckbase.cluster.play.tables import searched, soonest
 from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.app import run
 from luckbase.solver.game.arrays import Floats
@@ -94,7 +93,7 @@ def test_every_bid_of_three_cards_costs_what_the_exact_matrix_game_says(
             exact = goofspiel.game(*sets, decision.state["upcard"], win, lead)
             value, *_ = matrix_game.solve(exact)
             state = as_seen_by(game, person, game.parse(said))
-            at = meeting(game, state, _edges(game, state), values)
+            at = matrix_game_of(game, state, _edges(game, state), values)
             a, y = np.array(exact, float), at.lotteries[1 - person]
             against = a @ y
             assert against.max() == pytest.approx(float(value), abs=1e-9)  # y is optimal
@@ -146,7 +145,7 @@ def test_bids_of_the_equilibrium_cost_nothing(seed: int) -> None:
     worth = worth_of(game, root)
 
     def likeliest(play: Play) -> str:
-        at = meeting(game, play.state, play.edges, play.table)
+        at = matrix_game_of(game, play.state, play.edges, play.table)
         return at.names[person][int(np.argmax(at.lotteries[person]))]
 
     play = Play(game, root, worth, seats_of(game, person), person, seeded(seed))

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import tests.games.climb  # noqa: F401  (registers the game)
 from luckbase.cluster.play.evaluate import gain_of
+from luckbase.cluster.play.game import seeded as _draw
 from luckbase.cluster.play.simulate import errors_off
-from luckbase.cluster.play.talk import seeded as _draw
 from luckbase.jobs.app import run
 from luckbase.jobs.terminal.render import count, duration, size
 

@@ -171,8 +171,9 @@ def test_another_compiler_or_processor_is_another_folder(
     assert compiled._own_key(compiled_rules.__name__) != before
 
 
-def test_a_function_that_knows_nothing_of_ours_is_left_to_numba(tmp_path: Path) -> None:
-    path = tmp_path / "foreign.py"
+def test_an_installed_function_that_knows_nothing_of_ours_is_left_to_numba(tmp_path: Path) -> None:
+    path = tmp_path / "site-packages/foreign.py"
+    path.parent.mkdir()
     path.write_text("import numba\nimport numpy as np\n")
 
     def foreign() -> None:
@@ -181,6 +182,8 @@ def test_a_function_that_knows_nothing_of_ours_is_left_to_numba(tmp_path: Path) 
     foreign.__module__ = "foreign"
     assert compiled.Locator.from_function(foreign, str(path)) is None
     assert compiled.Locator.from_function(foreign, "<ipython-input-1>") is None
+    path.write_text("import luckbase\n")
+    assert compiled.Locator.from_function(foreign, str(path)) is not None
 
 
 def aged(path: Path, days: float) -> Path:

@@ -13,9 +13,8 @@ import pytest
 from luckbase.game import check_game, load_game_file
 from luckbase.solver import load_board, load_game
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.capabilities import Drawing
+from luckbase.solver.game.capabilities import Drawing, scene_of
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.scenes import scene_of
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.scene import (
     BAD,
@@ -252,8 +251,8 @@ def test_a_game_of_ones_own_gets_a_plain_drawing_of_its_fields(tmp_path: Path) -
 
 
 def test_the_plain_drawing_of_sets_and_of_what_is_not_there() -> None:
+    from luckbase.solver.game.capabilities import plain_scene
     from luckbase.solver.game.fields import Field, set_field
-    from luckbase.solver.game.scenes import plain_scene
 
     fields = [set_field("open", 14), Field("dice", 2, low=1, high=6, default=0, blank=0)]
     scene = plain_scene(fields, [0b10000000000101, 0, 0], "tiles")

@@ -46,11 +46,11 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Agents
 from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Agent, Game, load_game
-from luckbase.solver.game.in_memory import InMemory
 from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.board import GoofspielBoard, Rules
 from luckbase.solver.games.goofspiel.layout import Layers
 from luckbase.solver.graph.bellman import evaluate, expand, strategies_of
+from luckbase.solver.graph.in_memory import InMemory
 from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.policy.evaluate import Policy
 from luckbase.solver.sentences import setting
@@ -157,7 +157,7 @@ SOLVES = {
 OWN = Agents(AGENTS, check=check, seconds=seconds)
 
 
-MOST_GAMES = 400_000_000
+MAX_GAMES = 400_000_000
 """Matrix games that are solved without a word: half a minute of work and half a gigabyte."""
 
 
@@ -200,11 +200,11 @@ def _layers(cards: int, objective: str) -> Layers:
     board = GoofspielBoard.model_validate({"game": "goofspiel", "name": objective, "rules": rules})
     layers = Layers(load_game(board))
     games = _games(layers)
-    if games > MOST_GAMES:
+    if games > MAX_GAMES:
         raise OptionError(
             f"cards: {cards} is too many for a player who solves the game for {objective} in "
             f"memory, with {games:.1e} matrix games; write a number for which they are at most "
-            f"{MOST_GAMES:.0e}, 12 for points and 10 for win"
+            f"{MAX_GAMES:.0e}, 12 for points and 10 for win"
         )
     return layers
 

@@ -22,13 +22,13 @@ from luckbase.solver.game.capabilities import (
     Charts,
     Drawing,
     Layout,
+    Level,
     SearchHints,
     View,
 )
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
-from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules, Unavailable
 from luckbase.solver.game.transition import JOINT, Numbers
 from luckbase.solver.games.goofspiel import rules

@@ -56,8 +56,7 @@ from luckbase.solver.matrix_game.eight_games import (
     try_support,
 )  # fmt: skip
 from luckbase.solver.matrix_game.lanes import load, splat, store
-from luckbase.solver.matrix_game.simplex import typed
-from luckbase.solver.matrix_game.types import SOLVE_GAME, WORK
+from luckbase.solver.matrix_game.simplex import SOLVE_GAME, WORK, typed
 
 MEMORY = 6
 """Supports remembered a place. At 11 cards one leaves 50 games in a hundred to the simplex, two 30,

@@ -31,10 +31,8 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints, coded_sets, set_text
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.game.coded import Coded, coded_sets, set_text
-from luckbase.solver.game.decisions import Decisions
 from luckbase.solver.game.game import Game, Stopped, load_game
 from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.board import GoofspielBoard

@@ -11,21 +11,17 @@ than rolling fewer. A new one::
 
 Source: docs/sources.md#french-2022 (the six agents).
 
-**Exact fractions** (`Exact`): the best play, an agent's, what each position costs them, and how
-often they come there. For states x with actions a, each a lottery over edges with chance w and
-child y, all in fractions::
+**Exact fractions** (`Exact`): the best play and an agent's. For states x with actions a, each a
+lottery over edges with chance w and child y, all in fractions::
 
     V(x)     = the payoff of x                                         if x is over
              = max over a of q(x, a),  q(x, a) = sum of w V(y)         under the best play
              = q(x, the agent's a)                                     under an agent's
-    R(start) = 1,  R(y) = sum over the edges to y of R(x) w            the chance to come to y
-    regret   = V(x) - q(x, the agent's a),  V and q under the best play
 
 Every edge leads to fewer open tiles, or from before a roll to after it with the same ones. So with
 the sets of tiles in the order of their bits, and the states after a roll before the one it comes
-from, children stand before their parents: one pass up gives V, one pass down R. The edges are the
-rules' own (`rules.transition`); a chance is made exact by the denominator that all rolls share,
-sides ** dice.
+from, children stand before their parents and one pass up gives V. The edges are the rules' own
+(`rules.transition`); a chance is made exact by the denominator that all rolls share, sides ** dice.
 
     >>> exact = Exact(game)
     >>> exact.best.value
@@ -111,7 +107,7 @@ def _priorities(sides: int, tiles: int) -> Iterator[int]:
             yield -tile if tile > sides else tile
 
 
-MOST_STATES = 200_000
+MAX_STATES = 200_000
 """Sets of tiles times rolls: 12 tiles and two dice of 6 are 147,456 and take 5 s and 300 MB."""
 
 State = tuple[int, ...]
@@ -167,9 +163,9 @@ class Exact:
     def __init__(self, game: Game) -> None:
         assert isinstance(game.board, JackpotBoard)
         board: Rules = game.board.rules
-        if board.rolls << board.tiles > MOST_STATES:
+        if board.rolls << board.tiles > MAX_STATES:
             raise OptionError(
-                f"board {game.board.name}: exact fractions are for at most {MOST_STATES} positions "
+                f"board {game.board.name}: exact fractions are for at most {MAX_STATES} positions "
                 f"and this board has {board.rolls << board.tiles}; ask without them"
             )
         self.game, self.rolls = game, board.rolls
@@ -237,29 +233,6 @@ class Exact:
             over = self.payoffs.get(x)
             values.append(expected(lotteries[action], values) if over is None else over)
         return Play(values, actions)
-
-    def reach(self, play: Play) -> list[Fraction]:
-        """The chance that a game played so comes to each state; in the order of `states`."""
-        reached = [Fraction(0)] * len(self.states)
-        reached[-1] = Fraction(1)
-        for x in range(len(self.states) - 1, -1, -1):
-            if reached[x] and play.actions[x] >= 0:
-                for chance, child in self.lotteries[x][play.actions[x]]:
-                    reached[child] += reached[x] * chance
-        return reached
-
-    def regrets(self, play: Play) -> dict[State, Fraction]:
-        """What one action of `play` loses, the best play before and after it; only where it does.
-
-        The sum of regret times `reach` is what `play` loses in the whole game.
-        """
-        best = self.best.values
-        found = {}
-        for x in self.deciding:
-            lost = best[x] - expected(self.lotteries[x][play.actions[x]], best)
-            if lost:
-                found[self.states[x]] = lost
-        return found
 
 
 def expected(lottery: Lottery, values: list[Fraction]) -> Fraction:

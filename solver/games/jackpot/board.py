@@ -23,9 +23,9 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 from luckbase.solver.board.model import Board, Section, mistake
 from luckbase.solver.sentences import show
 
-MOST_ROLLS = 1296
+MAX_ROLLS = 1296
 """Ordered rolls: four dice of six sides."""
-MOST_STATES = 1 << 24
+MAX_STATES = 1 << 24
 """Sets of tiles times ordered rolls: 16 tiles with two dice of 16 sides."""
 
 
@@ -46,12 +46,12 @@ class Rules(Section):
 
     @model_validator(mode="after")
     def _can_be_solved(self) -> Self:
-        if self.rolls > MOST_ROLLS:
+        if self.rolls > MAX_ROLLS:
             said = f"{self.dice} dice of {self.sides} sides roll in {self.rolls} ways"
-            raise mistake(f"{said}; the most is {MOST_ROLLS}", "rules", "dice")
-        if self.rolls << self.tiles > MOST_STATES:
+            raise mistake(f"{said}; the most is {MAX_ROLLS}", "rules", "dice")
+        if self.rolls << self.tiles > MAX_STATES:
             said = f"{self.tiles} tiles and {self.rolls} rolls make {self.rolls << self.tiles}"
-            raise mistake(f"{said} positions; the most is {MOST_STATES}", "rules", "tiles")
+            raise mistake(f"{said} positions; the most is {MAX_STATES}", "rules", "tiles")
         if self.one_die != "never" and (self.dice, self.allowed) != (2, "sum"):
             said = f"{show(self.one_die)} is for boards with dice = 2 and allowed = 'sum'"
             raise mistake(f"{said}; write 'never'", "rules", "one_die")

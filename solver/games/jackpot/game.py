@@ -8,25 +8,23 @@ the dice; there is no `dice` before the roll::
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
     ClosedForms,
     Drawing,
+    Level,
     SearchHints,
 )
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
-from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.jackpot import rules
@@ -134,25 +132,6 @@ def action_name(action: int) -> str:
     if action >= rules.ROLL:
         return f"roll {_dice(action // rules.ROLL)}"
     return "flip " + "+".join(map(str, members(action)))
-
-
-def action_named(game: Game, state: Ints, name: str) -> int:
-    """The action that a person names, as `action_name` does: ``flip 7``, ``flip 1+6``.
-
-    Raises StateError: an action that is none, a tile flipped already, or one not allowed here.
-    """
-    found = {action_name(action): action for action in choices(game, state)}
-    if name in found:
-        return found[name]
-    most = options_of(game).tiles
-    tiles = re.fullmatch(r"flip ([0-9]{1,4}(?:\+[0-9]{1,4})*)", name)
-    for tile in map(int, tiles[1].split("+")) if tiles else ():
-        if not 1 <= tile <= most:
-            raise StateError(f"{name}: {tile} is not one of 1 to {most}")
-        if not state[rules.OPEN] >> (tile - 1) & 1:
-            raise StateError(f"{name}: tile {tile} is flipped already")
-    right = " or ".join(f"'{right}'" for right in found) or "nothing; the game is over"
-    raise StateError(f"action '{name[:30]}' is not allowed here; expected {right}")
 
 
 def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Ints:

@@ -35,7 +35,7 @@ from luckbase.solver.games.skunk.agents import (
 )
 
 OPTIMAL, BEST_RESPONSE, NOT_BEHIND = "optimal", "best-response", "not-behind"
-MOST_BEHIND = 200
+MAX_BEHIND = 200
 
 Turn = tuple[Floats, Floats]
 """(held, crossed) of `crossings`: what a turn brings that does not look at the scores."""
@@ -95,7 +95,7 @@ def last_turn_cost(game: Game, one: str, two: str) -> LastTurn:
     """The blog's "final round problem" for agent `two`, who is player 2 and does not look at the
     scores, in payoffs. Raises OptionError.
 
-    Where they are more than `MOST_BEHIND` points behind nothing is mended; that they come back from
+    Where they are more than `MAX_BEHIND` points behind nothing is mended; that they come back from
     there in one turn has a chance of 1e-4, with one die of six sides.
     """
     stationary(game, two)
@@ -140,7 +140,7 @@ def _chances(
             real = found[1:]
         elif name == NOT_BEHIND:
             agent, real = stationary(game, names[1]), _turn(known[names[1]], own)
-            for lead in range(max(-MOST_BEHIND, 1 - cut), 0):
+            for lead in range(max(-MAX_BEHIND, 1 - cut), 0):
                 mended = _crossings(rounds, NotBehind(agent, -lead))
                 real[:, lead + cut - 1] = _turn(mended, own)[:, lead + cut - 1]
         else:

@@ -27,13 +27,13 @@ from luckbase.solver.game.capabilities import (
     ClosedForms,
     Drawing,
     Layout,
+    Level,
     SearchHints,
     View,
 )
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups
-from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.pig import kernel

@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Decisions, Floats, Ints, kernel_arrays
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.game.decisions import Decisions, kernel_arrays
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.pig import kernel
 from luckbase.solver.games.pig.board import PigRoundsBoard

@@ -1,6 +1,6 @@
 """Press Your Luck, round 2: two or three players, spins, whammies, play or pass."""
 
-from luckbase.solver.game.registry import Entry
+from luckbase.solver.board.registry import Entry
 
 GAMES = (
     Entry(

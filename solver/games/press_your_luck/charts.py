@@ -38,10 +38,10 @@ from luckbase.solver.games.press_your_luck import chart_words as say
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
 from luckbase.solver.games.press_your_luck.setting import (
     RIVAL_SHARE,
-    Asked,
     Choice,
     Lead,
     Setting,
+    SettingDefaults,
     choices,
     leads_of,
     settings,
@@ -99,8 +99,10 @@ class LuckCharts(Charts):
         return np.arange(0, stop, self.solve.score_unit, dtype=np.int64)
 
     def _lead(self, lookup: Lookup, request: ChartRequest) -> Listing:
-        asked = settings(self.game, request.fields, Asked(frozenset({"own"}), self._every, "all"))
-        found = leads_of(self.game, lookup, asked, request.error)
+        chosen = settings(
+            self.game, request.fields, SettingDefaults(frozenset({"own"}), self._every, "all")
+        )
+        found = leads_of(self.game, lookup, chosen, request.error)
         unsure = sum(int(lead.choice.unsure.sum()) for lead in found)
         note = "a lead is my score less the rival's, who gets the spins; play from one to the other"
         if unsure:
@@ -109,36 +111,36 @@ class LuckCharts(Charts):
 
     def _leads(self, lookup: Lookup, request: ChartRequest) -> Curves:
         varies = frozenset({"own", "rival"})
-        asked = settings(self.game, request.fields, Asked(varies, self._every, "all"))
+        chosen = settings(self.game, request.fields, SettingDefaults(varies, self._every, "all"))
         scores = self._scores(self.solve.score_cap)
-        by_score = [each.over_rival(scores) for each in asked]
+        by_score = [each.over_rival(scores) for each in chosen]
         found = leads_of(self.game, lookup, [x for line in by_score for x in line], request.error)
         ends = np.array([np.nan if x.pass_from is None else x.pass_from for x in found])
-        ends = ends.reshape(len(asked), -1)
+        ends = ends.reshape(len(chosen), -1)
         outdone = np.array([[each.outdone for each in line] for line in by_score])
         ends[outdone] = np.nan
         curves = tuple(
-            Curve(say.told_apart(each, asked), say.told_apart(each, asked, column=True), line)
-            for each, line in zip(asked, ends, strict=True)
+            Curve(say.told_apart(each, chosen), say.told_apart(each, chosen, column=True), line)
+            for each, line in zip(chosen, ends, strict=True)
         )
         return Curves(
-            say.pass_from(self._usual_ends(asked, scores, ends, outdone),
-                          f"Here {say.less(asked)} everywhere"),
-            f"{self.board}; {say.others(asked[0], rival=False)}; {self._cap}"
-            + say.outdone(asked, outdone),
+            say.pass_from(self._usual_ends(chosen, scores, ends, outdone),
+                          f"Here {say.less(chosen)} everywhere"),
+            f"{self.board}; {say.others(chosen[0], rival=False)}; {self._cap}"
+            + say.outdone(chosen, outdone),
             "rival_score", scores, curves, "score of the rival, who gets the spins (dollars)",
             "pass from this lead on (dollars)", self._outdone_band(scores, outdone),
             limits=_from_zero(ends),
         )  # fmt: skip
 
     def _usual_ends(
-        self, asked: list[Setting], scores: Ints, ends: Floats, outdone: NDArray[np.bool_]
+        self, chosen: list[Setting], scores: Ints, ends: Floats, outdone: NDArray[np.bool_]
     ) -> list[tuple[int, float]]:
         """(spins, the lead from which to pass) of each curve that is there, at the usual score of
         the rival or the least above."""
         usual = share_of_cap(self.game, RIVAL_SHARE)
         found = []
-        for each, line, gone in zip(asked, ends, outdone, strict=True):
+        for each, line, gone in zip(chosen, ends, outdone, strict=True):
             there = np.flatnonzero(~gone)
             if len(there):
                 at = there[np.argmax(scores[there] >= min(usual, scores[there[-1]]))]
@@ -154,7 +156,7 @@ class LuckCharts(Charts):
         return (Band(float(scores[0]), last, "the third has\nmore, and gets\nthe spins"),)
 
     def _decide(self, lookup: Lookup, request: ChartRequest) -> Heatmap:
-        (where,) = settings(self.game, request.fields, Asked(frozenset({"own", "rival"})))
+        (where,) = settings(self.game, request.fields, SettingDefaults(frozenset({"own", "rival"})))
         xs, ys = self._scores(self.solve.score_cap), self._scores(self.solve.score_cap + 1)
         if len(xs) < 2:
             raise OptionError(
@@ -190,7 +192,7 @@ class LuckCharts(Charts):
         )  # fmt: skip
 
     def _by_lead(self, lookup: Lookup, request: ChartRequest) -> Curves:
-        (where,) = settings(self.game, request.fields, Asked(frozenset({"own"})))
+        (where,) = settings(self.game, request.fields, SettingDefaults(frozenset({"own"})))
         (lead,) = leads_of(self.game, lookup, [where], request.error)
         most = share_of_cap(self.game, WIDEST)
         near = np.abs(lead.leads) <= most
@@ -212,7 +214,9 @@ class LuckCharts(Charts):
     def _by_spins(self, lookup: Lookup, request: ChartRequest) -> Curves:
         every = tuple(range(1, EXPERIMENT + 1))
         found = settings(
-            self.game, request.fields, Asked(frozenset(), every, "spins", 0.4, 0.15, beyond=True)
+            self.game,
+            request.fields,
+            SettingDefaults(frozenset(), every, "spins", 0.4, 0.15, beyond=True),
         )
         choice, held = self._held(lookup, found, request.error)
         spins = np.array([each.spins for each in found])

@@ -19,12 +19,12 @@ from luckbase.solver.game.capabilities import (
     Charts,
     Drawing,
     Layout,
+    Level,
     SearchHints,
 )
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Turning
-from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.press_your_luck import rules
@@ -47,7 +47,7 @@ LEVEL = Level(
     inside=tuple({f"scores_{i}": -1} for i in PLAYERS),
 )
 """The spins left; while they stay the same, so do the whammies, and no score falls."""
-MOST_SPINS = 1000
+MAX_SPINS = 1000
 """Spins that a state may hold; beyond any game, and small enough to count with."""
 
 
@@ -98,8 +98,8 @@ def canonical(most: int, states: Ints, refuse: Refuse) -> Ints:
     )
     spins = earned.sum(axis=1, keepdims=True) + passed.sum(axis=1, keepdims=True)
     refuse(
-        spins > MOST_SPINS,
-        lambda x, i: f"earned and passed: {spins[x, 0]} spins; the most is {MOST_SPINS}",
+        spins > MAX_SPINS,
+        lambda x, i: f"earned and passed: {spins[x, 0]} spins; the most is {MAX_SPINS}",
     )
     whammies[~out & (whammies + spins < most)] = 0
     return states

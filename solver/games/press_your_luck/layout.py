@@ -15,9 +15,8 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
+from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats, Ints, kernel_arrays
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.game.decisions import Decisions, kernel_arrays
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.press_your_luck import rules, tables, tiers
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution

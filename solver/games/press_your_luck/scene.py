@@ -39,9 +39,9 @@ from luckbase.solver.scene import (
 WIDE, HIGH, ACROSS, DOWN = 110.0, 88.0, 6, 5
 """A square in units; the board in squares."""
 DESK, DESK_HIGH = 134.0, 240.0
-OUTCOME_HIGH, MOST_SHOWN = 52.0, 18
+OUTCOME_HIGH, MAX_SHOWN = 52.0, 18
 """A desk and a box of an outcome, in units; outcomes that are shown."""
-MOST_PIECES = 5
+MAX_PIECES = 5
 """Spins of one kind that are drawn one by one."""
 
 
@@ -137,7 +137,7 @@ def _pieces(
     shown = f"{count} {name[:-1] if count == 1 else name}"
     yield Box("plate", x + 9, y, DESK - 18, 46, (), QUIET, 16, shown, field, str(count))
     yield Words(shown, middle, y + 12, 13)
-    if count > MOST_PIECES:
+    if count > MAX_PIECES:
         yield Counter(middle, y + 32, 11, str(count), role, shown)
         return
     for k in range(count):
@@ -181,13 +181,13 @@ def _place(square: int) -> tuple[float, float]:
 
 
 def _outcomes(board: PressYourLuckBoard, leaves: list[Leaf]) -> Iterator[Box]:
-    shown = leaves[:MOST_SHOWN]
+    shown = leaves[:MAX_SHOWN]
     across = min(ACROSS, len(shown))
     left = (ACROSS - across) * WIDE / 2
     for i, leaf in enumerate(shown):
-        more = len(leaves) - MOST_SHOWN
+        more = len(leaves) - MAX_SHOWN
         lines = (_label(leaf.slide), f"chance {leaf.chance}")
-        if more > 0 and i == MOST_SHOWN - 1:
+        if more > 0 and i == MAX_SHOWN - 1:
             lines = (f"and {more + 1} more", "")
         yield Box("slide", left + i % across * WIDE + 2, i // across * OUTCOME_HIGH + 2, WIDE - 4,
                   OUTCOME_HIGH - 6, lines, _role(leaf.slide), min(map(_size, lines)),

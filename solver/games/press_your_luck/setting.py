@@ -38,7 +38,7 @@ from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
 from luckbase.solver.graph.bellman import evaluate, expand
 from luckbase.solver.sentences import many, nearest, setting
 
-MOST_SETTINGS = 500
+MAX_SETTINGS = 500
 """Settings of one chart; more than a person reads."""
 RIVAL_SHARE = 0.3
 """Of the cap, that the rival has unless it is chosen: 6000 of 20000 dollars."""
@@ -166,7 +166,7 @@ def choices(game: Game, lookup: Lookup, values: Ints, error: float) -> Choice:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SettingDefaults:
     """What a chart varies, and what it takes where nothing is chosen.
 
     varies: what is not a person's to choose: ``own``, ``rival``, the scores. spins: unless
@@ -184,25 +184,25 @@ class Asked:
     beyond: bool = False
 
 
-def settings(game: Game, fields: Mapping[str, str], asked: Asked) -> list[Setting]:
+def settings(game: Game, fields: Mapping[str, str], defaults: SettingDefaults) -> list[Setting]:
     """The settings that fields ask for, the first field slowest. Raises StateError."""
     columns = _columns(game, fields)
     up = columns.pop("up", [2])
     if not set(up) <= {1, 2, 3}:
         raise StateError(f"up: {max(up)} is not a player; 1, 2 or 3")
-    spins = columns.pop("spins", list(asked.spins))
+    spins = columns.pop("spins", list(defaults.spins))
     names = list(columns)
     for name, each in {"up": up, "spins": spins, **columns}.items():
-        if len(each) > 1 and asked.several not in (name, "all") and name in (*fields, *names):
+        if len(each) > 1 and defaults.several not in (name, "all") and name in (*fields, *names):
             raise StateError(f"{name}: this chart is of one value; write {name}={each[0]}")
-    if "spins" not in fields and asked.several:  # as many as the others leave them one of
+    if "spins" not in fields and defaults.several:  # as many as the others leave them one of
         held = sum(min(columns[name]) for name in names if name.startswith(("earned", "passed")))
         spins = [left for left in spins if left > held] or spins[-1:]
     every = list(product(up, spins, *columns.values()))
-    if len(every) > MOST_SETTINGS:
-        raise StateError(f"{len(every)} settings in one chart; the most is {MOST_SETTINGS}")
+    if len(every) > MAX_SETTINGS:
+        raise StateError(f"{len(every)} settings in one chart; the most is {MAX_SETTINGS}")
     return [
-        _setting(game, who - 1, left, dict(zip(names, values, strict=True)), asked)
+        _setting(game, who - 1, left, dict(zip(names, values, strict=True)), defaults)
         for who, left, *values in every
     ]
 
@@ -240,20 +240,22 @@ def read_numbers(name: str, text: str) -> list[int]:
                 f"{name}: '{text[:30]}' is not a number or several, as in {name}=1,2 or {name}=1-3"
             )
         first, last = int(ends[1]), int(ends[2] or ends[1])
-        if last - first >= MOST_SETTINGS:
-            raise StateError(f"{name}: {part} are too many; the most is {MOST_SETTINGS}")
+        if last - first >= MAX_SETTINGS:
+            raise StateError(f"{name}: {part} are too many; the most is {MAX_SETTINGS}")
         found += range(first, last + 1)
     return found
 
 
-def _setting(game: Game, up: int, spins: int, columns: Mapping[str, int], asked: Asked) -> Setting:
+def _setting(
+    game: Game, up: int, spins: int, columns: Mapping[str, int], defaults: SettingDefaults
+) -> Setting:
     assert isinstance(game.board, PressYourLuckBoard)
     most = game.board.rules.max_whammies
     rival = _rival(up, columns, most)
-    _refuse_varied(up, rival, columns, asked)
-    state = dict.fromkeys(game.columns, 0) | _scores(game, up, rival, columns, asked)
+    _refuse_varied(up, rival, columns, defaults)
+    state = dict.fromkeys(game.columns, 0) | _scores(game, up, rival, columns, defaults)
     values = [state[name] for name in game.columns]
-    if "own" in asked.varies:
+    if "own" in defaults.varies:
         values[rules.SCORE + up] = 0
     held = sum(values[rules.EARNED : rules.WHAMMIES])
     if held >= spins:
@@ -262,7 +264,7 @@ def _setting(game: Game, up: int, spins: int, columns: Mapping[str, int], asked:
         )
     values[rules.EARNED + up] = spins - held
     _check(game, values, up, most)
-    if not asked.beyond:
+    if not defaults.beyond:
         _check_frontier(values, game.board.solve.frontier)
     return Setting(tuple(values), up, rival, most)
 
@@ -274,16 +276,18 @@ def _rival(up: int, columns: Mapping[str, int], most: int) -> int:
     return rules.PLAYERS - up - rival if gone else rival
 
 
-def _refuse_varied(up: int, rival: int, columns: Mapping[str, int], asked: Asked) -> None:
+def _refuse_varied(
+    up: int, rival: int, columns: Mapping[str, int], defaults: SettingDefaults
+) -> None:
     """Raises StateError for a column that is not a person's to choose."""
     why = {
         f"earned_{up + 1}": f"player {up + 1} is up, and has what the others leave of spins=",
         f"passed_{up + 1}": f"player {up + 1} is up, and who must spin has no choice",
     }
-    if "own" in asked.varies:
+    if "own" in defaults.varies:
         over = f"player {up + 1} is up, and this chart is over their score"
         why |= {"own": over, f"scores_{up + 1}": over}
-    if "rival" in asked.varies:
+    if "rival" in defaults.varies:
         why |= dict.fromkeys(
             ("rival", f"scores_{rival + 1}"), "this chart is over the rival's score"
         )
@@ -293,14 +297,14 @@ def _refuse_varied(up: int, rival: int, columns: Mapping[str, int], asked: Asked
 
 
 def _scores(
-    game: Game, up: int, rival: int, columns: Mapping[str, int], asked: Asked
+    game: Game, up: int, rival: int, columns: Mapping[str, int], defaults: SettingDefaults
 ) -> dict[str, int]:
     """The columns that are chosen, with the scores that are not."""
     chosen = dict(columns)
     third = rules.PLAYERS - up - rival
     scores = {
-        f"scores_{up + 1}": share_of_cap(game, asked.own),
-        f"scores_{rival + 1}": share_of_cap(game, asked.rival),
+        f"scores_{up + 1}": share_of_cap(game, defaults.own),
+        f"scores_{rival + 1}": share_of_cap(game, defaults.rival),
     }
     for word, player in (("own", up), ("rival", rival), ("third", third)):
         if word in chosen:

@@ -206,7 +206,7 @@ def stationary(game: Game, name: str) -> HoldAt | Computer:
 
 
 OPTIMAL, BEST_RESPONSE = "optimal", "best-response"
-MOST_SWEEPS = 1000
+MAX_SWEEPS = 1000
 _STILL = 1e-14
 _BEST = -1.0  # in the place of a chance to hold: the better of both
 
@@ -296,7 +296,7 @@ def _holds(race: Race, name: str, payoffs: Floats | None) -> Floats:
 
 def _play(race: Race, one: Floats, two: Floats) -> float:
     A, B = (np.full((race.goal, race.goal), 0.5) for _ in range(2))
-    for _ in range(MOST_SWEEPS):
+    for _ in range(MAX_SWEEPS):
         if _sweep(race.ints, A, B, one, two) <= _STILL:
             break
     return float(A[0, 0])

@@ -27,7 +27,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from luckbase.solver.board.model import Board, Section, mistake
 
-MOST_ROLLS = 10_000
+MAX_ROLLS = 10_000
 """Ordered rolls: four dice of ten sides."""
 
 Penalty = Literal["turn", "score", "points"]
@@ -50,9 +50,9 @@ class Rules(Section):
 
     @model_validator(mode="after")
     def _can_be_played(self) -> Self:
-        if self.sides**self.dice > MOST_ROLLS:
+        if self.sides**self.dice > MAX_ROLLS:
             said = f"{self.dice} dice of {self.sides} sides roll in {self.sides**self.dice} ways"
-            raise mistake(f"{said}; the most is {MOST_ROLLS}", "rules", "dice")
+            raise mistake(f"{said}; the most is {MAX_ROLLS}", "rules", "dice")
         return self
 
     def rolls(self, first: bool) -> Rolls:

@@ -40,7 +40,7 @@ from luckbase.solver.game.game import Stopped
 from luckbase.solver.games.skunk.rules import GOAL, HOLD, MOST, ROLL, TABLES, TOTAL
 from luckbase.solver.njit import njit
 
-MOST_SWEEPS = 1000
+MAX_SWEEPS = 1000
 _NEWTON_STEPS = 4
 _STILL = 1e-15
 _NEWTON_STILL = 1e-7  # a step this small came to no other policy, or the next sweep finds out
@@ -287,7 +287,7 @@ def certify(ints: np.ndarray, out: np.ndarray) -> float:
 def solve(
     ints: np.ndarray,
     V: np.ndarray,
-    most_sweeps: int = MOST_SWEEPS,
+    most_sweeps: int = MAX_SWEEPS,
     stop: Callable[[], bool] = lambda: False,
 ) -> int:
     """Sweep V, float64 (goal, goal), until it stands still; in place. Returns the sweeps.

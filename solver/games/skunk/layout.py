@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Decisions, Floats, Ints, kernel_arrays
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.game.decisions import Decisions, kernel_arrays
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.skunk import kernel
 from luckbase.solver.games.skunk.board import Rules

@@ -144,7 +144,7 @@ def rounds(count: int, now: int) -> tuple[tuple[Shape, ...], float]:
     return tuple(shapes), 48.0
 
 
-MOST_LISTED = 3
+MAX_LISTED = 3
 """Rolls that a name lists."""
 NUMBERS = ("", "a", "two", "three", "four")
 Roll = tuple[int, ...]
@@ -212,6 +212,6 @@ def _points(names: RollNames, first: bool, points: int) -> str:
         for faces, penalty, worth in names.rolls[first]
         if penalty == "points" and worth == points
     ]
-    if names.options.dice == 1 or len(listed) > MOST_LISTED:
+    if names.options.dice == 1 or len(listed) > MAX_LISTED:
         return short
     return f"{short}: {', or '.join(listed)}"

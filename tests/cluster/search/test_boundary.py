@@ -28,8 +28,8 @@ from luckbase.cluster.table.keyed import GIVEN, SOLVED
 from luckbase.cluster.table.table import StoredTable
 from luckbase.cluster.table.verify import check_residuals
 from luckbase.solver.errors import SearchLimitError, WorkerError
+from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.game import Stopped
-from luckbase.solver.game.level import Level
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.find_stages import RisingError
 from luckbase.solver.graph.keys import pack_all

@@ -30,9 +30,8 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.game import Board
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import SearchHints, hints
+from luckbase.solver.game.capabilities import Level, SearchHints, hints
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.game.level import Level
 from luckbase.solver.graph import find_level as finding
 from luckbase.solver.graph import find_stages
 from luckbase.solver.graph.estimate import Estimate

@@ -10,16 +10,16 @@ import pytest
 
 import luckbase
 from luckbase import cluster, solver
-from luckbase.cluster.play import source as sources
-from luckbase.cluster.play.source import soonest
+from luckbase.cluster.play import tables
+from luckbase.cluster.play.tables import soonest
 from luckbase.cluster.table.table import tiers_in_memory
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.in_memory import InMemory, with_descendants
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.components import TOLERANCES
 from luckbase.solver.graph.game_graph import Graph
+from luckbase.solver.graph.in_memory import InMemory, with_descendants
 from tests.solver.graph.written_out import chance, decides, over, written
 
 BOARDS = Path(__file__).parents[3] / "boards"
@@ -48,10 +48,10 @@ def test_every_state_of_goofspiel_is_worth_what_the_search_says_to_either_seat(
         cluster.solve(solver.load_board(board, cards=4), results=tmp_path)
     if source != "tiers":
         monkeypatch.setattr(
-            sources, "tiers_in_memory", lambda game: pytest.fail("tiers were solved")
+            tables, "tiers_in_memory", lambda game: pytest.fail("tiers were solved")
         )
     if source == "search":
-        monkeypatch.setattr(sources, "MOST_ROWS", 0)
+        monkeypatch.setattr(tables, "MAX_ROWS", 0)
     states = graph.states(np.arange(graph.count))
     with soonest(game, game.needed_start(), tmp_path, 10**6) as found:
         assert found.lookup_or_backup(states)[0] == pytest.approx(graph.values, abs=1e-9)

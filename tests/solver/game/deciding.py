@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.game.decisions import Decisions
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.press_your_luck.layout import Planes

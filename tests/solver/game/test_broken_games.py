@@ -33,10 +33,10 @@ from luckbase.game import (
     transition,
 )
 from luckbase.jobs.app import run
+from luckbase.solver.board import registry
 from luckbase.solver.errors import GameError
-from luckbase.solver.game import registry
-from luckbase.solver.game.check import check_sample
-from luckbase.solver.game.level import Level
+from luckbase.solver.game.capabilities import Level
+from luckbase.solver.graph.check import check_sample
 from luckbase.solver.graph.estimate import estimate
 from luckbase.solver.graph.explore import explore
 from luckbase.solver.graph.game_graph import Graph

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
+from luckbase.solver.game.arrays import Decisions
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.game.decisions import Decisions
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.solver.game.deciding import Decided, what_the_rules_say

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.arrays import Coded, Ints
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.game.coded import Coded
 from luckbase.solver.game.fields import Field, Fields, Refuse, members, set_field
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import expand

@@ -14,9 +14,9 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.game import load_game, load_game_file
+from luckbase.solver.board import registry
 from luckbase.solver.board.file import read_board
 from luckbase.solver.errors import BoardError, OptionError
-from luckbase.solver.game import registry
 
 ROOT = Path(__file__).parents[3]
 CLIMB = (ROOT / "tests/games/climb.py").read_text()
@@ -163,7 +163,7 @@ def test_an_installed_package_brings_its_game_by_an_entry_point(
 
 def test_the_games_of_this_package_are_found_without_numba() -> None:
     script = (
-        "import sys; from luckbase.solver.game import registry\n"
+        "import sys; from luckbase.solver.board import registry\n"
         "print(*registry.names()); assert 'numba' not in sys.modules\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)

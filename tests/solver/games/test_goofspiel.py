@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.coded import Coded
+from luckbase.solver.game.arrays import Coded
 from luckbase.solver.games.goofspiel import agents, rules
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.matrix_game import certified as matrix_game

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.board.file import board_from_canonical
-from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.decisions import Decisions
+from luckbase.solver.game.arrays import Decisions, Ints
 from luckbase.solver.games.press_your_luck import layout as press_your_luck_layout
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.rules import (

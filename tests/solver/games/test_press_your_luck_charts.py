@@ -14,7 +14,12 @@ from luckbase.cluster.table.table import Table
 from luckbase.solver.charts import ChartRequest, Curves, Heatmap, Listing
 from luckbase.solver.errors import LuckbaseError, OptionError, StateError
 from luckbase.solver.game.capabilities import Charts
-from luckbase.solver.games.press_your_luck.setting import Asked, choices, leads_of, settings
+from luckbase.solver.games.press_your_luck.setting import (
+    SettingDefaults,
+    choices,
+    leads_of,
+    settings,
+)
 from tests.reference.press_your_luck import Reference
 from tests.solver.games.press_your_luck import reference_of
 
@@ -242,7 +247,7 @@ def test_a_board_with_two_scores_gets_its_charts_or_a_sentence(name: str) -> Non
 
 def test_a_choice_closer_than_the_error_is_counted_and_not_called_a_pass(table: Table) -> None:
     charts = table.game.need(Charts)
-    (setting,) = settings(table.game, {}, Asked(frozenset({"own"})))
+    (setting,) = settings(table.game, {}, SettingDefaults(frozenset({"own"})))
     (lead,) = leads_of(table.game, table.probe, [setting], 0.0)
     gains = np.abs(lead.choice.passed - lead.choice.play)
     error = float(np.nanmin(gains[gains > 0])) / 2 * 1.001

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.level import Level
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import (
     CHANCE,

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from luckbase import solver
 from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.level import Level
 from luckbase.solver.graph import find_level as module
 from luckbase.solver.graph.bellman import expand
 from luckbase.solver.graph.explore import INNER, explore

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import Level, level_from
 from luckbase.solver.game.fields import Field, Fields, set_field
-from luckbase.solver.game.level import Level, level_from
 from luckbase.solver.graph.keys import Keys, pack_all
 from luckbase.solver.graph.level_words import Words, columns_of, rises, word_of, words
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import GameError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.fields import Field, Fields
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.game.level import Level
 from luckbase.solver.game.transition import DECISION, TERMINAL
 from luckbase.solver.graph import find_stages
 from luckbase.solver.graph import stage as sweeping_module

@@ -15,10 +15,10 @@ from typing import Any, Literal
 import numpy as np
 
 from luckbase.solver.board.model import Board, Section
+from luckbase.solver.board.registry import register
 from luckbase.solver.game.capabilities import Agents
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.game.registry import register
 from luckbase.solver.game.rules import Rules as GameRules
 from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL, Numbers, transition
 

@@ -182,7 +182,7 @@ def test_expanding_on_the_way_gives_the_same_plays(
     """Also where what was expanded is forgotten again and again."""
     from luckbase.solver.policy import simulate as module
 
-    monkeypatch.setattr(module, "MOST_EDGES", most_edges)
+    monkeypatch.setattr(module, "MAX_EDGES", most_edges)
     monkeypatch.setattr(module, "BATCH", 700)
     game = jackpot("tiny")
     chain = evaluate_profile(game, game.start(), ["random"]).chain

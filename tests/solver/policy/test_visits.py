@@ -74,8 +74,8 @@ def test_a_large_components_sweeps_give_the_same(states: Edges) -> None:
     comes there, and then they say so."""
     right = np.array([float(x) for x in exactly(states)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counting, "MOST_DENSE", 1)
-        patch.setattr(counting, "MOST_SWEEPS", 2000)
+        patch.setattr(counting, "MAX_DENSE", 1)
+        patch.setattr(counting, "MAX_SWEEPS", 2000)
         try:
             found = counted(states)
         except StateError as error:
@@ -111,7 +111,7 @@ def test_long_plays_round_a_large_ring_are_counted(n: int) -> None:
 def test_a_large_component_is_not_done_before_it_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     """A walk on a line, back at its one end and out at the other: 2 (n - x) visits. It needs tens
     of thousands of sweeps."""
-    monkeypatch.setattr(counting, "MOST_DENSE", 1)
+    monkeypatch.setattr(counting, "MAX_DENSE", 1)
     n = 400
     line = [[(1.0, 1)], *([(0.5, x - 1), (0.5, x + 1)] for x in range(1, n)), []]
     right = np.array([n, *(2.0 * (n - x) for x in range(1, n)), 1.0])

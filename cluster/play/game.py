@@ -7,7 +7,10 @@ chance comes from the function `draw`, so a test can go through every play there
 What a decision of the person's cost them, at state x with action a, is max over b of q(x, b) minus
 q(x, a), q being their payoff under optimal play of all afterwards. Against optimal opponents the
 costs add up, on average over the dice, to what they get less than an optimal player would. Where
-both choose at once, see `bidding`.
+both choose at once, with A the game's payoffs under optimal play afterwards, v its value and x, y
+an optimal lottery of each side (`solver.matrix_game.certified`), player 1's choice r is worth
+(A y)_r to them and costs v - (A y)_r, which is never below 0; player 2's choice c costs (x A)_c
+- v.
 """
 
 from __future__ import annotations
@@ -20,14 +23,13 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 import numpy as np
 
 from luckbase.cluster import words
-from luckbase.cluster.play.agents import Given, Opener, no_tables, opponents
-from luckbase.cluster.play.bidding import meeting
+from luckbase.cluster.play.agents import AgentLike, Opener, no_tables, opponents
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import as_seen_by, choice_names, detailed
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
-from luckbase.solver.graph.bellman import ActionValues, Expanded, choose, expand
+from luckbase.solver.graph.bellman import ActionValues, Expanded, choose, expand, joint
 from luckbase.solver.policy.chain import Decider
 from luckbase.solver.result import IfAny, Result
 from luckbase.solver.sentences import option
@@ -84,6 +86,66 @@ class Seat:
 
     name: str
     decide: Decider | None = None
+
+
+@dataclass(frozen=True)
+class MatrixGameState:
+    """The matrix game of one state; every tuple is over the two players.
+
+    names, actions: of each player's choices, ascending. lotteries: an optimal one of each. against:
+    float64, a player's payoffs by their choices against the other's lottery. values: of the state.
+    gap: how far the bounds that the lotteries prove lie apart.
+    """
+
+    names: tuple[list[str], list[str]]
+    actions: tuple[Ints, Ints]
+    lotteries: tuple[Floats, Floats]
+    against: tuple[Floats, Floats]
+    values: tuple[float, float]
+    gap: float
+
+    def costs(self, player: int, slack: float) -> Floats:
+        """What each choice of a player (from 0) costs them; 0 where that is below the slack."""
+        lost = self.values[player] - self.against[player]
+        return np.where(lost > slack + self.gap, lost, 0.0)
+
+    def lines(self, player: int, payoff: str, slack: float) -> list[str]:
+        """For a player: what each choice is worth and costs, and its chance in their lottery."""
+        names, costs = self.names[player], self.costs(player, slack)
+        wide = max(map(len, names))
+        said = [f"costs {words.cost(cost)}" if cost else "best" for cost in costs.tolist()]
+        worth = [f"{value:z.6f}" for value in self.against[player].tolist()]
+        most, least = max(map(len, said)), max(map(len, worth))
+        return [
+            f"  {payoff}: {self.values[player]:z.6f} for optimal play; by choice, against "
+            "the other's, and its chance in yours:",
+            *(
+                f"    {names[k]:{wide}}  {worth[k]:>{least}}  {said[k]:{most}}  "
+                f"chance {self.lotteries[player][k]:.6f}"
+                for k in range(len(names))
+            ),
+        ]
+
+
+def matrix_game_of(game: Game, state: Ints, edges: Expanded, table: Lookup) -> MatrixGameState:
+    """The matrix game of a state (fields,) in which both choose at once, and of its edges,
+    priced by a table."""
+    from luckbase.solver.matrix_game import certified as matrix_game
+
+    q = table.action_values(edges)
+    one = joint(q.actions, q.values)
+    solved = matrix_game.solve(one.games[None])
+    x, y = solved.row_strategies[0], solved.column_strategies[0]
+    value = float(solved.values[0])
+    named = words.typed(game.describe(state))
+    return MatrixGameState(
+        (choice_names(game, named, 0, len(x)), choice_names(game, named, 1, len(y))),
+        (one.rows, one.columns),
+        (x, y),
+        (one.games @ y, one.total - x @ one.games),
+        (value, one.total - value),
+        float(solved.gaps[0]),
+    )
 
 
 class Play:
@@ -156,7 +218,7 @@ class Play:
         """What each of them is worth, in the order of `names`."""
         me = self.person
         if self.edges.kinds[0] == SIMULTANEOUS:
-            at = meeting(self.game, self.state, self.edges, self.table)
+            at = matrix_game_of(self.game, self.state, self.edges, self.table)
             numbers = at.against[me], at.costs(me, self.slack), at.lotteries[me]
             return [
                 Offer(name, *map(float, each))
@@ -262,7 +324,7 @@ class Play:
 
     def _meet(self) -> Generator[str | Question, str | None, bool]:
         """A state in which both choose at once; whether the person stayed."""
-        at = meeting(self.game, self.state, self.edges, self.table)
+        at = matrix_game_of(self.game, self.state, self.edges, self.table)
         me, other = self.person, 1 - self.person
         names, rival = at.names[me], self.seats[other]
         yield f"you and {rival.name} choose at once: {words.fields(self.shown)}"
@@ -327,7 +389,7 @@ class Playing(TypedDict, total=False):
     """
 
     seat: int
-    against: str | Sequence[Given] | None
+    against: str | Sequence[AgentLike] | None
     seed: int
     draw: Draw
     hints: bool
@@ -374,7 +436,7 @@ def setting(game: Game, start: Any, how: Playing) -> Setting:
     return Setting(game, root, seats_of(others, seat), seat - 1, draw, how.get("hints", False))
 
 
-def new_play(table: Lookup, start: Mapping[str, Any] | None, **how: Unpack[Playing]) -> Play:
+def play_on(table: Lookup, start: Mapping[str, Any] | None, **how: Unpack[Playing]) -> Play:
     """A person's game, priced by a table. Raises as `setting`, and StateError where the game is
     over."""
     return setting(table.game, start, how).begin(table)

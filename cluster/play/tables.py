@@ -1,4 +1,6 @@
-"""A table that prices every action of a play, from wherever it can be had soonest:
+"""The tables of a play: those that play in it, and one that prices every action.
+
+The latter comes from wherever it can be had soonest:
 
 1. a complete table of this very board that holds the state where play begins;
 2. the game's tiers, solved here and kept in memory, where they are few rows of float64;
@@ -11,15 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from luckbase.cluster import words
-from luckbase.cluster.play.opening import tables_by_name
-from luckbase.cluster.play.talk import Play, Playing, setting
-from luckbase.cluster.table.find import table_of
+from luckbase.cluster.play.agents import Opener, TableAgent
+from luckbase.cluster.play.game import Play, Playing, setting
+from luckbase.cluster.table.find import table_of, table_used
 from luckbase.cluster.table.lines import SEARCH, TIERS
 from luckbase.cluster.table.part import lookup_or_backup
 from luckbase.cluster.table.table import (
@@ -29,13 +32,17 @@ from luckbase.cluster.table.table import (
     search_in_memory,
     tiers_in_memory,
 )
+from luckbase.solver.board.model import Board
 from luckbase.solver.errors import SearchLimitError, TableError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Layout, hints, plain, simplify
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import expand
 
-MOST_ROWS = 20_000_000
+if TYPE_CHECKING:
+    pass
+
+MAX_ROWS = 20_000_000
 """Rows of all tiers that are solved in memory: seconds, and 8 bytes each."""
 ROUGHLY = 4
 """How many times the states that a search meets a game may guess beforehand."""
@@ -69,23 +76,6 @@ def soonest(
     return searched(bare, root, max_states, file)
 
 
-def new_play(game: Game, start: Any, results: Path, max_states: int, how: Playing) -> Play:
-    """A person's game on a board, priced by what can be had soonest; the play closes what is opened
-    for it. Raises as `soonest` and `cluster.play.talk.new_play`."""
-    with ExitStack() as tables:
-        opener = how.get("opener", tables_by_name(tables, game.board, results))
-        one = setting(game, start, {**how, "opener": opener})
-        named, on_note = how.get("named", "BOARD"), how.get("on_note", _quietly)
-        table = soonest(one.game, one.root, results, max_states, named, on_note)
-        play = one.begin(tables.enter_context(table))
-        play.tables = tables.pop_all()
-        return play
-
-
-def _quietly(text: str) -> None:
-    """Nobody is told."""
-
-
 def _stored(game: Game, root: Ints, results: Path) -> StoredTable | None:
     """A complete table on disk of exactly this board, with all that lies below the root."""
     try:
@@ -108,7 +98,7 @@ def _stored(game: Game, root: Ints, results: Path) -> StoredTable | None:
 
 def few(layout: Layout[Any]) -> bool:
     """Whether the tiers are few rows, of float64."""
-    return layout.payoff_type is np.float64 and sum(map(layout.rows, layout.tiers())) <= MOST_ROWS
+    return layout.payoff_type is np.float64 and sum(map(layout.rows, layout.tiers())) <= MAX_ROWS
 
 
 def _inside(layout: Layout[Any], root: Ints) -> bool:
@@ -137,3 +127,34 @@ def searched(game: Game, root: Ints, max_states: int, file: str = "BOARD") -> Ta
         return search_in_memory(game, root, max_states)
     except SearchLimitError as error:
         raise SearchLimitError(f"{error}; give a state nearer the end, or {table}") from None
+
+
+def new_play(game: Game, start: Any, results: Path, max_states: int, how: Playing) -> Play:
+    """A person's game on a board, priced by what can be had soonest; the play closes what is opened
+    for it. Raises as `soonest` and `cluster.play.game.play_on`."""
+    with ExitStack() as tables:
+        opener = how.get("opener", tables_by_name(tables, game.board, results))
+        one = setting(game, start, {**how, "opener": opener})
+        named, on_note = how.get("named", "BOARD"), how.get("on_note", _quietly)
+        table = soonest(one.game, one.root, results, max_states, named, on_note)
+        play = one.begin(tables.enter_context(table))
+        play.tables = tables.pop_all()
+        return play
+
+
+def _quietly(text: str) -> None:
+    """Nobody is told."""
+
+
+def tables_by_name(open_tables: ExitStack, board: Board, results: Path) -> Opener:
+    """Opens the table that an agent's name means on a board, once: a directory whose name has a
+    slash, or a board file, whose table under `results` it is; `open_tables` closes it."""
+
+    @cache
+    def opener(name: str) -> TableAgent | None:
+        path = Path(name)
+        if ("/" in name and path.is_dir()) or (path.suffix == ".toml" and path.is_file()):
+            return open_tables.enter_context(open_table(table_used(name, board, results)))
+        return None
+
+    return opener

@@ -13,9 +13,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.game.decisions import Decisions
 from luckbase.solver.game.game import Game
 from luckbase.solver.graph.bellman import final_payoffs
 

@@ -20,9 +20,9 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout, hints
 from luckbase.solver.game.faults import StateEdges, broken, check_edges, state_text
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.game.in_memory import InMemory, rounding
 from luckbase.solver.graph import keys
 from luckbase.solver.graph.bellman import Expanded, evaluate, expand, most_residual, payoffs_of
+from luckbase.solver.graph.in_memory import InMemory, rounding
 from luckbase.solver.graph.stage import Stages
 
 
