@@ -107,9 +107,9 @@ def html_table(
     """
     body = []
     for i, row in enumerate(rows):
-        tag = "th" if i == marked else "td"
+        bold = ("<b>", "</b>") if i == marked else ("", "")
         first = "".join(f'<th scope="row">{escape(cell)}</th>' for cell in row[:1])
-        rest = "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row[1:])
+        rest = "".join(f"<td>{escape(cell).join(bold)}</td>" for cell in row[1:])
         body.append(f"<tr>{first}{rest}</tr>")
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
     above = "<br>".join(map(escape, filter(None, caption)))

@@ -132,7 +132,8 @@ def test_an_answer_shows_itself_in_a_terminal_and_in_a_notebook(table: luckbase.
     assert lines[1].startswith("player 2 is up; best: play, by 0.40")
     assert lines[4].split()[:2] == ["play", "0.0005125"]
     shown = answer._repr_html_()
-    assert "<th>play</th>" in shown and "<td>pass to 3</td>" in shown
+    assert '<th scope="row">play</th><td><b>' in shown  # the best row stands out
+    assert '<th scope="row">pass to 3</th><td>0.' in shown
     from dataclasses import replace
 
     evil = replace(answer, state={"scores": "<script>alert(1)</script>"})
