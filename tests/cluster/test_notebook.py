@@ -92,8 +92,8 @@ def test_an_answer_marks_the_best(table: luckbase.Table) -> None:
     html = answer._repr_html_()
     assert f"{answer.value[0]:.7f}" in text_of(html) and answer.headline in text_of(html)
     rows = re.findall(r"<tr>(.*?)</tr>", html)
-    (bold,) = (row for row in rows[1:] if "<td>" not in row)
-    assert bold.startswith(f'<th scope="row">{answer.best}</th><th>')
+    (bold,) = (row for row in rows[1:] if "<b>" in row)
+    assert bold.startswith(f'<th scope="row">{answer.best}</th><td><b>')
 
 
 def test_a_chart_shows_a_picture_or_its_rows_and_a_scene_is_drawn(table: luckbase.Table) -> None:
