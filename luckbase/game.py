@@ -36,8 +36,8 @@ from luckbase.solver.game.transition import (
     simultaneous,
     transition,
 )
-from luckbase.solver.graph.check import check_game
 from luckbase.solver.scene import Box, Counter, Die, Scene, Words
+from luckbase.solver.search.check import check_game
 
 __all__ = [
     "GROUP_TYPE", "JOINT", "Agents", "Axis", "Board", "Box", "Capability", "Charts", "ClosedForms",

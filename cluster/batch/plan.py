@@ -193,7 +193,7 @@ def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options
     from luckbase.cluster.search.planned import plan_below
     from luckbase.cluster.search.roots import root_keys
     from luckbase.cluster.search.solve import goal_of
-    from luckbase.solver.graph.keys import unpack_all
+    from luckbase.solver.search.keys import unpack_all
 
     keys = root_keys(game, roots_of(game, start))
     goal, part = goal_of(game, keys, options)

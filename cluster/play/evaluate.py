@@ -15,7 +15,6 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
 from luckbase.solver.game.capabilities import ClosedForms
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.policy.evaluate import (
     BEST_RESPONSE,
     OPTIMAL,
@@ -26,6 +25,7 @@ from luckbase.solver.policy.evaluate import (
     named_agent,
 )
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
+from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.sentences import option
 
 MAX_STATES = 20_000_000

@@ -29,9 +29,9 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import as_seen_by, choice_names, detailed
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
-from luckbase.solver.graph.bellman import ActionValues, Expanded, choose, expand, joint
 from luckbase.solver.policy.chain import Decider
 from luckbase.solver.result import IfAny, Result
+from luckbase.solver.search.bellman import ActionValues, Expanded, choose, expand, joint
 from luckbase.solver.sentences import option
 
 if TYPE_CHECKING:

@@ -61,7 +61,7 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.graph.check import check_sample
+from luckbase.solver.search.check import check_sample
 
 UNLIMITED = 1 << 62
 

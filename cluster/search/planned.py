@@ -1,6 +1,6 @@
 """A plan of a search: about how many states lie below the roots, and what they will take.
 
-States are counted or estimated (`solver.graph.estimate`); bytes and seconds follow from the
+States are counted or estimated (`solver.search.estimate`); bytes and seconds follow from the
 constants below, measured on the games.
 """
 
@@ -25,10 +25,10 @@ from luckbase.solver.board.model import Board
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level, hints
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.bellman import expand
-from luckbase.solver.graph.estimate import Estimate, estimate
-from luckbase.solver.graph.keys import Keys, pack_all, unpack_all
-from luckbase.solver.graph.stage import Stages
+from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.estimate import Estimate, estimate
+from luckbase.solver.search.keys import Keys, pack_all, unpack_all
+from luckbase.solver.search.stage import Stages
 
 PAYOFF_BYTES, OTHER_BYTES = 8, 3
 """Bytes of a row on disk: of each player's payoff, and of all else, fields included. Measured: 19
@@ -96,7 +96,7 @@ def planned_search(
 ) -> PlannedSearch:
     """The plan of a search below canonical `roots` (m, fields), or below the game's start.
 
-    Raises OptionError where a start is missing, StateError as `solver.graph.estimate`.
+    Raises OptionError where a start is missing, StateError as `solver.search.estimate`.
     """
     game = load_game(board)
     return plan_below(game, unpack_all(game.bits, root_keys(game, roots)), results, workers)
@@ -158,7 +158,7 @@ def _level(game: Game, roots: Ints) -> Level | None:
     """The level by which it would go: the game's own, or one that is looked for."""
     if hints(game).level is not None:
         return hints(game).level
-    from luckbase.solver.graph.find_level import find_level
+    from luckbase.solver.search.find_level import find_level
 
     return find_level(game, roots)
 

@@ -13,9 +13,9 @@ from luckbase.solver.board.identity import rules_identity
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.explore import Explorer
-from luckbase.solver.graph.game_graph import Graph
-from luckbase.solver.graph.keys import Keys, pack_all
+from luckbase.solver.search.explore import Explorer
+from luckbase.solver.search.game_graph import Graph
+from luckbase.solver.search.keys import Keys, pack_all
 from luckbase.solver.sentences import option
 
 

@@ -1,8 +1,8 @@
 """What is asked of a level, and the shards that it is found in.
 
 Small stages are put together, neighbours, to shards of about `SHARD_STATES`; a larger one is cut
-along a grid into boxes of about as many (`solver.graph.stage.Box`), by a look at how it lies below
-a sample of what is asked of it (`solver.graph.spread`). A box can be found once those are that may
+along a grid into boxes of about as many (`solver.search.stage.Box`), by a look at how it lies below
+a sample of what is asked of it (`solver.search.spread`). A box can be found once those are that may
 lead to it: the other way none does. Which shards there are hangs on what is asked alone, not on the
 workers.
 """
@@ -20,10 +20,10 @@ from luckbase.cluster.search import files
 from luckbase.cluster.search.files import Ask
 from luckbase.cluster.table import folder
 from luckbase.cluster.table.lines import digest
-from luckbase.solver.graph import find_stages, spread
-from luckbase.solver.graph.keys import Keys
-from luckbase.solver.graph.spread import Knows, Looks, Spread, grid
-from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Box, Stages
+from luckbase.solver.search import find_stages, spread
+from luckbase.solver.search.keys import Keys
+from luckbase.solver.search.spread import Knows, Looks, Spread, grid
+from luckbase.solver.search.stage import NO_KEYS, WHOLE, Box, Stages
 
 SHARD_STATES = 200_000
 """States of a shard, about: a quarter of a second."""

@@ -1,6 +1,6 @@
 """The search: a table of all that lies below some roots, for any game, from its rules.
 
-What is small is solved in one piece (`solver.graph.game_graph`), in this process. What is larger
+What is small is solved in one piece (`solver.search.game_graph`), in this process. What is larger
 goes by stages (`cluster.search.stages`), if the game has a level, declared or found
 (`capabilities.Level`): each state is solved once, on all workers, and memory does not bound it. A
 game without a level is one piece, however large. The rows of a table and their values depend on the
@@ -65,11 +65,11 @@ from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Ints
 from luckbase.solver.game.capabilities import Level, hints, level_from
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.check import check_sample
-from luckbase.solver.graph.find_stages import RisingError
-from luckbase.solver.graph.game_graph import Graph
-from luckbase.solver.graph.keys import Keys, unpack_all
-from luckbase.solver.graph.stage import Stages
+from luckbase.solver.search.check import check_sample
+from luckbase.solver.search.find_stages import RisingError
+from luckbase.solver.search.game_graph import Graph
+from luckbase.solver.search.keys import Keys, unpack_all
+from luckbase.solver.search.stage import Stages
 
 
 def solve_below(
@@ -358,7 +358,7 @@ class _Search:
         if not hasattr(self, "_its_level"):
             level = hints(self.game).level
             if level is None:
-                from luckbase.solver.graph.find_level import find_level
+                from luckbase.solver.search.find_level import find_level
 
                 level = find_level(self.game, self.root_states)
                 if level is not None:

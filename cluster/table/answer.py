@@ -15,8 +15,8 @@ from luckbase.cluster import words
 from luckbase.solver.board.identity import changed_options, rules_identity
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.bellman import ActionValues
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
+from luckbase.solver.search.bellman import ActionValues
 from luckbase.solver.sentences import html_table
 
 

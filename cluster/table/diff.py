@@ -2,7 +2,7 @@
 
 1. Both tables are read once, a piece at a time, side by side where their rows are the same states
    (`cluster.table.pairs`): payoffs and best actions are compared, and it is counted where the
-   states stand among the groups that people care about (`solver.graph.tally`).
+   states stand among the groups that people care about (`solver.search.tally`).
 2. Only where the best actions differ are the actions' payoffs worked out, in batches
    (`cluster.table.prices`).
 3. From the same pass: at what number decisions turn (`cluster.table.differences`).
@@ -53,7 +53,7 @@ from luckbase.cluster.table.prices import (
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.groups import Groups, groups_of
-from luckbase.solver.graph.tally import standing
+from luckbase.solver.search.tally import standing
 from luckbase.solver.sentences import option
 
 BATCH = 100_000

@@ -21,7 +21,7 @@ from luckbase.cluster.table.lines import SEARCH, TIERS, FileEntry, Goal, ShardEn
 from luckbase.cluster.table.storage import Storage
 from luckbase.cluster.words import many
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.graph.stage import Box
+from luckbase.solver.search.stage import Box
 
 PIECE_STATES = 1_000_000
 """States of what is solved by one task, about: boxes are not cut."""

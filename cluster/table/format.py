@@ -11,7 +11,7 @@ acts, from 1; 0 where nobody does, or both), and where the goals say so ``margin
 the second best would cost the one who acts; null where he has no choice).
 
 **Searches** (``search/``, ``search-<id>/``): ``key`` (uint64, ascending: the state by bits,
-`solver.graph.keys`), all the state's fields, the payoffs in float64, ``best``, ``to_act``,
+`solver.search.keys`), all the state's fields, the payoffs in float64, ``best``, ``to_act``,
 ``margin`` (float64) and ``status`` (uint8: an index into `STATUS`). No two files of a part hold the
 same key.
 
@@ -50,11 +50,11 @@ from luckbase.solver.errors import DisagreementError
 from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.in_memory import rounding
-from luckbase.solver.graph.keys import Keys, unpack_all
+from luckbase.solver.search.in_memory import rounding
+from luckbase.solver.search.keys import Keys, unpack_all
 
 if TYPE_CHECKING:
-    from luckbase.solver.graph.game_graph import Graph
+    from luckbase.solver.search.game_graph import Graph
 
 
 ROW_GROUP = 32_768
@@ -323,7 +323,7 @@ def entry_seconds(solve: float, write: float) -> dict[str, float]:
 class PayoffTable:
     """n states: keys uint64 (n,), values float64 (n, columns), best int64 (n,), status uint8 (n,).
 
-    best: an action or a code of `solver.graph.codes`; status: an index into
+    best: an action or a code of `solver.search.codes`; status: an index into
     `table.write.STATUS`. gap: float64 (n,), of a cycle that was solved between bounds, at its state
     of the lowest key, else 0. margin: float64 (n,), what the second best would cost the one who
     decides; NaN where there is no choice. actor: int8 (n,), who acts, from 1; 0 where nobody does,
@@ -381,7 +381,7 @@ def merge(game: Game, tables: Sequence[PayoffTable]) -> tuple[PayoffTable, int]:
 
 def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
     """The states from number `start` on that a graph has solved itself and that are not over."""
-    from luckbase.solver.graph.codes import MIXED, UNDECIDED
+    from luckbase.solver.search.codes import MIXED, UNDECIDED
 
     best = graph.best[start:]
     at = start + np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))

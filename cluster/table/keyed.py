@@ -44,9 +44,9 @@ from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
 from luckbase.solver.game.capabilities import level_from
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS
-from luckbase.solver.graph import keys as hashing
-from luckbase.solver.graph.bellman import Expanded, evaluate, expand, payoffs_of
-from luckbase.solver.graph.stage import WHOLE, Box, Stages
+from luckbase.solver.search import keys as hashing
+from luckbase.solver.search.bellman import Expanded, evaluate, expand, payoffs_of
+from luckbase.solver.search.stage import WHOLE, Box, Stages
 
 SOLVED, GIVEN = range(len(STATUS))
 

@@ -36,7 +36,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
-from luckbase.solver.graph.bellman import (
+from luckbase.solver.search.bellman import (
     ActionValues,
     Expanded,
     chosen,

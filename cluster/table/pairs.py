@@ -26,7 +26,7 @@ from luckbase.cluster.table.part import Part, Rows, labelled
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.keys import unpack_all
+from luckbase.solver.search.keys import unpack_all
 
 R = TypeVar("R")
 

@@ -27,8 +27,8 @@ from luckbase.cluster.table.parquet import SealedFile, numbers_of
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.bellman import Expanded, evaluate, expand, most_residual, payoffs_of
-from luckbase.solver.graph.keys import Numbering, fits, pack_all
+from luckbase.solver.search.bellman import Expanded, evaluate, expand, most_residual, payoffs_of
+from luckbase.solver.search.keys import Numbering, fits, pack_all
 
 CACHED_BYTES = 640 << 20
 """Of decoded row groups that a part remembers, 0.1 to 2 MB each: the payoffs of 50 million states

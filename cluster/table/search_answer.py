@@ -1,12 +1,12 @@
 """Questions above a table's frontier: search down to it, probe there, back up.
 
-From the question's state every child is expanded and merged by key until it is over or the
-table holds it (`solver.graph.explore`); the table's payoffs of those are looked up at once, and the
-rest is backward induction by the rules (`solver.graph.game_graph`). So an answer above the frontier
-is as exact as the table below it: its payoffs are means of the table's, within the same bound; but
-for decisions that are closer than the table's precision tells. They count as tied, and the earlier
-action is taken; what the others get there is another action's. Where a search met such decisions,
-a second one, between bounds, says how far off its payoffs may be.
+From the question's state every child is expanded and merged by key until it is over or the table
+holds it (`solver.search.explore`); the table's payoffs of those are looked up at once, and the rest
+is backward induction by the rules (`solver.search.game_graph`). So an answer above the frontier is
+as exact as the table below it: its payoffs are means of the table's, within the same bound; but for
+decisions that are closer than the table's precision tells. They count as tied, and the earlier
+action is taken; what the others get there is another action's. Where a search met such decisions, a
+second one, between bounds, says how far off its payoffs may be.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from luckbase.cluster.table.answer import Answer, Origin, Source
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.bellman import Expanded, evaluate, expand
-from luckbase.solver.graph.explore import HELD, explore
-from luckbase.solver.graph.game_graph import Graph
-from luckbase.solver.graph.keys import Keys, unpack_all
+from luckbase.solver.search.bellman import Expanded, evaluate, expand
+from luckbase.solver.search.explore import HELD, explore
+from luckbase.solver.search.game_graph import Graph
+from luckbase.solver.search.keys import Keys, unpack_all
 
 
 class Holder(Protocol):

@@ -39,7 +39,7 @@ from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Charts, Layout, choose_chart
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.in_memory import InMemory
+from luckbase.solver.search.in_memory import InMemory
 from luckbase.solver.sentences import html_facts
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ def search_in_memory(game: Game, roots: Ints, max_states: int = MOST_STATES) -> 
 
     Raises SearchLimitError beyond `max_states`, StateError as `Graph.solve`.
     """
-    from luckbase.solver.graph.game_graph import Graph
+    from luckbase.solver.search.game_graph import Graph
 
     graph = Graph(game, max_states=max_states)
     graph.solve(np.ascontiguousarray(roots).reshape(-1, game.field_count))

@@ -45,8 +45,8 @@ from luckbase.cluster.table.part import (
 from luckbase.solver.errors import CorruptTableError, MissingTableError
 from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import Layout, layout_of
-from luckbase.solver.graph.bellman import Expanded, evaluate, expand, final_payoffs
-from luckbase.solver.graph.in_memory import InMemory, rounding
+from luckbase.solver.search.bellman import Expanded, evaluate, expand, final_payoffs
+from luckbase.solver.search.in_memory import InMemory, rounding
 
 
 class DensePart(Part):

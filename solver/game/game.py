@@ -180,7 +180,7 @@ class Game:
     @property
     def bits(self) -> Ints:
         """int64 (fields,): bits that hold each number of every state that a search can meet; at
-        most 64 in all (`solver.graph.keys`)."""
+        most 64 in all (`solver.search.keys`)."""
         return self.fields.bits
 
     def parse(self, words: Mapping[str, object]) -> Ints:

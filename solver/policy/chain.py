@@ -18,11 +18,11 @@ from luckbase.solver.errors import SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import CHANCE, DECISION, JOINT, SIMULTANEOUS
-from luckbase.solver.graph.bellman import action_starts, expand
-from luckbase.solver.graph.codes import JOINTLY, MIXED
-from luckbase.solver.graph.depth_first import Fixed
-from luckbase.solver.graph.keys import Keys, Numbering, pack_all, unpack_all
 from luckbase.solver.policy.visits import NeverEnds, visits
+from luckbase.solver.search.bellman import action_starts, expand
+from luckbase.solver.search.codes import JOINTLY, MIXED
+from luckbase.solver.search.depth_first import Fixed
+from luckbase.solver.search.keys import Keys, Numbering, pack_all, unpack_all
 
 Decider = Callable[[Game, int, Ints, list[Ints]], list[Floats]]
 """decide(game, player, states (k, fields), actions of each) -> chances of each."""

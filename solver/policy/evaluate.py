@@ -10,7 +10,7 @@ with P(x, y) the chance of going from x to y, p the player who acts at x and q* 
 from there on. A player without a policy (`BEST_RESPONSE`) maximises against the others: backward
 induction with their states averaged. For one player, value lost = sum of R(x) regret(x).
 
-Only what the profile can come to is expanded. Values are exact as `solver.graph.game_graph` is, R
+Only what the profile can come to is expanded. Values are exact as `solver.search.game_graph` is, R
 as `solver.policy.visits`.
 
 Source: Puterman, Markov Decision Processes, 4.2 and 5.1; Kakade and Langford (2002), lemma 6.1.
@@ -27,11 +27,11 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import agents_of, choices
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.graph.bellman import evaluate, expand, strategies_of
-from luckbase.solver.graph.codes import MIXED
-from luckbase.solver.graph.game_graph import Graph
-from luckbase.solver.graph.keys import pack_all
 from luckbase.solver.policy.chain import MAX_STATES, PIECE, Chain, Decider, explore_profile
+from luckbase.solver.search.bellman import evaluate, expand, strategies_of
+from luckbase.solver.search.codes import MIXED
+from luckbase.solver.search.game_graph import Graph
+from luckbase.solver.search.keys import pack_all
 from luckbase.solver.sentences import nearest, option, shorten
 
 

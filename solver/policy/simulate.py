@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.keys import Keys, Numbering, pack_all
 from luckbase.solver.njit import njit
 from luckbase.solver.policy.chain import Chain, Decider, expand_profile
+from luckbase.solver.search.keys import Keys, Numbering, pack_all
 
 BLOCK = 1 << 16
 """Games whose sums are added up together."""

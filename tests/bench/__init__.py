@@ -2,7 +2,7 @@
 with its own peers.
 
 * ``kernel``: states a second of the dense kernel on one core, against the same states through the
-  game's transition (`solver.graph.bellman`).
+  game's transition (`solver.search.bellman`).
 * ``solve``: full tables end to end, each in a process of its own: compute, end to end, bytes,
   memory.
 * ``store``: encodings of one tier's payoffs and state columns: nanoseconds and bytes a row.
@@ -137,7 +137,7 @@ def _rules_seconds(layout: Layout[Any], tier: Any) -> float:
     """Seconds a state of one step of the rules over random children (compiled, any game)."""
     import numpy as np
 
-    from luckbase.solver.graph.bellman import evaluate, expand
+    from luckbase.solver.search.bellman import evaluate, expand
 
     rows = np.random.default_rng(0).integers(0, layout.rows(tier), 100_000)
     states = layout.states_at(tier, rows)
@@ -176,7 +176,7 @@ def _solve(board: Path, results: Path) -> None:
 
 def solve_in_memory(layout: Layout[Any], tier: Any) -> Floats:
     """The payoffs of one tier, its descendants solved first, nothing on disk."""
-    from luckbase.solver.graph.in_memory import InMemory, with_descendants
+    from luckbase.solver.search.in_memory import InMemory, with_descendants
 
     return InMemory(layout, with_descendants(layout, tier)).payoffs[tier]
 

@@ -16,7 +16,7 @@ from luckbase.cluster.table import pairs
 from luckbase.jobs import plots
 from luckbase.jobs.app import run
 from luckbase.solver import load_game
-from tests.solver.graph.written_out import State, board_of, chance, decides, over
+from tests.solver.search.written_out import State, board_of, chance, decides, over
 
 BOARD = str(Path(__file__).parents[2] / "boards/skunk/tiny.toml")
 

@@ -19,7 +19,7 @@ from luckbase.jobs.app import run
 from luckbase.jobs.terminal import render
 from luckbase.solver.board import registry
 from luckbase.solver.errors import DiskLimitError, LuckbaseError
-from luckbase.solver.graph import estimate
+from luckbase.solver.search import estimate
 from luckbase.solver.sentences import command_line, many, nearest, option, setting, show
 from tests.places import ROOT
 

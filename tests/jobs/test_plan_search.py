@@ -14,9 +14,9 @@ from luckbase.cluster.run import plan
 from luckbase.cluster.search.planned import goes_in_circles, planned_search
 from luckbase.cluster.search.roots import root_keys
 from luckbase.jobs.app import run
-from luckbase.solver.graph import estimate as estimating
-from luckbase.solver.graph.estimate import estimate
-from luckbase.solver.graph.keys import unpack_all
+from luckbase.solver.search import estimate as estimating
+from luckbase.solver.search.estimate import estimate
+from luckbase.solver.search.keys import unpack_all
 
 BOARDS = Path(__file__).parents[2] / "boards"
 PRESS = str(BOARDS / "press-your-luck/1985-02.toml")

@@ -17,7 +17,7 @@ from luckbase.jobs.app import run
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import as_seen_by, detailed, plain, simplify
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph import bellman
+from luckbase.solver.search import bellman
 from tests.jobs.test_play import seats_of, seeded, worth_of
 from tests.reference import goofspiel, matrix_game
 

@@ -12,7 +12,7 @@ PLACES: dict[tuple[str, str, str], str] = {
     ("jobs/terminal/solve_report.py", "render.say()", "pass"): "a blank line",
     ("solver/matrix_game/eight_games.py", "store(f, _OVER, over) store(f, _CHOSEN, p)",
      "store(f, _CHOSEN, p) store(f, _OVER, over)"): "two places of one record",
-    ("solver/graph/stage_kernels.py",
+    ("solver/search/stage_kernels.py",
      "while j + step < count and keys[j + step, 0] <= wanted[i]:",
      "while j + step < count and keys[j + step, 0] < wanted[i]:"): "the second loop finds it",
     ("cluster/search/solve.py",

@@ -70,10 +70,10 @@ def test_a_place_keeps_its_lot_when_other_lines_change(checkout: Path) -> None:
 def test_a_compiled_function_has_the_tests_of_who_calls_it() -> None:
     """`best_of` is seen by no coverage, `Graph.solve` is."""
     record = object.__new__(Record)
-    place = "solver/graph/stage.py:Sweeping.solve"
+    place = "solver/search/stage.py:Sweeping.solve"
     record.tests, record.seconds = {place: {"tests/test_a.py::test"}}, {"tests/test_a.py::test": 1}
     record.size, record.new = {"tests/test_a.py::test": 1}, set()
-    found = record.closest("solver/graph/stage.py", "", "_solve_component", 10)
+    found = record.closest("solver/search/stage.py", "", "_solve_component", 10)
     assert found == ["tests/test_a.py::test"]
 
 

@@ -47,7 +47,7 @@ second, third = made(10), made(100)
 '''
 RUN = """
 import json
-from luckbase.solver.graph import a_kernel
+from luckbase.solver.search import a_kernel
 import a_game
 each = [f for m in (a_kernel, a_game) for f in (m.first, m.second, m.third, m.times)]
 print(json.dumps([[f(2) for f in each], [sum(f.stats.cache_misses.values()) for f in each]]))
@@ -62,7 +62,7 @@ def write(checkout: Path, author: Path) -> None:
     )
     solver = checkout / "luckbase/solver"
     (solver / "policy/a_helper.py").write_text(HELPER)
-    (solver / "graph/a_kernel.py").write_text(
+    (solver / "search/a_kernel.py").write_text(
         KERNEL.format(imports="from luckbase.solver.policy.a_helper import times")
     )
     author.mkdir()

@@ -15,7 +15,6 @@ from luckbase.solver import load_board, load_game
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Drawing, scene_of
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.bellman import expand
 from luckbase.solver.scene import (
     BAD,
     CHANCE,
@@ -31,6 +30,7 @@ from luckbase.solver.scene import (
     Words,
     listed,
 )
+from luckbase.solver.search.bellman import expand
 from tests.places import BOARDS, ROOT
 
 LUCK = {"scores": "0,8000,3000", "earned": "0,2,0", "passed": "0,1,0", "whammies": "1,0,3"}

@@ -49,10 +49,10 @@ from luckbase.solver.game.game import Agent, Game, load_game
 from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.board import GoofspielBoard, Rules
 from luckbase.solver.games.goofspiel.layout import Layers
-from luckbase.solver.graph.bellman import evaluate, expand, strategies_of
-from luckbase.solver.graph.in_memory import InMemory
 from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.policy.evaluate import Policy
+from luckbase.solver.search.bellman import evaluate, expand, strategies_of
+from luckbase.solver.search.in_memory import InMemory
 from luckbase.solver.sentences import setting
 
 

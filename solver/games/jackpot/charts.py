@@ -33,8 +33,8 @@ from luckbase.solver.games.jackpot import rules
 from luckbase.solver.games.jackpot.board import JackpotBoard
 from luckbase.solver.games.jackpot.board import Rules as Options
 from luckbase.solver.games.jackpot.game import outcome_names, positions
-from luckbase.solver.graph.bellman import evaluate, expand
 from luckbase.solver.scene import CHANCE, GONE, Box, Die, Scene, Shape, Words, listed
+from luckbase.solver.search.bellman import evaluate, expand
 from luckbase.solver.sentences import nearest, option
 
 KINDS = (

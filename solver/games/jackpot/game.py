@@ -31,8 +31,8 @@ from luckbase.solver.games.jackpot import rules
 from luckbase.solver.games.jackpot.board import JackpotBoard
 from luckbase.solver.games.jackpot.board import Rules as Options
 from luckbase.solver.games.jackpot.rules import FACES, OPEN, roll_sum
-from luckbase.solver.graph.bellman import expand
 from luckbase.solver.njit import njit
+from luckbase.solver.search.bellman import expand
 
 HERE = __package__
 

@@ -23,12 +23,12 @@ from luckbase.cluster.run.schedule import Schedule, Shard
 from luckbase.cluster.table.search_answer import answer_by_search
 from luckbase.jobs.options import read_memory
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
-from luckbase.solver.graph.explore import explore
-from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.policy.evaluate import evaluate_profile
+from luckbase.solver.search.explore import explore
+from luckbase.solver.search.game_graph import Graph
 from tests.cluster.table.test_tie_slack import Held
 from tests.places import BOARDS
-from tests.solver.graph.written_out import board_of, decides, over, written
+from tests.solver.search.written_out import board_of, decides, over, written
 
 GB = 10**9
 Usage = namedtuple("Usage", "total used free")

@@ -20,7 +20,7 @@ from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import Swept
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.graph import find_stages
+from luckbase.solver.search import find_stages
 from tests.places import ROOT
 
 TINY = ROOT / "boards/press-your-luck/tiny.toml"

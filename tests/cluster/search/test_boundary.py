@@ -30,9 +30,9 @@ from luckbase.cluster.table.verify import check_residuals
 from luckbase.solver.errors import SearchLimitError, WorkerError
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.game import Stopped
-from luckbase.solver.graph.bellman import expand
-from luckbase.solver.graph.find_stages import RisingError
-from luckbase.solver.graph.keys import pack_all
+from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.find_stages import RisingError
+from luckbase.solver.search.keys import pack_all
 from tests.cluster.search.searches import (
     OTHER,
     TINY,

@@ -20,9 +20,9 @@ from luckbase.cluster.search.files import (
     write_asks,
     write_stages,
 )
-from luckbase.solver.graph.find_stages import expand_level
-from luckbase.solver.graph.stage import Known, Stage, Stages, Sweeping
-from tests.solver.graph.laid_out import Laid, Shape, shapes
+from luckbase.solver.search.find_stages import expand_level
+from luckbase.solver.search.stage import Known, Stage, Stages, Sweeping
+from tests.solver.search.laid_out import Laid, Shape, shapes
 
 
 def boxes_of(laid: Laid, most: int, known: Known | None) -> list[Stage]:

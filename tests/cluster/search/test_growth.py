@@ -24,9 +24,9 @@ from luckbase.cluster.table.lines import SEARCH
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import SearchLimitError, WorkerError
-from luckbase.solver.graph.find_stages import RisingError
-from luckbase.solver.graph.keys import unpack_all
-from luckbase.solver.graph.stage import WHOLE, Box, Stages
+from luckbase.solver.search.find_stages import RisingError
+from luckbase.solver.search.keys import unpack_all
+from luckbase.solver.search.stage import WHOLE, Box, Stages
 from tests.cluster.search.searches import WIDE, files_of, rows_of, search, tiny
 
 pytestmark = pytest.mark.usefixtures("small")

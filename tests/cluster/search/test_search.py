@@ -32,9 +32,9 @@ from luckbase.solver.errors import (
     SearchLimitError,
     StateError,
 )
-from luckbase.solver.graph.find_stages import LevelSearch
-from luckbase.solver.graph.game_graph import Graph
-from luckbase.solver.graph.keys import unpack_all
+from luckbase.solver.search.find_stages import LevelSearch
+from luckbase.solver.search.game_graph import Graph
+from luckbase.solver.search.keys import unpack_all
 from tests.cluster.search.searches import (
     START,
     TINY,

@@ -15,8 +15,8 @@ from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import plain, simplify
-from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.policy.evaluate import evaluate_profile
+from luckbase.solver.search.game_graph import Graph
 from tests.cluster.search.searches import files_of
 from tests.games import climb  # noqa: F401  (registers the game)
 
@@ -97,7 +97,7 @@ def test_a_cycle_that_may_never_end_is_refused_naming_a_state() -> None:
 
 def test_a_choice_on_a_cycle_of_three_players_is_refused() -> None:
     """Press Your Luck has no such cycle: players at the cap choose nothing. A made-up one has."""
-    from tests.solver.graph.three_in_a_ring import ring
+    from tests.solver.search.three_in_a_ring import ring
 
     with pytest.raises(StateError, match="in a game of 3 players"):
         Graph(ring()).solve(np.array([[0]]))

@@ -11,11 +11,11 @@ from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.files import Ask, ask_of
 from luckbase.cluster.search.shards import Above, Asked, LevelShard, Order, told_by
-from luckbase.solver.graph.keys import Keys
-from luckbase.solver.graph.spread import among
-from luckbase.solver.graph.stage import NO_KEYS, WHOLE, Stages
-from tests.solver.graph.laid_out import Laid, Shape, shapes
-from tests.solver.graph.stages_below import found_of, tiny
+from luckbase.solver.search.keys import Keys
+from luckbase.solver.search.spread import among
+from luckbase.solver.search.stage import NO_KEYS, WHOLE, Stages
+from tests.solver.search.laid_out import Laid, Shape, shapes
+from tests.solver.search.stages_below import found_of, tiny
 
 SIZES = st.sampled_from([1, 3, 10, 1000])
 

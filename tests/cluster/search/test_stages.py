@@ -32,12 +32,12 @@ from luckbase.game import Board
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level, SearchHints, hints
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.graph import find_level as finding
-from luckbase.solver.graph import find_stages
-from luckbase.solver.graph.estimate import Estimate
-from luckbase.solver.graph.find_stages import LevelSearch, RisingError
-from luckbase.solver.graph.stage import WHOLE
 from luckbase.solver.policy.evaluate import Policy, evaluate_profile
+from luckbase.solver.search import find_level as finding
+from luckbase.solver.search import find_stages
+from luckbase.solver.search.estimate import Estimate
+from luckbase.solver.search.find_stages import LevelSearch, RisingError
+from luckbase.solver.search.stage import WHOLE
 from tests.bench.search_replay import recording
 from tests.cluster.search.searches import (
     START,

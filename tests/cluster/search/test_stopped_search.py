@@ -30,7 +30,7 @@ from luckbase.cluster.table.storage import Folder, Memory
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.game import Stopped
-from luckbase.solver.graph.find_stages import LevelSearch
+from luckbase.solver.search.find_stages import LevelSearch
 from tests.cluster.search.searches import (
     OTHER,
     SMALL,

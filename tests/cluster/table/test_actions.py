@@ -17,8 +17,8 @@ from luckbase.cluster.table.columns import ActionNames, in_order, names_of, word
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS
-from luckbase.solver.graph.bellman import expand
 from luckbase.solver.matrix_game import certified
+from luckbase.solver.search.bellman import expand
 from tests.cluster.table.many_tables import BOARDS, KINDS, TINY, kept, made
 
 

@@ -26,9 +26,9 @@ from luckbase.cluster.table import pairs, prices
 from luckbase.cluster.table.differences import Comparison, _span
 from luckbase.cluster.table.table import Table, search_in_memory
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.graph.bellman import expand
+from luckbase.solver.search.bellman import expand
 from tests.cluster.table.test_export import through
-from tests.solver.graph.written_out import chance, decides, over, written
+from tests.solver.search.written_out import chance, decides, over, written
 
 BOARDS = Path(__file__).parents[3] / "boards"
 PYL, CHANGED = "press-your-luck/tiny", "the same with other money"

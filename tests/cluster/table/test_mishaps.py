@@ -22,8 +22,8 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.graph.explore import INNER, explore
-from luckbase.solver.graph.keys import unpack_all
+from luckbase.solver.search.explore import INNER, explore
+from luckbase.solver.search.keys import unpack_all
 from tests.stopped import solve_until
 
 ROOT = Path(__file__).parents[3]

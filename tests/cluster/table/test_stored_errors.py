@@ -17,9 +17,9 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.games.goofspiel.layout import Layers
-from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.matrix_game import certified as matrix_game
-from tests.solver.graph.written_out import board_of, decides, over, written
+from luckbase.solver.search.game_graph import Graph
+from tests.solver.search.written_out import board_of, decides, over, written
 
 BOARDS = Path(__file__).parents[3] / "boards"
 RUNGS = 20
@@ -33,7 +33,7 @@ LADDER.append(over(1.0))
 @pytest.fixture
 def rough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cycles are solved to a gap of a thousandth."""
-    monkeypatch.setattr("luckbase.solver.graph.components.TOLERANCES", (1e-3,))
+    monkeypatch.setattr("luckbase.solver.search.components.TOLERANCES", (1e-3,))
 
 
 def test_the_gaps_of_all_cycles_below_a_state_are_in_a_graphs_error(rough: None) -> None:

@@ -17,8 +17,8 @@ from luckbase.cluster.table.search_answer import answer_by_search as search_down
 from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.graph.bellman import evaluate, expand
-from tests.solver.graph.written_out import board_of, decides, over, written
+from luckbase.solver.search.bellman import evaluate, expand
+from tests.solver.search.written_out import board_of, decides, over, written
 
 ERROR, TOLERANCE = 1e-3, 1e-4
 WITHIN, BEYOND = 2 * ERROR + 0.9 * TOLERANCE, 2 * ERROR + 1.1 * TOLERANCE

@@ -13,7 +13,7 @@ from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.press_your_luck.layout import Planes
-from luckbase.solver.graph.bellman import ActionValues, choose, evaluate, expand, final_payoffs
+from luckbase.solver.search.bellman import ActionValues, choose, evaluate, expand, final_payoffs
 from tests.solver.games.press_your_luck import InMemory
 
 Look = Callable[[Ints], Floats]
@@ -25,7 +25,7 @@ Said = tuple[Ints, NDArray[np.int8], Floats]
 def what_the_rules_say(
     game: Game, states: Ints, look: Look, tolerance: float | None = None
 ) -> Said:
-    """By one step of the rules, every state on its own, and `solver.graph.bellman.choose`;
+    """By one step of the rules, every state on its own, and `solver.search.bellman.choose`;
     tolerance: the game's if not said."""
     tolerance = game.tie_tolerance if tolerance is None else tolerance
     edges = expand(game, states)

@@ -36,10 +36,10 @@ from luckbase.jobs.app import run
 from luckbase.solver.board import registry
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.capabilities import Level
-from luckbase.solver.graph.check import check_sample
-from luckbase.solver.graph.estimate import estimate
-from luckbase.solver.graph.explore import explore
-from luckbase.solver.graph.game_graph import Graph
+from luckbase.solver.search.check import check_sample
+from luckbase.solver.search.estimate import estimate
+from luckbase.solver.search.explore import explore
+from luckbase.solver.search.game_graph import Graph
 from tests.places import ROOT
 
 START = {"purse": 4, "tosses": 4}

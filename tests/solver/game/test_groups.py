@@ -13,8 +13,8 @@ from luckbase.solver import load_board, load_game
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups, by_columns, groups_of
 from luckbase.solver.game.transition import DECISION, SIMULTANEOUS
-from luckbase.solver.graph.bellman import expand
-from luckbase.solver.graph.tally import standing
+from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.tally import standing
 
 BOARDS = Path(__file__).parents[3] / "boards"
 SMALL: dict[str, dict[str, Any]] = {

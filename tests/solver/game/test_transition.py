@@ -35,10 +35,10 @@ from luckbase.solver.game.transition import (
     simultaneous,
     transition,
 )
-from luckbase.solver.graph.bellman import expand
-from luckbase.solver.graph.explore import explore
-from luckbase.solver.graph.game_graph import Graph
-from tests.solver.graph.three_in_a_ring import ring
+from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.explore import explore
+from luckbase.solver.search.game_graph import Graph
+from tests.solver.search.three_in_a_ring import ring
 
 ROOT = Path(__file__).parents[3]
 BOARD = Numbers(np.array([7]), np.array([0.25]))

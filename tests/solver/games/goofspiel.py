@@ -13,7 +13,7 @@ from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.games.goofspiel import agents
 from luckbase.solver.games.goofspiel.agents import Bids
 from luckbase.solver.games.goofspiel.layout import Layers
-from luckbase.solver.graph.in_memory import InMemory
+from luckbase.solver.search.in_memory import InMemory
 
 POINTS = Path(__file__).parents[3] / "boards" / "goofspiel" / "points.toml"
 

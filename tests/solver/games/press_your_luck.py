@@ -9,8 +9,8 @@ from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier, slots_of
-from luckbase.solver.graph import in_memory
-from luckbase.solver.graph.bellman import final_payoffs
+from luckbase.solver.search import in_memory
+from luckbase.solver.search.bellman import final_payoffs
 from tests.reference.press_your_luck import Reference, Rules
 
 

@@ -20,11 +20,11 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL
 from luckbase.solver.games.jackpot.agents import AGENTS, Exact, Play, State, expected
 from luckbase.solver.games.jackpot.game import choices, options_of
-from luckbase.solver.graph.bellman import choose, evaluate, expand
-from luckbase.solver.graph.keys import fits
+from luckbase.solver.search.bellman import choose, evaluate, expand
+from luckbase.solver.search.keys import fits
 from tests.reference import jackpot as reference
 from tests.solver.board.board_files import assert_one_sentence
-from tests.solver.graph.solved import solve_graph
+from tests.solver.search.solved import solve_graph
 
 BOARDS = Path(__file__).parents[3] / "boards" / "jackpot"
 SEED = BOARDS / "seed.toml"

@@ -24,14 +24,14 @@ from luckbase.solver.games.pig import kernel
 from luckbase.solver.games.pig.layout import Rounds
 from luckbase.solver.games.skunk import agents as race_agents
 from luckbase.solver.games.skunk.agents import Computer, HoldAt, chance_to_stick, turn_points
-from luckbase.solver.graph.bellman import evaluate, expand, final_payoffs
-from luckbase.solver.graph.interval_iteration import Component, solve_component
-from luckbase.solver.graph.keys import fits
+from luckbase.solver.search.bellman import evaluate, expand, final_payoffs
+from luckbase.solver.search.interval_iteration import Component, solve_component
+from luckbase.solver.search.keys import fits
 from tests.reference.pig import Reference
 from tests.reference.pig import turn_points as reference_turn
 from tests.reference.skunk import Reference as RaceReference
 from tests.solver.board.board_files import assert_one_sentence
-from tests.solver.graph.solved import solve_graph
+from tests.solver.search.solved import solve_graph
 
 BOARDS = Path(__file__).parents[3] / "boards" / "pig"
 RACE, TINY, PIGLET, ROUNDS = (

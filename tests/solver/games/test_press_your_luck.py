@@ -22,7 +22,7 @@ from luckbase.solver.games.press_your_luck.rules import (
     take_if_better,
 )
 from luckbase.solver.games.press_your_luck.tiers import Tier, layout, tier_from_number
-from luckbase.solver.graph.bellman import choose, evaluate, expand
+from luckbase.solver.search.bellman import choose, evaluate, expand
 from tests.places import ROOT
 from tests.solver.games.press_your_luck import InMemory, reference_of
 

@@ -20,8 +20,8 @@ from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.skunk import kernel
 from luckbase.solver.games.skunk.charts import chart, decisions, entry, hold_points
 from luckbase.solver.games.skunk.layout import Race
-from luckbase.solver.graph.bellman import evaluate, expand, final_payoffs
-from luckbase.solver.graph.keys import fits
+from luckbase.solver.search.bellman import evaluate, expand, final_payoffs
+from luckbase.solver.search.keys import fits
 from tests.reference.skunk import Reference
 from tests.solver.board.board_files import assert_one_sentence
 

@@ -17,11 +17,11 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import agents_of
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.jackpot.agents import AGENTS, Exact
-from luckbase.solver.graph.bellman import expand
-from luckbase.solver.graph.game_graph import Graph
 from luckbase.solver.policy.chain import explore_profile
 from luckbase.solver.policy.evaluate import costly_moves, deciders_of, evaluate_profile
 from luckbase.solver.policy.simulate import simulate
+from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.game_graph import Graph
 
 BOARDS = Path(__file__).parents[3] / "boards"
 PERCENT = {  # jackpot-mike-french.txt, "CALCULATED" and "MONTE CARLO (100000)"

@@ -17,7 +17,7 @@ from luckbase.solver.policy.evaluate import asking, random_player
 from luckbase.solver.policy.visits import NeverEnds, visits
 from tests.reference import linear
 from tests.solver.board.board_files import assert_one_sentence
-from tests.solver.graph.written_out import State, chance, decides, over, written
+from tests.solver.search.written_out import State, chance, decides, over, written
 
 Edges = list[list[tuple[float, int]]]
 

@@ -1,0 +1,177 @@
+"""Does a game keep its contract? One call in its author's test.
+
+    >>> check_game(load_board("climb.toml"))
+
+It follows the rules from the game's start (or from states that are given) and holds them to what
+`solver.game.rules` says; where the game has a `Layout`, it solves the whole table in memory and
+holds it to the rules, state by state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from luckbase.solver.board.model import Board
+from luckbase.solver.errors import GameError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import Layout, hints
+from luckbase.solver.game.faults import StateEdges, broken, check_edges, state_text
+from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.search import keys
+from luckbase.solver.search.bellman import Expanded, evaluate, expand, most_residual, payoffs_of
+from luckbase.solver.search.in_memory import InMemory, rounding
+from luckbase.solver.search.stage import Stages
+
+
+def check_game(
+    game: Game | Board,
+    states: Sequence[Mapping[str, object]] = (),
+    *,
+    most: int = 5000,
+    rows: int = 200_000,
+    seed: int = 0,
+) -> int:
+    """Hold a game to its contract on `most` states that play comes to from its start and from
+    `states`, in words; returns how many were looked at.
+
+    rows: a full table of at most so many rows is solved whole, where the game has one.
+
+    Raises GameError, in one sentence with the state: the first thing that is not as it must be.
+    """
+    game = load_game(game) if isinstance(game, Board) else game
+    start = game.start()
+    roots = [*([] if start is None else [start]), *(game.parse(words) for words in states)]
+    if not roots:
+        raise GameError(f"game {game.board.game} has no start; name states to check it from")
+    looked = check_below(game, np.array(roots), most=most, wide=most // 10, seed=seed)
+    layout = game.get(Layout)
+    if layout is not None and sum(map(layout.rows, layout.tiers())) <= rows:
+        _check_layout(game, layout)
+    return looked
+
+
+def check_below(game: Game, roots: Ints, *, most: int, wide: int, seed: int = 0) -> int:
+    """`check_game` of canonical roots (m, fields) and what lies below them, at most `wide` states
+    of a level."""
+    looked, declared = 0, hints(game).level
+    stages = None if declared is None else Stages(game, declared)
+    for level in _levels(game, roots, most, wide, np.random.default_rng(seed)):
+        edges = expand(game, level)
+        for x, state in enumerate(level):
+            check_edges(game, state, *_edges_of(edges, x))
+        _check_round_trip(game, level)
+        if stages is not None:
+            _check_level(stages, level, edges)
+        looked += len(level)
+    return looked
+
+
+def check_sample(game: Game, roots: Ints) -> None:
+    """`check_below` of a few hundred states, a game's whole depth if it can be, before a solve of
+    somebody else's game: what the engines do not hold each state to.
+    """
+    if game.is_checked and len(roots):
+        check_below(game, roots[:16], most=400, wide=16)
+
+
+def _edges_of(edges: Expanded, x: int) -> tuple[StateEdges, int]:
+    """Those of state x, and how many: none of a state that is over, whose payoff has a row."""
+    kind, actor = int(edges.kinds[x]), int(edges.actors[x])
+    here = slice(int(edges.first[x]), int(edges.first[x + 1]))
+    count = 0 if edges.terminal[x] else here.stop - here.start
+    return StateEdges(
+        kind, actor, edges.children[here], edges.weights[here], edges.actions[here],
+        edges.rewards[here],
+    ), count  # fmt: skip
+
+
+def _levels(
+    game: Game, roots: Ints, most: int, wide: int, rng: np.random.Generator
+) -> Iterator[Ints]:
+    """States that play comes to, level by level, a part of each level where it is wide."""
+    seen: set[int] = set()
+    level = np.unique(roots, axis=0)
+    while len(level) and len(seen) < most:
+        level = level[[key not in seen for key in keys.pack_all(game.bits, level).tolist()]]
+        if len(level) > wide:
+            level = level[np.sort(rng.choice(len(level), wide, replace=False))]
+        if not len(level):
+            return
+        seen.update(keys.pack_all(game.bits, level).tolist())
+        yield level
+        edges = expand(game, level)
+        below = edges.children[~np.repeat(edges.terminal, np.diff(edges.first))]
+        level = np.unique(below[keys.fits(game.bits, below)], axis=0)
+
+
+def _check_level(stages: Stages, states: Ints, edges: Expanded) -> None:
+    """Whether every edge keeps to the level that the game declares."""
+    game = stages.game
+    owner = np.repeat(np.arange(len(states)), np.diff(edges.first))
+    real = ~edges.terminal[owner]
+    above = keys.pack_all(game.bits, np.ascontiguousarray(states[owner[real]]))
+    below = keys.pack_all(game.bits, np.ascontiguousarray(edges.children[real]))
+    wrong = np.flatnonzero(stages.forbidden(above, below))
+    if len(wrong):
+        child = state_text(game, edges.children[real][wrong[0]])
+        why = f"an edge leads to {child}, and the level says that none does: {stages.level}"
+        raise broken(game, states[owner[real][wrong[0]]], why)
+
+
+def _check_round_trip(game: Game, states: Ints) -> None:
+    for state in states:
+        again = game.parse(game.describe(state))
+        if (again != state).any():
+            raise broken(game, state, f"reads back as {state_text(game, again)}")
+
+
+# --- the full table ----------------------------------------------------------------------------
+
+
+def _check_layout(game: Game, layout: Layout[Any]) -> None:
+    """Every row of the full table, solved in memory, against one step of the rules."""
+    done: set[Any] = set()
+    for tier in layout.tiers():
+        for child in layout.children(tier):
+            if child not in done:
+                raise GameError(
+                    f"game {game.board.game}: tier {layout.tier_name(tier)} reads "
+                    f"{layout.tier_name(child)}, which does not come before it"
+                )
+        done.add(tier)
+    solved = InMemory(layout)
+    for tier in layout.tiers():
+        _check_tier(game, solved, tier)
+
+
+def _check_tier(game: Game, solved: InMemory[Any], tier: Any) -> None:
+    layout = solved.layout
+    rows = np.arange(layout.rows(tier))
+    states = layout.states_at(tier, rows)
+    numbers, places = layout.locate(states)
+    off = np.flatnonzero((numbers != layout.tier_number(tier)) | (places != rows))
+    if len(off):
+        raise broken(game, states[off[0]], f"is row {off[0]} of {layout.tier_name(tier)}, and "
+                     f"`locate` says row {places[off[0]]} of tier {numbers[off[0]]}")  # fmt: skip
+    own, by_rules = solved.lookup(states)[0], _one_step(solved, states)
+    residuals = np.abs(by_rules - own).max(axis=1)
+    own_bound = solved.errors[tier] - game.cut_error + rounding(game, layout.payoff_type)
+    wrong = np.flatnonzero(~(residuals <= most_residual(game, own_bound)))
+    if len(wrong):
+        x = int(wrong[0])
+        raise broken(game, states[x], f"the kernel says {own[x].tolist()}, one step of the rules "
+                     f"says {by_rules[x].tolist()}")  # fmt: skip
+
+
+def _one_step(solved: InMemory[Any], states: Ints) -> Floats:
+    """The payoffs (n, players) of states by the rules, from those of their children, and where
+    these have no row from those of theirs."""
+    edges = expand(solved.game, states)
+    below, found = solved.lookup(edges.children)
+    if not found.all():
+        below[~found] = _one_step(solved, edges.children[~found])
+    q = evaluate(edges, below)
+    return payoffs_of(edges.kinds, edges.actors, q, solved.game.tie_tolerance)

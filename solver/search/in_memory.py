@@ -1,0 +1,140 @@
+"""A full table in memory: its tiers solved, children first, and its states looked up.
+
+For whoever needs the payoffs of a board that has no table at hand: a play, an agent who plays for
+another objective than the board's, a measurement. `cluster.table.table` makes a whole table of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luckbase.solver.game.arrays import Decisions, Floats, Ints
+from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.game import Game
+from luckbase.solver.search.bellman import final_payoffs
+
+T = TypeVar("T")
+
+
+def rounding(game: Game, stored: type[np.floating[Any]]) -> float:
+    """The most that storing a payoff as this type loses: half a unit in the last place."""
+    most = max(abs(bound) for bound in game.payoff_range)
+    return 0.0 if stored is np.float64 else 2.0 ** (np.ceil(np.log2(most)) - 25)
+
+
+ROWS_A_CALL = 1 << 20
+"""Rows whose payoffs are converted at once, at most."""
+
+
+class InMemory(Generic[T]):
+    """The payoffs of tiers as the kernel leaves them, and of any of their states.
+
+    payoffs: float64 of `shape(tier)`, by tier. best: int8 (rows,), by tier, as `Decisions`; none
+    unless asked for. errors: the bound on those of each tier, as the kernel says, before any
+    rounding; error: the greatest.
+    """
+
+    def __init__(
+        self, layout: Layout[T], tiers: Iterable[T] | None = None, *, best: bool = False,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:  # fmt: skip
+        """Solves `tiers` (all), which must come children first.
+
+        best: keep the best actions too. Raises Stopped soon after `stop()` turns true.
+        """
+        self.layout, self.game = layout, layout.game
+        self.payoffs: dict[T, Floats] = {}
+        self.best: dict[T, NDArray[np.int8]] = {}
+        self.errors: dict[T, float] = {}
+        for tier in layout.tiers() if tiers is None else tiers:
+            self._solve(tier, best, stop)
+
+    def _solve(self, tier: T, best: bool, stop: Callable[[], bool]) -> None:
+        layout = self.layout
+        out, parts = np.full(layout.shape(tier), np.nan), layout.parts(tier)
+        noted = Decisions.blank(layout.rows(tier)).best if best else None
+        self.errors[tier] = 0.0
+        for part, (start, last) in enumerate(parts):
+            rows = out if len(parts) == 1 else out[start:last]
+            decisions = None if noted is None else Decisions(noted[start:last])
+            bound = layout.solve_tier(tier, rows, self.payoffs.__getitem__, stop, part, decisions)
+            self.errors[tier] = max(self.errors[tier], bound)
+        self.payoffs[tier] = out
+        if noted is not None:
+            self.best[tier] = noted
+
+    @property
+    def error(self) -> float:
+        """The bound on the error of every payoff."""
+        return max(self.errors.values(), default=0.0)
+
+    @cached_property
+    def _of_number(self) -> dict[int, T]:
+        return {self.layout.tier_number(tier): tier for tier in self.payoffs}
+
+    def locate(self, states: Ints) -> Iterable[tuple[T, Ints, Ints]]:
+        """Of canonical states (n, fields) that have a row: the tier, which of the n lie in it, and
+        their rows; a tier at a time."""
+        numbers, rows = self.layout.locate(states)
+        for number in np.unique(numbers[numbers >= 0]).tolist():
+            if number in self._of_number:
+                at = np.flatnonzero(numbers == number)
+                yield self._of_number[number], at, rows[at]
+
+    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        """The payoffs (n, players), float64, of canonical states (n, fields) as a table would hold
+        them (rounded to `payoff_type`), and of which states (n,) there are any; those of states
+        that are over come from the rules."""
+        states = np.ascontiguousarray(np.asarray(states, np.int64))
+        found: NDArray[np.bool_] = self.layout.locate(states)[0] == -1
+        payoffs = np.zeros((len(states), self.game.players))
+        if found.any():
+            payoffs[found] = final_payoffs(self.game, states[found])
+        held = np.zeros(len(states), bool)
+        for tier, at, rows in self.locate(states):
+            payoffs[at] = self.rows(tier, rows)
+            held[at] = True
+        swapped = held & self.layout.swapped(states)
+        payoffs[swapped] = payoffs[swapped][:, ::-1]
+        return payoffs, found | held
+
+    def rows(self, tier: T, rows: Ints) -> Floats:
+        """The payoffs (n, players), float64, in rows (n,) of a tier."""
+        block, total = self.layout.block_rows(tier), self.layout.rows(tier)
+        order = np.argsort(rows, kind="stable")
+        of = rows[order] // block
+        found = np.zeros((len(rows), self.game.players))
+        for first, last in _spans(np.unique(of), max(1, ROWS_A_CALL // block)):
+            at = order[slice(*np.searchsorted(of, [first, last]))]
+            start, stop = first * block, min(last * block, total)
+            columns = self.layout.payoff_rows(tier, self.payoffs[tier], start, stop)
+            for player, column in enumerate(columns):
+                found[at, player] = column[rows[at] - start]
+        return found
+
+
+def _spans(blocks: Ints, most: int) -> Iterable[tuple[int, int]]:
+    """Ranges [first, last) of at most so many blocks that stand side by side, of ascending ones."""
+    for run in np.split(blocks, np.flatnonzero(np.diff(blocks) > 1) + 1):
+        for start in range(0, len(run), most):
+            part = run[start : start + most]
+            yield int(part[0]), int(part[-1]) + 1
+
+
+def with_descendants(layout: Layout[Any], tier: Any) -> Sequence[Any]:
+    """A tier and all that it reads, children first."""
+    found: dict[Any, None] = {}
+
+    def visit(one: Any) -> None:
+        if one not in found:
+            for child in layout.children(one):
+                visit(child)
+            found[one] = None
+
+    visit(tier)
+    return list(found)

@@ -1,0 +1,601 @@
+"""The compiled part of `solver.search.stage`: a stage's states are found, ordered and solved.
+
+Each of the three is one pass over arrays that are borrowed (`solver.search.borrowed`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.transition import (
+    NUMBERS_TYPE,
+    SIMULTANEOUS,
+    TERMINAL,
+    TRANSITION,
+)
+from luckbase.solver.njit import njit
+from luckbase.solver.search.bellman_step import (
+    MATRIX_GAME,
+    Lotteries,
+    Scratch,
+    back_up,
+    inlined,
+)
+from luckbase.solver.search.borrowed import borrowed
+from luckbase.solver.search.codes import JOINTLY, KNOWN, OVER
+from luckbase.solver.search.expansion import ROOM_TYPE, expand_one, lent
+from luckbase.solver.search.keys import find_from, home, pack, unpack
+from luckbase.solver.search.level_words import rises, word_of
+
+FINISHED, GROW, PAUSE, REFUSED, RISES, COMPONENT = 0, 1, 2, 3, 4, 5
+"""Why a pass stops."""
+NEXT, COUNT, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG, MINE, UNTIL = range(9)
+"""Where expanding keeps its place: the number of the next state to expand, states met, states
+expanded, edges, patterns and their edges; the state whose edge rises; how many
+of those met are of the stage; the number before which states may be expanded."""
+BATCH = 16
+"""States that are expanded before their children are looked up, all of them together."""
+LEAF = -3
+"""Instead of who acts: nobody, the game is over."""
+GIVEN = -1
+"""Instead of a pattern: the state's payoffs are known."""
+
+_i, _f, _u, _i1, _f1 = (
+    types.int64,
+    types.float64,
+    types.uint64,
+    types.int64[::1],
+    types.float64[::1],
+)
+_n1, _u1, _u2, _f2 = (
+    types.int32[::1],
+    types.uint64[::1],
+    types.uint64[:, ::1],
+    types.float64[:, ::1],
+)
+
+
+class Place(NamedTuple):
+    """Which states are looked for: those of one level, and of a box of it.
+
+    table: of the words of the level and of `apart`; the first from bit `shift` on, to be divided by
+    width. strict: whether every edge lowers the level, 0 or 1. inside, guards: of the words that
+    lie lane by lane between low and high in the box; cut: whether there is one, 0 or 1.
+    """
+
+    table: NDArray[np.uint64]
+    inside: NDArray[np.uint64]
+    shift: np.uint64
+    width: np.uint64
+    level: np.uint64
+    guards: np.uint64
+    low: np.uint64
+    high: np.uint64
+    strict: int
+    cut: int
+
+
+class Nodes(NamedTuple):
+    """The states met, by number: slots, keys as `solver.search.keys`; outside: uint8 (room,),
+    whether each is of another stage."""
+
+    slots: NDArray[np.int32]
+    keys: NDArray[np.uint64]
+    outside: NDArray[np.uint8]
+
+
+class Records(NamedTuple):
+    """The states expanded, in the order in which they were met: patterns: int32 (states,);
+    children: int32 (edges,), the numbers of their children."""
+
+    patterns: NDArray[np.int32]
+    children: NDArray[np.int32]
+
+
+class Patterns(NamedTuple):
+    """What states have in common: who acts, and the weights, actions and rewards of the edges.
+
+    slots: int32 (a power of two,), a hash table of them; hashes: uint64 (room,). first: int64
+    (room + 1,). actors: int64 (room,), from 0, -1 for nobody, JOINTLY, LEAF. weights: float64,
+    actions: int64 (edges,), rewards: float64 (edges, players), or (0, players) where nothing is
+    paid. payoffs: float64 (room, players), of states that are over.
+    """
+
+    slots: NDArray[np.int32]
+    hashes: NDArray[np.uint64]
+    first: Ints
+    actors: Ints
+    weights: Floats
+    actions: Ints
+    rewards: Floats
+    payoffs: Floats
+
+
+def _tuple(*parts: Any, of: Any) -> Any:
+    same = all(part == parts[0] for part in parts)
+    return types.NamedUniTuple(parts[0], len(parts), of) if same else types.NamedTuple(parts, of)
+
+
+_place = _tuple(_u2, _u2, _u, _u, _u, _u, _u, _u, _i, _i, of=Place)
+_nodes = _tuple(_n1, _u2, types.uint8[::1], of=Nodes)
+_records = _tuple(_n1, _n1, of=Records)
+_patterns = _tuple(_n1, _u1, _i1, _i1, _f1, _i1, _f2, _f2, of=Patterns)
+_scratch = _tuple(_f2, _i1, _f1, of=Scratch)
+
+
+@inlined
+def _level_of(place, word):
+    level = word >> place.shift
+    return level if place.width == np.uint64(1) else level // place.width
+
+
+@inlined
+def _is_of(place, above, key):
+    """1 where the state is of the level and the box, 0 where it is not, -1 where no edge may lead
+    there from a state whose word is `above`."""
+    word = word_of(place.table, key)
+    level = _level_of(place, word)
+    if level != place.level:
+        return -1 if level > place.level else 0
+    if place.strict != 0 or (word ^ above) & ((np.uint64(1) << place.shift) - np.uint64(1)):
+        return -1
+    if place.cut == 0:
+        return 1
+    within = word_of(place.inside, key)
+    if rises(place.high, within, place.guards):
+        return -1
+    return 0 if rises(within, place.low, place.guards) else 1
+
+
+@inlined
+def _mix(found, number):
+    return (found ^ number) * np.uint64(0x9E3779B97F4A7C15)
+
+
+@inlined
+def _same(patterns, p, actor, edges, given):
+    """Whether pattern p is that of the edges: (how many, weights, actions, rewards), all as bits,
+    as are the patterns' weights, rewards and payoffs, `given`: 0.0 and -0.0 are not the same. All
+    are looked at, without a branch: that is faster."""
+    n, weights, actions, rewards = edges
+    shared, paid, final = given
+    first = patterns.first[p]
+    if patterns.first[p + 1] - first != n or patterns.actors[p] != actor:
+        return False
+    differs = np.uint64(0)
+    for k in range(n):
+        differs |= shared[first + k] ^ weights[k]
+        differs |= np.uint64(patterns.actions[first + k] ^ actions[k])
+    if differs:
+        return False
+    same = True
+    if patterns.rewards.shape[0] > 0:
+        for k in range(n):
+            for i in range(rewards.shape[1]):
+                same = same and paid[first + k, i] == rewards[k, i]
+    if n == 0:
+        for i in range(rewards.shape[1]):
+            same = same and final[p, i] == rewards[0, i]
+    return same
+
+
+@njit(
+    _i(
+        TRANSITION, NUMBERS_TYPE, ROOM_TYPE, _i1, _place, _nodes, _records, _patterns, _u1, _i1,
+        _i, _i,
+    ),
+    cache=True, nogil=True,
+)  # fmt: skip
+def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `depth_first.search`
+    transition, board, room, bits, place, nodes, records, patterns, known, at, budget, limit
+):
+    """Expand the states met that are of the stage, and enter their children, until none is left
+    before number at[UNTIL] or there is something to do first:
+
+    GROW: something may not have room; PAUSE: `budget` states were expanded, or more than `limit` of
+    the stage met; REFUSED: the edges of the state room.at break the rules; RISES: an edge of the
+    state at[WRONG] leads where the level says that none does. Those whose keys are in `known`,
+    ascending, are not expanded.
+    """
+    room = lent(room)
+    into = room.edges
+    below, chances, chosen, paid, about = into
+    slots, keys, outside = borrowed(nodes.slots), borrowed(nodes.keys), borrowed(nodes.outside)
+    pattern_of, children = borrowed(records.patterns), borrowed(records.children)
+    heads, hashes = borrowed(patterns.slots), borrowed(patterns.hashes)
+    shared = Patterns(
+        heads, hashes, borrowed(patterns.first), borrowed(patterns.actors),
+        borrowed(patterns.weights), borrowed(patterns.actions), borrowed(patterns.rewards),
+        borrowed(patterns.payoffs),
+    )  # fmt: skip
+    shared_bits = (
+        borrowed(patterns.weights).view(np.uint64), borrowed(patterns.rewards).view(np.uint64),
+        borrowed(patterns.payoffs).view(np.uint64),
+    )  # fmt: skip
+    weight_bits = borrowed(chances).view(np.uint64)
+    paid_bits = borrowed(paid.reshape(-1)).view(np.uint64)
+    upcoming, count, states, edges = at[NEXT], at[COUNT], at[STATES], at[EDGES]
+    kinds, kept, mine, until = at[PATTERNS], at[PATTERN_EDGES], at[MINE], at[UNTIL]
+    most, mask, players = below.shape[0], slots.size - 1, paid.shape[1]
+    pays, kind_mask = shared.rewards.shape[0] > 0, heads.size - 1
+    state = np.empty(bits.size, np.int64)
+    wanted, there = np.empty(BATCH * most, np.uint64), np.empty(BATCH * most, np.uint64)
+    spot, number = np.empty(BATCH * most, np.int64), np.empty(BATCH * most, np.int64)
+    whose, above = np.empty(BATCH, np.int64), np.empty(BATCH, np.uint64)
+    last, recent = np.empty(BATCH, np.int64), np.full(64, -1, np.int64)
+    room_for_batch = BATCH * most
+    code = FINISHED
+    while code == FINISHED and upcoming < min(count, until):
+        full = count + room_for_batch > keys.shape[0] or edges + room_for_batch > children.size
+        full = full or states + BATCH > pattern_of.size or kinds + BATCH >= shared.actors.size
+        if full or 2 * (kinds + BATCH) >= heads.size or kept + room_for_batch > shared.weights.size:
+            code = GROW
+            break
+        if budget <= 0 or mine > limit:
+            code = PAUSE
+            break
+        members, m = 0, 0
+        while members < BATCH and upcoming < min(count, until):
+            if outside[upcoming]:
+                upcoming += 1
+                continue
+            key = keys[upcoming, 0]
+            whose[members], above[members] = upcoming, word_of(place.table, key)
+            if known.size:
+                x = np.searchsorted(known, key)
+                if x < known.size and known[x] == key:
+                    pattern_of[states + members] = GIVEN
+                    last[members] = m
+                    members, upcoming = members + 1, upcoming + 1
+                    continue
+            unpack(bits, key, state)
+            n = expand_one(transition, board, state, into, room)
+            if n < 0:
+                code = REFUSED
+                break
+            actor = about[1]
+            if about[0] == TERMINAL:
+                actor, n = LEAF, 0
+            elif about[0] == SIMULTANEOUS:
+                actor = JOINTLY
+            for k in range(n):
+                wanted[m + k] = pack(bits, below[k])
+                spot[m + k] = home(wanted[m + k], mask)
+            these = n, weight_bits, chosen, paid.view(np.uint64)
+            guess = recent[(4 * n + actor) & 63]
+            if guess < 0 or not _same(shared, guess, actor, these, shared_bits):
+                mixed = _mix(np.uint64(n), np.uint64(actor + 8))
+                for k in range(n):
+                    mixed = _mix(mixed, weight_bits[k] ^ (np.uint64(chosen[k]) << np.uint64(1)))
+                    mixed ^= mixed >> np.uint64(29)
+                if pays or n == 0:
+                    for k in range(max(n, 1) * players):
+                        mixed = _mix(mixed, paid_bits[k])
+                        mixed ^= mixed >> np.uint64(29)
+                slot = np.int64(mixed & np.uint64(kind_mask))
+                while heads[slot] >= 0:
+                    p = heads[slot]
+                    if hashes[p] == mixed and _same(shared, p, actor, these, shared_bits):
+                        break
+                    slot = (slot + 1) & kind_mask
+                guess = heads[slot]
+                if guess < 0:
+                    guess = kinds
+                    heads[slot], hashes[kinds], shared.actors[kinds] = kinds, mixed, actor
+                    for k in range(n):
+                        shared.weights[kept + k], shared.actions[kept + k] = chances[k], chosen[k]
+                        if pays:
+                            for i in range(players):
+                                shared.rewards[kept + k, i] = paid[k, i]
+                    if n == 0:
+                        for i in range(players):
+                            shared.payoffs[kinds, i] = paid[0, i]
+                    kept, kinds = kept + n, kinds + 1
+                    shared.first[kinds] = kept
+                recent[(4 * n + actor) & 63] = guess
+            pattern_of[states + members] = guess
+            if n == 0:
+                for i in range(players):
+                    paid[0, i] = 0.0
+            m += n
+            last[members] = m
+            members, upcoming = members + 1, upcoming + 1
+        # Short loops over all their children, so that many cache misses are under way at once.
+        for k in range(m):
+            number[k] = slots[spot[k]]
+        for k in range(m):
+            there[k] = keys[max(number[k], 0), 0]
+        k = 0
+        for j in range(members):
+            while k < last[j]:
+                z = number[k]
+                if z < 0 or there[k] != wanted[k]:
+                    slot = find_from(slots, keys, wanted[k], spot[k])
+                    if slots[slot] < 0:
+                        inside = _is_of(place, above[j], wanted[k])
+                        if inside < 0:
+                            code, at[WRONG] = RISES, whose[j]
+                            break
+                        slots[slot] = count
+                        keys[count, 0] = wanted[k]
+                        outside[count] = 1 - inside
+                        count, mine = count + 1, mine + inside
+                    z = slots[slot]
+                children[edges + k] = z
+                k += 1
+            if code == RISES:
+                break
+        states, edges, budget = states + members, edges + m, budget - members
+    at[NEXT], at[COUNT], at[STATES], at[EDGES] = upcoming, count, states, edges
+    at[PATTERNS], at[PATTERN_EDGES], at[MINE] = kinds, kept, mine
+    return code
+
+
+class Expanded(NamedTuple):
+    """States that were met, as they are dealt out to boxes: keys (met, 1); box: int32 (met,), which
+    each is of, -1 for none. numbers, patterns: int32 (n,), of those that were expanded; first:
+    int64 (n + 1,), children: int32 (edges,), as of an `Order`."""
+
+    keys: NDArray[np.uint64]
+    box: NDArray[np.int32]
+    numbers: NDArray[np.int32]
+    patterns: NDArray[np.int32]
+    first: Ints
+    children: NDArray[np.int32]
+
+
+_expanded = _tuple(_u2, _n1, _n1, _n1, _i1, _n1, of=Expanded)
+
+
+@njit(_i(_expanded, _i, _i1, _i1, _n1, _u2, _records), cache=True, nogil=True)
+def divide(before, number, mine, rows, numbers, keys, records):
+    """Write the states of a box, by its number, as they are numbered by themselves; returns how
+    many there are, or -1 less the number among those met of a state that leads to a box before it.
+
+    mine: int64, its states among those that were met, ascending; rows: int64, its states among
+    those that were expanded. numbers: int32 (met,), -1 everywhere; keys: (met, 1), written: first
+    its states, then the others that they lead to. records: written, with room.
+    """
+    count = mine.size
+    for i in range(count):
+        numbers[mine[i]] = i
+        keys[i, 0] = before.keys[mine[i], 0]
+    at = 0
+    for i in range(rows.size):
+        x = rows[i]
+        records.patterns[i] = before.patterns[x]
+        for k in range(before.first[x], before.first[x + 1]):
+            child = before.children[k]
+            if numbers[child] < 0:
+                if 0 <= before.box[child] < number:
+                    return -1 - before.numbers[x]
+                numbers[child] = count
+                keys[count, 0] = before.keys[child, 0]
+                count += 1
+            records.children[at] = numbers[child]
+            at += 1
+    return count
+
+
+@njit(types.void(_n1, _u1), cache=True, nogil=True)
+def enter_patterns(slots, hashes):
+    """Enter patterns by their hashes into empty slots."""
+    mask = slots.size - 1
+    for p in range(hashes.size):
+        slot = np.int64(hashes[p] & np.uint64(mask))
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = p
+
+
+@njit(types.void(_i1, _n1, _i1), cache=True, nogil=True)
+def first_edges(sizes, patterns, first):
+    """Write where the edges of each state begin: first int64 (n + 1,), from the sizes of patterns,
+    the last of which, 0, is that of GIVEN."""
+    k = 0
+    for x in range(patterns.size):
+        first[x] = k
+        k += sizes[patterns[x]]
+    first[patterns.size] = k
+
+
+class Walk(NamedTuple):
+    """Scratch of `order_states`, int32 (n,) each: low: 0 where a state was not visited, its
+    low-link while its component is open, -1 once that is done; seen: when it was visited; cursor:
+    the next of its edges; path, stack: of the depth-first search."""
+
+    low: NDArray[np.int32]
+    seen: NDArray[np.int32]
+    cursor: NDArray[np.int32]
+    path: NDArray[np.int32]
+    stack: NDArray[np.int32]
+
+
+_walk = _tuple(_n1, _n1, _n1, _n1, _n1, of=Walk)
+
+
+@njit(_i(_i1, _n1, _n1, _n1, _n1, _walk), cache=True, nogil=True)
+def order_states(first, children, local, order, starts, walk):  # noqa: C901, PLR0915  # Tarjan's
+    """Order n states such that each comes after all its children among them but those of its own
+    component; returns how many components have several members or an edge to themselves.
+
+    first: int64 (n + 1,), the edges of each. local: int32, which of the n the child of a number is,
+    -1 for none. order: int32 (n,), written. starts: int32 (2 n,), written: of each such component
+    its place in `order` and its members. Those met last come first, so most of the children of a
+    state are done when it is looked at, and it is done at once. Source: Tarjan (1972).
+    """
+    low, seen, cursor = borrowed(walk.low), borrowed(walk.seen), borrowed(walk.cursor)
+    path, stack = borrowed(walk.path), borrowed(walk.stack)
+    children, local, order = borrowed(children), borrowed(local), borrowed(order)
+    n, loops, done, clock, tall = first.size - 1, 0, 0, 1, 0
+    for x in range(n):
+        low[x] = 0
+    for root in range(n - 1, -1, -1):
+        if low[root] != 0:
+            continue
+        path[0], height = root, 1
+        low[root] = seen[root] = clock
+        cursor[root] = 0
+        stack[tall] = root
+        clock, tall = clock + 1, tall + 1
+        while height > 0:
+            x = path[height - 1]
+            k, stop, itself = first[x] + cursor[x], first[x + 1], False
+            below = -1
+            while k < stop:
+                y = local[children[k]]
+                if y >= 0 and low[y] >= 0:
+                    if low[y] == 0:
+                        below = y
+                        break
+                    low[x] = min(low[x], seen[y])
+                    itself = itself or x == y
+                k += 1
+            cursor[x] = k - first[x]
+            if below >= 0:
+                path[height] = stack[tall] = below
+                low[below] = seen[below] = clock
+                cursor[below] = 0
+                clock, tall, height = clock + 1, tall + 1, height + 1
+                continue
+            height -= 1
+            if height > 0:
+                above = path[height - 1]
+                low[above] = min(low[above], low[x])
+            if low[x] == seen[x]:
+                begin = done
+                while True:
+                    tall -= 1
+                    y = stack[tall]
+                    low[y] = -1
+                    order[done] = y
+                    done += 1
+                    if y == x:
+                        break
+                if done - begin == 1:
+                    for k in range(first[x], stop):
+                        itself = itself or local[children[k]] == x
+                if done - begin > 1 or itself:
+                    starts[2 * loops], starts[2 * loops + 1] = begin, done - begin
+                    loops += 1
+    return loops
+
+
+class Sweep(NamedTuple):
+    """Where payoffs are written: values: float64 (met, 1 + players), by number; best: int64,
+    margins: float64, actors: int8 (n,), of the n states that are solved."""
+
+    values: Floats
+    best: Ints
+    margins: Floats
+    actors: NDArray[np.int8]
+
+
+class Order(NamedTuple):
+    """The n states of a stage, x from 0, as they were met. order: int32 (n,), in which they are
+    solved. first: int64 (n + 1,), the edges of each. numbers, patterns: int32 (n,). children: int32
+    (edges,), their numbers."""
+
+    order: NDArray[np.int32]
+    first: Ints
+    numbers: NDArray[np.int32]
+    patterns: NDArray[np.int32]
+    children: NDArray[np.int32]
+
+
+_sweep = _tuple(_f2, _i1, _f1, types.int8[::1], of=Sweep)
+_order = _tuple(_n1, _i1, _n1, _n1, _n1, of=Order)
+
+
+@njit(
+    types.void(MATRIX_GAME, _patterns, _order, _sweep, _f, _scratch, _n1, _i, _i), cache=True,
+    nogil=True,
+)  # fmt: skip
+def sweep_on(  # noqa: PLR0913  # arrays
+    solve_game, patterns, states, out, tolerance, scratch, local, start, end
+):
+    """Solve the states at places start .. end - 1 of the order. local: int32 (edges of patterns, at
+    least 1), scratch."""
+    shared = Patterns(
+        borrowed(patterns.slots), borrowed(patterns.hashes), borrowed(patterns.first),
+        borrowed(patterns.actors), borrowed(patterns.weights), borrowed(patterns.actions),
+        borrowed(patterns.rewards), borrowed(patterns.payoffs),
+    )  # fmt: skip
+    values, best, margins = borrowed(out.values), borrowed(out.best), borrowed(out.margins)
+    actors, children = borrowed(out.actors), borrowed(states.children)
+    order, begin = borrowed(states.order), borrowed(states.first)
+    numbers, pattern_of = borrowed(states.numbers), borrowed(states.patterns)
+    lent = borrowed(local)
+    lotteries = Lotteries(lent, shared.weights, shared.actions, shared.rewards)
+    given = borrowed(scratch.out)
+    step = Scratch(borrowed(scratch.q), borrowed(scratch.starts), given)
+    players = values.shape[1] - 1
+    for s in range(start, end):
+        x = order[s]
+        p, number = pattern_of[x], numbers[x]
+        if p == GIVEN:
+            best[x], margins[x], actors[x] = KNOWN, np.nan, 0
+            continue
+        first, last = shared.first[p], shared.first[p + 1]
+        actor = shared.actors[p]
+        if actor == LEAF:
+            for i in range(players):
+                values[number, 1 + i] = shared.payoffs[p, i]
+            best[x], margins[x], actors[x] = OVER, np.nan, 0
+            continue
+        k = begin[x] - first
+        for j in range(first, last):
+            lent[j] = children[k + j]
+        span = first, last
+        best[x], margins[x] = back_up(solve_game, lotteries, span, actor, values, tolerance, step)
+        actors[x] = max(actor, -1) + 1
+        for i in range(players):
+            values[number, 1 + i] = given[i]
+
+
+@njit(_i(_u1, _f2, _n1, _f2), cache=True, nogil=True)
+def join(wanted, rows, numbers, out):
+    """Copy the payoffs of the keys `wanted` (k,), ascending, from rows (m, 1 + players), by
+    ascending key, the first column, to those of their numbers in `out`; returns how many there are.
+    """
+    keys = rows.view(np.uint64)
+    j, found, count = 0, 0, rows.shape[0]
+    for i in range(wanted.size):
+        step = 1
+        while j + step < count and keys[j + step, 0] <= wanted[i]:
+            j, step = j + step, 2 * step  # ever longer steps, then ever shorter ones
+        while step > 0:
+            if j + step < count and keys[j + step, 0] <= wanted[i]:
+                j += step
+            step //= 2
+        if j < count and keys[j, 0] == wanted[i]:
+            for c in range(1, rows.shape[1]):
+                out[numbers[i], c] = rows[j, c]
+            found += 1
+    return found
+
+
+@njit(types.void(_u1, _u1, _u1, _u, _n1), cache=True, nogil=True)
+def boxes_of(words, low, high, guards, found):
+    """Write the first box that each word (n,) lies in: lane by lane between its low and high."""
+    for i in range(words.size):
+        found[i] = -1
+        for j in range(low.size):
+            if not rises(high[j], words[i], guards) and not rises(words[i], low[j], guards):
+                found[i] = j
+                break
+
+
+@njit(types.void(_n1, _f2, _u1, _f2), cache=True, nogil=True)
+def by_key(numbers, values, keys, out):
+    """Write the rows (n, 1 + players) of keys, ascending, from the values of their numbers."""
+    heads = out.view(np.uint64)
+    for i in range(keys.size):
+        heads[i, 0] = keys[i]
+        for c in range(1, out.shape[1]):
+            out[i, c] = values[numbers[i], c]

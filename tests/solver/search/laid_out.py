@@ -1,0 +1,248 @@
+"""Games laid out at random for whom levels are known: four columns, whose meaning is theirs.
+
+A state has a `level`, a `part`, a `spread` and a `spot`. An edge leads to a lower level; or, in the
+same one, to a state of the same part that is spread no more. So the true level is `level` falls,
+`part` apart, `spread` inside (`Shape.true_level`). Spots may come back: a game has loops, if it
+may. Every action may lead lower in some way, so no play goes on forever.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from hypothesis import strategies as st
+
+from luckbase.solver.board.model import Board
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import Level
+from luckbase.solver.game.fields import Field
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.rules import Rules
+from luckbase.solver.game.transition import (
+    CHANCE,
+    DECISION,
+    JOINT,
+    SIMULTANEOUS,
+    TERMINAL,
+    Numbers,
+    transition,
+)
+from luckbase.solver.search.keys import Keys, pack_all
+
+LEVEL, PART, SPREAD, SPOT = range(4)
+NAMES = ("level", "part", "spread", "spot")
+SIZE, MOST = 4, 8
+"""Actions at most, and edges at most."""
+WEIGHTS = ((1.0,), (0.5, 0.5), (0.25, 0.75))
+PAYOFFS = (0.0, -0.0, 1.0, 0.25, -1.0)
+
+Spot = tuple[int, int, int, int]
+Edge = tuple[int, float, Spot, tuple[float, ...]]
+
+
+@transition
+def _laid_out(board, state, edges):  # type: ignore
+    """Board: columns' sizes, players; of each state its kind, who acts, its first edge, how many;
+    of each edge the action and the child's columns; in `reals` the weight and the rewards."""
+    ints, reals = board
+    children, weights, actions, rewards, about = edges
+    x, n = 0, 1
+    for i in range(4):
+        x, n = x * ints[i] + state[i], n * ints[i]
+    players = ints[4]
+    about[0], about[1], first, count = ints[5 + 4 * x : 9 + 4 * x]
+    for k in range(count):
+        at = 5 + 4 * n + 5 * (first + k)
+        actions[k] = ints[at]
+        for i in range(4):
+            children[k, i] = ints[at + 1 + i]
+        weights[k] = reals[(first + k) * (1 + players)]
+        for i in range(players):
+            rewards[k, i] = reals[(first + k) * (1 + players) + 1 + i]
+    return 0 if about[0] == TERMINAL else count
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How large a game is, and what may happen in it. order: which column each field of a state is.
+    mirrored: columns that are counted from the other end, so that they rise where others fall.
+    loops: spots may come back, and then nobody chooses at once. strict: every edge lowers the
+    level, by `width` values of it at least.
+    bits: of each field in a key."""
+
+    seed: int = 0
+    sizes: Spot = (3, 2, 3, 4)
+    order: Spot = (LEVEL, PART, SPREAD, SPOT)
+    mirrored: tuple[bool, ...] = (False,) * 4
+    players: int = 2
+    pays: bool = False
+    loops: bool = False
+    jointly: bool = False
+    strict: bool = False
+    width: int = 1
+    bits: int = 3
+
+    @cached_property
+    def true_level(self) -> Level:
+        """The level that the game is laid out by."""
+        return Level(
+            {"level": self.sign(LEVEL)}, () if self.strict else ({"part": 1},),
+            () if self.strict else ({"spread": self.sign(SPREAD)},), self.strict, self.width,
+        )  # fmt: skip
+
+    def sign(self, column: int) -> int:
+        """1, or -1 where a column is mirrored."""
+        return -1 if self.mirrored[column] else 1
+
+    def state(self, spot: Spot) -> list[int]:
+        """The fields of a state of these columns."""
+        turned = [
+            size - 1 - x if m else x
+            for x, size, m in zip(spot, self.sizes, self.mirrored, strict=True)
+        ]
+        return [turned[column] for column in self.order]
+
+
+def shapes(**fixed: object) -> st.SearchStrategy[Shape]:
+    """Shapes of all kinds, but for what is fixed."""
+
+    def sound(shape: Shape) -> Shape:
+        loops = shape.loops and not shape.strict and shape.players < 3
+        jointly = shape.jointly and shape.players == 2 and not loops
+        return replace(shape, loops=loops, jointly=jointly)
+
+    size = st.integers(1, 4)
+    kinds = {
+        "seed": st.integers(0, 1 << 20), "players": st.integers(1, 3), "width": st.integers(1, 2),
+        "sizes": st.tuples(st.integers(1, 5), st.integers(1, 3), size, size),
+        "order": st.permutations(range(4)).map(tuple),
+        "mirrored": st.tuples(*[st.booleans()] * 4),
+        **dict.fromkeys(("pays", "loops", "jointly", "strict"), st.booleans()),
+        **{name: st.just(value) for name, value in fixed.items()},
+    }  # fmt: skip
+    return st.builds(Shape, **kinds).map(sound)
+
+
+class Laid:
+    """A game of a shape: its states by columns, and the edges of each, `edges[spot]`."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape, self._rng = shape, np.random.default_rng(shape.seed)
+        self.spots: list[Spot] = [
+            (a, b, c, d)
+            for a, b, c, d in np.ndindex(*shape.sizes)  # lowest first
+        ]
+        self.kinds: dict[Spot, tuple[int, int]] = {}
+        self.edges: dict[Spot, list[Edge]] = {}
+        for spot in self.spots:
+            self._lay(spot)
+
+    def _lay(self, spot: Spot) -> None:
+        rng, shape = self._rng, self.shape
+        if not self._lower(spot) or rng.random() < 0.1:
+            self.kinds[spot] = TERMINAL, -1
+            self.edges[spot] = [(0, 1.0, spot, self._pays())]
+            return
+        kind = int(rng.choice([CHANCE, DECISION, SIMULTANEOUS if shape.jointly else DECISION]))
+        actions = sorted(rng.permutation(SIZE + 2)[: rng.integers(1, SIZE + 1)].tolist())
+        if kind == CHANCE:
+            actions = actions[:1]
+        if kind == SIMULTANEOUS:
+            actions = [row * JOINT + column for row in range(2) for column in range(2)]
+        who = int(rng.integers(shape.players)) if kind == DECISION else -1
+        self.kinds[spot] = kind, who
+        self.edges[spot] = [edge for action in actions for edge in self._action(spot, action)]
+
+    def _action(self, spot: Spot, action: int) -> list[Edge]:
+        weights = WEIGHTS[int(self._rng.integers(len(WEIGHTS)))]
+        lower, every = self._lower(spot), self._reached(spot)
+        nothing = (0.0,) * self.shape.players
+        return [
+            (action, weight, self._one(every if k else lower),
+             self._pays() if self.shape.pays else nothing)
+            for k, weight in enumerate(weights)
+        ]  # fmt: skip
+
+    def _one(self, spots: list[Spot]) -> Spot:
+        return spots[int(self._rng.integers(len(spots)))]
+
+    def _pays(self) -> tuple[float, ...]:
+        one = PAYOFFS[int(self._rng.integers(len(PAYOFFS)))]
+        return {1: (one,), 2: (one, -one)}.get(self.shape.players, (one, 0.5 * one, -one))
+
+    def _stage(self, spot: Spot) -> int:
+        """The stage of a level's value, counted as words count: by what the column holds."""
+        value = spot[LEVEL]
+        if self.shape.mirrored[LEVEL]:  # its values are counted from the most that its bits hold
+            value += (1 << self.shape.bits) - self.shape.sizes[LEVEL]
+        return value // self.shape.width
+
+    def _may(self, spot: Spot, child: Spot) -> bool:
+        if child[LEVEL] < spot[LEVEL] and self._stage(child) < self._stage(spot):
+            return True
+        if self.shape.strict or child[LEVEL] > spot[LEVEL] or child[PART] != spot[PART]:
+            return False
+        return child[SPREAD] <= spot[SPREAD]
+
+    def _lower(self, spot: Spot) -> list[Spot]:
+        """What an edge may lead to that goes on to lower states only."""
+        return [
+            c for c in self.spots
+            if self._may(spot, c) and (c[0], c[2], c[3]) < (spot[0], spot[2], spot[3])
+        ]  # fmt: skip
+
+    def _reached(self, spot: Spot) -> list[Spot]:
+        if not self.shape.loops:
+            return self._lower(spot)
+        return [c for c in self.spots if self._may(spot, c)]
+
+    # --- as luckbase knows it ----------------------------------------------------------------
+
+    @cached_property
+    def game(self) -> Game:
+        """The game; its own `max_edges` is `MOST`."""
+        shape = self.shape
+        sizes = [shape.sizes[column] for column in shape.order]
+        by_state = {tuple(shape.state(spot)): spot for spot in self.spots}
+        about: list[int] = []
+        edges: list[int] = []
+        reals: list[float] = []
+        for state in np.ndindex(*sizes):
+            spot = by_state[state]
+            mine = self.edges[spot]
+            about += [*self.kinds[spot], len(edges) // 5, len(mine)]
+            for action, weight, child, paid in mine:
+                edges += [action, *shape.state(child)]
+                reals += [weight, *paid]
+        rules = Rules(
+            fields=[
+                Field(NAMES[column], high=shape.sizes[column] - 1, bits=shape.bits)
+                for column in shape.order
+            ],
+            players=shape.players,
+            transition=_laid_out,
+            numbers=Numbers(
+                np.array([*sizes, shape.players, *about, *edges]), np.array(reals, np.float64)
+            ),
+            max_edges=MOST,
+            actions=str,
+            payoff_range=(-100.0, 100.0),
+            pays=shape.pays,
+            simultaneous=shape.jointly,
+        )
+        return Game(Board(game="laid-out", name="laid-out"), rules)
+
+    def states(self, spots: list[Spot]) -> Ints:
+        """The states (n, 4) of some columns."""
+        return np.array([self.shape.state(spot) for spot in spots], np.int64).reshape(-1, 4)
+
+    def keys(self, spots: list[Spot]) -> Keys:
+        """Their keys (n,), ascending."""
+        found: Keys = np.sort(pack_all(self.game.bits, self.states(spots)))
+        return found
+
+    def roots(self, count: int) -> Ints:
+        """Some states (count, 4) that most others lie below."""
+        return self.states(self.spots[-count:])

@@ -1,0 +1,27 @@
+"""A whole graph solved below some roots, which are its first states."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
+from luckbase.solver.search.game_graph import Graph
+from luckbase.solver.search.keys import Keys, pack_all
+
+
+def solve_graph(
+    game: Game,
+    roots: Ints,
+    *,
+    known: tuple[Keys, Floats] | None = None,
+    max_states: int = 1 << 30,
+) -> Graph:
+    """The graph of canonical roots (m, fields), all different, solved. known: keys and payoffs
+    (k, players) of states that need not be expanded."""
+    graph = Graph(game, max_states=max_states)
+    graph._enter(pack_all(game.bits, np.ascontiguousarray(roots)))
+    if known is not None:
+        graph.know(*known)
+    graph.solve(roots)
+    return graph

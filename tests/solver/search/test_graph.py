@@ -1,0 +1,116 @@
+"""The search: the same payoffs as kernel and reference, from the rules alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luckbase import solver
+from luckbase.solver.errors import SearchLimitError, StateError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
+from luckbase.solver.search import keys
+from luckbase.solver.search.bellman import evaluate, expand, payoffs_of
+from luckbase.solver.search.codes import OVER
+from tests.reference.press_your_luck import Reference
+from tests.solver.games.press_your_luck import reference_of
+from tests.solver.search.solved import solve_graph
+
+BOARDS = Path(__file__).parents[3] / "boards"
+TINY = BOARDS / "press-your-luck/tiny.toml"
+
+
+def tiny(**settings: object) -> Game:
+    return solver.load_game(solver.load_board(TINY, **settings))
+
+
+def by_reference(reference: Reference, state: Ints) -> Floats:
+    scores, earned, passed, whammies = (tuple(map(int, part)) for part in state.reshape(4, 3))
+    return np.array(reference.value(scores, earned, passed, whammies))
+
+
+@pytest.mark.parametrize("tied_pass", ["passer", "next"])
+def test_search_and_reference_agree_from_roots_with_loops_at_the_cap_below(tied_pass: str) -> None:
+    game = tiny(tied_pass=tied_pass)
+    reference = reference_of(game)
+    words = [
+        {"scores": "0,1000,500", "earned": "1,2,0"},
+        {"scores": "3000,3000,3000", "earned": "2,0,0"},
+        {"scores": "3000,2500,3000", "earned": "0,1,1", "whammies": "3,3,3"},
+        {"scores": "0,3000,3000", "passed": "2,0,0", "whammies": "3,0,0"},
+        {"scores": "0,500,500", "earned": "0,2,0", "whammies": "4,3,3"},
+    ]
+    roots = np.array([game.parse(w) for w in words])
+    solved = solve_graph(game, roots)
+    assert solved.loops > 0
+    for k, root in enumerate(roots):
+        assert solved.values[k] == pytest.approx(by_reference(reference, root), abs=1e-12)
+
+
+def test_every_state_below_the_roots_is_right_not_only_the_roots() -> None:
+    game = tiny()
+    reference = reference_of(game)
+    solved = solve_graph(game, game.parse({"scores": "0,0,500", "earned": "2,0,1"})[None])
+    states = keys.unpack_all(game.bits, solved.keys)
+    assert len(np.unique(solved.keys)) == len(solved.keys)
+    for x in range(0, len(states), 7):
+        assert solved.values[x] == pytest.approx(by_reference(reference, states[x]), abs=1e-12)
+
+
+def test_known_states_are_not_expanded_and_change_nothing() -> None:
+    game = tiny()
+    root = game.parse({"scores": "0,500,0", "earned": "1,1,1"})[None]
+    whole = solve_graph(game, root)
+    value = dict(zip(whole.keys.tolist(), whole.values, strict=True))
+
+    states = keys.unpack_all(game.bits, whole.keys)
+    two_spins = whole.keys[states[:, 3:9].sum(axis=1) == 2]
+    payoffs = np.array([value[int(key)] for key in two_spins])
+    part = solve_graph(game, root, known=(two_spins, payoffs))
+    assert len(part.keys) < len(whole.keys)
+    assert part.edges < whole.edges
+    assert part.values[0].tobytes() == whole.values[0].tobytes()
+
+
+def test_the_limit_on_states_is_a_sentence_that_says_how_far_it_got() -> None:
+    game = tiny()
+    with pytest.raises(SearchLimitError, match=r"has met \d+ states .* the limit is 100") as found:
+        solve_graph(game, game.parse({"scores": "0,0,0", "earned": "3,3,3"})[None], max_states=100)
+    assert found.value.exit_code == 2
+
+
+def test_a_root_too_large_for_a_key_is_refused() -> None:
+    game = tiny()
+    with pytest.raises(StateError, match="too large to search"):
+        solve_graph(game, game.parse({"scores": "0,0,0", "earned": "40,0,0"})[None])
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 2**9 - 1)), min_size=1, max_size=7))
+def test_a_key_gives_its_numbers_back(numbers: list[tuple[int, int]]) -> None:
+    bits = np.array([width for width, _ in numbers])
+    state = np.array([value % (1 << width) for width, value in numbers])
+    assert keys.fits(bits, state[None]).all()
+    given = state[None].copy()
+    given.flags.writeable = False  # as pyarrow and pandas hand arrays out
+    assert keys.fits(bits, given).all() and not keys.fits(bits, given - 2**10).any()
+    key = keys.pack(bits, state)
+    assert (keys.unpack_all(bits, np.array([key], np.uint64))[0] == state).all()
+
+
+def test_what_every_action_is_worth_has_the_bits_of_the_search() -> None:
+    """One Bellman step: from the children's payoffs it gives the payoffs that are stored, though a
+    roll has so many edges that numpy would add them in another order."""
+    game = solver.load_game(solver.load_board(BOARDS / "jackpot/seed.toml"))
+    graph = solve_graph(game, game.needed_start()[None])
+    inner = np.flatnonzero(graph.best != OVER)
+    edges = expand(game, graph.states(inner))
+    below = graph.values[graph.look_up(keys.pack_all(game.bits, edges.children))]
+    q = evaluate(edges, below)
+    found = payoffs_of(edges.kinds, edges.actors, q, graph.tolerance)
+    assert np.diff(edges.first).max() == 36
+    assert (found == graph.values[inner]).all()
+    assert (np.add.reduceat(edges.weights[:, None] * below, edges.first[:-1]) != found).any()

@@ -1,0 +1,183 @@
+"""Levels as words of keys: what compiled code reads there, and what people read of a level."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import Level, level_from
+from luckbase.solver.game.fields import Field, Fields, set_field
+from luckbase.solver.search.keys import Keys, pack_all
+from luckbase.solver.search.level_words import Words, columns_of, rises, word_of, words
+
+Functions = list[dict[str, int]]
+
+
+def fields_of(*widths: int) -> Fields:
+    """Numbers of so many bits; a set where the bits are below 0."""
+    return Fields(
+        [
+            set_field(f"f{i}", -width) if width < 0 else Field(f"f{i}", bits=width)
+            for i, width in enumerate(widths)
+        ]
+    )
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Fields, Functions, Ints]:
+    """Fields, a list among them, functions of some of their columns, and two states at random."""
+    width = st.integers(-12, 9).filter(bool)
+    fields = [*fields_of(*draw(st.lists(width, min_size=1, max_size=3))), Field("all", 3, bits=7)]
+    known = Fields(fields)
+    factor = st.one_of(st.integers(-3, 3), st.integers(-90, 90))
+    function = st.dictionaries(st.sampled_from(known.columns), factor, max_size=6)
+    functions = draw(st.lists(function, min_size=1, max_size=3))
+    bits = known.bits.tolist()
+    states = [[draw(st.integers(0, (1 << width) - 1)) for width in bits] for _ in range(2)]
+    return known, functions, np.array(states)
+
+
+def keys_of(fields: Fields, states: Ints) -> Keys:
+    found: Keys = pack_all(fields.bits, np.ascontiguousarray(states))
+    return found
+
+
+def worth(fields: Fields, function: Mapping[str, int], state: Ints) -> int:
+    """A function of a state, from its columns."""
+    sets = {field.name for field in fields if field.is_set}
+    held = dict(zip(fields.columns, state.tolist(), strict=True))
+    return sum(
+        factor * (held[name].bit_count() if name in sets else held[name])
+        for name, factor in function.items()
+    )
+
+
+def least(fields: Fields, function: Mapping[str, int]) -> int:
+    """The least that a function can be of states that have keys."""
+    sets = {field.name for field in fields if field.is_set}
+    bits = dict(zip(fields.columns, fields.bits.tolist(), strict=True))
+    return sum(
+        min(factor, 0) * (bits[name] if name in sets else (1 << bits[name]) - 1)
+        for name, factor in function.items()
+    )
+
+
+@given(cases())
+def test_words_hold_the_functions_of_the_columns(case: tuple[Fields, Functions, Ints]) -> None:
+    fields, functions, states = case
+    found = words(fields, functions)
+    said = found.values(found.of(keys_of(fields, states)))
+    for x, state in enumerate(states):
+        right = [worth(fields, one, state) - least(fields, one) for one in functions]
+        assert said[x].tolist() == right
+
+
+@given(cases())
+def test_bits_of_other_columns_change_no_function(case: tuple[Fields, Functions, Ints]) -> None:
+    """And each bit of a column that one looks at does change it."""
+    fields, functions, states = case
+    found, keys = words(fields, functions), keys_of(fields, states)
+    looked = columns_of(fields, functions)
+    for bit in range(int(fields.bits.sum())):
+        flipped = keys ^ np.uint64(1 << bit)
+        changed = (found.of(flipped) != found.of(keys)).all()
+        assert changed == bool(looked >> bit & 1)
+
+
+@given(cases())
+def test_the_word_of_one_key_is_that_of_many(case: tuple[Fields, Functions, Ints]) -> None:
+    fields, functions, states = case
+    found, keys = words(fields, functions), keys_of(fields, states)
+    assert [word_of(found.table, key) for key in keys] == found.of(keys).tolist()
+
+
+def risen(found: Words, parent: np.uint64, child: np.uint64) -> bool:
+    return bool(rises(parent, child, np.uint64(found.guards)))
+
+
+@given(cases())
+def test_a_rise_of_any_function_shows_whatever_the_others_do(
+    case: tuple[Fields, Functions, Ints],
+) -> None:
+    fields, functions, states = case
+    found = words(fields, functions)
+    one, other = found.of(keys_of(fields, states))
+    worths = [[worth(fields, each, state) for each in functions] for state in states]
+    up = [b > a for a, b in zip(*worths, strict=True)]
+    down = [b < a for a, b in zip(*worths, strict=True)]
+    assert risen(found, one, other) == any(up)
+    assert risen(found, other, one) == any(down)
+    assert not risen(found, one, one)
+
+
+def test_a_rise_by_one_shows_beside_a_fall_of_all_there_is() -> None:
+    """A lane that borrows from its neighbour would hide it."""
+    fields = fields_of(8, 8, 8)
+    found = words(fields, [{"f0": 1}, {"f1": 1}, {"f2": 1}])
+    high, low = np.array([[255, 0, 255]]), np.array([[0, 1, 0]])
+    parent, child = found.of(keys_of(fields, np.concatenate([high, low])))
+    assert risen(found, parent, child)
+    assert not risen(found, parent, found.of(keys_of(fields, np.array([[0, 0, 0]])))[0])
+
+
+def test_a_column_that_is_none_is_named() -> None:
+    fields = Fields([Field("purse"), set_field("cards", 4)])
+    with pytest.raises(OptionError) as found:
+        words(fields, [{"purse": 1}, {"purses": 2}])
+    assert str(found.value) == "level: 'purses' is none of the columns purse, cards"
+
+
+@pytest.mark.parametrize(
+    ("widths", "functions"),
+    [
+        ((31, 31), [{"f0": 1}, {"f1": 1}, {"f0": 1}]),
+        ((31, 31), [{"f0": 1 << 33, "f1": 1}]),
+        ((62,), [{"f0": 3}]),
+        ((40,), [{"f0": 1 << 40}]),
+        ((3,), [{"f0": 1 << 70}]),
+        ((20, 20), [{"f0": -(1 << 60), "f1": 1}]),
+    ],
+)
+def test_more_values_than_a_word_has_room_for_are_refused(
+    widths: tuple[int, ...], functions: Functions
+) -> None:
+    with pytest.raises(OptionError) as found:
+        words(fields_of(*widths), functions)
+    assert str(found.value) == "level: its functions have too many values for one word of 64 bits"
+
+
+def test_a_word_has_room_for_63_bits_and_a_guard() -> None:
+    fields = fields_of(32, 31)
+    found = words(fields, [{"f0": -(1 << 31), "f1": 1}])
+    ends = np.array([[(1 << 32) - 1, 0], [0, (1 << 31) - 1]])
+    assert found.values(found.of(keys_of(fields, ends))).tolist() == [[0], [(1 << 63) - 1]]
+
+
+@pytest.mark.parametrize(
+    ("level", "said"),
+    [
+        (Level({"spins": 81, "scores": -1}), "81 spins - scores"),
+        (Level({"turn": -1, "round": -4096}), "-turn - 4096 round"),
+        (Level({"deck": -2, "lead": 1}, ({"cards": 1},)), "-2 deck + lead"),
+        (Level({"cards": 5, "up": -1}, width=3), "5 cards - up, 3 values a level"),
+        (Level({"mine": 1}, inside=({"dice": 1},), strict=True, found=True), "mine"),
+    ],
+)
+def test_a_level_is_written_as_people_write_it(level: Level, said: str) -> None:
+    assert str(level) == said
+
+
+ONE = st.dictionaries(st.sampled_from(["mine", "yours_1", "deck"]), st.integers(-9, 9), min_size=1)
+SEVERAL = st.lists(ONE, max_size=3).map(tuple)
+
+
+@given(st.builds(Level, ONE, SEVERAL, SEVERAL, st.booleans(), st.integers(1, 99), st.booleans()))
+def test_a_level_comes_back_from_json(level: Level) -> None:
+    assert level_from(json.loads(json.dumps(level.as_json()))) == level

@@ -1,0 +1,152 @@
+"""How a stage lies, by cells, before it is found; and the grid that it is cut along."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luckbase.solver.search import spread
+from luckbase.solver.search.find_stages import expand_level
+from luckbase.solver.search.keys import Keys
+from luckbase.solver.search.spread import Looks, Spread, among, grid
+from luckbase.solver.search.stage import NO_KEYS, Stages
+from tests.solver.search.laid_out import Laid, Shape, shapes
+from tests.solver.search.stages_below import found_of, tiny
+
+
+@pytest.mark.parametrize("down", [1, 2, 3])
+def test_it_says_about_how_many_states_there_are(down: int) -> None:
+    """Of those who lost all one score is asked for; the others come in the stage itself."""
+    stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
+    looks = Looks(stages, root)
+    asked, found = found_of(stages, root, down)
+    widths = looks.widths(np.concatenate(list(asked.values())))
+    grown = 0
+    for stage, keys in asked.items():
+        states = len(found.get(stage, NO_KEYS))
+        if states > 200:
+            total = looks.at(stage, keys, 1, widths).total
+            assert states / 2 < total < 2.5 * states
+            grown += states > 2 * len(keys)
+    assert grown  # else it would do to count what is asked for
+
+
+@given(
+    shapes(strict=False), st.integers(1, 20), st.integers(1, 5), st.integers(0, 1 << 20),
+    st.integers(1, 4),
+)  # fmt: skip
+def test_every_state_lies_in_a_cell_and_in_one_box(
+    shape: Shape, count: int, width: int, seed: int, each: int
+) -> None:
+    """Ranges that end beyond the greatest value as well."""
+    laid = Laid(shape)
+    stages = Stages(laid.game, laid.shape.true_level)
+    keys = np.unique(laid.keys(laid.spots))
+    numbers = stages.of(keys)
+    stage = int(numbers[seed % len(keys)])
+    (mine,) = np.nonzero(numbers == stage)
+    some = np.ascontiguousarray(keys[mine[: 1 + seed % len(mine)]])
+    looks = Looks(stages, keys[-1:])
+    lies = looks.at(stage, some, each, np.array([width]))
+    met = np.unique(np.concatenate([some, *_below(stages, stage, some)]))
+    if width == 1:
+        values = stages.inside.values(stages.inside.of(met))
+        for value in values:
+            assert ((lies.low <= value) & (value < lies.high)).all(axis=1).any()
+    assert (lies.high <= stages.inside.most + 1).all()
+    assert lies.total >= each * len(some) * 0.99 and (lies.states > 0).all()
+    boxes = grid(stages, lies, count)
+    assert sum(states for _, states in boxes) == pytest.approx(lies.total, abs=len(boxes))
+    top = int(stages.inside.most[0])
+    every = np.array([stages.inside.word(np.array([i])) for i in range(top + 1)], np.uint64)
+    ends = [(box.low, box.high) for box, _ in boxes]
+    assert all(low <= high for low, high in ends)
+    assert all(sum(low <= word <= high for low, high in ends) == 1 for word in every.tolist())
+    only = [box for box, _ in boxes]
+    assert not np.tril(stages.leads(only, only), -1).any()
+
+
+def _below(stages: Stages, stage: int, some: Keys) -> list[Keys]:
+    return [box.keys for box in expand_level(stages, stage >> 32, [some])]
+
+
+def _even(values: tuple[int, int], parts: int = 1) -> Spread:
+    """So many cells side by side in each of two functions, with one state for each place."""
+    edges = [np.linspace(0, top, parts + 1).astype(np.int64) for top in values]
+    low = np.stack(np.meshgrid(*(one[:-1] for one in edges)), axis=-1).reshape(-1, 2)
+    high = np.stack(np.meshgrid(*(one[1:] for one in edges)), axis=-1).reshape(-1, 2)
+    return Spread(low, high, (high - low).prod(axis=1).astype(float))
+
+
+@pytest.mark.parametrize("parts", [1, 4])
+def test_boxes_along_a_grid_are_even_and_wait_for_those_beside_them_only(parts: int) -> None:
+    laid = Laid(Shape(sizes=(2, 1, 8, 8), bits=6))
+    level = laid.shape.true_level
+    stages = Stages(laid.game, type(level)(level.falls, inside=({"spread": 1}, {"spot": 1})))
+    boxes = grid(stages, _even((40, 60), parts), 9)
+    assert len(boxes) == 9
+    assert all(states == pytest.approx(2400 / 9, rel=0.1) for _, states in boxes)
+    only = [box for box, _ in boxes]
+    leads = stages.leads(only, only)
+    longest = np.zeros(9, int)
+    for i in range(9):
+        longest[i] = 1 + max((longest[k] for k in range(i) if leads[k, i]), default=0)
+    assert longest.max() == 5  # three in one function, three in the other, and one is both's
+
+
+def test_a_function_that_no_state_differs_in_is_not_cut() -> None:
+    laid = Laid(Shape(sizes=(2, 1, 8, 8), bits=6))
+    level = laid.shape.true_level
+    stages = Stages(laid.game, type(level)(level.falls, inside=({"spread": 1}, {"spot": 1})))
+    boxes = grid(stages, _even((1, 60)), 6)
+    assert len(boxes) == 6
+    assert [states for _, states in grid(stages, _even((1, 1)), 6)] == [1]
+
+
+def looked_at(down: int = 1) -> tuple[Stages, Keys, int, Keys]:
+    """The tiny board's stages, a root, the stage below it of which most is asked, and what."""
+    stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
+    asked, _ = found_of(stages, root, down)
+    stage = max(asked, key=lambda one: len(asked[one]))
+    return stages, root, stage, asked[stage]
+
+
+def test_looking_ends_where_there_are_many_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    stages, root, stage, asked = looked_at()
+    looks, narrow = Looks(stages, root), np.ones(3, np.int64)
+    whole = looks.at(stage, asked, 1, narrow)
+    monkeypatch.setattr(spread, "MOST_CELLS", len(whole.states) // 4)
+    assert len(looks.at(stage, asked, 1, narrow).states) < len(whole.states)
+
+
+def test_below_what_is_known_nothing_is_looked_at() -> None:
+    stages, root, stage, asked = looked_at()
+    widths = Looks(stages, root).widths(asked)
+    whole = Looks(stages, root).at(stage, asked, 1, widths)
+    known = Looks(stages, root, lambda _: among(np.sort(asked))).at(stage, asked, 1, widths)
+    assert len(known.states) < len(whole.states)
+    assert known.total == pytest.approx(len(asked), rel=0.01)
+    at_ends = Looks(stages, root, lambda _: lambda keys: np.isin(keys, asked)).at(
+        stage, asked, 1, widths
+    )
+    assert at_ends.total == known.total
+
+
+def test_a_value_of_the_roots_is_a_cell_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of few; of many roots none is."""
+    stages, root, stage, asked = looked_at(3)
+    wide = np.full(3, 64)
+    single = [Looks(stages, root).at(stage, asked, 1, wide)]
+    monkeypatch.setattr(spread, "MOST_ROOTS", 0)
+    single.append(Looks(stages, root).at(stage, asked, 1, wide))
+    narrow = [int((one.high - one.low == 1).any(axis=1).sum()) for one in single]
+    assert narrow[0] > narrow[1] > 0  # where nothing was won yet it is one value still
+
+
+def test_more_states_than_places_are_believed() -> None:
+    """Of sets many states have the same number of elements."""
+    stages, root, stage, asked = looked_at()
+    lies = Looks(stages, root).at(stage, asked, 1000, np.ones(3, np.int64))
+    assert lies.total >= 999 * len(asked)

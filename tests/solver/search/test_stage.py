@@ -1,0 +1,595 @@
+"""Stages: what is found from above and solved from below has the bits of a search in one piece."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from luckbase.solver.errors import GameError, OptionError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import Level
+from luckbase.solver.game.fields import Field, Fields
+from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.game.transition import DECISION, TERMINAL
+from luckbase.solver.search import find_stages
+from luckbase.solver.search import stage as sweeping_module
+from luckbase.solver.search import stage_kernels as kernels
+from luckbase.solver.search.codes import KNOWN
+from luckbase.solver.search.find_stages import RisingError, expand_level
+from luckbase.solver.search.game_graph import Graph
+from luckbase.solver.search.keys import Keys, pack_all
+from luckbase.solver.search.stage import (
+    Box,
+    Ends,
+    Given,
+    Known,
+    SolvedStage,
+    Stage,
+    Stages,
+    Sweeping,
+)
+from tests.solver.search.laid_out import NAMES, Laid, Shape, Spot, shapes
+from tests.solver.search.three_in_a_ring import ring
+
+TINIEST = st.sampled_from([1, 2, 5, find_stages.CACHED])
+"""States of a box, at most."""
+
+
+def keys_of(game: Game, states: Ints) -> Keys:
+    found: Keys = pack_all(game.bits, np.ascontiguousarray(states))
+    return found
+
+
+def found_from(
+    stages: Stages,
+    roots: Keys,
+    *,
+    alone: bool = True,
+    known: Known | Ends | None = None,
+    most: int = find_stages.CACHED,
+    expected: int = 0,
+) -> list[list[Stage]]:
+    """All boxes of all that lies below roots, highest first, a list for each call; alone: every
+    stage by itself, else all of a level together."""
+    wanted: dict[int, list[Keys]] = {}
+    numbers = stages.of(roots)
+    for number in np.unique(numbers).tolist():
+        wanted[number] = [roots[numbers == number]]
+    found = []
+    while wanted:
+        level = max(wanted) >> 32
+        here = sorted(number for number in wanted if number >> 32 == level)
+        for together in [[number] for number in here] if alone else [here]:
+            lists = [keys for number in together for keys in wanted.pop(number)]
+            boxes = list(
+                expand_level(stages, level, lists, known=known, expected=expected, most=most)
+            )
+            found.append(boxes)
+            for box in boxes:
+                for number, keys, _ in box.wanted:
+                    if number >> 32 != level:
+                        wanted.setdefault(number, []).append(keys)
+    return found
+
+
+def solved_from(game: Game, found: list[list[Stage]]) -> list[SolvedStage]:
+    """The boxes, solved: lowest first, each given what it asks for of those before it only."""
+    solved: list[SolvedStage] = []
+    rows = np.empty((0, 1 + game.players))
+    for stage in [box for boxes in found for box in boxes][::-1]:
+        sweeping = Sweeping(game, stage)
+        for i, (_, keys, _) in enumerate(stage.wanted):
+            assert (np.diff(keys.astype(np.int64)) > 0).all()
+            assert sweeping.give(i, rows) == len(keys)
+        solved.append(sweeping.solve(game.tie_tolerance))
+        rows = np.concatenate([rows, solved[-1].values])
+        rows = np.ascontiguousarray(rows[np.argsort(rows[:, 0].view(np.uint64))])
+    return solved
+
+
+def level_of(stages: Stages, keys: Keys) -> int:
+    """The level of keys of one level."""
+    (level,) = set((stages.of(keys) >> np.uint64(32)).tolist())
+    return int(level)
+
+
+def keys_in(solved: SolvedStage) -> Keys:
+    return np.ascontiguousarray(solved.values[:, 0]).view(np.uint64)
+
+
+def same_as(graph: Graph, solved: Sequence[SolvedStage]) -> None:
+    """All states of the graph, each once, and all that is said of them, to the bit."""
+    every = np.concatenate([keys_in(one) for one in solved])
+    assert len(np.unique(every)) == len(every) == graph.count
+    for one in solved:
+        assert (np.diff(keys_in(one).astype(np.int64)) > 0).all()
+        at = graph.look_up(keys_in(one))
+        assert (at >= 0).all()
+        assert one.values[:, 1:].tobytes() == graph.values[at].tobytes()
+        assert one.best.tolist() == graph.best[at].tolist()
+        np.testing.assert_array_equal(one.margins, graph.margins[at])
+        assert one.actors.tolist() == graph.actors[at].tolist()
+        gaps = {at[i]: one.gap[i] for i in np.flatnonzero(one.gap)}
+        assert gaps == {
+            number: graph.gaps[number] for number in at.tolist() if number in graph.gaps
+        }
+
+
+# --- the same bits --------------------------------------------------------------------------------
+
+
+@settings(max_examples=150)
+@given(shapes(), TINIEST, st.booleans(), st.integers(1, 12), st.sampled_from([0, 40, 10**6]))
+def test_any_true_level_and_any_boxes_give_the_states_and_bits_of_the_search(
+    shape: Shape, most: int, alone: bool, roots: int, expected: int
+) -> None:
+    laid = Laid(shape)
+    game, stages = laid.game, Stages(laid.game, shape.true_level)
+    graph = Graph(game)
+    graph.solve(laid.roots(roots))
+    keys = np.unique(keys_of(game, laid.roots(roots)))
+    found = found_from(stages, keys, alone=alone, most=most, expected=expected)
+    same_as(graph, solved_from(game, found))
+    assert edges_of(found) == graph.edges
+
+
+@settings(max_examples=60)
+@given(shapes(), TINIEST, st.data())
+def test_known_states_are_not_expanded_and_their_payoffs_are_taken(
+    shape: Shape, most: int, data: st.DataObject
+) -> None:
+    """Payoffs that no rules would give, so that it shows who takes them."""
+    laid = Laid(shape)
+    game, count = laid.game, len(laid.spots)
+    chosen = data.draw(st.sets(st.integers(0, count - 1), max_size=count // 2), label="known")
+    keys = laid.keys([laid.spots[i] for i in sorted(chosen)])
+    values = np.random.default_rng(shape.seed).standard_normal((len(keys), game.players))
+    if game.players == 2:
+        values[:, 1] = -values[:, 0]
+    graph = Graph(game)
+    graph.know(keys, values)
+    graph.solve(laid.roots(6))
+    found = found_from(
+        Stages(game, shape.true_level), np.unique(keys_of(game, laid.roots(6))),
+        known=(keys, values), most=most,
+    )  # fmt: skip
+    solved = solved_from(game, found)
+    met = np.concatenate([keys_in(one) for one in solved])
+    assert len(np.unique(met)) == len(met)
+    assert edges_of(found) == graph.edges
+    for one in solved:
+        at = graph.look_up(keys_in(one))
+        assert one.values[:, 1:].tobytes() == graph.values[at].tobytes()
+        given_ones = np.isin(keys_in(one), keys)
+        assert (one.best[given_ones] == KNOWN).all() and (one.best[~given_ones] != KNOWN).all()
+        assert one.best.tolist() == graph.best[at].tolist()
+
+
+class Asked:
+    """Ends of a search: some states are known, and more of them than their payoffs."""
+
+    def __init__(self, keys: Keys, payoffs: Floats) -> None:
+        self.keys, self.payoffs, self.asked = keys, payoffs, list[Keys]()
+
+    def holds(self, keys: Keys) -> NDArray[np.bool_]:
+        self.asked.append(keys)
+        return np.isin(keys, self.keys)
+
+    def given(self, keys: Keys) -> Given:
+        at = np.searchsorted(self.keys, keys)
+        assert (self.keys[at] == keys).all()
+        return Given(self.payoffs[at], 1000 + at, at / 8, (at % 3).astype(np.int8))
+
+
+@settings(max_examples=60)
+@given(shapes(), TINIEST, st.integers(1, 4))
+def test_what_is_asked_for_as_it_is_met_is_as_what_was_known_before(
+    shape: Shape, most: int, every: int
+) -> None:
+    laid = Laid(shape)
+    game, stages = laid.game, Stages(laid.game, shape.true_level)
+    keys = laid.keys(laid.spots[::every])
+    payoffs = np.random.default_rng(shape.seed).standard_normal((len(keys), game.players))
+    if game.players == 2:
+        payoffs[:, 1] = -payoffs[:, 0]
+    roots, asked = np.unique(keys_of(game, laid.roots(6))), Asked(keys, payoffs)
+    before, found = (found_from(stages, roots, known=known, most=most)
+                     for known in ((keys, payoffs), asked))  # fmt: skip
+    assert edges_of(found) == edges_of(before), "nothing is expanded below what is known"
+    rows = [solved_from(game, one) for one in (before, found)]
+    met = np.concatenate([keys_in(one) for one in rows[1]])
+    assert len(met) and np.isin(met, np.concatenate(asked.asked)).all()
+    values, others = (np.concatenate([one.values for one in some]) for some in rows)
+    order = [np.argsort(some[:, 0].view(np.uint64)) for some in (values, others)]
+    assert values[order[0]].tobytes() == others[order[1]].tobytes()
+    for one in rows[1]:
+        mine = keys_in(one)
+        assert one.given.tolist() == np.isin(mine, keys).tolist()
+        at = np.searchsorted(keys, mine[one.given])
+        assert one.best[one.given].tolist() == (1000 + at).tolist()
+        assert one.margins[one.given].tolist() == (at / 8).tolist()
+        assert one.actors[one.given].tolist() == (at % 3).tolist()
+    assert not any(one.given.any() for one in rows[0])
+
+
+def edges_of(found: list[list[Stage]]) -> int:
+    return sum(box.edges for boxes in found for box in boxes)
+
+
+@settings(max_examples=60)
+@given(shapes(), st.sampled_from([1, 2, 5]), st.integers(1, 12))
+def test_a_box_that_is_cut_goes_on_and_nothing_is_expanded_twice(
+    shape: Shape, most: int, roots: int
+) -> None:
+    laid = Laid(shape)
+    stages, expanded = Stages(laid.game, shape.true_level), [0]
+    keys = np.unique(keys_of(laid.game, laid.roots(roots)))
+    run = find_stages._Search.run
+
+    def counted(search: find_stages._Search, *how: Any) -> bool:
+        before = int(search.at[kernels.STATES])
+        ended = run(search, *how)
+        expanded[0] += int(search.at[kernels.STATES]) - before
+        return ended
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(find_stages._Search, "run", counted)
+        found = found_from(stages, keys, most=most)
+    assert expanded[0] == sum(len(box.keys) for boxes in found for box in boxes)
+
+
+def test_boxes_are_small_and_none_leads_to_one_before_it() -> None:
+    shape = Shape(sizes=(2, 1, 8, 4), seed=3)
+    laid = Laid(shape)
+    stages = Stages(laid.game, shape.true_level)
+    roots = np.unique(keys_of(laid.game, laid.roots(32)))
+    plain = found_from(stages, roots)
+    cut = found_from(stages, roots, most=5, expected=100)
+    assert [len(boxes) for boxes in plain] == [1, 1] and plain[0][0].box.whole
+    assert len(found_from(stages, roots, most=5)[0]) > 1  # found to be needed
+    assert len(cut[0]) > 4 and all(len(box.keys) <= 8 for box in cut[0])
+    for boxes in cut:
+        every = [box.box for box in boxes]
+        own = np.concatenate([box.keys for box in boxes])
+        assert (stages.boxes_of(own, every) == np.repeat(range(len(boxes)), [
+            len(box.keys) for box in boxes
+        ])).all()  # fmt: skip
+        for i, box in enumerate(boxes):
+            level = level_of(stages, own)
+            for keys in [keys for number, keys, _ in box.wanted if number >> 32 == level]:
+                assert (stages.boxes_of(keys, every) > i).all()
+
+
+# --- levels that are none -------------------------------------------------------------------------
+
+
+def found_wrong(laid: Laid, level: Level, spots: int = 1) -> str:
+    """What is said of a level that does not hold."""
+    with pytest.raises(RisingError) as caught:
+        found_from(Stages(laid.game, level), np.unique(keys_of(laid.game, laid.roots(spots))))
+    return str(caught.value)
+
+
+def said(laid: Laid, spot: Spot) -> str:
+    return str(laid.game.describe(laid.states([spot])[0]))
+
+
+def planted(shape: Shape, *edges: tuple[Spot, ...]) -> Laid:
+    """A game in which the highest state leads to the first of each edge, the first to the second,
+    the second to nothing else."""
+    laid = Laid(shape)
+    top = laid.spots[-1]
+    nothing = (0.0,) * shape.players
+    for one, other in edges:
+        laid.kinds[top] = laid.kinds[one] = DECISION, 0
+        laid.edges[top] = [(0, 1.0, one, nothing)]
+        laid.edges[one] = [(0, 1.0, other, nothing)]
+    return laid
+
+
+PLAIN = Shape(sizes=(6, 2, 3, 2), seed=1, players=1)
+
+
+@pytest.mark.parametrize(
+    ("one", "first", "wrong", "changes"),
+    [
+        # the level rises
+        ((1, 0, 0, 0), (0, 0, 0, 1), (2, 0, 0, 0), {}),
+        # the level is the same, and parts are not apart
+        ((2, 0, 0, 0), (1, 0, 0, 1), (2, 1, 0, 0), {}),
+        # an edge inside
+        ((2, 0, 0, 0), (1, 1, 0, 0), (2, 0, 0, 1), {"strict": True}),
+        # two values are one level
+        ((3, 0, 0, 0), (1, 1, 0, 0), (2, 1, 0, 0), {"width": 2}),
+        # a rise within a level is none
+        ((2, 0, 0, 0), (3, 0, 0, 0), (2, 1, 0, 0), {"width": 2}),
+    ],
+)
+def test_an_edge_that_leads_where_the_level_says_none_does_names_both_states(
+    one: Spot, first: Spot, wrong: Spot, changes: dict[str, object]
+) -> None:
+    """The one that is wrong, not the one that happens to stand first."""
+    laid = planted(PLAIN, (one, wrong))
+    laid.kinds[first] = TERMINAL, -1
+    laid.edges[first] = [(0, 1.0, first, (0.0,))]
+    laid.edges[one] = [(0, 0.5, first, (0.0,)), (0, 0.5, wrong, (0.0,))]
+    level = replace(PLAIN.true_level, inside=(), **changes)  # type: ignore[arg-type]
+    assert found_wrong(laid, level) == (
+        f"level {level}: is not one of laid-out: an edge leads from {said(laid, one)} "
+        f"to {said(laid, wrong)}"
+    )
+
+
+def levels() -> st.SearchStrategy[Level]:
+    """Functions that seldom hold."""
+    factor = st.integers(-2, 2)
+    function = st.dictionaries(st.sampled_from(NAMES), factor, min_size=1, max_size=2)
+    some = st.lists(function, max_size=2).map(tuple)
+    return st.builds(Level, function, some, some, st.booleans(), st.integers(1, 3))
+
+
+@settings(max_examples=150)
+@given(shapes(), levels(), TINIEST, st.booleans())
+def test_a_level_that_does_not_hold_is_found_out_or_changes_no_answer(
+    shape: Shape, level: Level, most: int, alone: bool
+) -> None:
+    laid = Laid(shape)
+    game = laid.game
+    keys = np.unique(keys_of(game, laid.roots(4)))
+    try:
+        found = found_from(Stages(game, level), keys, alone=alone, most=most, expected=40)
+    except RisingError:
+        return
+    graph = Graph(game)
+    graph.solve(laid.roots(4))
+    same_as(graph, solved_from(game, found))
+
+
+@pytest.mark.parametrize("how", [{"most": 5, "expected": 100}, {"most": 5}, {"most": 10}])
+def test_a_function_of_boxes_that_an_edge_raises_is_found_out_where_boxes_are_cut(
+    how: dict[str, int],
+) -> None:
+    """Before or when that is found to be needed; where they are not it changes nothing."""
+    shape = replace(PLAIN, sizes=(2, 1, 6, 4), loops=True, players=2)
+    laid = planted(shape, ((1, 0, 0, 0), (1, 0, 5, 0)))
+    zeros = (0.0,) * shape.players
+    laid.edges[1, 0, 0, 0] = [(0, 0.5, (0, 0, 0, 0), zeros), (0, 0.5, (1, 0, 5, 0), zeros)]
+    level = shape.true_level
+    keys = np.unique(keys_of(laid.game, laid.states(laid.spots[24:])))
+    with pytest.raises(RisingError) as caught:
+        found_from(Stages(laid.game, level), keys, **how)  # type: ignore[arg-type]
+    ends = said(laid, (1, 0, 0, 0)), said(laid, (1, 0, 5, 0))
+    assert str(caught.value).endswith(f"an edge leads from {ends[0]} to {ends[1]}")
+    assert len(found_from(Stages(laid.game, level), keys)) == 2
+
+
+def test_a_state_with_more_edges_than_the_game_says_is_named() -> None:
+    game = ring(max_edges=3)
+    stages = Stages(game, Level({"up": 1}, width=8))
+    with pytest.raises(GameError, match=r"at up=0: has 4 edges; expected 1 to 3"):
+        list(expand_level(stages, 0, [np.array([0], np.uint64)]))
+
+
+@pytest.mark.parametrize(
+    ("level", "text"),
+    [
+        (Level({"levle": 1}), "'levle' is none of the columns level, part, spread, spot"),
+        (Level({"level": 1}, inside=({"spraed": 1},)), "'spraed' is none of the columns"),
+        (Level({"level": 1 << 61}), "too many values"),
+        (Level({"level": 1 << 31}), "too many values for a stage's number"),
+        (Level({"level": 1}, ({"part": 1 << 40},)), "too many values for a stage's number"),
+    ],
+)
+def test_a_level_that_can_not_be_asked_for_is_a_sentence(level: Level, text: str) -> None:
+    with pytest.raises(OptionError, match=text):
+        Stages(Laid(PLAIN).game, level)
+
+
+def test_stop_ends_both_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (find_stages, sweeping_module):
+        monkeypatch.setattr(module, "BUDGET", 1)  # batches of `kernels.BATCH` states each
+    laid = Laid(Shape(sizes=(2, 1, 12, 8), bits=4))
+    stages = Stages(laid.game, laid.shape.true_level)
+    keys = [laid.keys(laid.spots[-96:])]
+    calls: list[None] = []
+
+    def third() -> bool:
+        calls.append(None)
+        return len(calls) == 3
+
+    with pytest.raises(Stopped):
+        list(expand_level(stages, level_of(stages, keys[0]), keys, stop=third))
+    assert len(calls) == 3
+    found = found_from(stages, keys[0])
+    solved = solved_from(laid.game, found)
+    sweeping = Sweeping(laid.game, found[0][0])
+    rows = np.concatenate([one.values for one in solved[:-1]])
+    for i in range(len(found[0][0].wanted)):
+        sweeping.give(i, rows)
+    calls.clear()
+    with pytest.raises(Stopped):
+        sweeping.solve(1e-12, third)
+    assert sweeping.solve(1e-12).values.tobytes() == solved[-1].values.tobytes()
+
+
+# --- stages and boxes -----------------------------------------------------------------------------
+
+
+@given(shapes())
+def test_a_stage_is_closed_under_every_cycle_and_numbers_never_rise(shape: Shape) -> None:
+    laid = Laid(shape)
+    stages = Stages(laid.game, shape.true_level)
+    number = dict(
+        zip(
+            laid.spots, stages.of(keys_of(laid.game, laid.states(laid.spots))).tolist(), strict=True
+        )
+    )
+    for spot, edges in laid.edges.items():
+        for _, _, child, _ in edges:
+            if child != spot:
+                lower = number[child] >> 32 < number[spot] >> 32
+                assert lower or (number[child] == number[spot] and not shape.strict)
+
+
+def test_a_strict_level_is_cut_into_many_stages_whatever_the_states() -> None:
+    laid = Laid(Shape(sizes=(1, 1, 8, 8)))
+    keys = laid.keys(laid.spots)
+    strict = Stages(laid.game, Level({"level": 1}, strict=True)).of(keys)
+    assert len(np.unique(strict)) > 16 and (strict >> np.uint64(32) == 0).all()
+    assert (Stages(laid.game, Level({"level": 1})).of(keys) == 0).all()
+
+
+def test_a_pattern_is_kept_once_however_many_there_are() -> None:
+    laid = Laid(Shape(sizes=(1, 1, 16, 32), bits=5, pays=True, seed=5))
+    (stage,) = expand_level(
+        Stages(laid.game, laid.shape.true_level), 0, [laid.keys(laid.spots[-200:])]
+    )
+    shared, seen = stage.patterns, set()
+    for p, (start, end) in enumerate(zip(shared.first[:-1], shared.first[1:], strict=True)):
+        parts = shared.weights[start:end], shared.actions[start:end], shared.rewards[start:end]
+        seen.add((int(shared.actors[p]), *(one.tobytes() for one in parts),
+                  shared.payoffs[p].tobytes() if start == end else b""))  # fmt: skip
+    assert len(seen) == len(shared.actors) > 256
+    assert len(stage.keys) > len(seen)
+
+
+FIELDS = [Field("a", bits=4), Field("b", 2, bits=3), Field("c", bits=2)]
+
+
+class Bare:
+    """As much of a game as `Stages` asks for."""
+
+    fields = Fields(FIELDS)
+    players = 1
+
+
+def bare(*inside: dict[str, int]) -> Stages:
+    return Stages(Bare(), Level({"c": 1}, inside=inside))  # type: ignore[arg-type]
+
+
+@given(
+    st.lists(st.dictionaries(st.sampled_from(["a", "b_1", "b_2"]), st.integers(-3, 3), min_size=1),
+             max_size=3),
+    st.lists(st.integers(0, (1 << 12) - 1), unique=True, min_size=1, max_size=60),
+    st.lists(st.integers(1, 20), min_size=1, max_size=3),
+    st.integers(0, (1 << 12) - 1),
+)  # fmt: skip
+def test_boxes_are_disjoint_cover_everything_and_stand_in_order(
+    inside: list[dict[str, int]], keys: list[int], most: list[int], other: int
+) -> None:
+    """Boxes of boxes as well; `other` is any key, sampled or not."""
+    stages, sample = bare(*inside), np.array(sorted(keys), np.uint64)
+    boxes = [Box()]
+    for each in most:
+        whole, parts = boxes, stages.boxes_of(sample, boxes)
+        cut = [stages.split(box, sample[parts == i], each) for i, box in enumerate(whole)]
+        boxes = [box for some in cut for box in some]
+    every = np.append(sample, np.uint64(other))
+    which = stages.boxes_of(every, boxes)
+    values = stages.inside.values(stages.inside.of(every))
+    ends = [
+        stages.inside.values(np.array([b.low, b.high], np.uint64)) for b in boxes if not b.whole
+    ]
+    if ends:
+        inside_of = np.array(
+            [((low <= values) & (values <= high)).all(axis=1) for low, high in ends]
+        )
+        assert (inside_of.sum(axis=0) == 1).all()
+        assert (inside_of.argmax(axis=0) == which).all()
+    else:
+        assert len(boxes) == 1 and (which == 0).all()
+    for i in range(len(every)):  # none that is greater in no function lies in a box before
+        lower = (values <= values[i]).all(axis=1)
+        assert (which[lower] >= which[i]).all()
+    counts = np.bincount(which[:-1], minlength=len(boxes))
+    for box in np.flatnonzero(counts > min(most)):
+        assert len(np.unique(values[:-1][which[:-1] == box], axis=0)) == 1
+
+
+def test_a_key_in_no_box_is_said_so() -> None:
+    stages = bare({"a": 1})
+    keys = np.arange(0, 1 << 12, 1 << 8, dtype=np.uint64)  # a from 0 to 15
+    low, high = stages.split(Box(), keys, 8)[::-1]
+    middle = stages.split(high, keys[8:], 4)[1]
+    assert stages.boxes_of(keys, [low, middle]).tolist() == [0] * 8 + [1] * 4 + [-1] * 4
+
+
+# --- kernels --------------------------------------------------------------------------------------
+
+
+@given(
+    st.sets(st.integers(0, 60), max_size=40), st.sets(st.integers(0, 60), max_size=40),
+    st.integers(0, 3), st.integers(0, 1 << 30),
+)  # fmt: skip
+def test_join_copies_what_is_there_and_counts_it(
+    wanted: set[int], there: set[int], high: int, seed: int
+) -> None:
+    """Keys beyond 2**63 too: they are no signed numbers."""
+    shift = np.uint64(high << 62)
+    keys = np.array(sorted(wanted), np.uint64) + shift
+    rows = np.empty((len(there), 3))
+    rows[:, 0] = (np.array(sorted(there), np.uint64) + shift).view(np.float64)
+    rows[:, 1] = np.array(sorted(there)) + 0.5
+    rows[:, 2] = -rows[:, 1]
+    numbers = np.random.default_rng(seed).permutation(len(wanted)).astype(np.int32)
+    out = np.full((len(wanted), 3), 99.0)
+    assert kernels.join(keys, rows, numbers, out) == len(wanted & there)
+    for key, number in zip(sorted(wanted), numbers.tolist(), strict=True):
+        right = [key + 0.5, -key - 0.5] if key in there else [99.0, 99.0]
+        assert out[number].tolist() == [99.0, *right]
+
+
+def components(children: Sequence[Sequence[int]]) -> list[set[int]]:
+    """The strongly connected components, by what leads where at all."""
+    n = len(children)
+    leads = np.eye(n, dtype=bool)
+    for x, below in enumerate(children):
+        leads[x, [y for y in below if y >= 0]] = True
+    for _ in range(n):
+        leads = leads @ leads
+    both = leads & leads.T
+    return [set(np.flatnonzero(row).tolist()) for row in np.unique(both, axis=0)]
+
+
+@st.composite
+def edges(draw: st.DrawFn) -> list[list[int]]:
+    """Children of each state; -1 for those of other stages."""
+    n = draw(st.integers(0, 12))
+    some = st.lists(st.integers(-1, n - 1), max_size=4)
+    return [draw(some) for _ in range(n)]
+
+
+@given(edges(), st.integers(0, 1 << 30))
+def test_the_order_is_of_children_first_and_components_in_one_piece(
+    children: list[list[int]], seed: int
+) -> None:
+    """Numbers of states are not their places: some of other stages stand between them."""
+    n = len(children)
+    rng = np.random.default_rng(seed)
+    numbers = np.sort(rng.choice(2 * n + 1, n, replace=False))
+    local = np.full(2 * n + 1, -1, np.int32)
+    local[numbers] = np.arange(n)
+    others = np.setdiff1d(np.arange(2 * n + 1), numbers)
+    flat = [numbers[y] if y >= 0 else rng.choice(others) for below in children for y in below]
+    first = np.cumsum([0, *map(len, children)])
+    order, starts = np.full(n, -1, np.int32), np.empty(2 * n, np.int32)
+    walk = kernels.Walk(*(np.empty(n, np.int32) for _ in range(5)))
+    loops = kernels.order_states(first, np.array(flat, np.int32), local, order, starts, walk)
+    assert sorted(order.tolist()) == list(range(n))
+    place = {x: i for i, x in enumerate(order.tolist())}
+    every = components(children) if n else []
+    of = {x: i for i, component in enumerate(every) for x in component}
+    for x, below in enumerate(children):
+        assert all(place[y] < place[x] or of[y] == of[x] for y in below if y >= 0)
+    cycles = [one for one in every if len(one) > 1 or any(x in children[x] for x in one)]
+    said = starts[: 2 * loops].reshape(-1, 2).tolist()
+    assert said == sorted(said)
+    found = [set(order[start : start + size].tolist()) for start, size in said]
+    assert sorted(map(sorted, found)) == sorted(map(sorted, cycles))
