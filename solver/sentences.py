@@ -98,18 +98,19 @@ def nearest(word: str, known: Iterable[str], otherwise: str = "known here: ") ->
 
 def html_table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], caption: Sequence[str] = (), *,
-    kind: str = "", marked: int = -1,
+    kind: str = "", marked: int = -1, align: str = "",
 ) -> str:  # fmt: skip
     """Rows as an HTML table, the first cell of each the heading of its row.
 
     heads: of the columns, none if empty; caption: lines above it; kind: its class; marked: the
-    number of a row that is set in bold.
+    number of a row that is set in bold; align: where text stands in its cells, if not given where
+    the page has it.
     """
-    body = []
+    body, cell_tag = [], f'<td style="text-align: {align}">' if align else "<td>"
     for i, row in enumerate(rows):
         bold = ("<b>", "</b>") if i == marked else ("", "")
         first = "".join(f'<th scope="row">{escape(cell)}</th>' for cell in row[:1])
-        rest = "".join(f"<td>{escape(cell).join(bold)}</td>" for cell in row[1:])
+        rest = "".join(f"{cell_tag}{escape(cell).join(bold)}</td>" for cell in row[1:])
         body.append(f"<tr>{first}{rest}</tr>")
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
     above = "<br>".join(map(escape, filter(None, caption)))
@@ -123,5 +124,4 @@ def html_table(
 
 def html_facts(title: str, rows: Sequence[tuple[str, str]]) -> str:
     """Names and what is said of them as an HTML table, what is empty left out; title: above it."""
-    table = html_table((), [row for row in rows if row[1]], [title])
-    return table.replace("<td>", '<td style="text-align: left">')
+    return html_table((), [row for row in rows if row[1]], [title], align="left")

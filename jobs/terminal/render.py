@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,7 +198,11 @@ def search_progress(table: Table, state: Mapping[str, Any], most: int) -> OnLeve
     """Says how far a search above a table is, of at most so many states, once it takes long.
 
     What it gives raises SearchLimitError as soon as it can be told that there are far too many."""
-    from luckbase.solver.search.estimate import far_too_many
+    from luckbase.solver.search.estimate import FarTooMany
+
+    @cache
+    def far_too_many() -> FarTooMany:
+        return FarTooMany(table.game, table.game.parse(state), most, table.holds)
 
     last = time.monotonic() + A_MOMENT - LINE_SECONDS
     sizes = [1]
@@ -205,7 +210,7 @@ def search_progress(table: Table, state: Mapping[str, Any], most: int) -> OnLeve
     def show(states: int, levels: int) -> None:
         nonlocal last
         sizes.append(states - sum(sizes))
-        below = far_too_many(table.game, table.game.parse(state), sizes, most, table.holds)
+        below = far_too_many()(sizes)
         if below:
             raise SearchLimitError(
                 f"more than {counted(below, 'state')} lie above the table; the search may meet "

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,21 +95,27 @@ def estimate(game: Game, roots: Ints) -> Estimate:
     return Estimate(max(len(keys), limit, states), "estimated", is_far, keys)
 
 
-def far_too_many(
-    game: Game,
-    root: Ints,
-    sizes: Sequence[int],
-    most: int,
-    held: Callable[[Ints], NDArray[np.bool_]],
-) -> int:
-    """How many states a search from a root (fields,) meets at the least that has met so many of
-    each level, if that is more than `MARGIN` times `most`; else, or where it can not be told, 0.
-    held: of states (n, fields), which it does not expand."""
-    if sum(sizes) < TELLING or _more_than(sizes, LONGEST) <= MARGIN * most:
-        return 0
-    _, steps = plays(game, root.reshape(1, -1), held)
-    below = _more_than(sizes, _nearest(steps))
-    return below if below > MARGIN * most else 0
+@dataclass(frozen=True)
+class FarTooMany:
+    """Tells, level by level, a search from a root (fields,) that can meet `most` states that there
+    are far more. held: of states (n, fields), which it does not expand."""
+
+    game: Game
+    root: Ints
+    most: int
+    held: Callable[[Ints], NDArray[np.bool_]]
+
+    def __call__(self, sizes: Sequence[int]) -> int:
+        """How many states it meets at the least, having met so many of each level, if that is more
+        than `MARGIN` times `most`; else, or where it can not be told, 0."""
+        if sum(sizes) < TELLING or _more_than(sizes, LONGEST) <= MARGIN * self.most:
+            return 0
+        below = _more_than(sizes, self._levels)
+        return below if below > MARGIN * self.most else 0
+
+    @cached_property
+    def _levels(self) -> int:  # once: the plays are the same at every level
+        return _nearest(plays(self.game, self.root.reshape(1, -1), self.held)[1])
 
 
 def _nearest(steps: Ints) -> int:

@@ -175,23 +175,23 @@ def _text(file: str) -> str:
 def _readers(file: str, name: str) -> frozenset[tuple[str, str]]:
     """(file, function) of all functions and constants of the product that say a name of a file: in
     the file itself, or where it is imported."""
-    module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    graph, module = _graph(), _module(file)
     return frozenset(
         place for place, names in _says()
-        if name in names and (place[0] == file or module in _imports(place[0]))
+        if name in names and (place[0] == file or module in graph[_module(place[0])])
     )  # fmt: skip
 
 
+def _module(file: str) -> str:
+    name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return name if name.startswith("luckbase") else f"luckbase.{name}"
+
+
 @cache
-def _imports(file: str) -> frozenset[str]:
-    """The modules that a file of the product imports, and the names that it takes from them."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse((ROOT / file).read_bytes())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            found |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return frozenset(name.removeprefix("luckbase.") for name in found)
+def _graph() -> dict[str, set[str]]:
+    from tests.test_rooms import import_graph, modules
+
+    return import_graph(modules())
 
 
 @cache

@@ -14,7 +14,7 @@ from luckbase.cluster.inputs import roots_of
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.search import estimate as module
-from luckbase.solver.search.estimate import estimate, far_too_many, plays
+from luckbase.solver.search.estimate import FarTooMany, estimate, plays
 from luckbase.solver.search.explore import explore
 from luckbase.solver.search.keys import unpack_all
 from tests.solver.search.moves import moves_of
@@ -147,16 +147,16 @@ def test_what_can_be_searched_is_never_refused(
     sizes = np.diff(explore(game, roots, max_states=1_000_000).first).tolist()
     monkeypatch.setattr(module, "TELLING", max(sum(sizes) // 4, 500))
     for levels in range(1, len(sizes)):
-        assert not far_too_many(game, roots[0], sizes[:levels], sum(sizes), nowhere)
+        assert not FarTooMany(game, roots[0], sum(sizes), nowhere)(sizes[:levels])
 
 
 def test_a_hopeless_search_is_told_by_its_first_states() -> None:
     game, roots = load(PRESS, {"score_unit": 500}, {"scores": "3000,5000,4000", "earned": "8,8,5"})
     sizes = [1, 12, 52, 228, 964, 3049, 7757, 17344, 35790, 70423, 130722, 246424, 450961, 768511]
-    assert far_too_many(game, roots[0], sizes, 10_000_000, nowhere) > 20_000_000
-    assert far_too_many(game, roots[0], sizes[:9], 1, nowhere) > 2  # 65,197 states
-    assert not far_too_many(game, roots[0], sizes[:8], 1, nowhere)
-    assert not far_too_many(game, roots[0], sizes, 1 << 40, nowhere)
+    assert FarTooMany(game, roots[0], 10_000_000, nowhere)(sizes) > 20_000_000
+    assert FarTooMany(game, roots[0], 1, nowhere)(sizes[:9]) > 2  # 65,197 states
+    assert not FarTooMany(game, roots[0], 1, nowhere)(sizes[:8])
+    assert not FarTooMany(game, roots[0], 1 << 40, nowhere)(sizes)
 
 
 def test_a_tree_that_ends_all_at_once_is_not_refused() -> None:
@@ -164,8 +164,8 @@ def test_a_tree_that_ends_all_at_once_is_not_refused() -> None:
     game = moves_of(*([(-1,)] * 3), high=12)
     root, sizes = np.array([9]), [4**level for level in range(9)]
     assert sum(sizes) > module.TELLING
-    assert not far_too_many(game, root, sizes, 2 * 4**9, nowhere)
-    assert far_too_many(game, np.array([12]), sizes, 4**9, nowhere)
+    assert not FarTooMany(game, root, 2 * 4**9, nowhere)(sizes)
+    assert FarTooMany(game, np.array([12]), 4**9, nowhere)(sizes)
 
 
 def test_plays_end_at_what_is_held() -> None:
