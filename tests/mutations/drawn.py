@@ -128,10 +128,14 @@ class _Places(ast.NodeVisitor):
         self.name = outer
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        if not self.scope and isinstance(node.targets[0], ast.Name):
-            self.name = node.targets[0].id
-        if self.name != "__all__":
-            self.visit(node.value)
+        target, pairs = node.targets[0], [(node.targets[0], node.value)]
+        if not self.scope and isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            pairs = list(zip(target.elts, node.value.elts, strict=True))
+        for named, value in pairs:
+            if not self.scope and isinstance(named, ast.Name):
+                self.name = named.id
+            if self.name != "__all__":
+                self.visit(value)
         for target in node.targets:
             self.visit(target)
         self.name = self.name if self.scope else ""

@@ -202,12 +202,16 @@ def _says() -> list[tuple[tuple[str, str], frozenset[str]]]:
             file = str(path.relative_to(ROOT))
             for node in ast.walk(ast.parse(path.read_bytes())):
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Assign):
-                    own = node.name if not isinstance(node, ast.Assign) else _assigned(node)
                     names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
                     names |= {p.attr for p in ast.walk(node) if isinstance(p, ast.Attribute)}
-                    found.append(((file, own), frozenset(names - {own})))
+                    for own in _names(node):
+                        found.append(((file, own), frozenset(names - {own})))
     return found
 
 
-def _assigned(node: ast.Assign) -> str:
-    return node.targets[0].id if isinstance(node.targets[0], ast.Name) else ""
+def _names(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Assign) -> list[str]:
+    """What a statement names: the function, or each constant of ``A, B = 0, 1``."""
+    if not isinstance(node, ast.Assign):
+        return [node.name]
+    parts = (part for target in node.targets for part in ast.walk(target))
+    return [part.id for part in parts if isinstance(part, ast.Name)]
