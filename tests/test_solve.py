@@ -22,7 +22,8 @@ from luckbase.cluster.run import driver
 from luckbase.cluster.run.lock import lock
 from luckbase.cluster.run.options import Progress, Solved
 from luckbase.cluster.table import RUNNING, storage
-from luckbase.cluster.table.ledger import Ledger, read_ledger
+from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.errors import MemoryLimitError, RequestError
 from tests.stopped import solve_until

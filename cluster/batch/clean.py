@@ -28,8 +28,8 @@ from luckbase.cluster.run.lock import LOCK, MARK, lock
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.files import is_special
 from luckbase.cluster.table.find import is_table, tables_in, what_changed
-from luckbase.cluster.table.ledger import HEAD, Ledger, read_ledger
-from luckbase.cluster.table.lines import Goal
+from luckbase.cluster.table.folder import HEAD, read_ledger
+from luckbase.cluster.table.ledger import Goal, Ledger
 from luckbase.cluster.table.status import running
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.words import check_folder

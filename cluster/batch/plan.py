@@ -23,9 +23,8 @@ from luckbase.cluster.run.lock import complete_ledger
 from luckbase.cluster.run.options import Options
 from luckbase.cluster.run.plan import MEMORY_SHARE, check_room, free_disk, make_plan
 from luckbase.cluster.table.find import changed_since
-from luckbase.cluster.table.folder import damaged_files
-from luckbase.cluster.table.ledger import Ledger, read_ledger, table_directory
-from luckbase.cluster.table.lines import TIERS
+from luckbase.cluster.table.folder import damaged_files, read_ledger
+from luckbase.cluster.table.ledger import TIERS, Ledger, table_directory
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board

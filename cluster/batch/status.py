@@ -31,8 +31,8 @@ from luckbase.cluster.table.find import (
     tables_in,
     tables_of,
 )
-from luckbase.cluster.table.ledger import LINES, read_ledger, table_directory
-from luckbase.cluster.table.lines import TIERS
+from luckbase.cluster.table.folder import LINES, read_ledger
+from luckbase.cluster.table.ledger import TIERS, table_directory
 from luckbase.cluster.table.status import Status, status_of, statuses_of
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game

@@ -46,17 +46,9 @@ from luckbase.cluster.run.worker import (
     Workers,
     process_name,
 )
-from luckbase.cluster.table.folder import drop_files
+from luckbase.cluster.table.folder import Commits, commit, compact, drop_files, solver_version
 from luckbase.cluster.table.format import FileReceipt, entry_seconds, key_range
-from luckbase.cluster.table.ledger import (
-    Commits,
-    Ledger,
-    commit,
-    compact,
-    solver_version,
-    table_directory,
-)
-from luckbase.cluster.table.lines import TIERS, Done, FileEntry
+from luckbase.cluster.table.ledger import TIERS, Done, FileEntry, Ledger, table_directory
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
@@ -285,8 +277,8 @@ def file_entry(
     name: str, part: str, tier: int, keys: tuple[int, int], file: FileReceipt, seconds: float,
     told: float = np.inf,
 ) -> FileEntry:  # fmt: skip
-    """A file as the ledger names it; seconds: spent solving it. told: `FileEntry.told`; its error,
-    if not given."""
+    """A file as the ledger names it; seconds: spent solving it. told: its
+    `resolved_error`; its error, if not given."""
     return FileEntry(
         name, part, tier, file.rows, file.row_group_rows, *keys, file.bytes, file.footer,
         file.checks, float(file.error), entry_seconds(seconds, file.seconds), solver_version(),

@@ -15,18 +15,18 @@ from typing import IO
 
 from luckbase.cluster.run.worker import Home
 from luckbase.cluster.table import RUNNING
-from luckbase.cluster.table.folder import check_bytes, damaged_files, drop_files, sweep
-from luckbase.cluster.table.ledger import (
+from luckbase.cluster.table.folder import (
     LINES,
-    Ledger,
+    check_bytes,
     check_identity,
     compact,
-    new_head,
-    reach_of,
+    damaged_files,
+    drop_files,
     read_ledger,
+    sweep,
     write_head,
 )
-from luckbase.cluster.table.lines import TIERS, Goal, Roots
+from luckbase.cluster.table.ledger import TIERS, Goal, Ledger, Roots, new_head, reach_of
 from luckbase.cluster.table.storage import Folder, attempt, flush_folder
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import rules_form, rules_identity

@@ -14,8 +14,7 @@ from luckbase.cluster.words import Help
 from luckbase.solver.sentences import html_facts
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.ledger import Ledger
-    from luckbase.cluster.table.lines import Goal
+    from luckbase.cluster.table.ledger import Goal, Ledger
 
 Place = str | os.PathLike[str]
 MOST_STATES = 200_000_000

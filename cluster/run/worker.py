@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.machine import MemoryUsed, cores, memory_used
 from luckbase.cluster.table.format import FileReceipt, payoff_columns, write_tier
-from luckbase.cluster.table.lines import TIERS, FileEntry
+from luckbase.cluster.table.ledger import TIERS, FileEntry
 from luckbase.cluster.table.parquet import SealedFile, numbers_of, seal_file
 from luckbase.cluster.table.storage import Folder, Memory, Storage
 from luckbase.solver import load_layout

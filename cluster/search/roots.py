@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from luckbase.cluster.search.tasks import some_state
-from luckbase.cluster.table.lines import Using
+from luckbase.cluster.table.ledger import Using
 from luckbase.cluster.table.table import open_table
 from luckbase.solver.board.identity import rules_identity
 from luckbase.solver.errors import OptionError

@@ -19,7 +19,7 @@ import numpy as np
 from luckbase.cluster.search import files
 from luckbase.cluster.search.files import Ask
 from luckbase.cluster.table import folder
-from luckbase.cluster.table.lines import digest
+from luckbase.cluster.table.ledger import digest
 from luckbase.solver.search import find_stages, spread
 from luckbase.solver.search.keys import Keys
 from luckbase.solver.search.spread import Knows, Looks, Spread, grid

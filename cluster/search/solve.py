@@ -44,7 +44,7 @@ from luckbase.cluster.search.boundary import (
 from luckbase.cluster.search.roots import root_keys, using_table, warm_up
 from luckbase.cluster.search.shards import cutting
 from luckbase.cluster.search.stages import Aim, StageSearch
-from luckbase.cluster.table.folder import SHARDS, ask_name, drop_files, shard_name
+from luckbase.cluster.table.folder import SHARDS, ask_name, commit, compact, drop_files, shard_name
 from luckbase.cluster.table.format import (
     PayoffTable,
     made_by,
@@ -55,8 +55,7 @@ from luckbase.cluster.table.format import (
     write_states,
 )
 from luckbase.cluster.table.keyed import SOLVED, KeyPart
-from luckbase.cluster.table.ledger import Ledger, commit, compact, table_directory
-from luckbase.cluster.table.lines import SEARCH, Done, Goal, Roots
+from luckbase.cluster.table.ledger import SEARCH, Done, Goal, Ledger, Roots, table_directory
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import StoredTable
 from luckbase.solver import load_game

@@ -56,17 +56,19 @@ from luckbase.cluster.search.shards import (
 from luckbase.cluster.search.tasks import Find, Found, Sweep, Swept
 from luckbase.cluster.table.folder import (
     LEAST_BYTES,
+    Commits,
     Piece,
     ask_name,
     askers_of,
+    commit,
+    compact,
     ends_of,
     pieces_of,
     shard_name,
     stage_file_name,
 )
 from luckbase.cluster.table.format import PayoffTable
-from luckbase.cluster.table.ledger import Commits, Ledger, commit, compact
-from luckbase.cluster.table.lines import FileEntry, Goal, LevelEntry, ShardEntry
+from luckbase.cluster.table.ledger import FileEntry, Goal, Ledger, LevelEntry, ShardEntry
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.words import many
 from luckbase.solver.errors import LuckbaseError, SearchLimitError, WorkerError

@@ -43,7 +43,7 @@ from luckbase.cluster.search.files import (
 from luckbase.cluster.table.folder import shard_name
 from luckbase.cluster.table.format import PayoffTable, payoff_columns, write_states
 from luckbase.cluster.table.keyed import GIVEN, SOLVED
-from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.parquet import SealedFile, numbers_of
 from luckbase.cluster.table.storage import Memory, Storage
 from luckbase.solver import load_game
@@ -424,7 +424,7 @@ class Sweep(_StageTask):
         if len(left):
             rows[1 + left, 1:] = final_payoffs(game, unpack_all(game.bits, keys[left]))
         rows[0] = 0.0
-        rows[0, :2] = self.stored.told, self.stored.error
+        rows[0, :2] = self.stored.resolved_error, self.stored.error
 
     @staticmethod
     def _leaves(stage: Stage, here: Ints, rows: Floats, known: Any) -> None:

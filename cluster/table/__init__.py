@@ -21,9 +21,10 @@ A table, wherever it is:
 
 Bytes:
 
-* `storage`: put, read, list, delete. `ledger`, `lines`: what is committed, and the seals.
+* `storage`: put, read, list, delete. `ledger`: what is committed, as sealed lines; `folder`: reads
+  and commits them, and whether all is whole.
 * `format`: what is in the Parquet files, and how they are made; `parquet`: reads them, and refuses
-  a byte that changed. `folder`: what else lies there, whether all is whole.
+  a byte that changed.
 
 Questions:
 

@@ -12,14 +12,8 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from luckbase.cluster.table.ledger import (
-    HEAD,
-    Ledger,
-    check_identity,
-    read_head,
-    read_ledger,
-)
-from luckbase.cluster.table.lines import Head
+from luckbase.cluster.table.folder import HEAD, check_identity, read_head, read_ledger
+from luckbase.cluster.table.ledger import Head, Ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
 from luckbase.solver.board import registry

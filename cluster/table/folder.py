@@ -1,5 +1,11 @@
-"""What lies in a table's folder: whether its files are whole, what is beside them while a search
-by stages runs and in which pieces that is solved, and what is cleared away.
+"""A table's folder: its ledger, read and committed; whether its files are whole; what lies beside
+them while a search by stages runs; and what is cleared away.
+
+Every commit adds one small object ``ledger/<name>.jsonl`` of a line or several and never touches
+another; at the end of a solve all lines are written into one object (`compact`) and the others
+deleted, so a table of 10,000 files opens at once. To flush a disk takes milliseconds, for one line
+as for a hundred: a driver with many workers hands out new work first and commits what came
+meanwhile at once (`Commits`).
 
 Names: a shard's stage file and what it asks for, ``shards/<goal>-<level>-<number>.arrow`` and
 ``.asks``; the table's files of its pieces, ``search/<goal>.<level>.<number>.<piece>.parquet``.
@@ -8,21 +14,46 @@ Names: a shard's stage file and what it asks for, ``shards/<goal>-<level>-<numbe
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+import json
+import re
+import time
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from luckbase.cluster.machine import cores
-from luckbase.cluster.table import OnRows, nobody
-from luckbase.cluster.table.ledger import HEAD, LINES, Ledger, compact
-from luckbase.cluster.table.lines import SEARCH, TIERS, FileEntry, Goal, ShardEntry
+from luckbase.cluster.table import FORMAT, OnRows, nobody
+from luckbase.cluster.table.ledger import (
+    HEAD_ADAPTER,
+    SEARCH,
+    TIERS,
+    Done,
+    FileEntry,
+    Goal,
+    Head,
+    Ledger,
+    LevelEntry,
+    Line,
+    ShardEntry,
+    as_text,
+    digest,
+    from_text,
+    seal,
+    unseal,
+    validated,
+)
 from luckbase.cluster.table.storage import Storage
 from luckbase.cluster.words import many
-from luckbase.solver.errors import CorruptTableError
+from luckbase.solver.board.identity import identity_of
+from luckbase.solver.errors import CorruptTableError, ForeignTableError, MissingTableError
 from luckbase.solver.search.stage import Box
 
+HEAD = "table.json"
+LINES, ALL = "ledger/", "ledger/all-"
+_TRIES = 50
 PIECE_STATES = 1_000_000
 """States of what is solved by one task, about: boxes are not cut."""
 SWEEP_BYTES = 150
@@ -30,6 +61,201 @@ SWEEP_BYTES = 150
 LEAST_BYTES = 64 << 20
 SHARDS = "shards/"
 """Where shards lie in the table's folder while a search runs."""
+
+
+@lru_cache(maxsize=1)
+def solver_version() -> str:
+    """The version of luckbase that is installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("luckbase")
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def read_head(storage: Storage, where: Path) -> Head:
+    """The head of the table at `where`.
+
+    Raises MissingTableError where there is none, CorruptTableError where it is not as luckbase
+    wrote it or of another format.
+    """
+    try:
+        text = storage.read(HEAD).decode("utf-8")
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        raise MissingTableError(f"{where}: no table here ({HEAD} is missing)") from None
+    except UnicodeDecodeError:
+        raise CorruptTableError(_changed(where / HEAD, "is not text")) from None
+    try:
+        form = unseal("", text)
+        if form.get("format") != FORMAT:
+            raise CorruptTableError(
+                f"{where / HEAD}: format {form.get('format')}; expected {FORMAT}; solve its board "
+                "again"
+            )
+        head: Head = validated(HEAD_ADAPTER, form)
+        if identity_of(head.rules, head.rules_version) != head.identity:
+            raise ValueError("its identity is not that of its rules")
+        return head
+    except (ValueError, RecursionError) as error:
+        raise CorruptTableError(_changed(where / HEAD, str(error))) from None
+
+
+def check_identity(storage: Storage, where: Path, identity: str) -> None:
+    """Raises as `read_head`, and ForeignTableError where the head says other rules."""
+    there = read_head(storage, where).identity
+    if there != identity:
+        raise ForeignTableError(f"{where}: holds a table of other rules, {there}; move it away")
+
+
+def _changed(path: Path, why: str) -> str:
+    return (
+        f"{path}: was changed after luckbase wrote it: {why[:80]}; luckbase solve of its board "
+        "makes it again"
+    )
+
+
+def read_ledger(
+    storage: Storage, where: Path, *, head: Head | None = None, lenient: bool = False
+) -> Ledger:
+    """The ledger of the table at `where`; head: if it is known.
+
+    Raises as `read_head`, and CorruptTableError for a line that is not as luckbase wrote it, unless
+    `lenient`: such a line then counts as not written, and `Ledger.damage` says so.
+    """
+    head = head or read_head(storage, where)
+    for _ in range(_TRIES):
+        try:
+            return _read_lines(storage, where, head, lenient)
+        except FileNotFoundError:
+            continue  # a solve has just compacted it: look again
+    raise CorruptTableError(f"{where}: its ledger changes all the time; try again")
+
+
+def _read_lines(storage: Storage, where: Path, head: Head, lenient: bool) -> Ledger:
+    ledger = Ledger(head)
+    for name in storage.list(LINES):
+        if not name.endswith(".jsonl"):
+            continue
+        content = storage.read(name)
+        lines = content.split(b"\n")
+        lost = [] if lines.pop() == b"" and content else ["its end is missing"]
+        if name.startswith(ALL) and name != _all_name(content) and content:
+            lost.append("it is not the text that its name says")
+        for number, raw in enumerate(lines, start=1):
+            try:
+                ledger.add(from_text(head, raw.decode("utf-8")))
+            except (ValueError, RecursionError) as error:
+                lost.append(f"line {number}: {error}")
+        if lost and not lenient:
+            raise CorruptTableError(_changed(where / name, lost[-1]))
+        ledger.damage += [_changed(where / name, why) for why in lost]
+    return ledger
+
+
+def _all_name(content: bytes) -> str:
+    """The name of the object that holds all lines."""
+    return f"{ALL}{hashlib.sha256(content).hexdigest()[:12]}.jsonl"
+
+
+def write_head(storage: Storage, head: Head) -> None:
+    """Write the head."""
+    storage.put(HEAD, seal("", asdict(head), indent=1).encode())
+
+
+def commit(storage: Storage, ledger: Ledger, *lines: Line) -> None:
+    """Add lines to the ledger, all or none, on the disk when this returns; `ledger` is modified in
+    place."""
+    text = "".join(as_text(ledger.head, line) for line in lines)
+    name = _line_name(lines[0]) if len(lines) == 1 else f"lines-{digest(text)[:12]}"
+    storage.put(f"{LINES}{name}.jsonl", text.encode())
+    for line in lines:
+        ledger.add(line)
+
+
+def _line_name(line: Line) -> str:
+    """The name of the object that holds a line alone."""
+    if isinstance(line, FileEntry | ShardEntry):
+        return re.sub(r"[^A-Za-z0-9_.-]", ",", line.name)
+    if isinstance(line, Done | LevelEntry):
+        return f"{'done' if isinstance(line, Done) else 'level'}-{line.ask}"
+    return f"goal-{line.number:04d}-{digest(json.dumps(asdict(line), sort_keys=True))[:12]}"
+
+
+def compact(storage: Storage, ledger: Ledger) -> None:
+    """Write all lines of `ledger` as one object, and delete every other: what it does not say any
+    more is gone. Nothing is written where nothing would change."""
+    text = "".join(as_text(ledger.head, line) for line in ledger.lines()).encode()
+    name = _all_name(text)
+    there = storage.list(LINES)
+    if name not in there and text:
+        storage.put(name, text)
+    for other in there:
+        if other != name:
+            storage.delete(other)
+
+
+MAX_WAITING = 64
+"""Lines that wait at most: what a process that dies has done in vain."""
+
+
+class Commits:
+    """What waits of a ledger, which is modified in place once it is on the disk. A driver commits
+    when nothing else is to do or `full`. A context: at its end, also at an error, it commits."""
+
+    def __init__(self, storage: Storage, ledger: Ledger) -> None:
+        self.storage, self.ledger = storage, ledger
+        self.lines: list[Line] = []
+        self.files: dict[str, Path] = {}
+        self.times = self.committed = 0
+        self.flushing = self.adding = 0.0
+        """Seconds, in all: of flushes, `times` of them; of the rest, for each of `committed`."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        self.flush()
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @property
+    def full(self) -> bool:
+        """Whether no more should wait."""
+        return len(self) >= MAX_WAITING
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Seconds that it took, on average: each time, and for each line; 0 where it took none."""
+        each = self.flushing / max(1, self.times), self.adding / max(1, self.committed)
+        return round(each[0], 6), round(each[1], 6)
+
+    @contextmanager
+    def taking_in(self) -> Iterator[None]:
+        """Count the time in which the driver takes in what is to be committed."""
+        began = time.perf_counter()
+        yield
+        self.adding += time.perf_counter() - began
+
+    def add(self, line: Line, files: dict[str, Path]) -> None:
+        """A line, and what is moved to its place before it is committed."""
+        self.lines.append(line)
+        self.files.update(files)
+
+    def flush(self) -> None:
+        """Commit all that waits: the files first, on the disk when this returns."""
+        if not self.lines:
+            return
+        began = time.perf_counter()
+        lines, files, self.lines, self.files = self.lines, self.files, [], {}
+        self.storage.put_all(files)
+        commit(self.storage, self.ledger, *lines)
+        self.flushing += time.perf_counter() - began
+        self.times, self.committed = self.times + 1, self.committed + len(lines)
+
+
+# --- shards of a search that runs ---
 
 
 def shard_name(name: str) -> str:
@@ -103,6 +329,9 @@ def askers_of(entry: ShardEntry) -> list[str]:
 def all_solved(entry: ShardEntry, files: Collection[str]) -> bool:
     """Whether all pieces of a shard have their files among some, without their folders."""
     return all(stage_file_name("", entry.name, one.number)[1:] in files for one in pieces_of(entry))
+
+
+# --- files ---
 
 
 def files_there(storage: Storage) -> dict[str, int]:

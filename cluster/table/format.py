@@ -43,7 +43,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from luckbase.cluster.table import FORMAT
-from luckbase.cluster.table.lines import SEARCH, TIERS, FileEntry
+from luckbase.cluster.table.ledger import SEARCH, TIERS, FileEntry
 from luckbase.cluster.table.parquet import column_of, seal_file, texts_of
 from luckbase.cluster.table.storage import Storage, forget
 from luckbase.solver.errors import DisagreementError

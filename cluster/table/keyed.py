@@ -26,7 +26,7 @@ from luckbase.cluster.table.format import (
     made_by,
     search_columns,
 )
-from luckbase.cluster.table.lines import SEARCH, FileEntry
+from luckbase.cluster.table.ledger import SEARCH, FileEntry
 from luckbase.cluster.table.parquet import SealedFile, number_rows, numbers_of
 from luckbase.cluster.table.part import (
     MEMORY,
@@ -351,10 +351,10 @@ class KeyPart(FilePart, SparsePart):
 
     def told_within(self, states: Ints) -> Floats:
         found = super().told_within(states)
-        if len({entry.told for entry in self.entries}) == 1:
+        if len({entry.resolved_error for entry in self.entries}) == 1:
             return found
         for i, _, x, _ in self._located(states):
-            found[x] = self.entries[i].told
+            found[x] = self.entries[i].resolved_error
         return found
 
 

@@ -1,9 +1,7 @@
-"""The ledger: what is committed. What it does not name is not in the table.
+"""What a ledger says: what is committed of a table. What it does not name is not in the table.
 
-``table.json``, the head, says which board and rules; it is written once and never changes. Every
-commit adds one small object ``ledger/<name>.jsonl`` of a line or several and never touches another;
-at the end of a solve all lines are written into one object (`compact`) and the others deleted, so a
-table of 10,000 files opens at once. Kinds of line::
+``table.json``, the head, says which board and rules; the lines say the rest (`folder` reads and
+commits them)::
 
     goal    what a solve was asked for: how far (options of reach) or from which roots; where the
             board was read and with which options; how many files that takes
@@ -12,10 +10,9 @@ table of 10,000 files opens at once. Kinds of line::
     level   by which a search was cut into stages
     shard   one shard of a search that runs, in shards/; gone when the search is done
 
-Every line is sealed (`lines`): a changed byte is refused, and so is a line of another table.
-
-To flush a disk takes milliseconds, for one line as for a hundred: a driver with many workers hands
-out new work first and commits what came meanwhile at once (`Commits`).
+A line is compact JSON with sorted keys whose last is ``check``: the first 32 hexadecimal digits of
+the SHA-256 of the identity, a line feed and the line without it. So a changed byte is refused, and
+so is a line of another table. The head is sealed alike, over its own text, without identity.
 
 Nothing but ``seconds`` depends on when a table was solved or with how many workers, and goals on
 what was asked in which order.
@@ -23,55 +20,182 @@ what was asked in which order.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from luckbase.cluster.table import FORMAT
-from luckbase.cluster.table.lines import (
-    HEAD_ADAPTER,
-    SEARCH,
-    TIERS,
-    Done,
-    FileEntry,
-    Goal,
-    Head,
-    LevelEntry,
-    Line,
-    ShardEntry,
-    as_text,
-    digest,
-    from_text,
-    seal,
-    unseal,
-    validated,
-)
-from luckbase.cluster.table.storage import Storage
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import board_from_canonical
-from luckbase.solver.board.identity import identity_of, rules_form, rules_identity
+from luckbase.solver.board.identity import rules_form, rules_identity
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import (
     BoardError,
     CorruptTableError,
-    ForeignTableError,
-    MissingTableError,
     OptionError,
     UnknownGameError,
 )
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import on_command_line
 
-HEAD = "table.json"
-LINES, ALL = "ledger/", "ledger/all-"
-_TRIES = 50
+TIERS, SEARCH = "tiers", "search"
+"""The parts that grow; a search that ends at another table has a part of its own,
+``search-<id>``."""
+CHECK = 32
+_SEALED = re.compile(r'(?s)(.*),\s*"check":\s*"([0-9a-f]{32})"\s*\}\s*')
+_NAME = re.compile(r"(tiers|search|search-[0-9a-f]{1,32})/[A-Za-z0-9_.-]{1,200}\.parquet")
+_SHARD = re.compile(r"[0-9a-f]{1,64}-[0-9]{1,12}-[0-9]{1,12}(\.[0-9]{1,12}){0,20}")
+Raw = bytes  # an entry has a field `bytes`
+
+
+@dataclass(frozen=True)
+class Head:
+    """Which table: the board under its rules, whatever it reaches. rules: its `rules_form`."""
+
+    format: int
+    game: str
+    board: str
+    identity: str
+    rules: dict[str, Any]
+    rules_version: int
+
+
+@dataclass(frozen=True)
+class Using:
+    """The table at which a search ends."""
+
+    table: str
+    identity: str
+
+
+@dataclass(frozen=True)
+class Roots:
+    """Where a search begins: `start`, the fields of each root, in the order of their keys; the
+    table that it ends at. max_depth: null in this format, of which a goal's name is made."""
+
+    start: list[dict[str, Any]]
+    max_depth: None = None
+    using: Using | None = None
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a solve was asked for (module docstring). margin: whether the files of the full table
+    have that column, all of them or none. number: counted from 1 as they came."""
+
+    part: str
+    reach: dict[str, Any]
+    roots: Roots | None
+    files: int
+    board_file: str
+    settings: dict[str, str]
+    margin: bool = False
+    number: int = 0
+
+    @property
+    def ask(self) -> str:
+        """What names a goal whoever asked: its part, reach and roots."""
+        said = asdict(self)
+        return digest(json.dumps([said["part"], said["reach"], said["roots"]], sort_keys=True))
+
+
+@dataclass(frozen=True)
+class Done:
+    """A goal is there: how many files of its part and states it took."""
+
+    ask: str
+    files: int
+    states: int
+
+
+@dataclass(frozen=True)
+class LevelEntry:
+    """The level by which the files of a search are stages (`capabilities.Level`), as JSON. given:
+    the SHA-256 of what was known to it, "" for nothing. cutting: how stages were cut into shards
+    (`cluster.search.shards`): a search that is cut another way can not go on from it."""
+
+    ask: str
+    level: dict[str, Any]
+    given: str = ""
+    cutting: str = ""
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """One Parquet file. Keys are uint64; error: the bound on a payoff's; seconds of one core.
+    precision: as error, but for what hangs on decisions that are too close; 0 where none does.
+
+    stages: those of its search's level that it holds states of; none where it was solved in one
+    piece. boxes: the parts of these that it holds (`solver.search.stage.Box`); none: all of them.
+    bytes, footer: the size of the file and of its footer. checks: of the footer and then of each
+    row group (`cluster.table.parquet`), 8 bytes each, base64.
+    """
+
+    name: str
+    part: str
+    tier: int
+    rows: int
+    row_group_rows: int
+    first_key: int
+    last_key: int
+    bytes: int
+    footer: int
+    checks: str
+    error: float
+    seconds: dict[str, float]
+    solver_version: str
+    stages: list[int] = field(default_factory=list)
+    boxes: list[list[int]] = field(default_factory=list)
+    precision: float = 0.0
+
+    @property
+    def resolved_error(self) -> float:
+        """The bound on the error of a payoff where all decisions are resolved."""
+        return self.precision or self.error
+
+    def check_list(self) -> list[Raw]:
+        """The checks, 8 bytes each."""
+        raw = base64.b64decode(self.checks, validate=True)
+        return [raw[i : i + 8] for i in range(0, len(raw), 8)]
+
+
+@dataclass(frozen=True)
+class ShardEntry:
+    """One shard of a search that runs, found and not solved yet: its stage file, of what search,
+    the SHA-256 of what was known to it, "" for nothing. level, stages: what it holds; box: the part
+    of its stages that it was to find, none for all; boxes, spans: the states of each box that it
+    found, and where it lies; rest: boxes that it left to others. askers: the shards that ask it, by
+    level. What it asks lies beside its file, with its own SHA-256. edges: expanded."""
+
+    name: str
+    ask: str
+    rows: int
+    bytes: int
+    sha256: str
+    seconds: float
+    given: str
+    level: int
+    stages: list[int]
+    boxes: list[int]
+    ask_sha256: str
+    edges: int
+    box: list[int] = field(default_factory=list)
+    spans: list[list[int]] = field(default_factory=list)
+    rest: list[list[int]] = field(default_factory=list)
+    askers: dict[str, list[str]] = field(default_factory=dict)
+
+
+Line = Goal | Done | LevelEntry | FileEntry | ShardEntry
+_KINDS: dict[str, type[Line]] = {
+    "goal": Goal, "done": Done, "level": LevelEntry, "file": FileEntry, "shard": ShardEntry,
+}  # fmt: skip
 
 
 @dataclass(repr=False)
@@ -141,11 +265,6 @@ class Ledger:
         """Whether the files of the full table have a column `margin`."""
         return any(goal.margin for goal in self.goals)
 
-    def last(self, part: str) -> Goal | None:
-        """The goal of a part that was asked for last."""
-        found = [goal for goal in self.goals if goal.part == part]
-        return found[-1] if found else None
-
     @property
     def latest(self) -> Goal | None:
         """The goal that was asked for last."""
@@ -157,8 +276,8 @@ class Ledger:
         return max(found, default=0.0)
 
     def precision(self, part: str) -> float:
-        """As `error`, but for what hangs on decisions that could not be told."""
-        found = (e.told for e in self.files.values() if e.part == part)
+        """As `error`, but for what hangs on decisions that are too close to resolve."""
+        found = (e.resolved_error for e in self.files.values() if e.part == part)
         return max(found, default=0.0)
 
     @property
@@ -240,193 +359,66 @@ def table_directory(results: Path, game: Game) -> Path:
     return results / game.board.game / game.board.name / rules_identity(game)
 
 
-@lru_cache(maxsize=1)
-def solver_version() -> str:
-    """The version of luckbase that is installed."""
-    from importlib.metadata import PackageNotFoundError, version
+# --- sealed text ---
 
+
+def digest(text: str) -> str:
+    """The check of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:CHECK]
+
+
+def seal(salt: str, form: dict[str, Any], indent: int | None = None) -> str:
+    """JSON of `form` with its check as the last key; a single line unless `indent`."""
+    separators = (",", ":") if indent is None else (",", ": ")
+    text = json.dumps(form, sort_keys=True, separators=separators, indent=indent)
+    body = text[:-1].rstrip()
+    between = "" if indent is None else "\n" + " " * indent
+    return f'{body},{between}"check":{separators[1][1:]}"{digest(salt + chr(10) + body)}"}}\n'
+
+
+def unseal(salt: str, text: str) -> dict[str, Any]:
+    """The form in a sealed text. Raises ValueError where a byte of it has changed."""
+    found = _SEALED.fullmatch(text)
+    if not found:
+        raise ValueError("has no check")
+    if digest(salt + "\n" + found[1]) != found[2]:
+        raise ValueError("its check does not match")
+    form = json.loads(found[1] + "}")
+    assert isinstance(form, dict)
+    return form
+
+
+def as_text(head: Head, line: Line) -> str:
+    """A line of the ledger as it is written."""
+    kind = next(name for name, cls in _KINDS.items() if isinstance(line, cls))
+    return seal(head.identity, {"kind": kind, **asdict(line)})
+
+
+_ADAPTERS = {name: TypeAdapter(cls) for name, cls in _KINDS.items()}
+HEAD_ADAPTER = TypeAdapter(Head)
+
+
+def from_text(head: Head, text: str) -> Line:
+    """The line in a text. Raises ValueError."""
+    form = unseal(head.identity, text)
+    kind = form.pop("kind", None)
+    if kind not in _ADAPTERS:
+        raise ValueError(f"'{str(kind)[:20]}' is no kind of line")
+    line: Line = validated(_ADAPTERS[kind], form)
+    if isinstance(line, FileEntry) and not (
+        _NAME.fullmatch(line.name) and line.name.startswith(f"{line.part}/")
+    ):
+        raise ValueError("names a file outside the table")
+    if isinstance(line, ShardEntry) and not _SHARD.fullmatch(line.name):
+        raise ValueError("names a file outside the table")
+    return line
+
+
+def validated(adapter: TypeAdapter[Any], form: dict[str, Any]) -> Any:
+    """The object that a form says. Raises ValueError."""
     try:
-        return version("luckbase")
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def read_head(storage: Storage, where: Path) -> Head:
-    """The head of the table at `where`.
-
-    Raises MissingTableError where there is none, CorruptTableError where it is not as luckbase
-    wrote it or of another format.
-    """
-    try:
-        text = storage.read(HEAD).decode("utf-8")
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        raise MissingTableError(f"{where}: no table here ({HEAD} is missing)") from None
-    except UnicodeDecodeError:
-        raise CorruptTableError(_changed(where / HEAD, "is not text")) from None
-    try:
-        form = unseal("", text)
-        if form.get("format") != FORMAT:
-            raise CorruptTableError(
-                f"{where / HEAD}: format {form.get('format')}; expected {FORMAT}; solve its board "
-                "again"
-            )
-        head: Head = validated(HEAD_ADAPTER, form)
-        if identity_of(head.rules, head.rules_version) != head.identity:
-            raise ValueError("its identity is not that of its rules")
-        return head
-    except (ValueError, RecursionError) as error:
-        raise CorruptTableError(_changed(where / HEAD, str(error))) from None
-
-
-def check_identity(storage: Storage, where: Path, identity: str) -> None:
-    """Raises as `read_head`, and ForeignTableError where the head says other rules."""
-    there = read_head(storage, where).identity
-    if there != identity:
-        raise ForeignTableError(f"{where}: holds a table of other rules, {there}; move it away")
-
-
-def _changed(path: Path, why: str) -> str:
-    return (
-        f"{path}: was changed after luckbase wrote it: {why[:80]}; luckbase solve of its board "
-        "makes it again"
-    )
-
-
-def read_ledger(
-    storage: Storage, where: Path, *, head: Head | None = None, lenient: bool = False
-) -> Ledger:
-    """The ledger of the table at `where`; head: if it is known.
-
-    Raises as `read_head`, and CorruptTableError for a line that is not as luckbase wrote it, unless
-    `lenient`: such a line then counts as not written, and `Ledger.damage` says so.
-    """
-    head = head or read_head(storage, where)
-    for _ in range(_TRIES):
-        try:
-            return _read_lines(storage, where, head, lenient)
-        except FileNotFoundError:
-            continue  # a solve has just compacted it: look again
-    raise CorruptTableError(f"{where}: its ledger changes all the time; try again")
-
-
-def _read_lines(storage: Storage, where: Path, head: Head, lenient: bool) -> Ledger:
-    ledger = Ledger(head)
-    for name in storage.list(LINES):
-        if not name.endswith(".jsonl"):
-            continue
-        content = storage.read(name)
-        lines = content.split(b"\n")
-        lost = [] if lines.pop() == b"" and content else ["its end is missing"]
-        if name.startswith(ALL) and name != _all_name(content) and content:
-            lost.append("it is not the text that its name says")
-        for number, raw in enumerate(lines, start=1):
-            try:
-                ledger.add(from_text(head, raw.decode("utf-8")))
-            except (ValueError, RecursionError) as error:
-                lost.append(f"line {number}: {error}")
-        if lost and not lenient:
-            raise CorruptTableError(_changed(where / name, lost[-1]))
-        ledger.damage += [_changed(where / name, why) for why in lost]
-    return ledger
-
-
-def _all_name(content: bytes) -> str:
-    """The name of the object that holds all lines."""
-    return f"{ALL}{hashlib.sha256(content).hexdigest()[:12]}.jsonl"
-
-
-def write_head(storage: Storage, head: Head) -> None:
-    """Write the head."""
-    storage.put(HEAD, seal("", asdict(head), indent=1).encode())
-
-
-def commit(storage: Storage, ledger: Ledger, *lines: Line) -> None:
-    """Add lines to the ledger, all or none, on the disk when this returns; `ledger` is modified in
-    place."""
-    text = "".join(as_text(ledger.head, line) for line in lines)
-    name = _line_name(lines[0]) if len(lines) == 1 else f"lines-{digest(text)[:12]}"
-    storage.put(f"{LINES}{name}.jsonl", text.encode())
-    for line in lines:
-        ledger.add(line)
-
-
-def _line_name(line: Line) -> str:
-    """The name of the object that holds a line alone."""
-    if isinstance(line, FileEntry | ShardEntry):
-        return re.sub(r"[^A-Za-z0-9_.-]", ",", line.name)
-    if isinstance(line, Done | LevelEntry):
-        return f"{'done' if isinstance(line, Done) else 'level'}-{line.ask}"
-    return f"goal-{line.number:04d}-{digest(json.dumps(asdict(line), sort_keys=True))[:12]}"
-
-
-def compact(storage: Storage, ledger: Ledger) -> None:
-    """Write all lines of `ledger` as one object, and delete every other: what it does not say any
-    more is gone. Nothing is written where nothing would change."""
-    text = "".join(as_text(ledger.head, line) for line in ledger.lines()).encode()
-    name = _all_name(text)
-    there = storage.list(LINES)
-    if name not in there and text:
-        storage.put(name, text)
-    for other in there:
-        if other != name:
-            storage.delete(other)
-
-
-MAX_WAITING = 64
-"""Lines that wait at most: what a process that dies has done in vain."""
-
-
-class Commits:
-    """What waits of a ledger, which is modified in place once it is on the disk. A driver commits
-    when nothing else is to do or `full`. A context: at its end, also at an error, it commits."""
-
-    def __init__(self, storage: Storage, ledger: Ledger) -> None:
-        self.storage, self.ledger = storage, ledger
-        self.lines: list[Line] = []
-        self.files: dict[str, Path] = {}
-        self.times = self.committed = 0
-        self.flushing = self.adding = 0.0
-        """Seconds, in all: of flushes, `times` of them; of the rest, for each of `committed`."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *error: object) -> None:
-        self.flush()
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    @property
-    def full(self) -> bool:
-        """Whether no more should wait."""
-        return len(self) >= MAX_WAITING
-
-    @property
-    def seconds(self) -> tuple[float, float]:
-        """Seconds that it took, on average: each time, and for each line; 0 where it took none."""
-        each = self.flushing / max(1, self.times), self.adding / max(1, self.committed)
-        return round(each[0], 6), round(each[1], 6)
-
-    @contextmanager
-    def taking_in(self) -> Iterator[None]:
-        """Count the time in which the driver takes in what is to be committed."""
-        began = time.perf_counter()
-        yield
-        self.adding += time.perf_counter() - began
-
-    def add(self, line: Line, files: dict[str, Path]) -> None:
-        """A line, and what is moved to its place before it is committed."""
-        self.lines.append(line)
-        self.files.update(files)
-
-    def flush(self) -> None:
-        """Commit all that waits: the files first, on the disk when this returns."""
-        if not self.lines:
-            return
-        began = time.perf_counter()
-        lines, files, self.lines, self.files = self.lines, self.files, [], {}
-        self.storage.put_all(files)
-        commit(self.storage, self.ledger, *lines)
-        self.flushing += time.perf_counter() - began
-        self.times, self.committed = self.times + 1, self.committed + len(lines)
+        return adapter.validate_json(json.dumps(form), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{where} is not what format {FORMAT} has there") from None

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.format import start_row
-from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.lookup import Lookup, policy_of
 from luckbase.cluster.table.parquet import SealedFile, number_rows, numbers_of
 from luckbase.cluster.table.part import Part, Rows, labelled

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import CorruptTableError
 

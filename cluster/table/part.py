@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from luckbase.cluster.machine import cores
 from luckbase.cluster.table.actions import EveryAction
 from luckbase.cluster.table.format import payoff_columns
-from luckbase.cluster.table.ledger import Ledger
-from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.parquet import SealedFile, numbers_of
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.game.arrays import Floats, Ints
@@ -72,7 +71,7 @@ MayHold = Callable[[Mapping[str, tuple[Any, Any]]], bool]
 class Part(ABC):
     """One part of an open table; one thread at a time.
 
-    where: the table, for people. name: of the part (`cluster.table.lines`). error: the bound on
+    where: the table, for people. name: of the part (`cluster.table.ledger`). error: the bound on
     each payoff's. dense:
     whether it is the full table, or as much of it as is solved.
     """

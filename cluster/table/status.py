@@ -17,9 +17,8 @@ from luckbase.cluster.table.find import (
     tables_of,
     why_stale,
 )
-from luckbase.cluster.table.folder import damaged_files
-from luckbase.cluster.table.ledger import Ledger, furthest, read_ledger
-from luckbase.cluster.table.lines import TIERS, Goal
+from luckbase.cluster.table.folder import damaged_files, read_ledger
+from luckbase.cluster.table.ledger import TIERS, Goal, Ledger, furthest
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.summary import solve_command
 from luckbase.solver import load_game

@@ -20,7 +20,7 @@ from luckbase.solver.game.capabilities import Layout
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.answer import Answer
-    from luckbase.cluster.table.lines import Goal
+    from luckbase.cluster.table.ledger import Goal
     from luckbase.cluster.table.table import Table
     from luckbase.solver.game.game import Game
 

@@ -24,10 +24,10 @@ from luckbase.cluster import words
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.cluster.table.find import command, results_of, why_stale
+from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.format import solved_rows
 from luckbase.cluster.table.keyed import KeyPart, MemorySearch
-from luckbase.cluster.table.ledger import Ledger, furthest, read_ledger
-from luckbase.cluster.table.lines import TIERS
+from luckbase.cluster.table.ledger import TIERS, Ledger, furthest
 from luckbase.cluster.table.lookup import MOST_SEARCHED, Lookup, policy_of
 from luckbase.cluster.table.part import MEMORY
 from luckbase.cluster.table.storage import Folder

@@ -27,7 +27,7 @@ from luckbase.cluster.table.format import (
     start_row,
     tier_columns,
 )
-from luckbase.cluster.table.lines import TIERS, FileEntry
+from luckbase.cluster.table.ledger import TIERS, FileEntry
 from luckbase.cluster.table.parquet import SealedFile, number_rows, numbers_of
 from luckbase.cluster.table.part import (
     MEMORY,
@@ -319,7 +319,7 @@ class TierPart(FilePart, DensePart):
         file.close()
 
     def told_within(self, states: Ints) -> Floats:
-        told = np.array([entry.told for entry in self.entries])
+        told = np.array([entry.resolved_error for entry in self.entries])
         return told[self._place(states)[1]]
 
     # --- decisions ---------------------------------------------------------------------------

@@ -25,10 +25,9 @@ from pydantic import Field, WrapSerializer
 
 from luckbase.cluster import words
 from luckbase.cluster.table import OnRows, nobody
-from luckbase.cluster.table.folder import check_bytes, files_there
+from luckbase.cluster.table.folder import check_bytes, files_there, read_ledger
 from luckbase.cluster.table.format import key_range, part_name, row_group_rows
-from luckbase.cluster.table.ledger import Ledger, read_ledger
-from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.parquet import SealedFile, numbers_of
 from luckbase.cluster.table.part import FilePart, Part
 from luckbase.cluster.table.storage import Folder

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from luckbase.cluster.machine import memory_limit
 from luckbase.cluster.table.find import is_table, tables_below
-from luckbase.cluster.table.ledger import HEAD
+from luckbase.cluster.table.folder import HEAD
 from luckbase.cluster.table.part import FilePart
 from luckbase.cluster.table.status import Status, status_of
 from luckbase.cluster.table.table import StoredTable, open_table

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from luckbase.cluster import words
 from luckbase.cluster.table import FORMAT
 from luckbase.cluster.table.files import whole_file
-from luckbase.cluster.table.ledger import solver_version
+from luckbase.cluster.table.folder import solver_version
 from luckbase.cluster.table.summary import (
     Question,
     Summary,

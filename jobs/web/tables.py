@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import Any, Literal
 
 from luckbase.cluster.table.frames import column_spans
-from luckbase.cluster.table.lines import TIERS
+from luckbase.cluster.table.ledger import TIERS
 from luckbase.cluster.table.moves import Addressed, moves
 from luckbase.cluster.table.status import Condition
 from luckbase.cluster.table.table import StoredTable, Table

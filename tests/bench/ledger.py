@@ -20,16 +20,15 @@ REWRITES = 5
 def ledger_suite(board: Path, results: Path) -> None:
     """Print the table: all commits one by one, then opening, sizes looked at, the peer's commit."""
     from luckbase import solver
-    from luckbase.cluster.table.folder import damaged_files
-    from luckbase.cluster.table.ledger import (
+    from luckbase.cluster.table.folder import (
         MAX_WAITING,
-        Ledger,
         commit,
         compact,
-        new_head,
+        damaged_files,
         read_ledger,
         write_head,
     )
+    from luckbase.cluster.table.ledger import Ledger, new_head
     from luckbase.cluster.table.storage import Folder
 
     where = results / "ledger"
@@ -77,7 +76,7 @@ def _timed(work: Any) -> tuple[float, Any]:
 
 
 def _entry(i: int) -> Any:
-    from luckbase.cluster.table.lines import FileEntry
+    from luckbase.cluster.table.ledger import FileEntry
 
     seconds = {"solve": 0.1, "write": 0.1}
     return FileEntry(
@@ -88,7 +87,8 @@ def _entry(i: int) -> Any:
 
 def _files_and_lines(folder: Path, head: Any, number: int) -> float:
     """Seconds that a driver takes to commit a file, of so many at once."""
-    from luckbase.cluster.table.ledger import Commits, Ledger
+    from luckbase.cluster.table.folder import Commits
+    from luckbase.cluster.table.ledger import Ledger
     from luckbase.cluster.table.storage import Folder
 
     commits = Commits(Folder(folder), Ledger(head))

@@ -16,7 +16,7 @@ from typing import Any
 
 from luckbase.cluster.run.plan import SHARD_SECONDS, WRITE_NS, Plan, payoff_bytes
 from luckbase.cluster.run.schedule import Commit, Instruction, Schedule, Shard, Solve
-from luckbase.cluster.table.ledger import MAX_WAITING
+from luckbase.cluster.table.folder import MAX_WAITING
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.games.press_your_luck.layout import Planes, diagonals
 

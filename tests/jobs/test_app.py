@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.jobs.app import run
 from luckbase.jobs.terminal import render

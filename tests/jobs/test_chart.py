@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase.cluster import open_table
-from luckbase.cluster.table.ledger import compact, read_ledger
+from luckbase.cluster.table.folder import compact, read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.jobs.app import run
 from luckbase.jobs.options import PICTURES

@@ -20,7 +20,7 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.run.options import Progress
 from luckbase.cluster.table import files
-from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.jobs.app import run
 from luckbase.jobs.terminal import process, render

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.lines import seal
+from luckbase.cluster.table.ledger import seal
 from luckbase.jobs.app import run
 from luckbase.solver.board.identity import rules_identity
 

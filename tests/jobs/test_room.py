@@ -14,7 +14,7 @@ from luckbase import solver
 from luckbase.cluster.run import plan, threads, worker
 from luckbase.cluster.run.plan import check_room, make_plan
 from luckbase.cluster.table import storage
-from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.folder import read_ledger
 from luckbase.jobs.app import run
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError
 from luckbase.solver.game.capabilities import Layout

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from luckbase.cluster.run.driver import Hooks, run_shards
 from luckbase.cluster.run.schedule import Schedule, Shard
 from luckbase.cluster.run.worker import Handed
-from luckbase.cluster.table import ledger as ledgers
-from luckbase.cluster.table.ledger import Commits, Ledger, read_ledger
+from luckbase.cluster.table import folder as table_folder
+from luckbase.cluster.table.folder import Commits, read_ledger
+from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder
 from tests.cluster.run.test_schedule import plans
-from tests.cluster.table.test_lines import HEAD, file
+from tests.cluster.table.test_ledger import HEAD, file
 
 
 class LostError(Exception):
@@ -73,7 +74,7 @@ class Watched(Commits):
 @contextmanager
 def most(number: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ledgers, "MAX_WAITING", number)
+        patch.setattr(table_folder, "MAX_WAITING", number)
         yield
 
 

@@ -18,9 +18,9 @@ from luckbase.cluster.search import stages as by_stages
 from luckbase.cluster.search.boundary import HeldStages, held_stages, read_held, read_rows
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import Find
+from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.keyed import KeyPart
-from luckbase.cluster.table.ledger import Ledger, read_ledger
-from luckbase.cluster.table.lines import SEARCH
+from luckbase.cluster.table.ledger import SEARCH, Ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import SearchLimitError, WorkerError

@@ -22,9 +22,9 @@ from luckbase.cluster.search.shards import LevelShard
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.table import folder as table_folder
 from luckbase.cluster.table.diff import compare
+from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.format import PayoffTable
 from luckbase.cluster.table.keyed import KeyPart
-from luckbase.cluster.table.ledger import read_ledger
 from luckbase.cluster.table.lookup import policy_of
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals

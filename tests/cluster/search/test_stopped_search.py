@@ -23,9 +23,8 @@ from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.shards import LevelShard
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import Swept
-from luckbase.cluster.table.folder import ask_name, shard_name, stage_file_name
-from luckbase.cluster.table.ledger import Ledger, read_ledger
-from luckbase.cluster.table.lines import Done
+from luckbase.cluster.table.folder import ask_name, read_ledger, shard_name, stage_file_name
+from luckbase.cluster.table.ledger import Done, Ledger
 from luckbase.cluster.table.storage import Folder, Memory
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import MissingTableError

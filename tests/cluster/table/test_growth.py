@@ -18,7 +18,8 @@ from luckbase.cluster.run.driver import add_tally
 from luckbase.cluster.run.lock import lock
 from luckbase.cluster.run.options import Solved
 from luckbase.cluster.run.plan import make_plan
-from luckbase.cluster.table.ledger import Ledger, read_ledger
+from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.jobs.app import run

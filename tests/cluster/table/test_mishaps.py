@@ -17,7 +17,7 @@ from luckbase.cluster.run.options import Progress, Solved
 from luckbase.cluster.search import solve as search
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.table.find import table_of
-from luckbase.cluster.table.ledger import read_ledger
+from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.jobs.app import run
@@ -232,8 +232,8 @@ def test_a_folder_that_holds_other_rules_than_its_name_says_neither_answers_nor_
 def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from luckbase.cluster.table.ledger import write_head
-    from luckbase.cluster.table.lines import Head
+    from luckbase.cluster.table.folder import write_head
+    from luckbase.cluster.table.ledger import Head
     from luckbase.solver.board.identity import identity_of
 
     below(tmp_path, A)

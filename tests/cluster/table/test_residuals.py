@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.ledger import compact, read_ledger
-from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.folder import compact, read_ledger
+from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.parquet import seal_file
 from luckbase.cluster.table.part import FilePart, drawn_rows
@@ -116,7 +116,7 @@ def promised(table: Lookup, entry: FileEntry) -> float:
     by rounds cuts off, by its rules too, and no better than a step's sums in float64."""
     game = table.game
     largest = max(map(abs, game.payoff_range))
-    return max(entry.told - game.cut_error, (game.max_edges + 2) * 2.0**-53 * largest)
+    return max(entry.resolved_error - game.cut_error, (game.max_edges + 2) * 2.0**-53 * largest)
 
 
 Shares = Callable[[int], Floats]

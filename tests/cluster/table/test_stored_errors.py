@@ -12,7 +12,7 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.search.solve import FLOAT64_ERROR
-from luckbase.cluster.table.ledger import compact, read_ledger
+from luckbase.cluster.table.folder import compact, read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.arrays import Floats

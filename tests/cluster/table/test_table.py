@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from luckbase import cluster, solver
 from luckbase.cluster.machine import cores
 from luckbase.cluster.run.plan import make_plan
-from luckbase.cluster.table import lines, parquet
+from luckbase.cluster.table import ledger as ledgers
+from luckbase.cluster.table import parquet
 from luckbase.cluster.table.find import why_stale
-from luckbase.cluster.table.folder import check_bytes
+from luckbase.cluster.table.folder import check_bytes, compact, read_ledger
 from luckbase.cluster.table.format import part_name
-from luckbase.cluster.table.ledger import Ledger, compact, read_ledger
-from luckbase.cluster.table.lines import FileEntry
+from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.parquet import seal_file
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
@@ -332,11 +332,11 @@ def test_why_a_table_is_stale_is_said_in_sentences(path: Path, tmp_path: Path) -
     board.write_text(TINY.read_text().replace("score_cap = 3000", "score_cap = 2500"))
 
     def moved(file: Path) -> Ledger:
-        goal = lines.Goal(**{**vars(said.goals[0]), "board_file": str(file)})
+        goal = ledgers.Goal(**{**vars(said.goals[0]), "board_file": str(file)})
         return Ledger(said.head, [goal])
 
     assert why_stale(moved(board)) == ["score_cap: was 3000, now 2500"]
-    older = lines.Head(**{**vars(said.head), "rules_version": 0})
+    older = ledgers.Head(**{**vars(said.head), "rules_version": 0})
     assert why_stale(Ledger(older, said.goals)) == ["the rules are version 1, were 0"]
     assert "can not be read any more" in why_stale(moved(tmp_path / "gone.toml"))[0]
     assert why_stale(moved(tmp_path / "gone.toml"), absent_is_stale=False) == []

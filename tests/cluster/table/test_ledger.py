@@ -10,11 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from luckbase.cluster.table.folder import ask_name, shard_name
-from luckbase.cluster.table.ledger import Ledger
-from luckbase.cluster.table.lines import (
+from luckbase.cluster.table.ledger import (
     FileEntry,
     Goal,
     Head,
+    Ledger,
     Roots,
     ShardEntry,
     as_text,
