@@ -152,6 +152,16 @@ def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
     return call
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_states_of_one_table_only_are_counted(
+    tables: dict[str, str], ask: Ask, turned: bool
+) -> None:
+    """0, 6 and 7 are not below 1."""
+    names = ["large a", "small c"][:: -1 if turned else 1]
+    said = ask("diff", tables[names[0]], tables[names[1]])
+    assert said["only"] == ([0, 3] if turned else [3, 0])
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [

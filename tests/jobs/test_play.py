@@ -16,7 +16,7 @@ from luckbase import solver
 from luckbase.cluster.play.agents import opponents
 from luckbase.cluster.play.game import Draw, Play, Seat, read_action
 from luckbase.cluster.play.tables import searched, soonest
-from luckbase.cluster.table.table import Table
+from luckbase.cluster.table.table import StoredTable, Table
 from luckbase.cluster.words import changes
 from luckbase.jobs.app import run
 from luckbase.solver.game.arrays import Floats
@@ -179,11 +179,12 @@ def test_tiers_and_search_say_the_same() -> None:
 
 
 def test_a_table_of_this_very_board_is_asked_and_no_other(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of these rules, however far the board file reaches."""
+    """Of these rules, however far the board file reaches; what does not do is closed."""
     assert run(["solve", TINY, "--set", "frontier=2", "--results", str(tmp_path)]) == 0
-    found = []
+    found, closed = [], []
+    monkeypatch.setattr(StoredTable, "close", lambda self: closed.append(True))
     for options, spins in (
         ({"frontier": 2}, "0,1,1"), ({"frontier": 2}, "0,2,1"), ({"frontier": 1}, "0,1,0"),
         ({"frontier": 2, "tied_pass": "next"}, "0,1,1"),
@@ -197,6 +198,7 @@ def test_a_table_of_this_very_board_is_asked_and_no_other(
             right = search(edges).values
             assert table.action_values(edges).values == pytest.approx(right, abs=1e-7)
     assert found == [True, False, True, False]
+    assert len(closed) == 3  # the two that priced, and the one that does not hold the root
 
 
 def test_a_table_of_what_lies_below_a_state_is_asked_there(

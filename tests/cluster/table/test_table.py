@@ -102,6 +102,14 @@ def test_probe_and_get_of_what_is_not_there(path: Path) -> None:
             table.ask({"scores": "0,0,0", "earned": "3,0,0"})
 
 
+def test_a_closed_table_opens_its_files_anew(path: Path) -> None:
+    with cluster.open_table(path) as table:
+        states = all_states(table)[::500]
+        before = table.probe(states)
+    assert np.array_equal(table.probe(states), before)
+    table.close()
+
+
 def test_a_toss_up_is_said_where_and_only_where_float64_finds_no_difference(path: Path) -> None:
     with cluster.open_table(path) as table:
         exact = InMemory(layout_of(table.game))

@@ -1,0 +1,65 @@
+"""What a finished solve proposes to ask: each title says what its state is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from luckbase import solver
+from luckbase.solver.game.capabilities import Layout
+from tests.places import ROOT
+
+Meaning = Callable[[Any, Any, Any], bool]
+
+RACES: dict[str, Meaning] = {
+    "the start": lambda mine, yours, turn: mine == yours == turn == 0,
+    "level, at the usual hold": lambda mine, yours, turn: mine == yours == 0 < turn,
+    "far ahead": lambda mine, yours, turn: yours == turn == 0 and mine > 60,
+    "the other is nearly there": lambda mine, yours, turn: (
+        mine == 0 and 20 < turn < 40 < 80 < yours
+    ),
+    "a great turn, the other nearly there": lambda mine, yours, turn: (
+        mine == 0 and 40 < turn < 80 < yours
+    ),
+}
+
+
+def test_skunk() -> None:
+    layout = solver.load_game(solver.load_board(ROOT / "boards/skunk/seed.toml")).need(Layout)
+    asked = dict(layout.opening_questions())
+    assert set(asked) == set(RACES)
+    for title, state in asked.items():
+        assert RACES[title](*(state[name] for name in ("mine", "yours", "turn"))), title
+
+
+SHOWS: dict[str, Callable[[list[int], list[int]], bool]] = {
+    "ahead, one spin left": lambda has, spins: has[1] == max(has) and spins == [0, 1, 0],
+    "far ahead, one spin left": lambda has, spins: (
+        has[1] > 2 * max(has[0], has[2]) and spins == [0, 1, 0]
+    ),
+    "the same with two spins": lambda has, spins: spins == [0, 2, 0],
+    "the first to go, well behind": lambda has, spins: has[0] < min(has[1:]) and spins == [2, 0, 0],
+    "both have a spin, second ahead": lambda has, spins: (
+        has[1] > has[2] > has[0] and spins == [1, 1, 0]
+    ),
+    "three spins, far ahead": lambda has, spins: (
+        has[1] > 2 * max(has[0], has[2]) and spins == [0, 3, 0]
+    ),
+}
+
+
+@pytest.mark.parametrize("frontier", [1, 3])
+def test_press_your_luck(frontier: int) -> None:
+    """Only those that the table reaches; "the same" has the scores of the one before."""
+    board = ROOT / "boards/press-your-luck/1985-02.toml"
+    game = solver.load_game(solver.load_board(board, frontier=frontier))
+    asked = dict(game.need(Layout).opening_questions())
+    assert len(asked) == {1: 2, 3: len(SHOWS)}[frontier]
+    for title, state in asked.items():
+        has: Any = state["scores"]
+        spins: Any = list(state["earned"])  # type: ignore[call-overload]
+        assert SHOWS[title](has, spins), title
+    scores = [asked[title]["scores"] for title in asked if title.startswith(("far", "the same"))]
+    assert all(each == scores[0] for each in scores)
