@@ -168,6 +168,11 @@ def test_no_more_tables_stay_open_than_may(web_results: Path) -> None:
             kept.append(table)
             table.draw(1, 0)
     assert len(tables._opened) == 2
+    oldest, newer = tables._opened
+    for id in (oldest, ids[0]):  # who was used last stays
+        with tables.open(id):
+            pass
+    assert list(tables._opened) == [oldest, ids[0]] and newer != ids[0]
     tables.close()
     assert not tables._opened
 
