@@ -3,8 +3,8 @@
 A part of a table makes an `EveryAction` of states that it holds (`Part.every_action`), `stepped`
 one of states whose children alone are known, `joined` one of several; `Lookup.every_action` puts
 them together. What is said of one state, of a batch, and of the rows of an export is read off it:
-`EveryAction.answer` gives the `Answer` to one of the states, `cluster.table.columns` the
-columns of all.
+`cluster.table.answer` makes the `Answer` to one of the states, `cluster.table.columns` the columns
+of all.
 
 How far off are payoffs that are worked out from others, a step of the rules above them? A mean of
 payoffs is as exact as they are. But where two actions are closer than that tells, either may be the
@@ -22,16 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.answer import (
-    Action,
-    Answer,
-    Bid,
-    Lookahead,
-    Origin,
-    Source,
-    look_ahead,
-    sure,
-)
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import choice_names
 from luckbase.solver.game.game import Game
@@ -100,7 +90,7 @@ class EveryAction:
         codes = np.where(self.best >= 0, self.named[self.best] if len(self.named) else -1, -1)
         found = [names[code] for code in codes.tolist()]
         for x in self.at_once().tolist():
-            found[x] = _sure_bid(*self.side(x, 0))
+            found[x] = self.sure_choice(x)
         return found
 
     def only(self, at: Ints) -> EveryAction:
@@ -124,58 +114,64 @@ class EveryAction:
             return np.empty(0, np.int64)
         return np.flatnonzero(np.diff(self.bids.first))
 
-    def side(self, x: int, player: int) -> tuple[list[Bid], Floats]:
-        """The choices of a player (from 0) at state x, and what each pays him."""
+    def choices(self, x: int, player: int) -> Ints:
+        """The rows of `bids` that are choices of a player (from 0) at state x."""
         assert self.bids is not None
-        bids, here = self.bids, np.arange(self.bids.first[x], self.bids.first[x + 1])
-        here = here[bids.players[here] == player]
-        rows = (bids.named, bids.chances, bids.least, bids.most)
-        found = [
-            Bid(bids.names[k], *rest)
-            for k, *rest in zip(*(row[here].tolist() for row in rows), strict=True)
-        ]
-        return found, bids.payoffs[here]
+        here = np.arange(self.bids.first[x], self.bids.first[x + 1])
+        own: Ints = here[self.bids.players[here] == player]
+        return own
 
-    def answer(
-        self, origin: Origin, state: dict[str, Any], x: int, source: Source = "table"
-    ) -> Answer:
-        """The answer at state x, whose fields are `state`."""
-        if self.bids is not None and self.bids.first[x + 1] > self.bids.first[x]:
-            return self._answer_at_once(origin, state, x, source)
-        actor, best = int(self.to_act[x]) - 1, int(self.best[x])
-        first, last = int(self.first[x]), int(self.first[x + 1])
-        q, named = self.q[first:last].tolist(), self.named[first:last].tolist()
-        order = sorted(range(last - first), key=lambda k: (first + k != best, -q[k][actor], k))
-        actions = tuple(Action(self.names[named[k]], tuple(q[k])) for k in order)
-        margin = float(self.margins[x])
-        return Answer(
-            origin, state, actor + 1 or None, tuple(self.values[x].tolist()), actions,
-            actions[0].name if best >= 0 else None, None if margin != margin else margin,
-            bool(self.ties[x]), float(self.errors[x]), source,
-        )  # fmt: skip
-
-    def _answer_at_once(
-        self, origin: Origin, state: dict[str, Any], x: int, source: Source
-    ) -> Answer:
-        """The same where both choose at once: actions are player 1's, the likeliest first."""
-        (mine, against), (theirs, _) = self.side(x, 0), self.side(x, 1)
-        value = tuple(self.values[x].tolist())
-        paid, total = against.tolist(), sum(value)
-        order = sorted(range(len(mine)), key=lambda k: (-mine[k].chance, -paid[k], k))
-        actions = tuple(Action(mine[k].name, (paid[k], total - paid[k])) for k in order)
-        return Answer(
-            origin, state, None, value, actions, _sure_bid(mine, against), None, bool(self.ties[x]),
-            float(self.errors[x]), source, strategies=(tuple(mine), tuple(theirs)),
-        )  # fmt: skip
-
-
-def _sure_bid(bids: list[Bid], against: Floats) -> str | None:
-    """The choice that is made for certain, if one is."""
-    k = max(range(len(bids)), key=lambda k: (bids[k].chance, against[k], -k))
-    return bids[k].name if bids[k].chance > 1 - 1e-9 else None
+    def sure_choice(self, x: int) -> str | None:
+        """Player 1's choice at state x that is made for certain, if one is."""
+        assert self.bids is not None
+        chances, payoffs = self.bids.chances, self.bids.payoffs
+        k = max(self.choices(x, 0).tolist(), key=lambda k: (chances[k], payoffs[k], -k))
+        return self.bids.names[self.bids.named[k]] if chances[k] > 1 - 1e-9 else None
 
 
 # --- from a step of the rules ------------------------------------------------------------------
+
+
+def sure(least: Any, most: Any) -> Any:
+    """Whether a chance is the same in every optimal strategy, from the least and the most."""
+    return most - least < 1e-4
+
+
+@dataclass(frozen=True)
+class Lookahead:
+    """One step ahead of n states with k actions in all.
+
+    first: int64 (n + 1,). actions: int64 (k,). values: float64 (k, players). actors: int64 (n,), -1
+    where nobody acts. best: int64 (n,) into the k. ties: bool (n,), whether the best has a rival
+    that precision can not tell from it. margins: float64 (n,), the best's payoff less the best
+    other's; NaN where there is no choice.
+    """
+
+    first: Ints
+    actions: Ints
+    values: Floats
+    actors: Ints
+    best: Ints
+    ties: NDArray[np.bool_]
+    margins: Floats
+
+
+def look_ahead(q: ActionValues, actors: Ints, slack: float, best: Ints) -> Lookahead:
+    """One step ahead, from every action's payoffs, who acts (n,), how far payoffs can be apart and
+    still be one, and the best actions (n,), -1 where it is to be found: then the earliest level."""
+    own = q.values[np.arange(len(q.states)), np.maximum(actors, 0)[q.states]]
+    starts = q.first[:-1]
+    top = np.maximum.reduceat(own, starts)
+    level = own >= top[q.states] - slack
+    n = len(starts)
+    candidates = np.flatnonzero(np.where((best >= 0)[q.states], q.actions == best[q.states], level))
+    taken = candidates[np.searchsorted(q.states[candidates], np.arange(n))]
+    others = own.copy()
+    others[taken] = -np.inf
+    second = np.maximum.reduceat(others, starts)
+    margins = np.where(np.diff(q.first) > 1, np.maximum(own[taken] - second, 0.0), np.nan)
+    ties = np.add.reduceat(level.astype(np.int64), starts) > 1
+    return Lookahead(q.first, q.actions, q.values, actors, taken, ties, margins)
 
 
 def _taken(first: Ints, at: Ints) -> tuple[Ints, Ints]:
@@ -294,48 +290,52 @@ def _laid_out(game: Game, both: Ints, sides: list[Any], given: Ints) -> Bids:
 
 
 def joined(pieces: Sequence[tuple[Ints, EveryAction]], n: int, players: int) -> EveryAction:
-    """One of n states, from those of pieces of them: which states, and what is said of them."""
+    """One of n states, from those of pieces of them: which states, and what is said of them; of
+    states in no piece nobody acts, and nothing is known."""
     if len(pieces) == 1 and np.array_equal(pieces[0][0], np.arange(n)):
         return pieces[0][1]
-    counts = np.zeros(n + 1, np.int64)
-    for at, one in pieces:
-        counts[at + 1] = np.diff(one.first)
-    first, names = np.cumsum(counts), dict[str, int]()
+    first, names, places = _rows_together(pieces, n)
     k = int(first[-1])
     found = EveryAction(
-        np.zeros((n, players)), np.zeros(n, np.int64), first, (), np.zeros(k, np.int64),
+        np.zeros((n, players)), np.zeros(n, np.int64), first, names, np.zeros(k, np.int64),
         np.zeros((k, players)), np.full(n, -1), np.full(n, np.nan), np.zeros(n, bool), np.zeros(n),
+        _joined_bids([(at, piece.bids) for at, piece in pieces if piece.bids is not None], n),
     )  # fmt: skip
-    for at, one in pieces:
+    for (at, piece), (rows, named) in zip(pieces, places, strict=True):
         for name in ("values", "to_act", "margins", "ties", "errors"):
-            getattr(found, name)[at] = getattr(one, name)
-        moved = first[at] - one.first[:-1]
-        to = np.repeat(moved, np.diff(one.first)) + np.arange(len(one.named))
-        codes = np.array([names.setdefault(name, len(names)) for name in one.names], np.int64)
-        found.named[to], found.q[to] = codes[one.named], one.q
-        found.best[at] = np.where(one.best >= 0, one.best + moved, -1)
-    bids = _joined_bids([(at, one.bids) for at, one in pieces if one.bids is not None], n)
-    return replace(found, names=tuple(names), bids=bids)
+            getattr(found, name)[at] = getattr(piece, name)
+        found.named[rows], found.q[rows] = named, piece.q
+        moved = first[at] - piece.first[:-1]
+        found.best[at] = np.where(piece.best >= 0, piece.best + moved, -1)
+    return found
 
 
 def _joined_bids(pieces: Sequence[tuple[Ints, Bids]], n: int) -> Bids | None:
     if not pieces:
         return None
-    counts = np.zeros(n + 1, np.int64)
-    for at, one in pieces:
-        counts[at + 1] = np.diff(one.first)
-    first, names = np.cumsum(counts), dict[str, int]()
-    b = int(first[-1])
-    arrays: dict[str, Any] = {
-        name: np.zeros(b, np.int64 if name in ("players", "named") else np.float64)
-        for name in BID_COLUMNS
+    first, names, places = _rows_together(pieces, n)
+    columns = {
+        name: np.zeros(int(first[-1]), getattr(pieces[0][1], name).dtype) for name in BID_COLUMNS
     }
-    for at, one in pieces:
-        to = np.repeat(first[at] - one.first[:-1], np.diff(one.first)) + np.arange(len(one.named))
-        codes = np.array([names.setdefault(name, len(names)) for name in one.names], np.int64)
-        for name, array in arrays.items():
-            array[to] = codes[one.named] if name == "named" else getattr(one, name)
-    return Bids(first=first, names=tuple(names), **arrays)
+    for (_, piece), (rows, named) in zip(pieces, places, strict=True):
+        for name, column in columns.items():
+            column[rows] = named if name == "named" else getattr(piece, name)
+    return Bids(first=first, names=names, **columns)
+
+
+def _rows_together(
+    pieces: Sequence[tuple[Ints, Any]], n: int
+) -> tuple[Ints, tuple[str, ...], list[tuple[Ints, Ints]]]:
+    """(first (n + 1,), all names, of each piece where its rows go and what they are `named`)."""
+    counts, names = np.zeros(n + 1, np.int64), dict[str, int]()
+    for at, piece in pieces:
+        counts[at + 1] = np.diff(piece.first)
+    first, places = np.cumsum(counts), []
+    for at, piece in pieces:
+        moved = np.repeat(first[at] - piece.first[:-1], np.diff(piece.first))
+        codes = np.array([names.setdefault(name, len(names)) for name in piece.names], np.int64)
+        places.append((moved + np.arange(len(piece.named)), codes[piece.named]))
+    return first, tuple(names), places
 
 
 def error_of_actions(edges: Expanded, off: Floats) -> Floats:

@@ -1,22 +1,34 @@
-"""Answers to questions as data: what a table says of a state, and which table said so."""
+"""What a table says of a state, and which table said so; of a state above its frontier by a search.
+
+From the state's children every one is expanded and merged by key until it is over or the table
+holds it (`solver.search.explore`); the table's payoffs of those are looked up at once, and the rest
+is backward induction by the rules (`solver.search.game_graph`). So an answer above the frontier is
+as exact as the table below it: its payoffs are means of the table's, within the same bound; but for
+decisions that are closer than the table's precision tells. They count as tied, and the earlier
+action is taken; what the others get there is another action's. Where a search met such decisions, a
+second one, between bounds, says how far off its payoffs may be.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from luckbase.cluster import words
+from luckbase.cluster.table.actions import EveryAction, stepped, sure
 from luckbase.solver.board.identity import changed_options, rules_identity
+from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
-from luckbase.solver.search.bellman import ActionValues
+from luckbase.solver.search.bellman import Expanded, evaluate, expand
+from luckbase.solver.search.keys import Keys, unpack_all
 from luckbase.solver.sentences import html_table
 
 
@@ -31,7 +43,7 @@ class Origin(Result):
     stale: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        options = "".join(f" {name}={_said(value)}" for name, value in self.options.items())
+        options = "".join(f" {name}={_text(value)}" for name, value in self.options.items())
         return f"{self.board}{options}, solve {self.solve_id}"
 
 
@@ -41,7 +53,7 @@ def origin_of(game: Game, stale: tuple[str, ...] = ()) -> Origin:
     return Origin(board.name, changed_options(board), rules_identity(game), stale)
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -70,11 +82,6 @@ class Bid(Result):
     def sure(self) -> bool:
         """Whether every optimal strategy gives it this chance (to the precision of `ranges`)."""
         return bool(sure(self.least, self.most))
-
-
-def sure(least: Any, most: Any) -> Any:
-    """Whether a chance is the same in every optimal strategy, from the least and the most."""
-    return most - least < 1e-4
 
 
 def _span(bid: Bid) -> str:
@@ -190,48 +197,138 @@ class Answer(Result):
         return f"{table}<small>{escape(self.footline)}</small>"
 
 
-@dataclass(frozen=True)
-class Lookahead:
-    """One step ahead of n states with k actions in all.
+def answer_at(
+    found: EveryAction, x: int, origin: Origin, state: dict[str, Any], source: Source = "table"
+) -> Answer:
+    """The answer to state x of many, whose fields are `state`."""
+    bids, value = found.bids, tuple(found.values[x].tolist())
+    toss_up, error = bool(found.ties[x]), float(found.errors[x])
+    if bids is not None and bids.first[x + 1] > bids.first[x]:  # actions are player 1's
+        rows = [found.choices(x, player).tolist() for player in (0, 1)]
+        mine, theirs = (
+            tuple(
+                Bid(bids.names[bids.named[k]], *(
+                    float(each[k]) for each in (bids.chances, bids.least, bids.most)
+                ))
+                for k in side
+            )
+            for side in rows
+        )  # fmt: skip
+        paid, total = bids.payoffs[rows[0]].tolist(), sum(value)
+        order = sorted(range(len(mine)), key=lambda k: (-mine[k].chance, -paid[k], k))
+        actions = tuple(Action(mine[k].name, (paid[k], total - paid[k])) for k in order)
+        return Answer(
+            origin, state, None, value, actions, found.sure_choice(x), None, toss_up, error, source,
+            (mine, theirs),
+        )  # fmt: skip
+    actor, best = int(found.to_act[x]) - 1, int(found.best[x])
+    first, last = int(found.first[x]), int(found.first[x + 1])
+    q, named = found.q[first:last].tolist(), found.named[first:last].tolist()
+    order = sorted(range(last - first), key=lambda k: (first + k != best, -q[k][actor], k))
+    actions = tuple(Action(found.names[named[k]], tuple(q[k])) for k in order)
+    margin = float(found.margins[x])
+    return Answer(
+        origin, state, actor + 1 or None, value, actions, actions[0].name if best >= 0 else None,
+        None if margin != margin else margin, toss_up, error, source,
+    )  # fmt: skip
 
-    first: int64 (n + 1,). actions: int64 (k,). values: float64 (k, players). actors: int64 (n,), -1
-    where nobody acts. best: int64 (n,) into the k. ties: bool (n,), whether the best has a rival
-    that precision can not tell from it. margins: float64 (n,), the best's payoff less the best
-    other's; NaN where there is no choice.
+
+# --- above the frontier --------------------------------------------------------------------------
+
+
+class Holder(Protocol):
+    """What a search may end at: a table (`cluster.table.lookup.Lookup`), or a part of one."""
+
+    @property
+    def game(self) -> Game: ...
+    def holds(self, states: Ints) -> NDArray[np.bool_]: ...
+    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]: ...
+
+
+class Answering(Holder, Protocol):
+    """A table that says how exact its payoffs are."""
+
+    @property
+    def origin(self) -> Origin: ...
+    @property
+    def precision(self) -> float: ...
+    @property
+    def tolerance(self) -> float: ...
+    @property
+    def rounded(self) -> bool: ...
+    def errors(self, states: Ints) -> Floats: ...
+
+
+OnLevel = Callable[[int, int], None]
+"""on_level(states, levels): how many a search has met so far."""
+
+
+def known_below(
+    table: Holder, roots: Ints, max_states: int, on_level: OnLevel | None = None
+) -> tuple[Keys, Floats]:
+    """The states that the table holds among those met from `roots` without going through another
+    such: keys (k,) and payoffs (k, players)."""
+    from luckbase.solver.search.explore import HELD, explore  # compiles the search
+
+    found = explore(table.game, roots, held=table.holds, max_states=max_states, on_level=on_level)
+    keys = np.ascontiguousarray(found.keys[found.kinds == HELD])
+    return keys, table.lookup(unpack_all(table.game.bits, keys))[0]
+
+
+def answer_by_search(
+    table: Answering, state: Ints, max_states: int, words: Mapping[str, object] | None = None,
+    on_level: OnLevel | None = None,
+) -> Answer:  # fmt: skip
+    """The answer to one canonical state (fields,) above the table's frontier.
+
+    max_states: how many the search may meet; a million take about 90 MB and 2 s. on_level: told how
+    far it is.
+
+    Raises SearchLimitError, saying how far it got; StateError for a cycle that is not covered.
     """
-
-    first: Ints
-    actions: Ints
-    values: Floats
-    actors: Ints
-    best: Ints
-    ties: NDArray[np.bool_]
-    margins: Floats
+    edges = expand(table.game, state.reshape(1, -1))
+    payoffs, errors = searched(table, state, edges, max_states, on_level)
+    return answer_step(table, state, edges, payoffs, errors, words, "search")
 
 
-def look_ahead(q: ActionValues, actors: Ints, slack: float, best: Ints) -> Lookahead:
-    """One step ahead, from every action's payoffs, who acts (n,), how far payoffs can be apart and
-    still be one, and the best actions (n,), -1 where it is to be found: then the earliest level."""
-    own = q.values[np.arange(len(q.states)), np.maximum(actors, 0)[q.states]]
-    starts = q.first[:-1]
-    top = np.maximum.reduceat(own, starts)
-    level = own >= top[q.states] - slack
-    n = len(starts)
-    candidates = np.flatnonzero(np.where((best >= 0)[q.states], q.actions == best[q.states], level))
-    taken = candidates[np.searchsorted(q.states[candidates], np.arange(n))]
-    others = own.copy()
-    others[taken] = -np.inf
-    second = np.maximum.reduceat(others, starts)
-    margins = np.where(np.diff(q.first) > 1, np.maximum(own[taken] - second, 0.0), np.nan)
-    ties = np.add.reduceat(level.astype(np.int64), starts) > 1
-    return Lookahead(q.first, q.actions, q.values, actors, taken, ties, margins)
+def searched(
+    table: Answering, state: Ints, edges: Expanded, max_states: int, on_level: OnLevel | None = None
+) -> tuple[Floats, Floats]:
+    """The payoffs (m, players) of the children of one expanded state (fields,) above the table's
+    frontier, by a search down to it; and bounds (m,) on their errors. Raises as
+    `answer_by_search`."""
+    from luckbase.solver.search.game_graph import Graph
+
+    game = table.game
+    keys, payoffs = known_below(table, state.reshape(1, -1), max_states, on_level)
+    graph = Graph(game, tolerance=table.tolerance, max_states=max_states)
+    graph.know(keys, payoffs)
+    children = graph.solve(edges.children)
+    found: Floats = graph.values[children]
+    errors = table.errors(unpack_all(game.bits, keys))
+    close = graph.margins[: graph.count] <= table.tolerance
+    if not (table.rounded and close.any()):
+        return found, np.full(len(found), errors.max(initial=table.precision))
+    # All decisions that the known payoffs do not tell, for their errors, may fall as they like.
+    graph, off = Graph(game, bounds=True, max_states=max_states), errors[:, None]
+    graph.know(keys, np.concatenate([payoffs - off, payoffs + off], axis=1))
+    try:
+        at = graph.solve(edges.children)
+    except StateError:  # a cycle with such a decision
+        return found, np.full(len(found), np.ptp(game.payoff_range))
+    low, high = graph.values[at, : game.players], graph.values[at, game.players :]
+    return found, np.maximum(found - low, high - found).max(axis=1)
 
 
-def words_of(game: Game, state: Ints) -> dict[str, str]:
-    """A state's fields as a person would type them: ``{"scores": "0,500,0", …}``."""
-    return words.typed(game.describe(state))
-
-
-def said(game: Game, state: Ints) -> str:
-    """A state as a person would type it: ``scores=0,500,0 earned=1,0,0 …``."""
-    return words.fields(game.describe(state))
+def answer_step(
+    table: Answering, state: Ints, edges: Expanded, payoffs: Floats, errors: Floats,
+    words: Mapping[str, object] | None = None, source: Source = "table",
+) -> Answer:  # fmt: skip
+    """The answer to an expanded state (fields,) that is not stored, from the payoffs (m, players)
+    of its children, with bounds (m,) on their errors; `words`: as a person gave it, for the names
+    of their bids; source: where the payoffs come from."""
+    game = table.game
+    inputs = game.fields.values(state) if words is None else game.fields.read(words)
+    near = table.tolerance, table.precision
+    found = stepped(game, edges, evaluate(edges, payoffs), near, errors, inputs.reshape(1, -1))
+    return answer_at(found, 0, table.origin, game.describe(state), source)

@@ -29,7 +29,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.actions import EveryAction
-from luckbase.cluster.table.answer import Answer
+from luckbase.cluster.table.answer import Answer, answer_at
 from luckbase.cluster.table.columns import names_of
 from luckbase.cluster.table.format import nullable, payoff_columns
 from luckbase.cluster.table.part import PIECE
@@ -76,7 +76,7 @@ def all_answers(table: Lookup, frame: Any) -> Iterator[Answer]:
     for start in range(0, len(states), PIECE):
         described = table.game.fields.describe_all(states[start : start + PIECE])
         for x, state in enumerate(described, start):
-            yield told.answer(table.origin, state, x)
+            yield answer_at(told, x, table.origin, state)
 
 
 def _told(table: Lookup, said: Ints, states: Ints) -> EveryAction:

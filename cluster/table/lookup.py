@@ -3,7 +3,7 @@
 A state is answered by the part that holds it: the full table first, then what lies below the roots
 of searches, then the parts of searches that ended at another table. What no part holds is worked
 out: one step of the rules where all its children are there, else a search down to what is
-(`cluster.table.search_answer`).
+(`cluster.table.answer`).
 
 `cluster.table.table` is what people have in hand: this, and all that can be made of it.
 """
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.cluster import words
 from luckbase.cluster.table import OnRows
 from luckbase.cluster.table.actions import (
     EveryAction,
@@ -27,7 +28,15 @@ from luckbase.cluster.table.actions import (
     joined,
     stepped,
 )
-from luckbase.cluster.table.answer import Answer, Origin, origin_of, otherwise, said
+from luckbase.cluster.table.answer import (
+    Answer,
+    Origin,
+    answer_at,
+    answer_by_search,
+    answer_step,
+    origin_of,
+    otherwise,
+)
 from luckbase.cluster.table.part import Part, first_holding, lookup_or_backup, once
 from luckbase.cluster.table.tiers import DensePart
 from luckbase.cluster.words import many
@@ -204,7 +213,7 @@ class Lookup:
 
     def _missing(self, state: Ints) -> str:
         why = self.why_outside(state) or "not solved yet in this table"
-        return f"{said(self.game, state)} is {why}"
+        return f"{words.fields(self.game.describe(state))} is {why}"
 
     def errors(self, states: Ints) -> Floats:
         """(n,) bounds on the errors of what `lookup_or_backup` gives of canonical states."""
@@ -256,12 +265,7 @@ class Lookup:
             part = self.parts[owner] if owner >= 0 else None
             if part is not None or edges.kinds[0] == TERMINAL:
                 found = _over(self.game, edges) if part is None else part.every_action(asked, edges)
-                return found.answer(self.origin, self.game.describe(asked[0]), 0)
-        from luckbase.cluster.table.search_answer import (  # compiles a search
-            answer_by_search,
-            answer_step,
-        )
-
+                return answer_at(found, 0, self.origin, self.game.describe(asked[0]))
         payoffs, there = once(self.game, self.lookup_or_backup, edges.children)
         if len(there) and there.all():
             return answer_step(self, asked[0], edges, payoffs, self.errors(edges.children), state)
@@ -279,7 +283,7 @@ class Lookup:
         if not there.all():
             raise StateError(self._missing(np.asarray(states)[np.flatnonzero(~there)[0]]))
         described = self.game.fields.describe_all(states)
-        return [found.answer(self.origin, state, x) for x, state in enumerate(described)]
+        return [answer_at(found, x, self.origin, state) for x, state in enumerate(described)]
 
     def every_action(
         self, states: Ints, given: Ints | None = None

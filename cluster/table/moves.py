@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pydantic import Field, PlainSerializer
 
 from luckbase.cluster import words
-from luckbase.cluster.table.answer import Action, Answer, Source
+from luckbase.cluster.table.answer import Action, Answer, Source, answer_at, answer_step, searched
 from luckbase.cluster.table.tiers import DensePart
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -150,15 +150,10 @@ def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves
     held, part = owner >= 0, table.parts[owner] if owner >= 0 else None
     if isinstance(part, DensePart) and known.all() and not both:
         rows = part.of_rows(asked, edges, every[:1], payoffs, part.best_codes(asked))
-        answer = rows.answer(table.origin, game.describe(asked[0]), 0)
+        answer = answer_at(rows, 0, table.origin, game.describe(asked[0]))
     elif (held and not both) or over:
         answer = table.answers(asked)[0]
     else:
-        from luckbase.cluster.table.search_answer import (  # compiles the search
-            answer_step,
-            searched,
-        )
-
         source: Source = "table" if known.all() else "search"
         if known.all():
             errors = table.errors(edges.children)

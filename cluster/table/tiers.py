@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.machine import cores
-from luckbase.cluster.table.actions import EveryAction, from_rules
-from luckbase.cluster.table.answer import Lookahead, look_ahead
+from luckbase.cluster.table.actions import EveryAction, Lookahead, from_rules, look_ahead
 from luckbase.cluster.table.format import (
     KEY_SHIFT,
     as_table,

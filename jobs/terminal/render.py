@@ -28,7 +28,7 @@ from luckbase.solver.errors import SearchLimitError
 
 if TYPE_CHECKING:
     from luckbase.cluster.run.options import Progress
-    from luckbase.cluster.table.search_answer import OnLevel
+    from luckbase.cluster.table.answer import OnLevel
     from luckbase.cluster.table.table import Table
 
 EVENT_SECONDS = 5.0

@@ -20,7 +20,7 @@ from luckbase.cluster.run.driver import add_tally
 from luckbase.cluster.run.plan import DISK_RESERVE, PROCESS_BYTES, Plan, check_room
 from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.schedule import Schedule, Shard
-from luckbase.cluster.table.search_answer import answer_by_search
+from luckbase.cluster.table.answer import answer_by_search
 from luckbase.jobs.options import read_memory
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
 from luckbase.solver.policy.evaluate import evaluate_profile

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.options import Solved
+from luckbase.cluster.table.answer import answer_by_search
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.find import why_stale
 from luckbase.cluster.table.format import (
@@ -24,7 +25,6 @@ from luckbase.cluster.table.format import (
     solved_rows,
 )
 from luckbase.cluster.table.keyed import GIVEN, KeyPart
-from luckbase.cluster.table.search_answer import answer_by_search
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import (
     DisagreementError,

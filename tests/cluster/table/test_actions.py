@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import luckbase
 from luckbase import solver
-from luckbase.cluster.table.answer import Answer
+from luckbase.cluster.table.answer import Answer, answer_at
 from luckbase.cluster.table.columns import ActionNames, in_order, names_of, word_of
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.game import Game
@@ -57,7 +57,7 @@ def test_every_actions_payoff_is_the_mean_over_what_the_table_holds_below(
     told, there = table.every_action(states)
     assert there.all()
     for x, state in enumerate(states):
-        answer = told.answer(table.origin, {}, x)
+        answer = answer_at(told, x, table.origin, {})
         if answer.to_act is None:
             continue
         right = by_hand(table, state)
@@ -188,9 +188,9 @@ def test_pieces_of_any_kind_put_together_are_the_whole(data: st.DataObject) -> N
     again = joined([(at, told.only(at)) for at in shares], n, 2)
     shuffled = told.only(order)
     for x in range(n):
-        right = told.answer(table.origin, {}, x)
-        assert again.answer(table.origin, {}, x) == right
-        assert shuffled.answer(table.origin, {}, int(np.flatnonzero(order == x)[0])) == right
+        right = answer_at(told, x, table.origin, {})
+        assert answer_at(again, x, table.origin, {}) == right
+        assert answer_at(shuffled, int(np.flatnonzero(order == x)[0]), table.origin, {}) == right
     assert again.best_names() == told.best_names()
 
 
@@ -255,7 +255,7 @@ def test_columns_of_states_are_only_of_actions_that_they_have(folder: Path) -> N
     table = kept("press-your-luck", folder)
     state = table.game.parse({"scores": "0,500,0", "earned": "0,1,0"})
     told, _ = table.every_action(state[None])
-    actions = told.answer(table.origin, {}, 0).actions
+    actions = answer_at(told, 0, table.origin, {}).actions
     assert set(names_of(table.game, told).actions) == {action.name for action in actions}
 
 

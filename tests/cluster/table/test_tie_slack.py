@@ -11,9 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from luckbase import cluster
-from luckbase.cluster.table.answer import Answer, Origin, look_ahead
+from luckbase.cluster.table.actions import look_ahead
+from luckbase.cluster.table.answer import Answer, Origin
+from luckbase.cluster.table.answer import answer_by_search as search_down
 from luckbase.cluster.table.part import lookup_or_backup
-from luckbase.cluster.table.search_answer import answer_by_search as search_down
 from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
