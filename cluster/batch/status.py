@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from luckbase.cluster import words
 from luckbase.cluster.batch.plan import plan_boards
 from luckbase.cluster.batch.requests import (
     BoardRequest,
@@ -22,8 +21,6 @@ from luckbase.cluster.batch.requests import (
 from luckbase.cluster.inputs import has_full_table
 from luckbase.cluster.run.options import Options
 from luckbase.cluster.table.find import (
-    RESULTS,
-    command,
     is_table,
     results_of,
     table_of,
@@ -32,7 +29,7 @@ from luckbase.cluster.table.find import (
     tables_of,
 )
 from luckbase.cluster.table.folder import LINES, read_ledger
-from luckbase.cluster.table.ledger import TIERS, table_directory
+from luckbase.cluster.table.ledger import RESULTS, TIERS, board_command, table_directory
 from luckbase.cluster.table.status import Status, status_of, statuses_of
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
@@ -99,7 +96,7 @@ def _of_board(request: BoardRequest, results: Path) -> Iterator[Status]:
         yield _for_request(status_of(path), request, results, full=True)
     if not paths:
         folder = Path(relative_path(str(results)))
-        solve = command(f"{words.program()} solve", file, settings, request.board.game, folder)
+        solve = board_command(file, settings, request.board.game, folder)
         yield Status(file, "missing", settings, why=(f"solved by: {solve}",))
 
 

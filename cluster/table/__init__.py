@@ -35,7 +35,7 @@ Questions:
 * `frames`: many states in, many answers out; a table over two of its columns. `files`: states and
   rows in files. `export`: all rows, as a stream or into a file.
 
-Whole tables: `verify`, `status`, `summary`. Two of them: `diff`, of `pairs` of states; `prices`:
+Whole tables: `verify`, `status`. Two of them: `diff`, of `pairs` of states; `prices`:
 what an old habit costs; `differences`: all that as data, and at what number decisions turn.
 
 Version history: 1 (2026-11) first. 2 (2026-11) tables of roots, parts, an error a file. 3 (2026-11)

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from luckbase.cluster.table.folder import HEAD, check_identity, read_head, read_ledger
-from luckbase.cluster.table.ledger import Head, Ledger
+from luckbase.cluster.table.ledger import Head, Ledger, board_command
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
-from luckbase.solver.board import registry
 from luckbase.solver.board.file import differences, read_board
 from luckbase.solver.board.identity import rules_form, rules_identity
 from luckbase.solver.board.model import Board
@@ -28,9 +26,6 @@ from luckbase.solver.errors import (
     TableError,
 )
 from luckbase.solver.sentences import on_command_line
-
-RESULTS = "results"
-"""Where tables are kept if nothing is said."""
 
 
 @dataclass(frozen=True)
@@ -110,20 +105,6 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> Found:
     return Found(found, by_board=True)
 
 
-def command(
-    program: str, board_file: str, settings: dict[str, str], game: str, results: Path | None = None
-) -> str:
-    """A command line about a board of a game, with its options, and its results where they are not
-    those that are meant when nothing is said."""
-    words = [word for k, v in settings.items() for word in ("--set", f"{k}={v}")]
-    if results is not None and os.path.realpath(results) != os.path.realpath(RESULTS):
-        words += ["--results", str(results)]
-    file = registry.find(game).file
-    if file is not None:
-        words += ["--game", os.path.relpath(file.path)]
-    return shlex.join([*program.split(), board_file, *words])
-
-
 def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -> str:
     said = f"{name}: no table of this board"
     if settings:
@@ -141,7 +122,7 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
             differ.append(f"rules version {head.rules_version}, now {version}")
         others.append(f"{path} ({_as_there(differ)})")
     there = f"; there is {'; '.join(others[:5])}" if others else f" under {results}"
-    makes = command("luckbase solve", name, settings, board.game, results)
+    makes = board_command(name, settings, board.game, results)
     return f"{said}{there}; run: {makes}"
 
 

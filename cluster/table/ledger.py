@@ -23,7 +23,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
+import shlex
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -32,6 +35,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from luckbase.cluster.table import FORMAT
+from luckbase.cluster.words import fields, many, program
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.identity import rules_form, rules_identity
@@ -266,9 +270,15 @@ class Ledger:
         return any(goal.margin for goal in self.goals)
 
     @property
-    def latest(self) -> Goal | None:
-        """The goal that was asked for last."""
-        return self.goals[-1] if self.goals else None
+    def furthest(self) -> Goal | None:
+        """The goal of the full table that reaches furthest; None where there is none."""
+        found = [goal for goal in self.goals if goal.part == TIERS]
+        return max(found, key=lambda goal: (goal.files, goal.number), default=None)
+
+    @property
+    def origin(self) -> Goal | None:
+        """The goal by which the table is named: `furthest`, else the one of the last search."""
+        return self.furthest or (self.goals[-1] if self.goals else None)
 
     def error(self, part: str | None = None) -> float:
         """The bound on the error of a payoff stored in a part, or in any."""
@@ -314,12 +324,6 @@ class Ledger:
             ) from None
 
 
-def furthest(ledger: Ledger) -> Goal | None:
-    """The goal of the full table that reaches furthest; None where there is none."""
-    found = [goal for goal in ledger.goals if goal.part == TIERS]
-    return max(found, key=lambda goal: (goal.files, goal.number), default=None)
-
-
 @lru_cache(maxsize=16)
 def _board(said: str) -> Board:
     name, form, reach = json.loads(said)
@@ -335,6 +339,46 @@ def _board(said: str) -> Board:
 
 def _same_goal(one: Goal, other: Goal) -> bool:
     return {**vars(one), "number": 0, "files": 0} == {**vars(other), "number": 0, "files": 0}
+
+
+RESULTS = "results"
+"""Where tables are kept if nothing is said."""
+
+
+def board_command(
+    board_file: str, settings: dict[str, str], game: str, results: Path | None = None,
+    words: str | None = None,
+) -> str:  # fmt: skip
+    """The command that solves a board of a game, or another whose first words these are: with its
+    options, and its results where they are not those that are meant when nothing is said."""
+    words = f"{program()} solve" if words is None else words
+    said = [word for k, v in settings.items() for word in ("--set", f"{k}={v}")]
+    if results is not None and os.path.realpath(results) != os.path.realpath(RESULTS):
+        said += ["--results", str(results)]
+    file = registry.find(game).file
+    if file is not None:
+        said += ["--game", os.path.relpath(file.path)]
+    return shlex.join([*words.split(), board_file, *said])
+
+
+def solve_command(
+    goal: Goal, game: Game, results: Path | None = None, words: str | None = None, file: str = ""
+) -> str:
+    """The command that solves what a goal asked for. results: where its table is. words: as
+    `board_command`. file: the board's, if it is not the one that the goal names."""
+    file = file or goal.board_file or "BOARD"
+    said = board_command(file, goal.settings, game.board.game, results, words)
+    if goal.roots is None:
+        return said
+    start = goal.roots.start
+    said += f" --from {fields(in_order(start[0], game))}"
+    said += f" (and {many(len(start) - 1, 'more state')})" if len(start) > 1 else ""
+    return said if goal.roots.using is None else f"{said} --using {goal.roots.using.table}"
+
+
+def in_order(state: Mapping[str, Any], game: Game) -> dict[str, Any]:
+    """The fields of a state in the game's order; the ledger sorts them."""
+    return {name: state[name] for name in game.fields.names if name in state}
 
 
 def reach_of(board: Board) -> dict[str, Any]:

@@ -1,30 +1,44 @@
-"""What of a table is complete, partial, stale or damaged, and why."""
+"""What is known of a table: whether it is complete, partial, stale or damaged, and why; its opening
+questions, and what was solved."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from luckbase.cluster import words
 from luckbase.cluster.table import RUNNING
-from luckbase.cluster.table.find import (
-    find_table,
-    results_of,
-    tables_of,
-    why_stale,
-)
+from luckbase.cluster.table.answer import Answer
+from luckbase.cluster.table.find import find_table, results_of, tables_of, why_stale
 from luckbase.cluster.table.folder import damaged_files, read_ledger
-from luckbase.cluster.table.ledger import TIERS, Goal, Ledger, furthest
+from luckbase.cluster.table.ledger import (
+    TIERS,
+    Goal,
+    Ledger,
+    board_command,
+    in_order,
+    solve_command,
+)
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.summary import solve_command
+from luckbase.cluster.table.table import StoredTable, Table
 from luckbase.solver import load_game
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.identity import changed_options
-from luckbase.solver.errors import OptionError, TableError, UnknownGameError
+from luckbase.solver.board.model import canonical
+from luckbase.solver.errors import (
+    LuckbaseError,
+    MissingTableError,
+    OptionError,
+    StateError,
+    TableError,
+    UnknownGameError,
+)
+from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.result import PythonOnly, Result
 from luckbase.solver.sentences import html_facts
 
@@ -106,7 +120,7 @@ def status_of(path: Path) -> Status:
         storage = Folder(path)
         ledger = read_ledger(storage, path)
         stale, bad = why_stale(ledger), damaged_files(storage, path, ledger)
-        goal = furthest(ledger)
+        goal = ledger.furthest
         shown = changed_options(ledger.board({} if goal is None else goal.reach))
     except UnknownGameError as error:
         return Status(
@@ -116,11 +130,10 @@ def status_of(path: Path) -> Status:
     except TableError as error:
         return Status(str(path), "damaged", {}, why=(str(error),), running=running(path))
     state, why = _state(ledger, stale, bad, results_of(path))
-    asked = [goal for goal in ledger.goals if goal.roots is not None]
     return Status(
         str(path), state, shown | ({"margin": True} if ledger.margin else {}),
         len(ledger.of_part(TIERS)), 0 if goal is None else goal.files,
-        len({json.dumps(start) for g in asked if g.roots for start in g.roots.start}),
+        len({json.dumps(start) for g in ledger.goals if g.roots for start in g.roots.start}),
         ledger.rows, ledger.bytes, ledger.error(), tuple(why), running(path),
     )  # fmt: skip
 
@@ -139,20 +152,155 @@ def _state(
     ledger: Ledger, stale: list[str], bad: dict[str, str], results: Path | None
 ) -> tuple[Condition, list[str]]:
     """(the state in a word, why)."""
+    if stale and not bad:
+        return "stale", list(stale)
+    if ledger.complete and not bad:
+        return "complete", []
+    game = load_game(ledger.board({}))
     if bad:
         parts = {ledger.files[name].part for name in bad}
-        again = [_again(goal, ledger, results) for goal in ledger.goals if goal.part in parts]
+        again = [solve_command(g, game, results) for g in ledger.goals if g.part in parts]
         made = [f"made again by: {each}" for each in dict.fromkeys(again)]
         return "damaged", [*words.some(5, list(bad.values())), *made]
-    if stale:
-        return "stale", list(stale)
-    if ledger.complete:
-        return "complete", []
     left = [goal for goal in ledger.goals if not ledger.is_done(goal)]
-    return "partial", [f"goes on with: {_again(each, ledger, results)}" for each in left]
+    return "partial", [f"goes on with: {solve_command(each, game, results)}" for each in left]
 
 
-def _again(goal: Goal, ledger: Ledger, results: Path | None) -> str:
-    """The command that solves what a goal asked for."""
-    game = load_game(ledger.board(goal.reach))
-    return solve_command(goal, game, words.program(), goal.board_file or "BOARD", results)
+# --- what it says of itself ---
+
+
+MAX_ROOTS = 6
+"""States below which something was searched, that are asked about."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A state worth asking about: what it shows, its fields, the table's answer."""
+
+    title: str
+    state: Mapping[str, Any]
+    answer: Answer
+
+    @property
+    def best(self) -> str:
+        """The best action, or the likeliest ones of a mixed strategy."""
+        answer = self.answer
+        if answer.strategies is None:
+            return "toss-up" if answer.toss_up else str(answer.best)
+        likely = sorted(answer.strategies[0], key=lambda bid: -bid.chance)
+        return ", ".join(f"{bid.name} {bid.chance:.0%}" for bid in likely[:3] if bid.chance > 0.005)
+
+    def payoff_of(self, name: str) -> str:
+        """The payoff of an action to the player to act, or a dash where he does not have it."""
+        for action in self.answer.actions:
+            if action.name == name and self.answer.to_act is not None:
+                return f"{action.value[self.answer.to_act - 1]:z.4f}"
+        return "–"
+
+
+def action_names(questions: Sequence[Question]) -> list[str]:
+    """The actions among which somebody decides alone in these questions."""
+    answers = [question.answer for question in questions]
+    return sorted({a.name for answer in answers if answer.to_act for a in answer.actions})
+
+
+def opening_answers(table: Table) -> list[Question]:
+    """The opening questions of the full table, answered; without one the start, or the roots of
+    searches: those that are not solved yet are left out."""
+    found = []
+    for title, state in _questions(table):
+        with suppress(StateError, MissingTableError):
+            found.append(Question(title, state, table.ask(state)))
+    return found
+
+
+def _questions(table: Table) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    full = table.full
+    if full is not None and table.game.has(Layout):
+        yield from full.layout.opening_questions()
+        return
+    start = table.game.start()
+    if start is not None and table.holds(start.reshape(1, -1))[0]:
+        yield "the start", table.game.describe(start)
+        return
+    for state in _roots(table)[:MAX_ROOTS]:
+        if table.holds(table.game.parse(state).reshape(1, -1))[0]:
+            yield "below this all is solved", state
+
+
+def _roots(table: Table) -> list[dict[str, Any]]:
+    goals = table.ledger.goals if isinstance(table, StoredTable) else []
+    found = [state for goal in goals if goal.roots is not None for state in goal.roots.start]
+    return [in_order(state, table.game) for state in found]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """title: of the board, where its file is still there. board: its canonical form. name: the
+    table as a command names it. commands: that solved it. seconds: of one core, by what
+    they went into. versions: of luckbase that solved it. partial: what is not there yet, in words;
+    "" if all is. roots: of searches."""
+
+    title: str
+    board: dict[str, Any]
+    states: int
+    error: float
+    files: int = 0
+    bytes: int = 0
+    name: str = "BOARD"
+    commands: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+    versions: tuple[str, ...] = ()
+    partial: str = ""
+    roots: tuple[dict[str, Any], ...] = ()
+
+
+def summary_of(table: Table) -> Summary:
+    """What was solved, and how."""
+    board = table.game.board
+    form = canonical(board)
+    if not isinstance(table, StoredTable):
+        return Summary(board.title, form, table.rows, table.error)
+    ledger = table.ledger
+    seconds: dict[str, float] = {}
+    for entry in ledger.files.values():
+        for name, spent in entry.seconds.items():
+            seconds[name] = seconds.get(name, 0.0) + spent
+    left = sum(not ledger.is_done(goal) for goal in ledger.goals)
+    return Summary(
+        title=_title(table), board=form, states=ledger.rows, error=table.error,
+        files=len(ledger.files), bytes=ledger.bytes, name=_name(table),
+        commands=tuple(dict.fromkeys(
+            solve_command(goal, table.game, words="luckbase solve", file=_file(goal))
+            for goal in ledger.goals
+        )),
+        seconds=seconds, versions=tuple(sorted({e.solver_version for e in ledger.files.values()})),
+        partial=f"{left} of the {words.many(len(ledger.goals), 'solve')} asked for" if left else "",
+        roots=tuple(_roots(table)),
+    )  # fmt: skip
+
+
+def _title(table: StoredTable) -> str:
+    """The board's title, which is no part of its rules, from the file that it was read from."""
+    goal = table.ledger.origin
+    if goal is None or not Path(goal.board_file).is_file():
+        return ""
+    try:
+        return read_board(Path(goal.board_file), goal.settings).title
+    except LuckbaseError:  # the file is another one now
+        return ""
+
+
+def _name(table: StoredTable) -> str:
+    """The table as a command names it: the board file with its options."""
+    goal = table.ledger.origin
+    if goal is None:
+        return str(table.path)
+    return board_command(_file(goal), goal.settings, table.game.board.game, words="")
+
+
+def _file(goal: Goal) -> str:
+    """The board file of a goal, by its place under a folder ``boards`` if it is in one."""
+    parts = Path(goal.board_file or "BOARD").parts
+    last = len(parts) - parts[::-1].index("boards") - 1 if "boards" in parts else 0
+    return str(Path(*parts[last:]))

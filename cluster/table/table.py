@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
@@ -23,16 +24,16 @@ import numpy as np
 from luckbase.cluster import words
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.answer import Origin, origin_of
-from luckbase.cluster.table.find import command, results_of, why_stale
+from luckbase.cluster.table.find import results_of, why_stale
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.format import solved_rows
 from luckbase.cluster.table.keyed import KeyPart, MemorySearch
-from luckbase.cluster.table.ledger import TIERS, Ledger, furthest
+from luckbase.cluster.table.ledger import TIERS, Goal, Ledger, solve_command
 from luckbase.cluster.table.lookup import MOST_SEARCHED, Lookup, policy_of
 from luckbase.cluster.table.part import MEMORY
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.tiers import MemoryTiers, TierPart
-from luckbase.cluster.words import many, program
+from luckbase.cluster.words import many
 from luckbase.solver import load_game
 from luckbase.solver.charts import FULL, START, STATES, Chart, ChartRequest, Kind
 from luckbase.solver.errors import MissingTableError, OptionError
@@ -208,7 +209,7 @@ class StoredTable(Table):
     def __init__(self, path: Path, ledger: Ledger, *, named_by_board: bool = False) -> None:
         """named_by_board: found by the rules of a board file as it stands, so never stale."""
         self.path, self.ledger, self.named_by_board = path, ledger, named_by_board
-        goal = furthest(ledger)
+        goal = ledger.furthest
         game = load_game(ledger.board({} if goal is None else goal.reach))
         storage = Folder(path)
         super().__init__(
@@ -235,7 +236,7 @@ class StoredTable(Table):
         return check_files(self, on_rows), len(self.ledger.files)
 
     def unfinished(self, part: str | None = None) -> list[str]:
-        goal, found = furthest(self.ledger), []
+        goal, found = self.ledger.furthest, []
         if part in (None, TIERS) and goal is not None and not self.ledger.is_done(goal):
             there = len(self.ledger.of_part(TIERS))
             are = "is" if goal.files == 1 else "are"
@@ -250,11 +251,9 @@ class StoredTable(Table):
     def check_chart(self, kind: Kind) -> None:
         if kind.needs == STATES:
             return
-        goal = furthest(self.ledger)
-        latest = goal or self.ledger.latest
-        said = ("BOARD", {}) if latest is None else (latest.board_file or "BOARD", latest.settings)
-        results = results_of(self.path)
-        again = command(f"{program()} solve", *said, self.game.board.game, results)
+        goal = self.ledger.furthest
+        origin = self.ledger.origin or Goal(TIERS, {}, None, 0, "", {})
+        again = solve_command(replace(origin, roots=None), self.game, results_of(self.path))
         if goal is None and kind.needs == FULL:
             raise OptionError(
                 f"{self.path}: holds what lies below some states, and a chart needs the full "

@@ -174,7 +174,7 @@ def _summary(solved: Solved, path: Path, before: list[str]) -> None:
 def _opening_questions(solved: Solved, path: Path) -> None:
     import shlex
 
-    from luckbase.cluster.table.summary import action_names, opening_answers
+    from luckbase.cluster.table.status import action_names, opening_answers
     from luckbase.cluster.table.table import open_table
 
     with open_table(solved.table, named_by_board=True) as opened:
@@ -182,7 +182,7 @@ def _opening_questions(solved: Solved, path: Path) -> None:
     if not answers:
         return
     names = action_names(answers)
-    rows = [(q.title, render.fields(q.state), *map(q.worth, names), q.best) for q in answers]
+    rows = [(q.title, render.fields(q.state), *map(q.payoff_of, names), q.best) for q in answers]
     render.say()
     heads = ("the player up is" if names else "", "state", *names, "best")
     what = f", and the {opened.game.payoff_name} of who acts" if names else ""

@@ -27,7 +27,7 @@ from luckbase.cluster import words
 from luckbase.cluster.table import FORMAT
 from luckbase.cluster.table.files import whole_file
 from luckbase.cluster.table.folder import solver_version
-from luckbase.cluster.table.summary import (
+from luckbase.cluster.table.status import (
     Question,
     Summary,
     action_names,
@@ -237,7 +237,7 @@ def _asked(facts: _Facts) -> Iterator[str]:
     heads = ["the player up is" if names else "", "state", *names, "best"]
     yield table(
         heads,
-        [[q.title, words.fields(q.state), *map(q.worth, names), q.best] for q in asked],
+        [[q.title, words.fields(q.state), *map(q.payoff_of, names), q.best] for q in asked],
     )  # fmt: skip
 
 
@@ -318,7 +318,7 @@ def _again(facts: _Facts) -> Iterator[str]:
     name = summary.name
     sample = "--all" if facts.sample is None else f"--sample {facts.sample}"
     commands = [
-        *(summary.asked or ("luckbase solve BOARD",)),
+        *(summary.commands or ("luckbase solve BOARD",)),
         f"luckbase verify {name} {sample}",
         f"luckbase report {name} --out report.html",
     ]
