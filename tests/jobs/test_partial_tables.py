@@ -10,8 +10,8 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.jobs.app import run
+from tests.e2e.stopped import solve_until
 from tests.places import ROOT
-from tests.stopped import solve_until
 
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
 SIZE = {"score_cap": 1500, "max_whammies": 1}

@@ -13,8 +13,8 @@ from luckbase import cluster, solver
 from luckbase.cluster.run.plan import make_plan
 from luckbase.cluster.run.threads import Pool, PooledArray
 from luckbase.cluster.run.worker import writable
+from tests.e2e.test_solve import files
 from tests.places import ROOT
-from tests.test_solve import files
 
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
 

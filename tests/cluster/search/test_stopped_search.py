@@ -52,7 +52,7 @@ def killed(results: Path, kind: str, times: int) -> Ledger:
         "import sys, time; sys.path.insert(0, sys.argv[1])\n"
         "from tests.cluster.search import test_stopped_search as t; from pathlib import Path\n"
         "t.cut_small(t.pytest.MonkeyPatch())\n"
-        "from luckbase.cluster.table.ledger import Commits\n"
+        "from luckbase.cluster.table.folder import Commits\n"
         "flush = Commits.flush\n"
         "def slowly(self):\n"
         "    flush(self)\n"

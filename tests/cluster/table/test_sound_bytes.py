@@ -25,7 +25,7 @@ from luckbase.cluster.table.table import Table
 from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.policy.evaluate import evaluate_profile
-from tests.stopped import solve_until
+from tests.e2e.stopped import solve_until
 
 ROOT = Path(__file__).parents[3]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"

@@ -24,8 +24,8 @@ from luckbase.jobs.web.report_charts import Detail, chart_section, report_chart
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.identity import rules_identity
 from luckbase.solver.charts import Band, Chart, Curve, Curves, Heatmap, Line, Listing, Words
+from tests.e2e.stopped import solve_until
 from tests.places import BOARDS, ROOT
-from tests.stopped import solve_until
 
 SKUNK, LUCK = BOARDS / "skunk/tiny.toml", BOARDS / "press-your-luck/tiny.toml"
 GOOFSPIEL = BOARDS / "goofspiel/tiny.toml"

@@ -1,6 +1,6 @@
 """A cluster of several hosts, and what may happen to one: the bytes are those of a clean solve.
 
-The hosts are namespaces of this machine (`tests.cluster.hosts`). Each has a disk of its own in the
+The hosts are namespaces of this machine (`tests.e2e.hosts`). Each has a disk of its own in the
 place of the results folder unless a test says that they share it. The short ones are in every run;
 `-m slow` has the others.
 """
@@ -24,7 +24,7 @@ import pytest
 from luckbase import cluster as solving
 from luckbase import solver
 from luckbase.cluster.table import RUNNING
-from tests.cluster.hosts import ROOT, SHORTER, Hosts, cluster, missing
+from tests.e2e.hosts import ROOT, SHORTER, Hosts, cluster, missing
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 

@@ -24,9 +24,9 @@ from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.search.explore import INNER, explore
 from luckbase.solver.search.keys import unpack_all
-from tests.stopped import solve_until
+from tests.e2e.stopped import solve_until
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
 A = {"scores": "0,1000,500", "earned": "0,1,1"}
 B = {"scores": "0,1000,500", "earned": "0,2,1"}  # above much of what A has

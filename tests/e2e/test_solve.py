@@ -26,9 +26,9 @@ from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.errors import MemoryLimitError, RequestError
-from tests.stopped import solve_until
+from tests.e2e.stopped import solve_until
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
 BOARD = solver.load_board(TINY, frontier=2)
 
@@ -337,7 +337,7 @@ def test_a_killed_ray_worker_costs_a_retry_and_no_state(
 def test_a_ray_of_its_own_can_not_be_reached_from_another_machine(tmp_path: Path) -> None:
     """Every port that Ray opens for it, on any address but the loopback, is found. And its workers
     do not wait for all else that the machine does. Of a process that has not imported Ray yet."""
-    script = f"from tests.test_solve import *; look_at_ray(Path({str(tmp_path)!r}))"
+    script = f"from tests.e2e.test_solve import *; look_at_ray(Path({str(tmp_path)!r}))"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, check=False,

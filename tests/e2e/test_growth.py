@@ -26,9 +26,9 @@ from luckbase.jobs.app import run
 from luckbase.solver.board.identity import rules_identity
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import OptionError, RequestError
-from tests.stopped import solve_until
+from tests.e2e.stopped import solve_until
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
 POINTS = ROOT / "boards/goofspiel/points.toml"
 

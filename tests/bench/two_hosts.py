@@ -1,4 +1,4 @@
-"""How much faster two hosts of one core solve than one does: ``python -m tests.cluster.two_hosts``.
+"""How much faster two hosts of one core solve than one does: ``python -m tests.bench.two_hosts``.
 
 Each host has a core of this machine for itself, the lone one too: its driver, its worker and what
 writes share it. Frontier 4 at $500, about a minute. The nodes have nothing compiled when they join.
@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.cluster.hosts import ROOT, Hosts, missing
+from tests.e2e.hosts import ROOT, Hosts, missing
 
 WORDS = ("--set", "score_unit=500", "--set", "frontier=4", "--json")
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.hosts import NET, ROOT, SHORTER, Hosts, missing
-from tests.cluster.test_hosts import DENSE, digests
+from tests.e2e.hosts import NET, ROOT, SHORTER, Hosts, missing
+from tests.e2e.test_hosts import DENSE, digests
 
 PAGE = ROOT / "docs/how-to/cluster.md"
 NO_SLURM = "needs slurmctld, slurmd and munged (Debian: slurm-wlm, munge)"

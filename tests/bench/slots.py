@@ -1,4 +1,4 @@
-"""How well a cluster's slots are used, and how soon: ``python -m tests.cluster.slots``.
+"""How well a cluster's slots are used, and how soon: ``python -m tests.bench.slots``.
 
 Four hosts of four slots each solve a board; while shards are ready, how many slots are busy? Then a
 fifth one joins a solve that runs, with nothing compiled: how long until its first shard is solved?
@@ -18,7 +18,7 @@ from typing import Any
 from luckbase import cluster, solver
 from luckbase.cluster.run.schedule import Schedule
 from luckbase.cluster.table import RUNNING
-from tests.cluster.hosts import ROOT, Hosts, missing
+from tests.e2e.hosts import ROOT, Hosts, missing
 
 BOARD, OPTIONS = ROOT / "boards/press-your-luck/1985-02.toml", {"score_unit": 500, "frontier": 2}
 SLOTS = 16
@@ -52,7 +52,7 @@ def slots_busy(folder: Path) -> str:
         for name in ("head", "node1", "node2", "node3"):
             hosts.make(name, compiled=True)
             hosts.ray(name, SLOTS // 4)
-        words = [sys.executable, "-m", "tests.cluster.slots", hosts.address, str(hosts.shared)]
+        words = [sys.executable, "-m", "tests.bench.slots", hosts.address, str(hosts.shared)]
         done = hosts.run("head", words, timeout=540)
         if done.returncode:
             raise RuntimeError(done.stderr[-1500:])
