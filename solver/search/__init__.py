@@ -13,7 +13,7 @@
   `spread`: how a stage lies before it is found, and the grid that it is cut along.
 * `tally`: where states stand among the groups that people care about.
 * `estimate`: about how many states there are; what says that there are far too many.
-* `find_level`: a level of a game that declares none, from a sample of its edges (`edge_sample`).
+* `find_level`: a level of a game that declares none, from a sample of its edges.
   `level_words`: levels of keys as one number, for compiled code.
 * `in_memory`: the tiers of a layout solved in memory. `check`: does a game keep its contract? One
   call in its author's test.

@@ -1,283 +1,204 @@
-"""A level of a game that declares none, looked for on a sample of its edges (`capabilities.Level`).
+"""A level of a game that declares none, guessed from a sample of its edges (`capabilities.Level`).
 
-Linear functions that no sampled edge raises are a cone: w · d <= 0 for all that edges change
-(`solver.search.edge_sample`), and where one of two falls their sum does. So linear programming
-finds the one that falls on the most edges: the steepest first, then the steepest on those edges on
-which none has fallen yet, until there is none. The smallest function that falls on the same edges,
-by 1 at least, comes of more linear programs: with the least sum of factors, then without the
-columns that it can do without. What floating point says is made whole numbers, and these are held
-to every sampled edge in whole numbers.
-
-A sample misses what is rare. So where a number falls to 0 the function must not rise either had it
-fallen from the most that its field holds, unless the functions that keep to that, the careful ones,
-fall on too few edges. And it is put to the test: descents that keep its value high, and others,
-look for an edge that raises it. What they meet joins the sample, until a function stands several
-rounds.
+Small integer combinations of the columns, and of whole fields, are tried on what the edges change.
+One that no edge raises and that most edges lower is taken; then the next one, on the edges that
+leave it as it is, and so on. Each weighs just more than what the later ones may rise where it
+falls. A sample misses what is rare, such as the loss of a great score. So where a number falls to 0
+the function may not rise either had it fallen from the most that its field holds, unless that
+costs too many of the edges; and the descents that sample push columns, and the function, up.
 
 No sample proves a function: who cuts by it must hold every edge to it.
 
-Sources: Colón and Sipma, Synthesis of linear ranking functions, TACAS 2001; the steepest on what is
-left: Alias, Darte, Feautrier and Gonnord, Multi-dimensional rankings, program termination, and
+Source: Alias, Darte, Feautrier and Gonnord, Multi-dimensional rankings, program termination, and
 complexity bounds of flowchart programs, SAS 2010.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from fractions import Fraction
-from math import gcd, lcm
+from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Level
+from luckbase.solver.game.fields import Fields
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.edge_sample import EdgeSample, Ways
+from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.keys import Numbering, fits, pack_all
 from luckbase.solver.search.level_words import words
 
 BANDS = 64
 """Stages that the values sampled are cut into, at most."""
-STATES, WIDTH = 4096, 256
-"""States met level by level before the first descent, and the most of one level."""
-DESCENTS, STEPS = 256, 64
-"""Descents of one round, and the steps of each in the first; twice as many in the second, and four
-times from the third on."""
-CALM, ROUNDS = 3, 12
-"""A function that stands so many rounds is taken; and whatever there is after so many in all."""
-ENOUGH = 0.5
-"""A careful function is taken if it falls on so many of the edges on which any can."""
-MARGIN = 1e-9
-"""What floating point says is off 0 by more is meant to be."""
+DESCENTS, STEPS, EDGES = 256, 64, 1 << 16
+"""Descents, fewer where they have more edges; steps in the first round, in later ones up to 4x."""
+ROUNDS, CALM, LEAVE = 12, 3, 0.001
+"""Rounds, and how many that change nothing are enough; how often a descent begins anew."""
+ENOUGH, LARGEST = 0.5, 4
+"""Of the edges, how many a careful function must lower; the largest factor that is tried."""
 
 
 def find_level(game: Game, roots: Ints, *, seed: int = 0) -> Level | None:
     """A level of what lies below canonical roots (m, fields), of one function; the same for the
     same seed. None where no function that never rises tells apart states that are not over.
 
-    Of such functions it is one that falls on the most of the sampled edges, or on ENOUGH of those
-    and is a careful one (module docstring), with few and small factors.
-
     Raises StateError for a state with more than `Game.max_edges`.
     """
-    sample, rng = EdgeSample(game, roots, seed), np.random.default_rng([seed, 1])
-    sample.widen(STATES, WIDTH)
-    function, calm = _best(game, sample), 0
+    rng, roots = np.random.default_rng(seed), np.unique(np.asarray(roots, np.int64), axis=0)
+    sample, calm, reach = EdgeSample(game, roots, rng), 0, 0
+    function = np.zeros(game.field_count, np.int64)
     for turn in range(ROUNDS):
-        if calm == CALM or _is_hopeless(sample, function):
+        is_new = sample.descend(function, STEPS << min(turn, 2))
+        before, function = function, sample.best_function()
+        values = features(game.fields, sample.met) @ function
+        before_reach, reach = reach, int(np.ptp(values)) if len(values) else 0
+        same = (function == before).all() and reach and 8 * reach <= 9 * before_reach
+        calm = calm + 1 if same else 0
+        changes = sample.edges[:, : game.field_count].astype(float)
+        hopeless = not function.any() and np.linalg.matrix_rank(changes) == game.field_count
+        if calm == CALM or hopeless or not is_new:
             break
-        new = sample.descend(_ways(sample, function, rng), STEPS << min(turn, 2))
-        calm = CALM if not new else calm + 1
-        broken = (sample.changes @ function > 0).any()
-        if calm == CALM or broken or not function.any():
-            again = _best(game, sample)
-            calm = calm if (again == function).all() else 0
-            function = again
-    return _level(game, sample, function) if _cuts(sample, function) else None
+    if not reach:
+        return None
+    count = int((features(game.fields, roots) @ function).max() - values.min()) + 1
+    width = max(1, -(-count * 5 // (4 * BANDS)))  # a quarter is kept for what was not met
+    return Level(_factors(game.fields, function), width=width, found=True)
 
 
-def _is_hopeless(sample: EdgeSample, function: Ints) -> bool:
-    """Whether the best function is 0, and will be 0 whatever joins the sample: no other is even the
-    same at both ends of all its edges."""
-    if function.any() or not len(sample.met):
-        return not function.any()
-    changes, columns = sample.changes.astype(float), len(function)
-    return len(changes) >= columns and bool(np.linalg.matrix_rank(changes) == columns)
+def features(fields: Fields, states: Ints) -> Ints:
+    """int64 (n, columns) of states (n, columns): their numbers, and of a set how many it has."""
+    found, sets = np.array(states, np.int64), [f.is_set for f in fields for _ in f.columns]
+    members = found[:, sets]
+    most = int(members.max(initial=0)).bit_length()
+    found[:, sets] = sum((members >> bit) & 1 for bit in range(most))
+    return found
 
 
-def _level(game: Game, sample: EdgeSample, function: Ints) -> Level:
-    """The level of a function (columns,); so many values are one stage that those sampled, and a
-    quarter more below them, make BANDS."""
-    count = int((sample.roots @ function).max() - (sample.met @ function).min()) + 1
-    width = max(1, -(-count * 5 // (4 * BANDS)))
-    return Level(_factors(game, function), width=width, found=True)
+class EdgeSample:
+    """Edges below roots. met: int64 (n, columns), states that are not over; edges: int64
+    (k, 2 columns), what each changes, then the same had what falls to 0 fallen from the most;
+    counts: int64 (k,), of each."""
+
+    def __init__(self, game: Game, roots: Ints, rng: np.random.Generator) -> None:
+        self.game, self.roots, self.rng, self._numbers = game, roots, rng, Numbering()
+        self._at = roots[
+            rng.integers(0, len(roots), max(1, min(DESCENTS, EDGES // game.max_edges)))
+        ]
+        self.met, self.counts = roots[:0], np.empty(0, np.int64)
+        self.edges = np.empty((0, 2 * game.field_count), np.int64)
+        self._most = np.array([
+            f.high.bit_length() if f.is_set else min(f.bounds[1], 1 << 56)
+            for f in game.fields for _ in f.columns
+        ])  # fmt: skip
+
+    def descend(self, function: Ints, steps: int) -> bool:
+        """So many steps of the descents; whether any state was met for the first time."""
+        n, columns, known = len(self._at), self.game.field_count, self._numbers.count
+        push = self.rng.standard_normal((n, columns)) * (self.rng.random((n, columns)) < 0.5)
+        up = function / max(1, np.abs(function).max())
+        fixed = np.concatenate([np.eye(columns), -np.eye(columns), [up, 0 * up]])
+        push[: len(fixed)] = fixed[:n]
+        push[len(fixed) : 2 * len(fixed)] += 2.0 * up
+        starts = np.concatenate([self.roots, self.rng.permutation(self.met)[:n]])
+        found = [self._step(push, starts) for _ in range(steps)]
+        self.met = np.concatenate([self.met, *(met for met, _, _ in found)])
+        rows = np.concatenate([self.edges, *(edges for _, edges, _ in found)])
+        counts = np.concatenate([self.counts, *(counts for _, _, counts in found)])
+        self.edges, self.counts = _distinct(rows, counts)
+        return self._numbers.count > known
+
+    def _step(self, push: Floats, starts: Ints) -> tuple[Ints, Ints, Ints]:
+        """One step of all descents: the states met for the first time, their edges and counts."""
+        game, rng, at, known = self.game, self.rng, self._at, self._numbers.count
+        edges, n = expand(game, at), len(at)
+        numbers, first = np.unique(self._numbers.enter(pack_all(game.bits, at)), return_index=True)
+        new = np.isin(np.arange(n), first[numbers >= known]) & ~edges.terminal
+        owner = np.repeat(np.arange(n), np.diff(edges.first))
+        own, below = features(game.fields, at)[owner], features(game.fields, edges.children)
+        inner = new[owner] & fits(game.bits, edges.children)
+        change = (below - own)[inner]
+        worst = np.where((below[inner] == 0) & (change < 0), -self._most, change)
+        liked = (below * push[owner]).sum(axis=1) + 1e-9 * rng.random(len(owner))
+        strays = (rng.random(n) < 0.1)[owner] & (owner % 2 == 1)
+        liked[strays] = rng.random(int(strays.sum()))
+        self._at = edges.children[np.lexsort((liked, owner))[edges.first[1:] - 1]]
+        ends = edges.terminal | ~fits(game.bits, self._at) | (rng.random(n) < LEAVE)
+        self._at[ends] = starts[rng.integers(0, len(starts), int(ends.sum()))]
+        return at[new], *_distinct(np.hstack([change, worst]), np.ones(len(change), np.int64))
+
+    def best_function(self) -> Ints:
+        """The function int64 (columns,) that falls on the most edges, a careful one if that falls
+        on enough; 0 where none falls."""
+        (changes, worst), none = np.hsplit(self.edges, 2), np.zeros_like(self.counts)
+        rows, counts = np.concatenate([changes, worst]), np.concatenate([self.counts, none])
+        careful, other = (
+            _ranked(self.game.fields, *of) for of in ((rows, counts), (changes, self.counts))
+        )
+        falls = [self.counts @ (changes @ function < 0) for function in (careful, other)]
+        states = features(self.game.fields, self.met)
+        cuts = [len(states) > 0 and np.ptp(states @ function) > 0 for function in (careful, other)]
+        return careful if falls[0] >= ENOUGH * falls[1] and cuts[0] >= cuts[1] else other
 
 
-def _factors(game: Game, function: Ints) -> dict[str, int]:
-    named = zip(game.columns, function.tolist(), strict=True)
-    return {name: factor for name, factor in named if factor}
+def _distinct(rows: Ints, counts: Ints) -> tuple[Ints, Ints]:
+    """The rows (k, columns), each once, and their counts."""
+    mix = np.random.default_rng(64).integers(-(1 << 62), 1 << 62, rows.shape[1])
+    codes = (rows * mix).sum(axis=1)  # to sort rows takes ten times as long
+    _, first, of = np.unique(codes, return_index=True, return_inverse=True)
+    return rows[first], np.bincount(of, counts, len(first)).astype(np.int64)
 
 
-def _ways(sample: EdgeSample, function: Ints, rng: np.random.Generator) -> Ways:
-    """The ways of one round of descents: any child, the first, the last; each column pushed up and
-    down; several at once; the function up, for its edges to be met where they might raise it, alone
-    and with others."""
-    columns = len(function)
-    spread = np.maximum(np.ptp(sample.met, axis=0), 1)
-    pushes, order = np.zeros((DESCENTS, columns)), np.zeros(DESCENTS)
-    order[: DESCENTS // 16], order[DESCENTS // 16 : DESCENTS // 8] = 1.0, -1.0
-    rest = pushes[DESCENTS // 4 :]
-    third = len(rest) // 3
-    rest[:] = rng.standard_normal(rest.shape) / spread
-    rest[:third] *= rng.random((third, columns)) < 2 / columns
-    single = np.concatenate([np.eye(columns), -np.eye(columns)])[:third]
-    rest[: len(single)] = single
-    rest[-third:] = 0.3 * rest[-third:] + function / max(1, np.abs(function * spread).max())
-    return Ways(pushes, order)
+def _candidates(fields: Fields) -> Ints:
+    """Functions int64 (c, columns) of small factors, the simplest first."""
+    columns, units, at = len(fields.columns), [], 0
+    if columns <= 3:
+        found: Ints = np.array(list(product(range(LARGEST, -LARGEST - 1, -1), repeat=columns)))
+    else:
+        for field in fields:
+            own = np.eye(columns, dtype=np.int64)[at : at + field.length]
+            units += [own.sum(axis=0), *own]
+            at += field.length
+        two = [a * x + b * y for i, x in enumerate(units) for y in units[:i]
+               for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1), (2, 1), (1, 2))]  # fmt: skip
+        found = np.concatenate([units, np.negative(units), two])
+    return found[np.argsort(np.abs(found).sum(axis=1), kind="stable")]
 
 
-# --- functions --------------------------------------------------------------------------------
+def _ranked(fields: Fields, rows: Ints, counts: Ints) -> Ints:
+    """The function (columns,) that no row (k, columns) raises, of candidates one after another that
+    each lower the most, by counts (k,), of what those before leave as it is; 0 where none does."""
+    parts, left, candidates = [], np.arange(len(rows)), _candidates(fields)
+    while True:
+        kept = candidates
+        for start in range(0, len(left), 1024):
+            kept = kept[(rows[left[start : start + 1024]] @ kept.T <= 0).all(axis=0)]
+        falls = counts[left] @ (rows[left] @ kept.T < 0)
+        if not falls.any():
+            break
+        parts.append(kept[falls.argmax()])
+        left = left[rows[left] @ parts[-1] == 0]
+    for count in range(len(parts), 0, -1):
+        function: Ints = parts[count - 1]
+        for part in parts[: count - 1][::-1]:
+            fall = -(rows @ part)
+            rise = (rows @ function)[fall > 0] // fall[fall > 0]
+            function = function + part * (rise.max(initial=0) + 1)
+        if _fits(fields, function, rows) and (rows @ function <= 0).all():
+            return function
+    return np.zeros(len(fields.columns), np.int64)
 
 
-def _best(game: Game, sample: EdgeSample) -> Ints:
-    """The best function int64 (columns,) as far as the sample says: a careful one if it falls often
-    enough; 0 where none falls."""
-    changes, counts, worst = sample.changes, sample.counts, sample.worst
-
-    def first_of(rows: Ints, weights: Ints) -> Ints:
-        functions = _Cone(rows, weights).functions()
-        nothing = np.zeros(game.field_count, np.int64)
-        return next((each for each in functions if _fits(game, each)), nothing)
-
-    def falls(function: Ints) -> int:
-        return int(counts[changes @ function < 0].sum())
-
-    any_one = first_of(changes, counts)
-    once = np.ones(len(worst), np.int64)
-    careful = first_of(np.concatenate([changes, worst]), np.concatenate([counts, once]))
-    enough = falls(careful) >= ENOUGH * falls(any_one)
-    return careful if enough and _cuts(sample, careful) >= _cuts(sample, any_one) else any_one
-
-
-def _cuts(sample: EdgeSample, function: Ints) -> bool:
-    """Whether a function (columns,) tells apart any states met that are not over."""
-    values = sample.met @ function
-    return bool((values != values[:1]).any())
-
-
-def _fits(game: Game, function: Ints) -> bool:
-    """Whether a function's values fit in a word."""
+def _fits(fields: Fields, function: Ints, rows: Ints) -> bool:
+    """Whether a function's values fit in a word, and what rows change of it in 63 bits."""
+    largest = np.abs(rows).max(axis=0, initial=0).tolist()
     try:
-        words(game.fields, (_factors(game, function),))
+        words(fields, (_factors(fields, function),))
     except OptionError:
         return False
-    return True
+    size: int = sum(abs(x) * y for x, y in zip(function.tolist(), largest, strict=True))
+    return size < 1 << 62
 
 
-class _Cone:
-    """The functions that none of `changes` (k, columns) raises, `counts` (k,) edges each.
-
-    Of the rows of a linear program few matter: those that a solution breaks join the others until
-    none is broken, and stay for the next program. Programs are of factors times a scale, as columns
-    of money and of turns are of different sizes.
-    """
-
-    def __init__(self, changes: Ints, counts: Ints) -> None:
-        self.changes, self.counts = changes, counts
-        self._most = np.maximum(np.abs(changes).max(axis=0, initial=0), 1)
-        ends = [changes.argmin(axis=0), changes.argmax(axis=0)] if len(changes) else []
-        self._active = np.unique(np.concatenate([np.empty(0, np.int64), *ends]))
-
-    def functions(self) -> Iterator[Ints]:
-        """Functions int64 (columns,): one that falls on the most edges first, then simpler ones."""
-        fallen, parts = np.zeros(len(self.changes), bool), []
-        while not fallen.all():
-            part = self._steepest(fallen)
-            if part is None or not (self.changes[~fallen] @ part < 0).any():
-                break
-            fallen = fallen | (self.changes @ part < 0)
-            parts.append((part, fallen))
-        for i in range(len(parts), 0, -1):
-            smallest = self._smallest(parts[i - 1][1])
-            whole = np.array([part for part, _ in parts[:i]]).sum(axis=0)
-            yield whole if smallest is None else smallest
-
-    def _steepest(self, fallen: NDArray[np.bool_]) -> Ints | None:
-        """The function that falls most in the mean of the edges of changes that are not `fallen`
-        (k,), while no column adds more than 1 on any; None where none falls."""
-        mean = (self.counts * ~fallen).astype(float) @ self.changes / self._most
-        if not mean.any():
-            return None
-        found = self._minimum(
-            mean / np.abs(mean).max(), np.zeros(len(fallen)),
-            np.tile([-1.0, 1.0], (len(mean), 1)), self._most,
-        )  # fmt: skip
-        return None if found is None else _whole(found, self.changes)
-
-    def _smallest(self, falls: NDArray[np.bool_]) -> Ints | None:
-        """The function of the least sum of factors that falls, by 1 at least, on the changes that
-        `falls` (k,) says, without columns that it can do without; None where none was found."""
-        most = np.full(len(self._most), np.inf)
-        found = self._least(falls, most)
-        if found is None:
-            return None
-        for column in np.argsort(np.abs(found * self._most)).tolist():
-            most[column] = 0.0
-            without = self._least(falls, most) if found[column] else found
-            if without is None:
-                most[column] = np.inf
-            else:
-                found = without
-        return _whole(found, self.changes, falls)
-
-    def _least(self, falls: NDArray[np.bool_], most: Floats) -> Floats | None:
-        """The same in floating point, with factors of at most so much (columns,)."""
-        columns = len(most)
-        cost = 1.0 + 1e-3 * np.arange(columns) / columns  # earlier columns where several will do
-        bounds = np.stack([np.zeros(2 * columns), np.tile(most, 2)], axis=1)
-        limits, scale = -falls.astype(np.float64), np.ones(columns, np.int64)
-        return self._minimum(np.tile(cost, 2), limits, bounds, scale)
-
-    def _minimum(self, cost: Floats, limits: Floats, bounds: Floats, scale: Ints) -> Floats | None:
-        """The function (columns,) of the least cost that changes each of `changes` by no more than
-        its limit (k,). cost, bounds: of its factors times `scale`; or of those above 0, then of
-        minus those below. None where there is none."""
-        from scipy.optimize import linprog  # takes a while, and most solves never need it
-
-        columns = len(scale)
-        while True:
-            rows = self.changes[self._active] / scale
-            rows = rows if len(cost) == columns else np.hstack([rows, -rows])
-            found = linprog(
-                cost, A_ub=rows, b_ub=limits[self._active], bounds=bounds, method="highs-ds"
-            )
-            if found.status != 0:
-                return None
-            x = found.x if len(cost) == columns else found.x[:columns] - found.x[columns:]
-            function = np.asarray(np.where(np.abs(x) > MARGIN, x, 0.0) / scale)
-            over = self.changes @ function - limits
-            over[self._active] = 0.0
-            broken = np.flatnonzero(over > MARGIN)
-            if not len(broken):
-                return function
-            worst = broken[np.argsort(-over[broken], kind="stable")[:64]]
-            self._active = np.union1d(self._active, worst)
-
-
-def _whole(function: Floats, changes: Ints, falls: NDArray[np.bool_] | None = None) -> Ints | None:
-    """Whole numbers that stand to one another as those of `function` (columns,), small ones first,
-    that rise on no change and fall on all that `function`, or `falls` (k,), does; None where none
-    were found."""
-    size = np.abs(function).max()
-    if falls is None:
-        falls = changes @ function < -MARGIN
-    if not falls.any():
-        return None
-    least = np.abs(function[function != 0.0]).min()
-    for most in (1 << i for i in range(15)):
-        for unit in (1.0, least, size):
-            found = _multiple(function / unit, most)
-            if found is not None and _is_kept(found, changes, falls):
-                return found
-    return None
-
-
-def _multiple(function: Floats, most: int) -> Ints | None:
-    """The least whole multiple of fractions near `function` (columns,) of denominators up to
-    `most`; None if it is nothing, or too large to count with."""
-    near = [Fraction(x).limit_denominator(most) for x in function.tolist()]
-    times = lcm(*(x.denominator for x in near))
-    whole = [int(x * times) for x in near]
-    common = gcd(*whole)
-    if not common or max(map(abs, whole)) // common >= 1 << 40:
-        return None
-    return np.array([x // common for x in whole])
-
-
-def _is_kept(function: Ints, changes: Ints, falls: NDArray[np.bool_]) -> bool:
-    """Whether no change (k, columns) raises a function, and those of `falls` (k,) all lower it."""
-    if np.abs(changes).max(axis=0).astype(float) @ np.abs(function) >= 1 << 62:
-        return False
-    rises = changes @ function
-    return bool((rises <= 0).all() and (rises[falls] < 0).all())
+def _factors(fields: Fields, function: Ints) -> dict[str, int]:
+    named = zip(fields.columns, function.tolist(), strict=True)
+    return {name: factor for name, factor in named if factor}
