@@ -24,7 +24,7 @@ from luckbase.cluster.play.agents import Opener, TableAgent
 from luckbase.cluster.play.game import Play, Playing, setting
 from luckbase.cluster.table.find import table_of, table_used
 from luckbase.cluster.table.ledger import SEARCH, TIERS
-from luckbase.cluster.table.part import lookup_or_backup
+from luckbase.cluster.table.parts import lookup_or_backup
 from luckbase.cluster.table.table import (
     StoredTable,
     Table,

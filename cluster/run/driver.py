@@ -46,9 +46,9 @@ from luckbase.cluster.run.worker import (
     Workers,
     process_name,
 )
-from luckbase.cluster.table.folder import Commits, commit, compact, drop_files, solver_version
-from luckbase.cluster.table.format import FileReceipt, entry_seconds, key_range
-from luckbase.cluster.table.ledger import TIERS, Done, FileEntry, Ledger, table_directory
+from luckbase.cluster.table.folder import Commits, commit, compact, drop_files
+from luckbase.cluster.table.format import file_entry, key_range
+from luckbase.cluster.table.ledger import TIERS, Done, Ledger, table_directory
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
@@ -271,19 +271,6 @@ class _Run:
             receipt.file, receipt.solve_seconds,
         )  # fmt: skip
         self.commits.add(entry, {entry.name: receipt.file.path})
-
-
-def file_entry(
-    name: str, part: str, tier: int, keys: tuple[int, int], file: FileReceipt, seconds: float,
-    told: float = np.inf,
-) -> FileEntry:  # fmt: skip
-    """A file as the ledger names it; seconds: spent solving it. told: its
-    `resolved_error`; its error, if not given."""
-    return FileEntry(
-        name, part, tier, file.rows, file.row_group_rows, *keys, file.bytes, file.footer,
-        file.checks, float(file.error), entry_seconds(seconds, file.seconds), solver_version(),
-        precision=told if told < file.error else 0.0,
-    )  # fmt: skip
 
 
 def add_tally(total: dict[str, float], more: dict[str, float]) -> dict[str, float]:

@@ -25,7 +25,6 @@ from luckbase.cluster.table.format import PayoffTable, made_by, payoff_columns
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, KeyPart
 from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.parquet import numbers_of, row_groups
-from luckbase.cluster.table.part import FilePart
 from luckbase.cluster.table.storage import Folder, Storage
 from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.errors import TableError
@@ -245,8 +244,7 @@ class UsedEnds:
         parts = [one for one in self.table.parts if one.name != without]
         self.table.parts, self._remembered = list(parts), 0
         for part in parts:
-            assert isinstance(part, FilePart)
-            part.most_held = REMEMBERED
+            part.groups.max_bytes = REMEMBERED
             on_disk = sum(entry.bytes for entry in part.entries)
             self._remembered += min(REMEMBERED, DECODED * on_disk)
 

@@ -19,7 +19,6 @@ from typing import Unpack
 import numpy as np
 
 from luckbase.cluster.machine import look_from_now, memory_used, total
-from luckbase.cluster.run.driver import file_entry
 from luckbase.cluster.run.lock import complete_ledger, is_new, lock, make_goal, open_ledger, tidy
 from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
 from luckbase.cluster.run.watch import Watch
@@ -47,6 +46,7 @@ from luckbase.cluster.search.stages import Aim, StageSearch
 from luckbase.cluster.table.folder import SHARDS, ask_name, commit, compact, drop_files, shard_name
 from luckbase.cluster.table.format import (
     PayoffTable,
+    file_entry,
     made_by,
     merge,
     search_name,

@@ -26,7 +26,6 @@ import numpy as np
 from luckbase.cluster.machine import MemoryUsed, memory_used, total
 from luckbase.cluster.run.driver import (
     Hooks,
-    file_entry,
     memory_budget,
     open_workers,
     run_shards,
@@ -67,7 +66,7 @@ from luckbase.cluster.table.folder import (
     shard_name,
     stage_file_name,
 )
-from luckbase.cluster.table.format import PayoffTable
+from luckbase.cluster.table.format import PayoffTable, file_entry
 from luckbase.cluster.table.ledger import FileEntry, Goal, Ledger, LevelEntry, ShardEntry
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.words import many

@@ -16,8 +16,7 @@ A table, wherever it is:
 
 * `table`: `Table`, what people have in hand, in a folder or in memory; `lookup`: as far as it
   answers by state.
-* `part`: what holds rows. `tiers`: the full table; `keyed`: what is below some roots; each in files
-  or in memory.
+* `parts`: what holds rows. `tiers`: the full table; `keyed`: what is below some roots.
 
 Bytes:
 

@@ -34,7 +34,7 @@ from luckbase.cluster.table.columns import (
     parse_where,
 )
 from luckbase.cluster.table.parquet import column_of, numbers_of
-from luckbase.cluster.table.part import Batch, FilePart, Part
+from luckbase.cluster.table.parts import Batch, Part
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import choice_names
@@ -159,7 +159,7 @@ class _Rows:
         for part in self.table.parts:
             read = {*looked_at, "best", "to_act"}
             if self.worked:
-                read |= set(part.stored)
+                read |= {*part.columns, "best"}
             with _remembering(part):
                 for batch in part.batches(read, self._may_hold):
                     on_rows(done + batch.before, total)
@@ -227,7 +227,7 @@ def told_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction:
     )  # fmt: skip
     if not len(some):
         return silent
-    told = part.told(batch, at[some])
+    told = part.actions_of_rows(batch, at[some])
     if len(some) == n:
         return told
     others = np.flatnonzero(~acts)
@@ -237,14 +237,12 @@ def told_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction:
 @contextmanager
 def _remembering(part: Part) -> Iterator[None]:
     """While this lasts, a part in files remembers no more than neighbours need."""
-    if not isinstance(part, FilePart):
-        yield
-        return
-    before, part.most_held = part.most_held, min(part.most_held, REMEMBERED)
+    groups = part.groups
+    before, groups.max_bytes = groups.max_bytes, min(groups.max_bytes, REMEMBERED)
     try:
         yield
     finally:
-        part.most_held = before
+        groups.max_bytes = before
 
 
 def _fitted(

@@ -43,6 +43,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from luckbase.cluster.table import FORMAT
+from luckbase.cluster.table.folder import solver_version
 from luckbase.cluster.table.ledger import SEARCH, TIERS, FileEntry
 from luckbase.cluster.table.parquet import column_of, seal_file, texts_of
 from luckbase.cluster.table.storage import Storage, forget
@@ -314,9 +315,18 @@ def _about(game: Game, tier: str, error: float) -> dict[str, str]:
     }
 
 
-def entry_seconds(solve: float, write: float) -> dict[str, float]:
-    """A file's cost as the ledger keeps it."""
-    return {"solve": round(solve, 3), "write": round(write, 3)}
+def file_entry(
+    name: str, part: str, tier: int, keys: tuple[int, int], file: FileReceipt, seconds: float = 0.0,
+    resolved_error: float = np.inf,
+) -> FileEntry:  # fmt: skip
+    """A file as the ledger names it; keys: the first and the last; seconds: spent solving it;
+    resolved_error: of the entry, its error if not given."""
+    return FileEntry(
+        name, part, tier, file.rows, file.row_group_rows, *keys, file.bytes, file.footer,
+        file.checks, float(file.error),
+        {"solve": round(seconds, 3), "write": round(file.seconds, 3)}, solver_version(),
+        precision=resolved_error if resolved_error < file.error else 0.0,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,48 +1,27 @@
-"""What lies below some roots, in files or in memory: the row of a state is found by its key.
+"""What lies below some roots: the row of a state is found by its key.
 
-What follows from the rows that a kind of part looks up stands in `SparsePart`: payoffs, answers,
-residuals, samples. In files (`KeyPart`) rows stand by ascending key, and no two files hold one key.
-Files of a search by stages have stages of its level (`capabilities.Level`), which say which file a
-key is in; the first keys of the row groups, and a binary search in one of them, find its row.
+Rows stand by ascending key, and no two files hold one key. Files of a search by stages have stages
+of its level (`capabilities.Level`), which say which file a key is in; the first keys of the row
+groups, and a binary search in one of them, find its row.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Collection, Iterator
-from functools import cached_property, partial
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.actions import EveryAction, joined, numbered, of_some
-from luckbase.cluster.table.format import (
-    ROW_GROUP,
-    STATUS,
-    PayoffTable,
-    as_table,
-    decided,
-    made_by,
-    search_columns,
-)
-from luckbase.cluster.table.ledger import SEARCH, FileEntry
-from luckbase.cluster.table.parquet import SealedFile, number_rows, numbers_of
-from luckbase.cluster.table.part import (
-    MEMORY,
-    Batch,
-    FilePart,
-    MayHold,
-    Part,
-    Rows,
-    drawn_rows,
-    labelled,
-    once,
-)
+from luckbase.cluster.table.format import STATUS, made_by
+from luckbase.cluster.table.ledger import FileEntry
+from luckbase.cluster.table.parquet import SealedFile, labelled, number_rows, numbers_of
+from luckbase.cluster.table.parts import Part, once
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import level_from
-from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS
 from luckbase.solver.search import keys as hashing
 from luckbase.solver.search.bellman import Expanded, evaluate, expand, payoffs_of
@@ -51,25 +30,139 @@ from luckbase.solver.search.stage import WHOLE, Box, Stages
 SOLVED, GIVEN = range(len(STATUS))
 
 
-class SparsePart(Part):
+class KeyPart(Part):
     """What lies below some roots, by key.
 
-    A group is some rows of ascending keys, as a mapping of columns: key, values (n, columns), best
-    (int16, into labels, -1 for none), labels, margin, status.
+    A row group is decoded as a mapping of columns: key, values (n, columns), best (int16, into
+    `action_names`, -1 for none), margin, status.
     """
 
-    @abstractmethod
+    needed = ("key",)
+
+    # --- rows --------------------------------------------------------------------------------
+
+    def decode(self, file: SealedFile, number: int, kind: str) -> dict[str, NDArray[Any]]:
+        read = file.read(number, ["key", *self.columns, "best", "margin", "status"])
+        codes, labels = labelled(read.column("best"))
+        return {
+            "key": numbers_of(read.column("key")), "values": number_rows(read, self.columns),
+            "best": self.codes_of(labels)[codes], "margin": numbers_of(read.column("margin")),
+            "status": numbers_of(read.column("status")),
+        }  # fmt: skip
+
+    def states_in(self, entry: FileEntry, start: int, read: Any, rows: Ints) -> Ints:
+        return self._states(numbers_of(read.column("key"))[rows])
+
+    def _states(self, keys: NDArray[np.uint64]) -> Ints:
+        return np.asarray(hashing.unpack_all(self.game.bits, np.ascontiguousarray(keys)))
+
+    @cached_property
+    def _row_groups(self) -> list[tuple[int, int, int]]:
+        """(file, row group, rows) of each."""
+        files = [(i, self.groups.file(i)) for i in range(len(self.entries))]
+        return [
+            (i, number, file.about.row_group(number).num_rows)
+            for i, file in files
+            for number in range(file.groups)
+        ]
+
+    @property
     def sizes(self) -> list[int]:
-        """The rows of each group."""
+        return [rows for _, _, rows in self._row_groups]
 
-    @abstractmethod
-    def group_at(self, number: int, remember: bool = True) -> dict[str, Any]:
-        """A group; remember: it may be asked for again soon."""
+    def solved_states(self, i: int, rows: Ints) -> Ints:
+        file, number, _ = self._row_groups[i]
+        group = self.groups.get(file, number, "rows")
+        return self._states(group["key"][rows[group["status"][rows] == SOLVED]])
 
-    @abstractmethod
+    # --- places of states --------------------------------------------------------------------
+
+    def places(self, states: Ints) -> Ints:
+        return np.asarray(hashing.pack_all(self.game.bits, np.ascontiguousarray(states)))
+
+    @cached_property
+    def _firsts(self) -> dict[int, NDArray[np.uint64]]:
+        return {}
+
+    def _first_keys(self, i: int) -> NDArray[np.uint64]:
+        """The first key of each row group of file number i."""
+        if i not in self._firsts:
+            about = self.groups.file(i).about
+            groups = [about.row_group(k).column(0).statistics for k in range(about.num_row_groups)]
+            self._firsts[i] = np.array([0 if s is None else s.min for s in groups], np.uint64)
+        return self._firsts[i]
+
+    @cached_property
+    def _whole(self) -> list[int]:
+        """The files of searches in one piece."""
+        return [i for i, entry in enumerate(self.entries) if not entry.stages]
+
+    @cached_property
+    def _levels(self) -> list[tuple[Stages, dict[int, tuple[list[int], list[Box]]]]]:
+        """Of each search by stages: its level, and the files that hold states of each stage, with
+        the boxes that they hold: a file once for each of its boxes."""
+        found = []
+        for ask, line in self.ledger.levels.items():
+            files: dict[int, tuple[list[int], list[Box]]] = {}
+            for i, entry in enumerate(self.entries):
+                boxes = [Box(*ends) for ends in entry.boxes] or [WHOLE]
+                for stage in entry.stages if made_by(entry.name, ask) else ():
+                    there, held = files.setdefault(stage, ([], []))
+                    there += [i] * len(boxes)
+                    held += boxes
+            if files:
+                found.append((Stages(self.game, level_from(line.level)), files))
+        return found
+
+    def _files_of(self, keys: NDArray[np.uint64]) -> Iterator[tuple[int, Ints]]:
+        """Files by number, and which of the keys (n,) each may hold."""
+        for i in self._whole:
+            entry = self.entries[i]
+            span = np.uint64(entry.first_key), np.uint64(entry.last_key)
+            yield i, np.flatnonzero((keys >= span[0]) & (keys <= span[1]))
+        for level, files in self._levels:
+            stages = level.of(keys)
+            for stage in np.unique(stages).tolist():
+                here = np.flatnonzero(stages == stage)
+                there, boxes = files.get(stage, ([], []))
+                of = np.array([*there, -1])[level.boxes_of(keys[here], boxes)]
+                for i in np.unique(of[of >= 0]).tolist():
+                    yield i, here[of == i]
+
+    def _located(self, states: Ints) -> Iterator[tuple[int, dict[str, Any], Ints, Ints]]:
+        """Of states (n, fields) that have a row: the file, the row group, which of the n, rows."""
+        states = np.ascontiguousarray(np.asarray(states, np.int64))
+        fine = np.flatnonzero(hashing.fits(self.game.bits, states))
+        keys = hashing.pack_all(self.game.bits, np.ascontiguousarray(states[fine]))
+        for i, here in self._files_of(keys):
+            groups = np.searchsorted(self._first_keys(i), keys[here], side="right") - 1
+            groups[keys[here] > np.uint64(self.entries[i].last_key)] = -1
+            for number in np.unique(groups[groups >= 0]).tolist():
+                group = self.groups.get(i, number, "rows")
+                at = here[groups == number]
+                place = np.searchsorted(group["key"], keys[at])
+                place = np.minimum(place, len(group["key"]) - 1)
+                there = group["key"][place] == keys[at] if len(group["key"]) else np.zeros(0, bool)
+                yield i, group, fine[at[there]], place[there]
+
     def find(self, states: Ints) -> tuple[Floats, NDArray[np.int16], Floats, Ints]:
         """Of canonical states: payoffs (n, players), best actions (n,) into `action_names`, -1 for
         none, margins (n,), status (n,), -1 where there is no row."""
+        values = np.zeros((len(states), len(self.columns)))
+        best = np.full(len(states), -1, np.int16)
+        margin = np.full(len(states), np.nan)
+        status = np.full(len(states), -1, np.int64)
+        for _, group, x, row in self._located(states):
+            values[x], status[x] = group["values"][row], group["status"][row]
+            best[x], margin[x] = group["best"][row], group["margin"][row]
+        return values, best, margin, status
+
+    def resolved_errors(self, states: Ints) -> Floats:
+        found = np.full(len(states), self.precision)
+        if len({entry.resolved_error for entry in self.entries}) > 1:
+            for i, _, x, _ in self._located(states):
+                found[x] = self.entries[i].resolved_error
+        return found
 
     # --- payoffs -----------------------------------------------------------------------------
 
@@ -111,9 +204,6 @@ class SparsePart(Part):
         if given.any():
             found = self._with_given(found, codes, given)
         return found
-
-    def told(self, batch: Batch, at: Ints) -> EveryAction:
-        return self.every_action(batch.states(at))
 
     def _stored(
         self, codes: NDArray[np.int16], owner: Ints, named: Ints, names: tuple[str, ...]
@@ -173,41 +263,6 @@ class SparsePart(Part):
     def best_codes(self, states: Ints) -> NDArray[np.int16]:
         return self.find(states)[1]
 
-    def places(self, states: Ints) -> Ints:
-        return np.asarray(hashing.pack_all(self.game.bits, np.ascontiguousarray(states)))
-
-    # --- rows --------------------------------------------------------------------------------
-
-    def scan(self) -> Iterator[Rows]:
-        for number in range(len(self.sizes())):
-            group = self.group_at(number, remember=False)
-            at = partial(self._at, group["key"])
-            yield Rows(at, group["values"], group["best"], group["labels"])
-
-    def _at(self, keys: NDArray[np.uint64], rows: Ints) -> Ints:
-        return np.asarray(hashing.unpack_all(self.game.bits, np.ascontiguousarray(keys[rows])))
-
-    def draw(self, count: int, seed: int) -> Iterator[Ints]:
-        sizes = self.sizes()
-        ends = np.cumsum(sizes)
-        if not len(ends) or not ends[-1]:
-            return
-        drawn = drawn_rows(int(ends[-1]), count, seed)
-        owner = np.searchsorted(ends, drawn, side="right")
-        for which in np.unique(owner).tolist():
-            rows = drawn[owner == which] - (ends[which] - sizes[which])
-            yield from self._solved(self.group_at(which), rows)
-
-    def all_states(self) -> Iterator[Ints]:
-        for number in range(len(self.sizes())):
-            group = self.group_at(number)
-            yield from self._solved(group, np.arange(len(group["key"])))
-
-    def _solved(self, group: dict[str, Any], rows: Ints) -> Iterator[Ints]:
-        rows = rows[group["status"][rows] == SOLVED]
-        if len(rows):
-            yield self._at(group["key"], rows)
-
     def residuals(self, states: Ints) -> Floats:
         stored, _, _, status = self.find(states)
         edges = expand(self.game, states)
@@ -230,181 +285,3 @@ def _residual(q: Floats, actor: int, stored: Floats, tolerance: float) -> float:
     own = q[:, actor]
     level = own >= own.max() - tolerance - 1e-11
     return float(np.abs(q[level] - stored).max(axis=1).min())
-
-
-class KeyPart(FilePart, SparsePart):
-    """What lies below some roots, in files."""
-
-    needed = ("key",)
-
-    def states_in(self, entry: FileEntry, start: int, read: Any, rows: Ints) -> Ints:
-        return self._at(numbers_of(read.column("key")), rows)
-
-    @cached_property
-    def precision(self) -> float:
-        return self.ledger.precision(self.name)
-
-    @cached_property
-    def _places(self) -> list[tuple[int, int, int]]:
-        """(file, row group, rows) of each group."""
-        return [
-            (i, number, self.file(i).about.row_group(number).num_rows)
-            for i in range(len(self.entries))
-            for number in range(self.file(i).groups)
-        ]
-
-    def sizes(self) -> list[int]:
-        return [rows for _, _, rows in self._places]
-
-    def group_at(self, number: int, remember: bool = True) -> dict[str, Any]:
-        i, group, _ = self._places[number]
-        found: dict[str, Any] = (
-            self.group(i, group, "rows") if remember else self.decode(self.file(i), group, "rows")
-        )
-        return found
-
-    def _first_keys(self, i: int) -> NDArray[np.uint64]:
-        """The first key of each row group of file number i."""
-        if i not in self._firsts:
-            about = self.file(i).about
-            groups = [about.row_group(k).column(0).statistics for k in range(about.num_row_groups)]
-            self._firsts[i] = np.array([0 if s is None else s.min for s in groups], np.uint64)
-        return self._firsts[i]
-
-    @cached_property
-    def _firsts(self) -> dict[int, NDArray[np.uint64]]:
-        return {}
-
-    @cached_property
-    def _whole(self) -> list[int]:
-        """The files of searches in one piece."""
-        return [i for i, entry in enumerate(self.entries) if not entry.stages]
-
-    @cached_property
-    def _levels(self) -> list[tuple[Stages, dict[int, tuple[list[int], list[Box]]]]]:
-        """Of each search by stages: its level, and the files that hold states of each stage, with
-        the boxes that they hold: a file once for each of its boxes."""
-        found = []
-        for ask, line in self.ledger.levels.items():
-            files: dict[int, tuple[list[int], list[Box]]] = {}
-            for i, entry in enumerate(self.entries):
-                boxes = [Box(*ends) for ends in entry.boxes] or [WHOLE]
-                for stage in entry.stages if made_by(entry.name, ask) else ():
-                    there, held = files.setdefault(stage, ([], []))
-                    there += [i] * len(boxes)
-                    held += boxes
-            if files:
-                found.append((Stages(self.game, level_from(line.level)), files))
-        return found
-
-    def _files_of(self, keys: NDArray[np.uint64]) -> Iterator[tuple[int, Ints]]:
-        """Files by number, and which of the keys (n,) each may hold."""
-        for i in self._whole:
-            entry = self.entries[i]
-            span = np.uint64(entry.first_key), np.uint64(entry.last_key)
-            yield i, np.flatnonzero((keys >= span[0]) & (keys <= span[1]))
-        for level, files in self._levels:
-            stages = level.of(keys)
-            for stage in np.unique(stages).tolist():
-                here = np.flatnonzero(stages == stage)
-                there, boxes = files.get(stage, ([], []))
-                of = np.array([*there, -1])[level.boxes_of(keys[here], boxes)]
-                for i in np.unique(of[of >= 0]).tolist():
-                    yield i, here[of == i]
-
-    def decode(self, file: SealedFile, number: int, kind: str) -> Any:
-        """The columns of a row group that are not the state's."""
-        read = file.read(number, ["key", *self.columns, "best", "margin", "status"])
-        codes, labels = labelled(read.column("best"))
-        return {
-            "key": numbers_of(read.column("key")), "values": number_rows(read, self.columns),
-            "best": codes, "labels": labels, "margin": numbers_of(read.column("margin")),
-            "status": numbers_of(read.column("status")),
-        }  # fmt: skip
-
-    def _located(self, states: Ints) -> Iterator[tuple[int, dict[str, Any], Ints, Ints]]:
-        """Of states (n, fields) that have a row: the file, the row group, which of the n, rows."""
-        states = np.ascontiguousarray(np.asarray(states, np.int64))
-        fine = np.flatnonzero(hashing.fits(self.game.bits, states))
-        keys = hashing.pack_all(self.game.bits, np.ascontiguousarray(states[fine]))
-        for i, here in self._files_of(keys):
-            groups = np.searchsorted(self._first_keys(i), keys[here], side="right") - 1
-            groups[keys[here] > np.uint64(self.entries[i].last_key)] = -1
-            for number in np.unique(groups[groups >= 0]).tolist():
-                group = self.group(i, number, "rows")
-                at = here[groups == number]
-                place = np.searchsorted(group["key"], keys[at])
-                place = np.minimum(place, len(group["key"]) - 1)
-                there = group["key"][place] == keys[at] if len(group["key"]) else np.zeros(0, bool)
-                yield i, group, fine[at[there]], place[there]
-
-    def find(self, states: Ints) -> tuple[Floats, NDArray[np.int16], Floats, Ints]:
-        values = np.zeros((len(states), len(self.columns)))
-        best = np.full(len(states), -1, np.int16)
-        margin = np.full(len(states), np.nan)
-        status = np.full(len(states), -1, np.int64)
-        for _, group, x, row in self._located(states):
-            values[x], status[x] = group["values"][row], group["status"][row]
-            margin[x] = group["margin"][row]
-            best[x] = self.codes_of(group["labels"])[group["best"][row]]
-        return values, best, margin, status
-
-    def told_within(self, states: Ints) -> Floats:
-        found = super().told_within(states)
-        if len({entry.resolved_error for entry in self.entries}) == 1:
-            return found
-        for i, _, x, _ in self._located(states):
-            found[x] = self.entries[i].resolved_error
-        return found
-
-
-class MemorySearch(SparsePart):
-    """What lies below some roots, solved in memory; rows by ascending key."""
-
-    def __init__(self, game: Game, solved: PayoffTable) -> None:
-        error = FLOAT64_ERROR + game.cut_error + float(solved.gap.sum()) / 2
-        super().__init__(MEMORY, SEARCH, game, error)
-        self.solved = solved.only(np.argsort(solved.keys))
-        self.codes, self.labels = decided(game, self.solved)
-
-    @property
-    def rows(self) -> int:
-        return len(self.solved)
-
-    def sizes(self) -> list[int]:
-        return [min(ROW_GROUP, self.rows - i) for i in range(0, self.rows, ROW_GROUP)]
-
-    def group_at(self, number: int, remember: bool = True) -> dict[str, Any]:
-        here = slice(number * ROW_GROUP, (number + 1) * ROW_GROUP)
-        held = self.solved
-        return {
-            "key": held.keys[here], "values": held.values[here], "best": self.codes[here],
-            "labels": self.labels, "margin": held.margin[here], "status": held.status[here],
-        }  # fmt: skip
-
-    def batches(self, columns: Collection[str] | None, may_hold: MayHold) -> Iterator[Batch]:
-        for start in range(0, self.rows, ROW_GROUP):
-            made = self._table(slice(start, start + ROW_GROUP))
-            keys = self.solved.keys[start : start + ROW_GROUP]
-            names = [name for name in made.column_names if columns is None or name in columns]
-            yield Batch(made.select(names), start, partial(self._at, keys))
-
-    def _table(self, rows: slice) -> Any:
-        return as_table(search_columns(self.game, self.solved, self.codes, self.labels, rows))
-
-    def empty(self) -> Any:
-        return self._table(slice(0, 0))
-
-    def find(self, states: Ints) -> tuple[Floats, NDArray[np.int16], Floats, Ints]:
-        states, held = np.ascontiguousarray(np.asarray(states, np.int64)), self.solved
-        values = np.zeros((len(states), len(self.columns)))
-        best = np.full(len(states), -1, np.int16)
-        margin, status = np.full(len(states), np.nan), np.full(len(states), -1, np.int64)
-        fine = np.flatnonzero(hashing.fits(self.game.bits, states))
-        keys = hashing.pack_all(self.game.bits, np.ascontiguousarray(states[fine]))
-        rows = np.minimum(np.searchsorted(held.keys, keys), max(0, len(held) - 1))
-        there = held.keys[rows] == keys if len(held) else np.zeros(len(keys), bool)
-        x, rows = fine[there], rows[there]
-        values[x], margin[x], status[x] = held.values[rows], held.margin[rows], held.status[rows]
-        best[x] = self.codes_of(self.labels)[self.codes[rows]]
-        return values, best, margin, status

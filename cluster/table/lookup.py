@@ -37,8 +37,8 @@ from luckbase.cluster.table.answer import (
     origin_of,
     otherwise,
 )
-from luckbase.cluster.table.part import Part, first_holding, lookup_or_backup, once
-from luckbase.cluster.table.tiers import DensePart
+from luckbase.cluster.table.parts import Part, lookup_or_backup, once
+from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.words import many
 from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -59,9 +59,9 @@ if TYPE_CHECKING:
 
 D = TypeVar("D")
 
-MOST_SEARCHED = 20_000_000
+MAX_SEARCHED = 20_000_000
 """States that a search above the table may meet unless told otherwise."""
-MOST_EDGES = 400_000
+MAX_EDGES = 400_000
 """Edges that are looked up at a time; 100 bytes each and as much again for the sorting."""
 
 
@@ -93,7 +93,7 @@ class Lookup:
     def close(self) -> None:
         """Close the files and forget what was decoded."""
         for part in self.parts:
-            part.close()
+            part.groups.close()
 
     @cached_property
     def origin(self) -> Origin:
@@ -114,9 +114,9 @@ class Lookup:
         return f"<Table of {self.origin}: {many(self.rows, 'state')}, {self.where}>"
 
     @property
-    def full(self) -> DensePart | None:
+    def full(self) -> TierPart | None:
         """The part that holds the full table, or as much of it as is solved."""
-        return next((p for p in self.parts if isinstance(p, DensePart)), None)
+        return next((p for p in self.parts if isinstance(p, TierPart)), None)
 
     @property
     def error(self) -> float:
@@ -148,7 +148,14 @@ class Lookup:
 
     def owners(self, states: Ints) -> Ints:
         """(n,) the first part that holds each canonical state (n, fields); -1 where none does."""
-        return first_holding(self.parts, states)
+        states = np.ascontiguousarray(np.asarray(states, np.int64))
+        found = np.full(len(states), -1, np.int64)
+        for i, part in enumerate(self.parts):
+            left = np.flatnonzero(found < 0)
+            if not len(left):
+                break
+            found[left[part.holds(states[left])]] = i
+        return found
 
     def holds(self, states: Ints) -> NDArray[np.bool_]:
         """(n,) whether some part holds each canonical state; not where it is over."""
@@ -240,7 +247,7 @@ class Lookup:
 
         >>> t[{"scores": (0, 8000, 3000), "earned": (0, 2, 0)}].best
         """
-        return self.ask(state, MOST_SEARCHED)
+        return self.ask(state, MAX_SEARCHED)
 
     def ask(
         self, state: Mapping[str, Any], max_states: int = 0,
@@ -322,7 +329,7 @@ class Lookup:
     @property
     def states_at_once(self) -> int:
         """How many states fit in memory with their edges."""
-        return max(1, MOST_EDGES // self.game.max_edges)
+        return max(1, MAX_EDGES // self.game.max_edges)
 
     def _shares(self, states: Ints, at: Ints, part: Part | None = None) -> Iterator[Ints]:
         """The states `at`, as many at a time as fit in memory with their edges; in the order of the
@@ -377,7 +384,9 @@ class Lookup:
         names: list[str | None] = [None] * len(states)
         for i in np.unique(owners[owners >= 0]):
             at = np.flatnonzero(owners == i)
-            for x, name in zip(at.tolist(), self.parts[i].stored_best(states[at]), strict=True):
+            part = self.parts[i]
+            best = part.named(part.best_codes(states[at]))
+            for x, name in zip(at.tolist(), best, strict=True):
                 names[x] = name
         return names
 

@@ -23,7 +23,7 @@ from pydantic import Field, PlainSerializer
 
 from luckbase.cluster import words
 from luckbase.cluster.table.answer import Action, Answer, Source, answer_at, answer_step, searched
-from luckbase.cluster.table.tiers import DensePart
+from luckbase.cluster.table.tiers import TierPart
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import outcome_names
@@ -148,7 +148,7 @@ def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves
     payoffs, known = every[1:], there[1:]
     owner = int(table.owners(asked)[0])
     held, part = owner >= 0, table.parts[owner] if owner >= 0 else None
-    if isinstance(part, DensePart) and known.all() and not both:
+    if isinstance(part, TierPart) and known.all() and not both:
         rows = part.of_rows(asked, edges, every[:1], payoffs, part.best_codes(asked))
         answer = answer_at(rows, 0, table.origin, game.describe(asked[0]))
     elif (held and not both) or over:

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from luckbase.cluster.table.format import start_row
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.lookup import Lookup, policy_of
-from luckbase.cluster.table.parquet import SealedFile, number_rows, numbers_of
-from luckbase.cluster.table.part import Part, Rows, labelled
+from luckbase.cluster.table.parquet import labelled, number_rows, numbers_of
+from luckbase.cluster.table.parts import Part, Rows
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
@@ -125,7 +125,7 @@ def all_pieces(first: Lookup, second: Lookup) -> Iterator[Piece]:
                 one, two = (part, entry), (other, same)
                 yield from _beside(*((two, one) if swapped else (one, two)))
             else:
-                for rows in part.scan_file(entry):
+                for rows in part.scan([entry]):
                     yield _asked(rows, (first, second), swapped, entry.tier)
 
 
@@ -154,16 +154,17 @@ In = tuple[TierPart, FileEntry]
 
 def _beside(one: In, two: In) -> Iterator[Piece]:
     groups = -(-one[1].rows // one[1].row_group_rows)
-    opened = [part.file(part.entries.index(entry)).about for part, entry in (one, two)]
+    for part, entry in (one, two):
+        part.groups.file(part.entries.index(entry))  # opened by one thread
     for start in range(0, groups, PIECE_GROUPS):
         span = range(start, min(start + PIECE_GROUPS, groups))
-        yield Piece(partial(_read_beside, one, two, opened, span), alone=False)
+        yield Piece(partial(_read_beside, one, two, span), alone=False)
 
 
-def _read_beside(one: In, two: In, about: Sequence[object], span: range) -> Pair:
+def _read_beside(one: In, two: In, span: range) -> Pair:
     values, bests, names, margins = [], [], [], None
     for i, (part, entry) in enumerate((one, two)):
-        file = SealedFile(part.storage, part.folder, entry, about[i])
+        file = part.groups.reopen(part.entries.index(entry))
         wanted = [*part.columns, "best"]
         if i == 0 and "margin" in file.names:
             wanted.append("margin")

@@ -42,8 +42,8 @@ from luckbase.cluster.machine import cores, free_memory
 from luckbase.cluster.table.files import whole_file
 from luckbase.cluster.table.format import as_table, nullable, start_row
 from luckbase.cluster.table.lookup import Lookup
-from luckbase.cluster.table.parquet import SealedFile, numbers_of
-from luckbase.cluster.table.part import lookup_or_backup
+from luckbase.cluster.table.parquet import numbers_of
+from luckbase.cluster.table.parts import lookup_or_backup
 from luckbase.cluster.table.tiers import GROUPS_A_READ, TierPart
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -268,8 +268,7 @@ class TierCache:
         for i in self._entries[number]:
             entry = part.entries[i]
             with self._asking:
-                about = part.file(i).about
-            file = SealedFile(part.storage, part.folder, entry, about)
+                file = part.groups.reopen(i)
             for first in range(0, file.groups, GROUPS_A_READ):
                 span = list(range(first, min(first + GROUPS_A_READ, file.groups)))
                 at = start_row(entry) + first * entry.row_group_rows

@@ -154,8 +154,8 @@ class Memory:
 
     def close(self) -> None:
         """Let go of the temporary places."""
-        for file in self._files:
-            file.close()
+        while self._files:
+            self._files.pop().close()
 
 
 def attempt() -> str:

@@ -5,8 +5,8 @@
     'pass to 3'
 
 `open_table` opens one in a folder; `tiers_in_memory` and `search_in_memory` solve one from nothing
-but a board. One in memory has the payoffs and the best actions that `cluster.run.driver` would
-write, rounded as its files are, or those of a search's files: they answer alike to the last bit.
+but a board. One in memory has the files that `cluster.run.driver` would write, in memory: they
+answer alike to the last bit.
 """
 
 from __future__ import annotations
@@ -22,22 +22,30 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 import numpy as np
 
 from luckbase.cluster import words
-from luckbase.cluster.table import OnRows, nobody
+from luckbase.cluster.table import FORMAT, OnRows, nobody
 from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.cluster.table.find import results_of, why_stale
 from luckbase.cluster.table.folder import read_ledger
-from luckbase.cluster.table.format import solved_rows
-from luckbase.cluster.table.keyed import KeyPart, MemorySearch
-from luckbase.cluster.table.ledger import TIERS, Goal, Ledger, solve_command
-from luckbase.cluster.table.lookup import MOST_SEARCHED, Lookup, policy_of
-from luckbase.cluster.table.part import MEMORY
-from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.tiers import MemoryTiers, TierPart
+from luckbase.cluster.table.format import (
+    FileReceipt,
+    file_entry,
+    key_range,
+    part_name,
+    solved_rows,
+    write_states,
+    write_tier,
+)
+from luckbase.cluster.table.keyed import KeyPart
+from luckbase.cluster.table.ledger import SEARCH, TIERS, Goal, Head, Ledger, solve_command
+from luckbase.cluster.table.lookup import MAX_SEARCHED, Lookup, policy_of
+from luckbase.cluster.table.parts import Part
+from luckbase.cluster.table.storage import Folder, Memory
+from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.words import many
 from luckbase.solver import load_game
 from luckbase.solver.charts import FULL, START, STATES, Chart, ChartRequest, Kind
 from luckbase.solver.errors import MissingTableError, OptionError
-from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Ints
 from luckbase.solver.game.capabilities import Charts, Layout, choose_chart
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.in_memory import InMemory
@@ -72,7 +80,7 @@ class Table(Lookup):
                 ("stale", "; ".join(self.origin.stale))]  # fmt: skip
         return html_facts(f"a table of {self.game.board.game}", rows)
 
-    def moves(self, state: Mapping[str, Any], max_states: int = MOST_SEARCHED) -> Moves:
+    def moves(self, state: Mapping[str, Any], max_states: int = MAX_SEARCHED) -> Moves:
         """All that can happen at a state: every action and every outcome, in words and with its
         payoffs (`cluster.table.moves`); a state above the table by a search of so many states.
 
@@ -272,20 +280,51 @@ def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) ->
     return StoredTable(where, read_ledger(Folder(where), where), named_by_board=named_by_board)
 
 
-MOST_STATES = 20_000_000
+MEMORY = Path("memory")
+"""Where tables stand that are in no folder."""
+MAX_STATES = 20_000_000
 """States that a search in memory may meet unless told otherwise."""
 
 
+class _InMemory:
+    """The files of a table as they are made, in this process; `kind` is the part's class."""
+
+    def __init__(self, game: Game, kind: type[Part], name: str) -> None:
+        head = Head(FORMAT, game.board.game, game.board.name, "", {}, game.rules_version)
+        self.storage, self.ledger = Memory(), Ledger(head)
+        self.game, self.kind, self.name = game, kind, name
+
+    def add(self, name: str, tier: int, keys: tuple[int, int], file: FileReceipt) -> None:
+        self.storage.put(name, file.path)
+        self.storage.close()
+        self.ledger.add(file_entry(name, self.name, tier, keys, file))
+
+    def table(self, source: str) -> Table:
+        part = self.kind(self.storage, MEMORY, self.ledger, self.name, self.game)
+        return Table(self.game, [part], MEMORY, source)
+
+
 def tiers_in_memory(layout: Layout[Any], stop: Callable[[], bool] = lambda: False) -> Table:
-    """The full table, solved in memory: 8 bytes a state and player or less.
+    """The full table, solved in memory: while that goes on 8 bytes a state and player or less, then
+    as much as its files would take.
 
     Raises OptionError where the board has none, Stopped soon after `stop()` turns true.
     """
-    part = MemoryTiers(InMemory(layout, best=True, stop=stop))
-    return Table(layout.game, [part], MEMORY, "all tiers, solved just now")
+    solved = InMemory(layout, best=True, stop=stop)
+    files = _InMemory(layout.game, TierPart, TIERS)
+    for tier in list(solved.payoffs):
+        payoffs, best = solved.payoffs.pop(tier), solved.best.pop(tier)
+        parts, number = layout.parts(tier), layout.tier_number(tier)
+        for k, (start, stop_row) in enumerate(parts):
+            rows = payoffs if len(parts) == 1 else payoffs[start:stop_row]
+            decisions, error = Decisions(best[start:stop_row]), solved.errors[tier]
+            file = write_tier(files.storage, layout, tier, rows, decisions, error, k)
+            name, keys = part_name(layout, tier, k), key_range(number, stop_row - start, start)
+            files.add(name, number, keys, file)
+    return files.table("all tiers, solved just now")
 
 
-def search_in_memory(game: Game, roots: Ints, max_states: int = MOST_STATES) -> Table:
+def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> Table:
     """All that lies below canonical roots (m, fields), solved in memory: 60 bytes a state.
 
     Raises SearchLimitError beyond `max_states`, StateError as `Graph.solve`.
@@ -294,5 +333,12 @@ def search_in_memory(game: Game, roots: Ints, max_states: int = MOST_STATES) -> 
 
     graph = Graph(game, max_states=max_states)
     graph.solve(np.ascontiguousarray(roots).reshape(-1, game.field_count))
-    part = MemorySearch(game, solved_rows(graph))
-    return Table(game, [part], MEMORY, "a search of all that lies below")
+    solved = solved_rows(graph)
+    solved = solved.only(np.argsort(solved.keys))
+    error = FLOAT64_ERROR + game.cut_error + float(solved.gap.sum()) / 2
+    files = _InMemory(game, KeyPart, SEARCH)
+    name = f"{SEARCH}/all.parquet"
+    file = write_states(files.storage, name, game, solved, error)
+    keys = (int(solved.keys[0]), int(solved.keys[-1])) if len(solved) else (0, 0)
+    files.add(name, 0, keys, file)
+    return files.table("a search of all that lies below")

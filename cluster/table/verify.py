@@ -29,13 +29,14 @@ from luckbase.cluster.table.folder import check_bytes, files_there, read_ledger
 from luckbase.cluster.table.format import key_range, part_name, row_group_rows
 from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.parquet import SealedFile, numbers_of
-from luckbase.cluster.table.part import FilePart, Part
+from luckbase.cluster.table.parts import Part
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.words import many
 from luckbase.solver import load_layout
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.result import Flat, PythonOnly, Result
+from luckbase.solver.search.bellman import most_residual
 from luckbase.solver.sentences import html_facts
 
 if TYPE_CHECKING:
@@ -118,7 +119,6 @@ def check_files(table: OnDisk, on_rows: OnRows = nobody) -> list[str]:
     bad = check_bytes(storage, table.path, ledger, on_rows)
     faults = list(bad.values())
     for part in table.parts:
-        assert isinstance(part, FilePart)
         for entry in part.entries:
             if entry.name not in bad:
                 faults += _check_entry(table, part, entry)
@@ -149,7 +149,7 @@ def _missing(table: OnDisk, part: TierPart) -> list[str]:
             for name in sorted(wanted - there)]  # fmt: skip
 
 
-def _check_entry(table: OnDisk, part: FilePart, entry: FileEntry) -> list[str]:
+def _check_entry(table: OnDisk, part: Part, entry: FileEntry) -> list[str]:
     """Whether a file's rows and keys are those that its tier, or its own keys, ask for."""
     file = SealedFile(Folder(table.path), table.path, entry)
     rows = int(file.about.num_rows)
@@ -199,7 +199,9 @@ def check_residuals(
     where: dict[str, Any] = {}
     on_rows(done, total)
     for part, states in _pieces(table, sample, seed):
-        residuals, allowed = part.residuals(states), part.most_residuals(states)
+        residuals = part.residuals(states)
+        # A file's promise holds for what it was made from, too. What rules cut off shows in none.
+        allowed = most_residual(table.game, part.resolved_errors(states) - table.game.cut_error)
         at = int(np.argmax(residuals / allowed))
         if not residuals[at] / allowed[at] <= worst / bound:
             worst, bound = float(residuals[at]), float(allowed[at])

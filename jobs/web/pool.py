@@ -24,7 +24,6 @@ from pathlib import Path
 from luckbase.cluster.machine import memory_limit
 from luckbase.cluster.table.find import is_table, tables_below
 from luckbase.cluster.table.folder import HEAD
-from luckbase.cluster.table.part import FilePart
 from luckbase.cluster.table.status import Status, status_of
 from luckbase.cluster.table.table import StoredTable, open_table
 from luckbase.solver.errors import CorruptTableError, MissingTableError
@@ -239,13 +238,13 @@ class TablePool:
 
 def _remember(table: StoredTable, size: int) -> None:
     """Have a table remember so many bytes of decoded row groups, its parts together."""
-    parts = [part for part in table.parts if isinstance(part, FilePart)]
+    parts = table.parts
     for part in parts:
-        part.most_held = size // len(parts)
+        part.groups.max_bytes = size // len(parts)
 
 
 def _remembers(table: StoredTable) -> int:
-    return sum(part.most_held for part in table.parts if isinstance(part, FilePart))
+    return sum(part.groups.max_bytes for part in table.parts)
 
 
 def _stamp(path: Path) -> object:

@@ -24,8 +24,8 @@ from luckbase.cluster.table import folder as table_folder
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.format import PayoffTable
-from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.lookup import policy_of
+from luckbase.cluster.table.parquet import RowGroups
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.game import Board
@@ -321,13 +321,13 @@ def test_a_table_of_many_files_is_sound_and_says_what_it_has_not(tables: tuple[P
 def counted(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """Which files of a part were looked at."""
     opened: set[int] = set()
-    file: Callable[[KeyPart, int], object] = KeyPart.file
+    file: Callable[[RowGroups, int], object] = RowGroups.file
 
-    def counts(part: KeyPart, i: int) -> object:
+    def counts(groups: RowGroups, i: int) -> object:
         opened.add(i)
-        return file(part, i)
+        return file(groups, i)
 
-    monkeypatch.setattr(KeyPart, "file", counts)
+    monkeypatch.setattr(RowGroups, "file", counts)
     return opened
 
 

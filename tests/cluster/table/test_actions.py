@@ -80,8 +80,8 @@ def test_answers_do_not_depend_on_the_company_that_they_are_asked_in(
     states = drawn(table, 60, seed=1)
     together = table.answers(states)
     assert together == [table.answers(state[None])[0] for state in states]
-    monkeypatch.setattr("luckbase.cluster.table.lookup.MOST_EDGES", 3 * table.game.max_edges)
-    monkeypatch.setattr("luckbase.cluster.table.part.FEW", 0)
+    monkeypatch.setattr("luckbase.cluster.table.lookup.MAX_EDGES", 3 * table.game.max_edges)
+    monkeypatch.setattr("luckbase.cluster.table.parts.FEW", 0)
     assert together == table.answers(states)
     assert together == [table.ask(table.game.describe(state)) for state in states]
 
@@ -262,11 +262,11 @@ def test_columns_of_states_are_only_of_actions_that_they_have(folder: Path) -> N
 def test_a_part_forgets_row_groups_beyond_its_bytes(tmp_path: Path) -> None:
     table = made("press-your-luck in files", tmp_path)
     part: Any = table.parts[0]
-    part.most_held = 300_000
+    part.groups.max_bytes = 300_000
     states = drawn(table, 500)
     first = table.answers(states)
-    assert 0 < part._held <= 300_000
-    assert part._held == sum(group.nbytes for group in part._groups.values())
+    assert 0 < part.groups.bytes <= 300_000
+    assert part.groups.bytes == sum(group.nbytes for group in part.groups._groups.values())
     table.close()
-    assert part._held == 0 and not part._groups
+    assert part.groups.bytes == 0 and not part.groups._groups
     assert table.answers(states) == first

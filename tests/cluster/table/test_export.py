@@ -420,7 +420,7 @@ def test_memory_does_not_grow_with_the_rows_of_an_export(
 ) -> None:
     """Python's and Arrow's, at their peak: of all rows against a tenth of them."""
     monkeypatch.setattr("luckbase.cluster.table.format.ROW_GROUP", 512)
-    monkeypatch.setattr("luckbase.cluster.table.lookup.MOST_EDGES", 8_000)
+    monkeypatch.setattr("luckbase.cluster.table.lookup.MAX_EDGES", 8_000)
     monkeypatch.setattr("luckbase.cluster.table.export.REMEMBERED", 100_000)
     monkeypatch.setattr(export_files, "ROW_GROUP", 1_024)
     solved = luckbase.solve(luckbase.load_board(TINY, frontier=1), results=tmp_path, workers=1)

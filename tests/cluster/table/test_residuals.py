@@ -20,11 +20,12 @@ from luckbase.cluster.table.folder import compact, read_ledger
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.parquet import seal_file
-from luckbase.cluster.table.part import FilePart, drawn_rows
+from luckbase.cluster.table.parts import drawn_rows
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import Verdict, check_residuals
 from luckbase.jobs.app import run
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.search.bellman import most_residual
 from tests.cluster.table.test_tie_slack import Held
 from tests.places import BOARDS
 
@@ -49,8 +50,8 @@ class Given(Held):
     def residuals(self, states: Ints) -> Floats:
         return np.concatenate(self.pieces)[states[:, 0]]
 
-    def most_residuals(self, states: Ints) -> Floats:
-        return np.full(len(states), MOST)
+    def resolved_errors(self, states: Ints) -> Floats:
+        return np.full(len(states), MOST / 2)
 
 
 @given(st.lists(st.lists(st.floats(0, 3e-6), min_size=1), min_size=1))
@@ -192,9 +193,8 @@ def test_each_row_is_held_to_the_error_of_its_own_file(tmp_path: Path) -> None:
     for path, least, most in ((dense.table, 0.0, 3e-11), (searched.table, 1e-12, 1e-9)):
         with cluster.open_table(path) as table:
             (part,) = table.parts
-            assert isinstance(part, FilePart)
             for states in part.all_states():
-                found = part.most_residuals(states)
+                found = most_residual(table.game, part.resolved_errors(states))
                 assert found.min() >= 2 * least and found.max() <= 2 * most
             errors = sorted(entry.error for entry in part.entries)
             assert (errors[0], errors[-1]) == (least, most)

@@ -181,7 +181,7 @@ def test_two_row_groups_that_changed_places_are_refused(
     with cluster.open_table(table) as opened:
         part = opened.full
         assert part is not None
-        file = part.file(part.entries.index(entry))
+        file = part.groups.file(part.entries.index(entry))
         starts = file._starts
     sizes = np.diff(starts).tolist()
     equal = [(i, j) for i in range(1, len(sizes)) for j in range(i) if j and sizes[i] == sizes[j]]

@@ -85,7 +85,7 @@ def test_many_states_read_through_threads_give_the_same(
     with cluster.open_table(path) as table:
         states = all_states(table)
         few = table.probe(states)
-    monkeypatch.setattr("luckbase.cluster.table.part.CACHED_BYTES", 0)
+    monkeypatch.setattr("luckbase.cluster.table.parquet.CACHED_BYTES", 0)
     monkeypatch.setattr("luckbase.cluster.table.tiers.GROUPS_A_JOB", 3)
     with cluster.open_table(path) as table:
         mixed = np.random.default_rng(1).permutation(len(states))

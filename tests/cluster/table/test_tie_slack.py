@@ -14,7 +14,7 @@ from luckbase import cluster
 from luckbase.cluster.table.actions import look_ahead
 from luckbase.cluster.table.answer import Answer, Origin
 from luckbase.cluster.table.answer import answer_by_search as search_down
-from luckbase.cluster.table.part import lookup_or_backup
+from luckbase.cluster.table.parts import lookup_or_backup
 from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game

@@ -185,7 +185,7 @@ def test_what_is_remembered_is_bounded(web_results: Path) -> None:
     tables = TablePool([under(web_results)])
     id = tables.listed()[0].id
     with tables.open(id) as first, tables.open(id) as second:
-        sizes = [sum(part.most_held for part in table.parts) for table in (first, second)]  # type: ignore[attr-defined]
+        sizes = [sum(part.groups.max_bytes for part in table.parts) for table in (first, second)]  # type: ignore[attr-defined]
     assert sizes[0] > sizes[1] == pool.OTHER_BYTES
     assert pool.OPEN_TABLES * sum(sizes) <= max(
         memory_limit() // 2, pool.OPEN_TABLES * 2 * sizes[1]
