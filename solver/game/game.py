@@ -10,6 +10,7 @@ action and answers with an index into `actions`, or with a chance for each of th
 from __future__ import annotations
 
 import inspect
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -230,13 +231,30 @@ class Game:
         return self.fields.as_table(states)
 
 
+_loaded: deque[tuple[registry.Entry, Game]] = deque(maxlen=8)
+"""The games of this process, each with the entry that it was made of."""
+
+
 def load_game(board: Board) -> Game:
-    """The rules of the board's game, bound to the board.
+    """The rules of the board's game, bound to the board: the same ones in a process, until a game
+    of this name is registered again.
 
     Raises BoardError or OptionError for a board that the file format holds and the solver does
     not take; GameError, with the line, where the game's own code raises an error.
     """
-    entry = registry.find(board.game)
+    entry, rules = registry.find(board.game), None
+    for made_of, game in tuple(_loaded):
+        there = game.board
+        if made_of is entry and there.model_copy(update={"title": board.title}) == board:
+            if (there.title, there.source) == (board.title, board.source):
+                return game
+            rules = game.rules
+    found = Game(board, rules or _rules(entry, board))
+    _loaded.append((entry, found))
+    return found
+
+
+def _rules(entry: registry.Entry, board: Board) -> Rules:
     try:
         rules = entry.rules(board)
         if not isinstance(rules, Rules):
@@ -251,6 +269,4 @@ def load_game(board: Board) -> Game:
 
         file = entry.file.path if entry.file else inspect.getfile(entry.make)  # type: ignore[arg-type]
         raise GameError(registry.said(board.game) + fault_in(Path(file), error)) from None
-    if entry.stamp:
-        rules = replace(rules, version=(rules.version << 32) + entry.stamp)
-    return Game(board, rules)
+    return replace(rules, version=(rules.version << 32) + entry.stamp) if entry.stamp else rules
