@@ -20,7 +20,8 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import option
 
 if TYPE_CHECKING:
-    from luckbase.cluster.run.options import Solved, SolveOptions
+    from luckbase.cluster.run.options import SolveOptions
+    from luckbase.cluster.run.progress import Solved
     from luckbase.cluster.table.table import StoredTable, Table
 
 MOST_IN_MEMORY = 100_000_000

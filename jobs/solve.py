@@ -23,7 +23,8 @@ from luckbase.jobs.terminal import render, solve_report
 if TYPE_CHECKING:
     from luckbase.cluster.batch.requests import BoardName, BoardRequest
     from luckbase.cluster.batch.run import Outcome
-    from luckbase.cluster.run.options import Progress, SolveOptions
+    from luckbase.cluster.run.options import SolveOptions
+    from luckbase.cluster.run.progress import Progress
 
 POLL_SECONDS = 0.5
 """With --watch, files are looked at so often; one that was the same at two looks is saved."""
@@ -106,7 +107,7 @@ def _solve_one(call: _Call, folder: Path) -> int:
         how: SolveOptions = {**call.how, "on_progress": on_progress}
         solved = luckbase.solve(board, options.read_start(call.start), **how)
     if call.as_json:
-        solve_report.print_json({"event": "solved", **solve_report.as_json(solved)})
+        solve_report.print_json({"event": "solved", **solved.as_json()})
         return 0
     solve_report.say(solved, Path(name), before)
     print(render.shown(solved.table))

@@ -53,11 +53,11 @@ if TYPE_CHECKING:
     from luckbase.cluster.play.game import Play as Play
     from luckbase.cluster.play.game import Playing
     from luckbase.cluster.play.simulate import Simulated as Simulated
-    from luckbase.cluster.run.options import Progress as Progress
-    from luckbase.cluster.run.options import Solved as Solved
     from luckbase.cluster.run.options import SolveOptions as SolveOptions
     from luckbase.cluster.run.plan import Planned as Planned
-    from luckbase.cluster.search.planned import PlannedSearch as PlannedSearch
+    from luckbase.cluster.run.progress import Progress as Progress
+    from luckbase.cluster.run.progress import Solved as Solved
+    from luckbase.cluster.search.plan import PlannedSearch as PlannedSearch
     from luckbase.cluster.table.answer import Answer as Answer
     from luckbase.cluster.table.status import Status as Status
     from luckbase.cluster.table.table import Table as Table
@@ -74,10 +74,10 @@ _ELSEWHERE = {
     "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
     "Outcome": "cluster.batch.run", "Picture": "cluster.play.draw",
     "Planned": "cluster.run.plan",
-    "PlannedSearch": "cluster.search.planned",
-    "Play": "cluster.play.game", "Progress": "cluster.run.options", "Report": "jobs.web.report",
+    "PlannedSearch": "cluster.search.plan",
+    "Play": "cluster.play.game", "Progress": "cluster.run.progress", "Report": "jobs.web.report",
     "Simulated": "cluster.play.simulate", "SolveOptions": "cluster.run.options",
-    "Solved": "cluster.run.options", "Spare": "cluster.batch.clean",
+    "Solved": "cluster.run.progress", "Spare": "cluster.batch.clean",
     "Status": "cluster.table.status", "Table": "cluster.table.table",
     "register": "solver.board.registry",
 }  # fmt: skip
@@ -139,7 +139,7 @@ def plan(
     game = load_game(read)
     if start is None and has_full_table(game):
         return planned(read, folder, workers, memory)
-    from luckbase.cluster.search.planned import planned_search
+    from luckbase.cluster.search.plan import planned_search
 
     return planned_search(read, roots_of(game, start), folder, workers)
 

@@ -96,7 +96,8 @@ class Result:
         """The JSON with what is flat in its place, in its order."""
         kind: Any = cls
         flat, order = _flat(kind), cls.json_order
-        if len(flat) == 1 and next(iter(said)) == flat[0]:  # in one go: answers are many
+        if len(flat) == 1 and not order and next(iter(said)) == flat[0]:
+            # In one go: answers are many.
             return {**said.pop(flat[0]), **said}
         if flat:
             parts, said = said, {}

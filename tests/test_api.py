@@ -20,6 +20,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster.run.options import Options, SolveOptions
+from luckbase.cluster.run.progress import Progress
 from luckbase.jobs.app import run
 
 BOARDS = Path(__file__).parents[1] / "boards"
@@ -88,9 +89,10 @@ def test_every_name_of_the_page_is_there_and_known_to_type_checkers() -> None:
 
 
 def test_the_options_of_a_solve_are_the_same_as_keywords_and_as_an_object() -> None:
-    keywords = get_type_hints(SolveOptions)
+    keywords = get_type_hints(SolveOptions, {"Progress": Progress})
     assert keywords == {
-        field.name: get_type_hints(Options)[field.name] for field in fields(Options)
+        field.name: get_type_hints(Options, {"Progress": Progress})[field.name]
+        for field in fields(Options)
     }
     with pytest.raises(TypeError, match="wrokers"):
         luckbase.solve(TINY, wrokers=2)  # type: ignore[call-arg]

@@ -18,7 +18,7 @@ NEVER = {
     "cluster": {"typer", "rich", "matplotlib", "jobs", "tests"},
     "jobs": {"tests", "ray"},
 }
-ONLY_THESE_KNOW_RAY = {"cluster/run/ray.py", "cluster/run/remote.py"}
+ONLY_THESE_KNOW_RAY = {"cluster/run/ray.py", "cluster/run/nodes.py"}
 
 
 @cache
@@ -108,7 +108,7 @@ def _circle(graph: dict[str, set[str]]) -> list[str]:
     return []
 
 
-MAY_RUN_WHAT_THEY_READ = {"cluster/run/remote.py", "cluster/run/ray.py"}
+MAY_RUN_WHAT_THEY_READ = {"cluster/run/nodes.py", "cluster/run/ray.py"}
 """What workers and the driver send each other, over Ray, which does the same."""
 
 

@@ -189,8 +189,7 @@ def _progress(ledger: Ledger, whole: set[str], files: Sequence[str]) -> str:
 
 
 def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options) -> Due:
-    from luckbase.cluster.search.planned import plan_below
-    from luckbase.cluster.search.roots import root_keys
+    from luckbase.cluster.search.plan import plan_below, root_keys
     from luckbase.cluster.search.solve import goal_of
     from luckbase.solver.search.keys import unpack_all
 

@@ -18,7 +18,8 @@ from typing import Any, cast
 from luckbase.cluster.batch.plan import options_for, plan_boards
 from luckbase.cluster.batch.requests import BoardName, BoardRequest, files_of, requests_for
 from luckbase.cluster.inputs import solved
-from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
+from luckbase.cluster.run.options import Options, SolveOptions
+from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.table.find import changed_since
 from luckbase.solver.board.model import board_hash
 from luckbase.solver.errors import LuckbaseError

@@ -31,11 +31,11 @@ from luckbase.cluster.run.lock import (
     spill_folder,
     tidy,
 )
-from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
+from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.plan import MEMORY_SHARE, Plan, check_room, make_plan, payoff_bytes
+from luckbase.cluster.run.progress import Progress, SolvedTiers, Watch
 from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Solve
 from luckbase.cluster.run.threads import Pool, threads
-from luckbase.cluster.run.watch import Watch
 from luckbase.cluster.run.worker import (
     AnyTask,
     Handed,
@@ -46,6 +46,7 @@ from luckbase.cluster.run.worker import (
     Workers,
     process_name,
 )
+from luckbase.cluster.table.answer import origin_of
 from luckbase.cluster.table.folder import Commits, commit, compact, drop_files
 from luckbase.cluster.table.format import file_entry, key_range
 from luckbase.cluster.table.ledger import TIERS, Done, Ledger, table_directory
@@ -58,7 +59,7 @@ from luckbase.solver.search.check import check_sample
 UNLIMITED = 1 << 62
 
 
-def solve(board: Board, **options: Unpack[SolveOptions]) -> Solved:
+def solve(board: Board, **options: Unpack[SolveOptions]) -> SolvedTiers:
     """Solve what is missing of the board's full table; a table that is complete is left alone.
 
     Raises RequestError for what can not be done (too little memory or disk, another solve of the
@@ -79,7 +80,7 @@ def solve(board: Board, **options: Unpack[SolveOptions]) -> Solved:
             kept = sum(ledger.files[name].rows for name in plan.files)
             goal = make_goal(game, ledger, TIERS, len(plan.files), margin=asked.margin)
             tidy(table)
-            return Solved(table, ledger, goal, kept=kept, workers=asked.slots)
+            return SolvedTiers(origin_of(game), table, ledger, goal, kept=kept, workers=asked.slots)
     budget = memory_budget(asked)
     there = set(Folder(table).list(f"{TIERS}/"))
     if asked.force or not there.issuperset(plan.files):
@@ -99,7 +100,7 @@ def memory_budget(asked: Options) -> int:
 
 def _solve_locked(
     layout: Layout[Any], plan: Plan, table: Path, budget: int, asked: Options
-) -> Solved:
+) -> SolvedTiers:
     look_from_now()
     game = layout.game
     ledger, damaged = open_ledger(game, table, TIERS, check=asked.check)
@@ -111,14 +112,15 @@ def _solve_locked(
     if is_new(goal, ledger):
         commit(Folder(table), ledger, goal)
     kept = sum(ledger.files[name].rows for name in plan.files if name in ledger.files)
-    report = Solved(
-        table, ledger, goal, kept=kept, workers=asked.slots, damaged=tuple(damaged)
+    report = SolvedTiers(
+        origin_of(game), table, ledger, goal, kept=kept, workers=asked.slots,
+        damaged=tuple(damaged),
     )  # fmt: skip
     if any(name not in ledger.files for name in plan.files):
         start = game.start()
         check_sample(game, np.array([] if start is None else [start]))
         with (
-            Watch(table, asked) as watch,
+            Watch(table, asked.on_progress, asked.on_note) as watch,
             marked(table) as home,
             _workers(layout, plan, home, asked, budget, watch) as workers,
         ):
@@ -194,7 +196,7 @@ class _Run:
     def seconds(self) -> float:
         return time.perf_counter() - self.started
 
-    def report(self, before: Solved) -> Solved:
+    def report(self, before: SolvedTiers) -> SolvedTiers:
         """What was done, beside what is known already."""
         peak = total(self.processes | {process_name(): memory_used()})
         return replace(

@@ -26,6 +26,7 @@ from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError
 from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.result import PythonOnly, Result, Rounded
 
 WRITE_NS = 82.0
 """Nanoseconds a state to encode, compress, flush and read back, one core."""
@@ -166,47 +167,34 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Planned:
-    """What a solve will take.
-
-    table_bytes: on disk. kept_bytes: payoffs for shards that read them, at their fullest.
-    peak_memory: bytes. seconds: of wall time with so many workers. budget: bytes that they may
-    use.
-    """
+class Planned(Result):
+    """What a solve will take."""
 
     board: str
     tiers: int
+    shards: int
     states: int
     table_bytes: int
+    """On disk."""
     kept_bytes: int
+    """Payoffs for shards that read them, at their fullest."""
     peak_memory: int
-    seconds: float
+    """Bytes."""
+    seconds: Rounded
+    """Of wall time with so many workers."""
     workers: int
-    levels: tuple[Level, ...]
-    plan: Plan
-    table: Path
-    budget: int
-    smaller: str
-
-    @property
-    def shards(self) -> int:
-        """How many shards there are."""
-        return len(self.plan.shards)
+    levels: PythonOnly[tuple[Level, ...]]
+    plan: PythonOnly[Plan]
+    table: PythonOnly[Path]
+    budget: PythonOnly[int]
+    """Bytes that they may use."""
+    smaller: PythonOnly[str]
 
     def check(self) -> None:
         """Raises MemoryLimitError, DiskLimitError for what is still to do and will not fit."""
         there = set(Folder(self.table).list("tiers"))
         todo = [i for i, name in enumerate(self.plan.files) if name not in there]
         check_room(self.plan, self.budget, self.table, self.smaller, todo, self.workers)
-
-    def as_json(self) -> dict[str, Any]:
-        """The plan as JSON values."""
-        return {
-            "board": self.board, "tiers": self.tiers, "shards": self.shards, "states": self.states,
-            "table_bytes": self.table_bytes, "kept_bytes": self.kept_bytes,
-            "peak_memory": self.peak_memory, "seconds": round(self.seconds, 1),
-            "workers": self.workers,
-        }  # fmt: skip
 
 
 def planned(
@@ -226,7 +214,7 @@ def planned(
         level[2] = max(level[2], shard.memory)
     listed = (Level(f"{name} {value}".strip(), *of) for (name, value), of in sorted(levels.items()))
     return Planned(
-        board.name, len(tiers), made.rows, made.table_bytes, made.kept_bytes,
+        board.name, len(tiers), len(made.shards), made.rows, made.table_bytes, made.kept_bytes,
         made.peak_memory(count), made.wall_seconds(count), count, tuple(listed), made,
         table_directory(results.absolute(), layout.game),
         memory if memory is not None else int(free_memory() * MEMORY_SHARE), layout.smaller,

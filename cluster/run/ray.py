@@ -39,8 +39,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from luckbase.cluster.run.lock import spill_folder
-from luckbase.cluster.run.nodes import LOOK_SECONDS, Head, Nodes
-from luckbase.cluster.run.remote import Refusal, Requirements, own_environment, run, source_files
+from luckbase.cluster.run.nodes import (
+    LOOK_SECONDS,
+    Head,
+    Nodes,
+    Refusal,
+    Requirements,
+    own_environment,
+    run,
+    source_files,
+)
 from luckbase.cluster.run.worker import AnyTask, Handed, Home, PayoffsLostError, Workers, work
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.words import size
@@ -171,7 +179,7 @@ class RayWorkers:
         return None
 
     def _next(self, running: _Running) -> Any:
-        """What a task has yielded: see `remote.run`."""
+        """What a task has yielded: see `nodes.run`."""
         task = running.task
         try:
             reference = next(running.results)

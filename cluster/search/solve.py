@@ -20,8 +20,8 @@ import numpy as np
 
 from luckbase.cluster.machine import look_from_now, memory_used, total
 from luckbase.cluster.run.lock import complete_ledger, is_new, lock, make_goal, open_ledger, tidy
-from luckbase.cluster.run.options import Options, Progress, Solved, SolveOptions
-from luckbase.cluster.run.watch import Watch
+from luckbase.cluster.run.options import Options, SolveOptions
+from luckbase.cluster.run.progress import Progress, SolvedSearch, Watch
 from luckbase.cluster.run.worker import process_name
 from luckbase.cluster.search.boundary import (
     HeldStages,
@@ -40,9 +40,11 @@ from luckbase.cluster.search.boundary import (
     used_table,
     with_untold,
 )
-from luckbase.cluster.search.roots import root_keys, using_table, warm_up
+from luckbase.cluster.search.plan import root_keys
 from luckbase.cluster.search.shards import cutting
 from luckbase.cluster.search.stages import Aim, StageSearch
+from luckbase.cluster.search.tasks import some_state
+from luckbase.cluster.table.answer import origin_of
 from luckbase.cluster.table.folder import SHARDS, ask_name, commit, compact, drop_files, shard_name
 from luckbase.cluster.table.format import (
     PayoffTable,
@@ -55,25 +57,27 @@ from luckbase.cluster.table.format import (
     write_states,
 )
 from luckbase.cluster.table.keyed import SOLVED, KeyPart
-from luckbase.cluster.table.ledger import SEARCH, Done, Goal, Ledger, Roots, table_directory
+from luckbase.cluster.table.ledger import SEARCH, Done, Goal, Ledger, Roots, Using, table_directory
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.table import StoredTable
+from luckbase.cluster.table.table import StoredTable, open_table
 from luckbase.solver import load_game
+from luckbase.solver.board.identity import rules_identity
 from luckbase.solver.board.model import Board
-from luckbase.solver.errors import SearchLimitError
+from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Ints
 from luckbase.solver.game.capabilities import Level, hints, level_from
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.check import check_sample
 from luckbase.solver.search.find_stages import RisingError
 from luckbase.solver.search.game_graph import Graph
-from luckbase.solver.search.keys import Keys, unpack_all
+from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.search.stage import Stages
+from luckbase.solver.sentences import option
 
 
 def solve_below(
     board: Board, roots: Ints | None = None, **options: Unpack[SolveOptions]
-) -> Solved:  # fmt: skip
+) -> SolvedSearch:  # fmt: skip
     """Solve all that lies below canonical `roots` (m, fields), or below the game's start.
 
     Raises OptionError where a start is missing, RequestError as `Graph.solve`, DisagreementError.
@@ -93,7 +97,7 @@ def solve_below(
             goal = make_goal(game, ledger, part, 1, roots=wanted)
             kept = sum(entry.rows for entry in ledger.of_part(part))
             tidy(table)
-            return Solved(table, ledger, goal, kept=kept, workers=0)
+            return SolvedSearch(origin_of(game), table, ledger, goal, kept=kept, workers=0)
     with lock(table):
         return _solve_locked(game, table, keys, part, wanted, asked)
 
@@ -108,9 +112,25 @@ def goal_of(game: Game, keys: Keys, asked: Options) -> tuple[Roots, str]:
     return wanted, search_part(None if used is None else Goal("", {}, wanted, 1, "", {}).ask)
 
 
+def using_table(game: Game, table: Path) -> Using:
+    """The table that a search is to end at. Raises OptionError where it has other rules."""
+    with open_table(table) as opened:
+        head = opened.ledger.head
+    if head.identity != rules_identity(game):
+        raise OptionError(f"{option('using')}: {table} is a table of another board or other rules")
+    return Using(str(table.absolute()), head.identity)
+
+
+def warm_up(game: Game) -> None:
+    """Compile the search, or load it, before it is timed and before every worker does."""
+    graph, state = Graph(game), some_state(game)
+    graph.know(pack_all(game.bits, state), np.zeros((1, game.players)))
+    graph.solve(state)
+
+
 def _solve_locked(
     game: Game, table: Path, keys: Keys, part: str, wanted: Roots, asked: Options
-) -> Solved:
+) -> SolvedSearch:
     look_from_now()
     ledger, damaged = open_ledger(game, table, part, check=asked.check)
     goal = make_goal(game, ledger, part, 1, roots=wanted)
@@ -118,7 +138,7 @@ def _solve_locked(
     if asked.force:
         mine = [e.name for e in ledger.of_part(part) if made_by(e.name, goal.ask)]
         drop_files(Folder(table), ledger, mine, goal)
-    report = Solved(table, ledger, goal, damaged=tuple(damaged), workers=1)
+    report = SolvedSearch(origin_of(game), table, ledger, goal, damaged=tuple(damaged), workers=1)
     if goal.ask not in ledger.done:
         asked.on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
         check_sample(game, unpack_all(game.bits, keys))
@@ -163,7 +183,9 @@ class _Search:
         ]  # fmt: skip
         self.started = time.perf_counter()
         self.error = self.precision = FLOAT64_ERROR + game.cut_error
-        self.report = Solved(table, ledger, goal, kept=self.held.rows, workers=1)
+        self.report = SolvedSearch(
+            origin_of(game), table, ledger, goal, kept=self.held.rows, workers=1
+        )
 
     @property
     def root_states(self) -> Ints:
@@ -317,7 +339,7 @@ class _Search:
         graph = Graph(self.game, tolerance=self.tolerance, max_states=min(most, max(small, 1)))
         graph.know(given.keys, given.values, given.best, given.margin, given.actor)
         known = graph.count
-        with Watch(self.table, self.asked) as watch:
+        with Watch(self.table, self.asked.on_progress, self.asked.on_note) as watch:
 
             def show() -> bool:
                 now = time.perf_counter() - self.started

@@ -32,9 +32,9 @@ from luckbase.cluster.run.driver import (
     through_losses,
 )
 from luckbase.cluster.run.lock import marked
-from luckbase.cluster.run.options import Options, Progress, Solved
+from luckbase.cluster.run.options import Options
+from luckbase.cluster.run.progress import Progress, SolvedSearch, Watch
 from luckbase.cluster.run.schedule import Schedule, Shard, Solve
-from luckbase.cluster.run.watch import Watch
 from luckbase.cluster.run.worker import Home, Workers, process_name
 from luckbase.cluster.search import files
 from luckbase.cluster.search import shards as level_shards
@@ -109,7 +109,13 @@ class StageSearch:
     """One run: both passes, the ledger, the counts."""
 
     def __init__(
-        self, game: Game, level: Level, ledger: Ledger, aim: Aim, asked: Options, report: Solved
+        self,
+        game: Game,
+        level: Level,
+        ledger: Ledger,
+        aim: Aim,
+        asked: Options,
+        report: SolvedSearch,
     ) -> None:
         self.game, self.aim, self.ledger, self.asked = game, aim, ledger, asked
         self.stages, self.level = Stages(game, level), json.dumps(level.as_json())
@@ -128,14 +134,14 @@ class StageSearch:
         self.keeping = Commits(self.storage, ledger)
         self.committing = Commits(self.storage, ledger)
 
-    def run(self) -> Solved:
+    def run(self) -> SolvedSearch:
         """Both passes. Raises as `find_stages.expand_level` and `stage.Sweeping.solve` do."""
         table, goal = self.report.table, self.aim.goal
         entry = LevelEntry(goal.ask, json.loads(self.level), self.aim.known_sha, cutting())
         if goal.ask not in self.ledger.levels:
             commit(self.storage, self.ledger, entry)
         with (
-            Watch(table, self.asked) as watch,
+            Watch(table, self.asked.on_progress, self.asked.on_note) as watch,
             marked(table) as home,
             self._workers(home, watch) as workers,
         ):

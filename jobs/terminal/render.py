@@ -27,7 +27,7 @@ from luckbase.cluster.words import size as size
 from luckbase.solver.errors import SearchLimitError
 
 if TYPE_CHECKING:
-    from luckbase.cluster.run.options import Progress
+    from luckbase.cluster.run.progress import Progress
     from luckbase.cluster.table.answer import OnLevel
     from luckbase.cluster.table.table import Table
 
@@ -182,7 +182,7 @@ def _lines(label: str) -> Callable[[Progress], None]:
 
 def rows_progress(show: Callable[[Any], None]) -> Callable[[int, int], None]:
     """`show`, told of rows alone: (done, in all); with none done the clock is set anew."""
-    from luckbase.cluster.run.options import Progress
+    from luckbase.cluster.run.progress import Progress
 
     began = [time.monotonic()]
 

@@ -13,98 +13,43 @@ from luckbase.jobs.terminal import render
 if TYPE_CHECKING:
     from luckbase.cluster.batch.plan import Due
     from luckbase.cluster.batch.run import Outcome
-    from luckbase.cluster.run.options import Solved
-
-
-def as_json(solved: Solved) -> dict[str, Any]:
-    """The report as JSON values."""
-    return _search_json(solved) if solved.searched else _full_json(solved)
+    from luckbase.cluster.run.progress import Solved, SolvedSearch, SolvedTiers
 
 
 def say(solved: Solved, path: Path, before: list[str]) -> None:
     """The report in lines for people. path: the board file as it was named; before: what it has
     changed since its last table."""
-    if solved.searched:
-        say_search(solved)
-    else:
-        _summary(solved, path, before)
+    from luckbase.cluster.run.progress import SolvedSearch, SolvedTiers
 
-
-def _origin(solved: Solved) -> dict[str, Any]:
-    from luckbase.cluster.table.table import open_table
-
-    with open_table(solved.table, named_by_board=True) as opened:
-        return opened.origin.as_json()
-
-
-def _full_json(solved: Solved) -> dict[str, Any]:
-    ledger = solved.ledger
-    done = solved.states + solved.again + solved.read
-    return _origin(solved) | {
-        "table": str(solved.table),
-        "states": ledger.rows,
-        "tiers": len(ledger.files),
-        "bytes": ledger.bytes,
-        "kept": solved.kept,
-        "solved_again": solved.again,
-        "read_back": solved.read,
-        "solved_now": solved.states,
-        "damaged": list(solved.damaged),
-        "seconds": round(solved.seconds, 3),
-        "states_per_second": round(done / solved.seconds) if solved.seconds else None,
-        "compile_seconds": round(solved.compile_seconds, 3),
-        "kernel_seconds": round(solved.solve_seconds, 3),
-        "peak_memory": solved.peak_memory,
-        "workers": solved.workers,
-        "ray": solved.ray,
-        "tally": solved.tally,
-    }
-
-
-def _search_json(solved: Solved) -> dict[str, Any]:
-    ledger = solved.ledger
-    return _origin(solved) | {
-        "table": str(solved.table),
-        "states": sum(entry.rows for entry in ledger.of_part(solved.goal.part)),
-        "bytes": sum(entry.bytes for entry in ledger.of_part(solved.goal.part)),
-        "kept": solved.kept,
-        "solved_now": solved.states,
-        "damaged": list(solved.damaged),
-        "edges": solved.edges,
-        "overlap": round(solved.overlap, 4),
-        "levels": solved.levels,
-        "stages": solved.stages,
-        "shards": solved.shards,
-        "seconds": round(solved.seconds, 3),
-        "solve_seconds": round(solved.solve_seconds, 3),
-        "bytes_a_state": round(solved.bytes_a_state, 1),
-        "peak_memory": solved.peak_memory,
-        "workers": solved.workers,
-        "ray": solved.ray,
-    }
-
-
-def say_search(solved: Solved) -> None:
-    """What a search did, in lines for people."""
-    ledger, say = solved.ledger, render.say
-    name, roots = ledger.head.board, solved.goal.roots
-    entries = ledger.of_part(solved.goal.part)
-    assert roots is not None
+    name, table = solved.ledger.head.board, render.shown(solved.table)
     for fault in solved.damaged[:5]:
-        say(f"{name}: damaged, and solved again: {fault}")
+        render.say(f"{name}: damaged, and solved again: {fault}")
     if len(solved.damaged) > 5:
-        say(f"{name}: and {len(solved.damaged) - 5} more")
-    if not solved.states:
-        table = render.shown(solved.table)
-        say(f"{name}: nothing to do: all of it is there, {table}")
-        return
+        render.say(f"{name}: and {len(solved.damaged) - 5} more")
+    if isinstance(solved, SolvedSearch):
+        if solved.states:
+            _say_search(solved)
+        else:
+            render.say(f"{name}: nothing to do: all of it is there, {table}")
+    elif isinstance(solved, SolvedTiers) and solved.shards:
+        if before:
+            render.say(f"{name} is not the board of its older table: {'; '.join(before[:5])}")
+        _say_tiers(solved)
+        _opening_questions(solved, path)
+    else:
+        render.say(f"{name}: nothing to do: the table is complete, {table}")
+
+
+def _say_search(solved: SolvedSearch) -> None:
+    ledger, say = solved.ledger, render.say
+    roots = solved.goal.roots
+    assert roots is not None
     n = len(roots.start)
     below = "one state" if n == 1 else f"{n} states"
-    say(f"{name}: {render.counted(solved.states, 'state')} below {below}")
+    say(f"{ledger.head.board}: {render.counted(solved.states, 'state')} below {below}")
     if solved.kept:
         say(f"  grown        kept {render.count(solved.kept)}, new {render.count(solved.states)}")
-    how = f"{solved.workers} Ray workers" if solved.ray else f"{solved.workers} threads"
-    say(f"  time         {render.duration(solved.seconds)} with {how}")
+    _say_time(solved)
     if solved.solve_seconds:
         rate = solved.solved / solved.solve_seconds / 1e6
         per = solved.edges / max(solved.solved, 1)
@@ -115,34 +60,26 @@ def say_search(solved: Solved) -> None:
             f"{render.many(solved.shards, 'shard')}, "
             f"overlap {solved.overlap:.2f} (states solved over distinct states)"
         )
-    stored = sum(entry.bytes for entry in entries)
-    size = stored / max(sum(entry.rows for entry in entries), 1)
-    say(f"  size         {render.size(stored)}, {size:.1f} bytes a state, Parquet")
+    each = solved.bytes / max(solved.rows, 1)
+    say(f"  size         {render.size(solved.bytes)}, {each:.1f} bytes a state, Parquet")
     a_state = solved.bytes_a_state
-    each = f", {a_state:.0f} bytes a state while solving" if a_state else ""
-    say(f"  memory       {render.size(solved.peak_memory)} at most{each}")
+    while_solving = f", {a_state:.0f} bytes a state while solving" if a_state else ""
+    say(f"  memory       {render.size(solved.peak_memory)} at most{while_solving}")
     precision = ledger.precision(solved.goal.part)
-    told = precision == ledger.error(solved.goal.part)
-    where = "" if told else " where all decisions below are told, and not all are"
+    decided = precision == ledger.error(solved.goal.part)
+    where = "" if decided else " where all decisions below are told, and not all are"
     say(f"  accuracy     payoffs within {precision:.1e}{where}")
 
 
-def _summary(solved: Solved, path: Path, before: list[str]) -> None:
-    ledger, say = solved.ledger, render.say
-    table = render.shown(solved.table)
-    name = ledger.head.board
-    for fault in solved.damaged[:5]:
-        say(f"{name}: damaged, and solved again: {fault}")
-    if len(solved.damaged) > 5:
-        say(f"{name}: and {len(solved.damaged) - 5} more")
-    if solved.shards == 0:
-        say(f"{name}: nothing to do: the table is complete, {table}")
-        return
-    if before:
-        say(f"{name} is not the board of its older table: {'; '.join(before[:5])}")
+def _say_time(solved: Solved, more: str = "") -> None:
     how = f"{solved.workers} Ray workers" if solved.ray else f"{solved.workers} threads"
-    files = render.many(len(ledger.files), "file")
-    say(f"{name}: {render.counted(ledger.rows, 'state')} in {files}")
+    render.say(f"  time         {render.duration(solved.seconds)} with {how}{more}")
+
+
+def _say_tiers(solved: SolvedTiers) -> None:
+    ledger, say = solved.ledger, render.say
+    files = render.many(solved.tiers, "file")
+    say(f"{ledger.head.board}: {render.counted(solved.rows, 'state')} in {files}")
     if solved.kept:
         again = f", solved again {render.count(solved.again)} ({solved.again_seconds:.1f} s)"
         read = f", read back {render.count(solved.read)}"
@@ -151,24 +88,20 @@ def _summary(solved: Solved, path: Path, before: list[str]) -> None:
             f"{read * bool(solved.read)}, new {render.count(solved.states)}"
         )
     compiled = solved.compile_seconds
-    first = f", after {render.duration(compiled)} of compiling" if compiled > 1 else ""
-    say(f"  time         {render.duration(solved.seconds)} with {how}{first}")
+    _say_time(solved, f", after {render.duration(compiled)} of compiling" if compiled > 1 else "")
     rate = (solved.states + solved.again + solved.read) / solved.seconds
     kernel = solved.states / max(solved.solve_seconds, 1e-9)
     say(
         f"  speed        {rate / 1e6:.1f} M states/s end to end, "
         f"{kernel / 1e6:.0f} M states/s a core in the kernel"
     )
-    say(
-        f"  size         {render.size(ledger.bytes)}, {ledger.bytes / ledger.rows:.2f} bytes "
-        "a state, Parquet"
-    )
+    each = solved.bytes / solved.rows
+    say(f"  size         {render.size(solved.bytes)}, {each:.2f} bytes a state, Parquet")
     say(f"  memory       {render.size(solved.peak_memory)} at most")
     say(f"  accuracy     payoffs within {ledger.error('tiers'):.1e}")
     if solved.tally:
         counted = (f"{name} {number:.3g}" for name, number in solved.tally.items())
         say(f"  counted      {', '.join(counted)}")
-    _opening_questions(solved, path)
 
 
 def _opening_questions(solved: Solved, path: Path) -> None:
@@ -290,7 +223,7 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         board = outcome.request.board
         name = None if board is None else board.name
         return {"event": "failed", "board": name, **where, "error": outcome.error}
-    return {"event": "solved", **as_json(outcome.solved), **where}
+    return {"event": "solved", **outcome.solved.as_json(), **where}
 
 
 def print_json(said: dict[str, Any]) -> None:

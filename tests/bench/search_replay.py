@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from luckbase.cluster.run.options import Solved
+from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.schedule import Shard
 from luckbase.cluster.search.shards import Asked, LevelShard, Order
 from luckbase.cluster.search.stages import StageSearch

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster
-from luckbase.cluster.run.options import Progress
+from luckbase.cluster.run.progress import Progress
 from luckbase.solver.board.model import Board
 
 

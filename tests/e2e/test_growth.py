@@ -16,8 +16,8 @@ from luckbase import cluster, solver
 from luckbase.cluster.run import worker
 from luckbase.cluster.run.driver import add_tally
 from luckbase.cluster.run.lock import lock
-from luckbase.cluster.run.options import Solved
 from luckbase.cluster.run.plan import make_plan
+from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder

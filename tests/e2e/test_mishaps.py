@@ -13,7 +13,7 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.lock import lock
-from luckbase.cluster.run.options import Progress, Solved
+from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.search import solve as search
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.table.find import table_of

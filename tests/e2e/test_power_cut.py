@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.options import Solved
+from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.table.status import status_of
 from luckbase.cluster.table.verify import check_files
 from tests.places import BOARDS

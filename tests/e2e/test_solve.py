@@ -20,7 +20,7 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.run import driver
 from luckbase.cluster.run.lock import lock
-from luckbase.cluster.run.options import Progress, Solved
+from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.table import RUNNING, storage
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.ledger import Ledger

@@ -11,8 +11,7 @@ import pytest
 import luckbase
 from luckbase import solver
 from luckbase.cluster.run import plan
-from luckbase.cluster.search.planned import goes_in_circles, planned_search
-from luckbase.cluster.search.roots import root_keys
+from luckbase.cluster.search.plan import goes_in_circles, planned_search, root_keys
 from luckbase.jobs.app import run
 from luckbase.solver.search import estimate as estimating
 from luckbase.solver.search.estimate import estimate

@@ -18,7 +18,7 @@ import numba
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.options import Progress
+from luckbase.cluster.run.progress import Progress
 from luckbase.cluster.table import files
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.storage import Folder

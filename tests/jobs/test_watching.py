@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 import luckbase
-from luckbase.cluster.run import watch
-from luckbase.cluster.run.options import Options, Progress
-from luckbase.cluster.run.watch import Watch
+from luckbase.cluster.run import progress as watch
+from luckbase.cluster.run.progress import Progress, Watch
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.status import SILENT_SECONDS, running
 from luckbase.jobs.app import run
@@ -88,7 +87,7 @@ def full(*given: object) -> None:
 
 
 def test_a_solve_that_has_long_been_silent_does_not_run(tmp_path: Path) -> None:
-    with Watch(tmp_path, Options()) as told:
+    with Watch(tmp_path, print, print) as told:
         told.show(Progress(1, 2, 3, 4, 5.0), [])
         said = json.loads((tmp_path / RUNNING).read_text())
         assert running(tmp_path) == said

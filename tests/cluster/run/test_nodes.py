@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from luckbase.cluster.run import nodes
-from luckbase.cluster.run.nodes import Head, Nodes
-from luckbase.cluster.run.remote import PACKAGE, own_environment, source_files
+from luckbase.cluster.run.nodes import PACKAGE, Head, Nodes, own_environment, source_files
 from luckbase.solver.errors import WorkerError
 
 
@@ -124,8 +123,8 @@ def test_what_differs_is_said() -> None:
 
 def test_it_is_known_without_importing_any_of_it() -> None:
     code = (
-        "import sys; from luckbase.cluster.run.remote import own_environment\n"
-        "import luckbase.cluster.run.remote; own_environment()\n"
+        "import sys; from luckbase.cluster.run.nodes import own_environment\n"
+        "import luckbase.cluster.run.nodes; own_environment()\n"
         "print({'numba', 'numpy', 'pyarrow', 'ray', 'pydantic'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -142,7 +141,7 @@ def test_the_files_that_are_sent_are_the_package(tmp_path: Path) -> None:
     assert not [name for name in rooms if name.startswith(("tests", "boards"))]
     code = (
         "import luckbase, luckbase.cluster.run.worker, luckbase.solver.games.skunk.kernel\n"
-        "from luckbase.cluster.run.remote import own_environment\n"
+        "from luckbase.cluster.run.nodes import own_environment\n"
         "print(luckbase.__path__[0], own_environment().code)"
     )
     done = subprocess.run(

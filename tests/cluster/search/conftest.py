@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from luckbase.cluster.run.options import Solved
+from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import Find

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.options import Solved
+from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.stages import StageSearch

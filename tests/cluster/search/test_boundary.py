@@ -14,7 +14,7 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.nodes import Nodes
-from luckbase.cluster.run.options import Solved
+from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.worker import Home
 from luckbase.cluster.search import boundary

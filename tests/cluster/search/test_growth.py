@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from luckbase import cluster
-from luckbase.cluster.run.options import Solved
+from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.worker import Home, nothing_seen
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search import stages as by_stages

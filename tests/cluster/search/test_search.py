@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.options import Solved
+from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.table.answer import answer_by_search
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.find import why_stale

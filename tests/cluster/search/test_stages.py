@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.options import Progress, Solved
+from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.run.worker import Home
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search import stages as by_stages

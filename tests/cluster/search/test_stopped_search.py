@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from luckbase import cluster
-from luckbase.cluster.run.options import Solved
+from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.shards import LevelShard
@@ -397,11 +397,11 @@ def test_a_worker_that_dies_costs_a_retry(staged: Solved, tmp_path: Path) -> Non
     script = (
         "import sys, os; sys.path.insert(0, sys.argv[1])\n"
         "from tests.cluster.search import test_stopped_search as t; from pathlib import Path\n"
-        "from luckbase.cluster.run import ray as ray_workers, remote\n"
+        "from luckbase.cluster.run import ray as ray_workers, nodes\n"
         "def deadly(*given):\n"
         "    mark = Path(os.environ['MARK'])\n"
         "    if not mark.exists():\n        mark.touch(); os._exit(1)\n"
-        "    yield from remote.run(*given)\n"
+        "    yield from nodes.run(*given)\n"
         "ray_workers.run = deadly\n"
         "t.cut_small(t.pytest.MonkeyPatch())\n"
         "s = t.by(Path(sys.argv[2]), workers=2, address='local')\n"

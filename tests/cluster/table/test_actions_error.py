@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import cluster
-from luckbase.cluster.run.options import Solved
+from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.table.actions import (
     error_of_actions,
     error_of_states,

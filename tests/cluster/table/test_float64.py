@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.options import Solved
+from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.keyed import SOLVED
 from luckbase.solver.board.identity import rules_identity

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from pydantic import computed_field
 
 from luckbase.cluster.machine import cores
 from luckbase.cluster.run.options import ONE_PIECE
 from luckbase.cluster.run.plan import PROCESS_BYTES, check_disk
-from luckbase.cluster.search.roots import root_keys
 from luckbase.cluster.search.shards import SHARD_STATES
 from luckbase.cluster.search.stages import FIND_BYTES
 from luckbase.cluster.table.folder import SWEEP_BYTES
@@ -25,8 +24,10 @@ from luckbase.solver.board.model import Board
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level, hints
 from luckbase.solver.game.game import Game
+from luckbase.solver.result import PythonOnly, Result, Rounded
 from luckbase.solver.search.bellman import expand
 from luckbase.solver.search.estimate import Estimate, estimate
+from luckbase.solver.search.explore import Explorer
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.search.stage import Stages
 
@@ -50,27 +51,34 @@ WORKERS_SHARE = 0.85
 
 
 @dataclass(frozen=True)
-class PlannedSearch:
-    """What a search will take.
-
-    states: about how many it meets. how: "counted", "formula" or "estimated". at_least: there may
-    be many times as many. levels: by which it goes, about; 0 in one piece, None where that is
-    unknown. table_bytes: on disk. between_bytes: beside them until it ends. peak_memory: bytes.
-    seconds: of wall time with so many workers.
-    """
+class PlannedSearch(Result):
+    """What a search will take."""
 
     board: str
     states: int
+    """About how many it meets."""
     how: str
+    """counted, formula or estimated."""
     at_least: bool
+    """There may be many times as many."""
     levels: int | None
+    """By which it goes, about; 0 in one piece, None where that is unknown."""
     table_bytes: int
+    """On disk."""
     between_bytes: int
+    """Beside them until it ends."""
     peak_memory: int
-    seconds: float
+    """Bytes."""
+    seconds: Rounded
+    """Of wall time with so many workers."""
     workers: int
-    table: Path
+    table: PythonOnly[Path]
+    json_order = (
+        "board", "states", "exact", "how", "at_least", "levels", "table_bytes", "between_bytes",
+        "peak_memory", "seconds", "workers",
+    )  # fmt: skip
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def exact(self) -> bool:
         """Whether the states were counted."""
@@ -80,15 +88,6 @@ class PlannedSearch:
         """Raises DiskLimitError where it will not fit on the disk."""
         needed = self.table_bytes + self.between_bytes // 2  # one grows while the other shrinks
         check_disk("search", needed, self.table, "states nearer the end")
-
-    def as_json(self) -> dict[str, Any]:
-        """The plan as JSON values."""
-        return {
-            "board": self.board, "states": self.states, "exact": self.exact, "how": self.how,
-            "at_least": self.at_least, "levels": self.levels, "table_bytes": self.table_bytes,
-            "between_bytes": self.between_bytes, "peak_memory": self.peak_memory,
-            "seconds": round(self.seconds, 1), "workers": self.workers,
-        }  # fmt: skip
 
 
 def planned_search(
@@ -121,6 +120,14 @@ def plan_below(game: Game, roots: Ints, results: Path, workers: int | None = Non
         states * (PAYOFF_BYTES * game.players + OTHER_BYTES), between, memory, seconds, used,
         table_directory(results.absolute(), game),
     )  # fmt: skip
+
+
+def root_keys(game: Game, roots: Ints | None) -> Keys:
+    """The keys of the roots, ascending, each once."""
+    if roots is None:
+        roots = game.needed_start().reshape(1, -1)
+    Explorer(game, roots)  # refuses roots that have no key
+    return np.unique(pack_all(game.bits, np.ascontiguousarray(roots)))
 
 
 def _state_seconds(game: Game, level: Level | None, found: Estimate) -> float:

@@ -1,0 +1,276 @@
+"""How far a solve is and what it did; and where who looks from elsewhere finds it.
+
+While a solve runs, ``running.json`` in the table's folder is rewritten every second; for good there
+is ``log/<time>.log``: a line for each node that comes, goes or is left out, each fault, and how far
+it was every minute.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any
+
+from pydantic import Field, PlainSerializer, computed_field
+
+from luckbase.cluster import words
+from luckbase.cluster.machine import resident_memory
+from luckbase.cluster.table import RUNNING
+from luckbase.cluster.table.answer import Origin
+from luckbase.cluster.table.ledger import Goal, Ledger
+from luckbase.cluster.words import many
+from luckbase.solver.result import AsText, Flat, OrNull, PythonOnly, Result, Rounded
+from luckbase.solver.sentences import html_facts
+
+EVERY = 1.0
+LOG_EVERY = 60.0
+LOGS = 20
+"""Logs that are kept of a table."""
+Seconds = Annotated[float, PlainSerializer(lambda value: round(value, 3), return_type=float)]
+
+
+@dataclass(frozen=True)
+class Progress(Result):
+    """How far a solve is: shards and rows of this run, seconds since it started."""
+
+    shards: int
+    shards_total: int
+    rows: Annotated[int, Field(serialization_alias="states")]
+    """Of a search that does not know yet how many states there are, those found."""
+    rows_total: Annotated[int, Field(serialization_alias="states_total")]
+    seconds: Rounded
+    compiling: PythonOnly[bool] = False
+    """It has not begun, all else is 0."""
+    finding: OrNull[str] = ""
+    """Of such a search: where it is."""
+    about: Annotated[OrNull[int], Field(serialization_alias="states_about")] = 0
+    """How many states there are by an estimate, 0 before there is one."""
+    of: PythonOnly[str] = "tiers"
+    """What a shard is called."""
+    before: PythonOnly[int] = 0
+    """Rows that were there when it started."""
+    json_order = (
+        "shards", "shards_total", "states", "states_total", "seconds", "states_a_second",
+        "finding", "states_about", "seconds_left",
+    )  # fmt: skip
+
+    @property
+    def rate(self) -> float:
+        """Rows a second of this run."""
+        return (self.rows - self.before) / self.seconds if self.seconds > 0 else 0.0
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def states_a_second(self) -> int:
+        """The same, as a whole number."""
+        return round(self.rate)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def seconds_left(self) -> float | None:
+        """Until it is done, about; None where that is not known."""
+        if not self.rate or not self.rows_total:
+            return None
+        return round(max(0.0, (self.rows_total - self.rows) / self.rate), 1)
+
+
+@dataclass(frozen=True)
+class Solved(Result):
+    """What a solve did; 0 or empty where all was there. Numbers are of states."""
+
+    origin: Flat[Origin]
+    table: AsText[Path]
+    ledger: PythonOnly[Ledger]
+    goal: PythonOnly[Goal]
+    """What was wanted."""
+    kept: int = 0
+    """Were there."""
+    states: Annotated[int, Field(serialization_alias="solved_now")] = 0
+    """New ones."""
+    damaged: tuple[str, ...] = ()
+    """Files that were not as they should be and were made again, a sentence each."""
+    shards: int = 0
+    """Handed out."""
+    seconds: Seconds = 0.0
+    """From the first shard handed out to the last commit, starting Ray included."""
+    solve_seconds: Seconds = 0.0
+    """Of the workers, added up."""
+    peak_memory: int = 0
+    """Bytes, of this process and of the workers' together (`memory_used`)."""
+    workers: int = 1
+    ray: bool = False
+
+    @property
+    def searched(self) -> bool:
+        """Whether it was a search, not the solve of a full table."""
+        return self.goal.roots is not None
+
+    def _repr_html_(self) -> str:
+        """What was solved, in a notebook."""
+        ledger = self.ledger
+        how = f"{self.workers} {'Ray workers' if self.ray else 'threads'}"
+        rows = [("states", f"{self.states:,} solved now, {self.kept:,} were there"),
+                ("table", f"{ledger.rows:,} states in {many(len(ledger.files), 'file')}, "
+                          f"{words.size(ledger.bytes)}"),
+                ("time", f"{words.duration(self.seconds)} with {how}" * bool(self.shards)),
+                ("memory", words.size(self.peak_memory) * bool(self.peak_memory)),
+                ("payoffs within", f"{ledger.error(self.goal.part):.1e}"),
+                ("where", str(self.table))]  # fmt: skip
+        return html_facts(f"{ledger.head.board} is solved", rows)
+
+
+@dataclass(frozen=True)
+class SolvedTiers(Solved):
+    """What the solve of a full table did."""
+
+    shards: PythonOnly[int] = 0
+    solve_seconds: Annotated[Seconds, Field(serialization_alias="kernel_seconds")] = 0.0
+    again: Annotated[int, Field(serialization_alias="solved_again")] = 0
+    """Solved again for those that read them."""
+    read: Annotated[int, Field(serialization_alias="read_back")] = 0
+    """Read back for them."""
+    again_seconds: PythonOnly[float] = 0.0
+    """Of the kernel."""
+    compile_seconds: Seconds = 0.0
+    """Before the first shard."""
+    tally: dict[str, float] = field(default_factory=dict)
+    """What the game counted."""
+    json_order = (
+        "board", "options", "solve_id", "stale", "table", "states", "tiers", "bytes", "kept",
+        "solved_again", "read_back", "solved_now", "damaged", "seconds", "states_per_second",
+        "compile_seconds", "kernel_seconds", "peak_memory", "workers", "ray", "tally",
+    )  # fmt: skip
+
+    @computed_field(alias="states")  # type: ignore[prop-decorator]
+    @property
+    def rows(self) -> int:
+        """States in the table."""
+        return self.ledger.rows
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def tiers(self) -> int:
+        """Files in the table."""
+        return len(self.ledger.files)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def bytes(self) -> int:
+        """Of the table."""
+        return self.ledger.bytes
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def states_per_second(self) -> int | None:
+        """From end to end."""
+        done = self.states + self.again + self.read
+        return round(done / self.seconds) if self.seconds else None
+
+
+@dataclass(frozen=True)
+class SolvedSearch(Solved):
+    """What a search did."""
+
+    solved: PythonOnly[int] = 0
+    """Over all shards, so that solved / states is the overlap."""
+    edges: int = 0
+    """Expanded."""
+    levels: int = 0
+    """By which it went; 0 where it was one piece."""
+    stages: int = 0
+    bytes_a_state: Rounded = 0.0
+    """Of its arrays, where it was one piece."""
+    json_order = (
+        "board", "options", "solve_id", "stale", "table", "states", "bytes", "kept", "solved_now",
+        "damaged", "edges", "overlap", "levels", "stages", "shards", "seconds", "solve_seconds",
+        "bytes_a_state", "peak_memory", "workers", "ray",
+    )  # fmt: skip
+
+    @computed_field(alias="states")  # type: ignore[prop-decorator]
+    @property
+    def rows(self) -> int:
+        """States in the part of the table."""
+        return sum(entry.rows for entry in self.ledger.of_part(self.goal.part))
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def bytes(self) -> int:
+        """Of the part."""
+        return sum(entry.bytes for entry in self.ledger.of_part(self.goal.part))
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def overlap(self) -> float:
+        """States solved over distinct states: 1 where no two shards solved the same one."""
+        return round(self.solved / self.states, 4) if self.states else 1.0
+
+
+class Watch:
+    """What a solve says of itself while it runs; a context, at whose end it says no more."""
+
+    def __init__(
+        self, table: Path, on_progress: Callable[[Progress], None], on_note: Callable[[str], None]
+    ) -> None:
+        self.table, self.on_progress, self.on_note = table, on_progress, on_note
+        self.began, self.fault = datetime.now().astimezone(), ""
+        self._written = self._logged = float("-inf")
+        self._log = table / "log" / f"{self.began:%Y%m%dT%H%M%S.%f}-{os.getpid()}.log"
+
+    def __enter__(self) -> Watch:
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        for old in sorted(self._log.parent.glob("*.log"))[: -LOGS + 1]:
+            with suppress(OSError):
+                old.unlink()
+        self.note(f"a solve begins: process {os.getpid()} on {socket.gethostname()}", tell=False)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        end = "the solve is done" if error is None else f"the solve ends: {error or kind.__name__}"  # type: ignore[union-attr]
+        self.note(end, tell=False)
+        with suppress(OSError):
+            (self.table / RUNNING).unlink(missing_ok=True)
+
+    def note(self, text: str, *, tell: bool = True) -> None:
+        """Something happened that a person should know; without `tell`, the log only."""
+        now = datetime.now().astimezone()
+        if tell:
+            self.fault = f"{now:%H:%M:%S} {text}"
+            self.on_note(text)
+        with suppress(OSError), self._log.open("a", encoding="utf-8") as file:
+            file.write(f"{now.isoformat(timespec='seconds')} {text}\n")
+
+    def show(self, progress: Progress, doing: list[dict[str, Any]]) -> None:
+        """How far it is, and what each machine does."""
+        self.on_progress(progress)
+        now = time.monotonic()
+        if now - self._written < EVERY:
+            return
+        self._written = now
+        content = {
+            "host": socket.gethostname(), "process": os.getpid(),
+            "since": self.began.isoformat(timespec="seconds"),
+            "at": datetime.now().astimezone().isoformat(timespec="seconds"),
+            **progress.as_json(), "nodes": doing, "memory": resident_memory(),
+            "last_note": self.fault,
+        }  # fmt: skip
+        beside = self.table / f".{RUNNING}.{os.getpid()}"
+        with suppress(OSError):  # a full disk stops the solve elsewhere, with a sentence
+            beside.write_text(json.dumps(content))
+            beside.replace(self.table / RUNNING)
+        if now - self._logged >= LOG_EVERY:
+            self._logged = now
+            at = f"{progress.shards} of {many(progress.shards_total, 'shard')}"
+            self.note(
+                f"{at}, {many(progress.rows, 'state')}, {many(len(doing), 'node')}", tell=False
+            )
