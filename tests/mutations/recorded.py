@@ -24,6 +24,8 @@ from tests.places import ROOT
 
 RECORD = ROOT / ".pytest_cache/luckbase-mutations"
 """One file a process of the recording run."""
+LITTLE = 20
+"""Functions: a test that runs fewer in its own process may run others in one that it starts."""
 
 
 class _Recorder:
@@ -114,7 +116,8 @@ class Record:
     def closest(self, file: str, function: str, name: str, seconds: float) -> list[str]:
         """The tests that run a function, or those that call it or read the constant, for about so
         many seconds: its own test file first, those of its game or folder, then those that run
-        least else; of tests that are newer than the record, those whose file says its name."""
+        least else; of tests that are newer than the record, those whose file says its name; of
+        those that run hardly anything in their own process, those whose file names the module."""
         found = set(self.tests.get(f"{file}:{function}", ())) if function else set()
         places, seen = {(file, name)}, set[tuple[str, str]]()
         for _ in range(4):  # callers of callers of …: compiled functions are seen by nobody
@@ -124,6 +127,8 @@ class Record:
             places = {at for one in places for at in _readers(*one)} - seen
             found = {test for at, inner in places for test in self._of(at, inner)}
         found |= {test for test in self.new if name in _text(test.partition("::")[0])}
+        outside = (test for test in self.seconds if self.size.get(test, 0) < LITTLE)
+        found |= {test for test in outside if _module(file) in _text(test.partition("::")[0])}
         own, around = f"test_{Path(file).stem}.py", f"test_{Path(file).parent.name}"
         folder = f"tests/{Path(file).parent}/"
         ordered = sorted(
@@ -131,7 +136,7 @@ class Record:
             key=lambda test: (
                 own not in test,
                 around not in test and not test.startswith(folder),
-                self.size[test] * (1 + self.seconds[test]),
+                self.size.get(test, 0) * (1 + self.seconds[test]),
                 test,
             ),
         )

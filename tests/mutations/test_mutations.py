@@ -76,10 +76,21 @@ def test_a_compiled_function_has_the_tests_of_who_calls_it() -> None:
     """`best_of` is seen by no coverage, `Graph.solve` is."""
     record = object.__new__(Record)
     place = "solver/search/stage.py:Sweeping.solve"
-    record.tests, record.seconds = {place: {"tests/test_a.py::test"}}, {"tests/test_a.py::test": 1}
-    record.size, record.new = {"tests/test_a.py::test": 1}, set()
+    record.tests, record.seconds = (
+        {place: {"tests/solver/search/test_stage.py::test"}},
+        {"tests/solver/search/test_stage.py::test": 1},
+    )
+    record.size, record.new = {"tests/solver/search/test_stage.py::test": 1}, set()
     found = record.closest("solver/search/stage.py", "", "_solve_component", 10)
-    assert found == ["tests/test_a.py::test"]
+    assert found == ["tests/solver/search/test_stage.py::test"]
+
+
+def test_what_a_test_runs_in_a_process_of_its_own_is_found_by_its_module() -> None:
+    record = object.__new__(Record)
+    watched = "tests/cluster/run/test_memory_used.py::test_watched"
+    record.tests, record.new = {}, set()
+    record.seconds, record.size = {watched: 1.0, "tests/docs/test_blocks.py::test": 1.0}, {}
+    assert record.closest("cluster/machine.py", "_Peak.so_far", "so_far", 10) == [watched]
 
 
 def test_the_tests_that_there_are_are_found_by_name() -> None:
