@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -26,8 +27,9 @@ from tests.test_rooms import import_graph, modules
 ENOUGH = 0.9
 """The share that must die."""
 SECONDS, LIMIT = 45.0, 240.0
-"""Of tests for one mutation, by the times that were recorded; and after which it counts as one that
-never ends (compiling what it changes is in it), longer where others use the machine as well."""
+"""Of tests for one mutation, by the times that were recorded; and of computing, after which it
+counts as one that never ends (compiling what it changes is in it). One that waits for ever is given
+as long, longer where others use the machine as well."""
 NOT_IMPORTED = "the tests can not be imported"
 
 
@@ -111,7 +113,7 @@ class Copy:
                        "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
         run = subprocess.Popen(
             command, cwd=self.root, env=environment, start_new_session=True, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=_bound,
         )  # fmt: skip
         try:
             busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
@@ -124,10 +126,17 @@ class Copy:
             run.wait()
         if run.returncode == 0:
             return ""
+        if run.returncode == -signal.SIGXCPU:
+            return "it never ends"
         if run.returncode == 4:
             return NOT_IMPORTED
         named = re.search(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", said, re.MULTILINE)
         return typed(named[1]) if named else f"exit code {run.returncode}"
+
+
+def _bound() -> None:
+    """A loop that never ends is ended by the time that it computes, however busy the machine is."""
+    resource.setrlimit(resource.RLIMIT_CPU, (int(LIMIT), int(LIMIT) + 10))
 
 
 def main() -> int:
