@@ -15,7 +15,7 @@ from luckbase.jobs import options
 from luckbase.jobs.terminal import render
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.differences import Comparison
+    from luckbase.cluster.table.comparison import Comparison
 
 
 @dataclass(frozen=True)
@@ -160,14 +160,14 @@ def _print(found: Comparison, names: Sequence[Any], groups: int) -> None:
     moved = [group for group in found.groups if group.changed]
     rows = [
         (
-            ", ".join(group.group), f"{group.decisions:,}", f"{group.changed:,}",
+            ", ".join(group.group.values()), f"{group.decisions:,}", f"{group.changed:,}",
             f"{100 * group.changed / max(group.decisions, 1):.2f} %", f"{group.mean:.2e}",
             f"{group.worst:.2e}",
         )
         for group in moved[:groups]
     ]  # fmt: skip
     if rows:
-        heads = (", ".join(found.heads), "decisions", "moved", "share", "mean cost", "worst")
+        heads = (", ".join(moved[0].group), "decisions", "moved", "share", "mean cost", "worst")
         render.print_table("", heads, rows, sys.stdout)
         if len(moved) > len(rows):
             print(

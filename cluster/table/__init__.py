@@ -27,15 +27,15 @@ Bytes:
 
 Questions:
 
-* `find`: a person's words to a folder. `answer`: what is said of a state; `search_answer`: of one
-  that no part holds. `moves`: all that can happen at a state.
+* `find`: a person's words to a folder. `answer`: what is said of a state, also of one that no part
+  holds. `moves`: all that can happen at a state.
 * `actions`: what is said of many states at once, as arrays, and how far off that may be; `columns`:
   the same as columns, and which rows are wanted.
 * `frames`: many states in, many answers out; a table over two of its columns. `files`: states and
   rows in files. `export`: all rows, as a stream or into a file.
 
 Whole tables: `verify`, `status`. Two of them: `diff`, of `pairs` of states; `prices`:
-what an old habit costs; `differences`: all that as data, and at what number decisions turn.
+what an old decision costs; `comparison`: all that as data, and at what number decisions turn.
 
 Version history: 1 (2026-11) first. 2 (2026-11) tables of roots, parts, an error a file. 3 (2026-11)
 one folder a rules identity, a ledger that only grows, every row group sealed, `best`, `to_act`,

@@ -1,11 +1,11 @@
-"""Where two tables of one game differ: which decisions moved, and what the old habit costs.
+"""Where two tables of one game differ: which decisions moved, and what keeping the old ones costs.
 
 1. Both tables are read once, a piece at a time, side by side where their rows are the same states
    (`cluster.table.pairs`): payoffs and best actions are compared, and it is counted where the
    states stand among the groups that people care about (`solver.search.tally`).
 2. Only where the best actions differ are the actions' payoffs worked out, in batches
    (`cluster.table.prices`).
-3. From the same pass: at what number decisions turn (`cluster.table.differences`).
+3. From the same pass: at what number decisions turn (`cluster.table.comparison`).
 
 Boards may differ (that is what the question is); states are matched by their fields in people's
 units, so a state that is not on the other board's grid counts as missing. Nothing depends on how
@@ -18,9 +18,9 @@ from __future__ import annotations
 import heapq
 import os
 from collections import Counter
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -28,14 +28,15 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.machine import cores
 from luckbase.cluster.table import OnRows, nobody, pairs
-from luckbase.cluster.table.differences import (
+from luckbase.cluster.table.comparison import (
+    ActionMoves,
     Comparison,
     Difference,
     GroupDifference,
     Moved,
     OnLines,
     Quiet,
-    Turns,
+    Thresholds,
 )
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.pairs import Pair
@@ -45,13 +46,14 @@ from luckbase.cluster.table.prices import (
     TOSS_UP,
     UNPRICED,
     Changed,
-    ChangesFile,
     Priced,
     Prices,
+    Write,
     changes_file,
 )
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups, groups_of
 from luckbase.solver.search.tally import standing
 from luckbase.solver.sentences import option
@@ -60,7 +62,7 @@ BATCH = 100_000
 """Decisions that are priced at a time: 200 bytes each."""
 
 
-class Comparing(TypedDict, total=False):
+class DiffOptions(TypedDict, total=False):
     """How two tables are compared.
 
     tolerance: how far payoffs may be apart (both tables' precisions). worst: how many decisions are
@@ -80,55 +82,51 @@ class Comparing(TypedDict, total=False):
     on_rows: OnRows
 
 
-def compare(one: Lookup, other: Lookup, **how: Unpack[Comparing]) -> Comparison:
+def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Comparison:
     """Compare two tables. Raises OptionError for tables of different games or fields,
     CorruptTableError; with `reachable` MissingTableError for a start that a table does not hold."""
-    tolerance, sample = how.get("tolerance"), how.get("sample")
-    reachable = how.get("reachable", False) or how.get("start") is not None
-    _check(one, other, sample is not None and reachable)
-    slack = one.precision + other.precision + 1e-9 if tolerance is None else tolerance
-    lost = 0
-    if reachable:
-        states, lost = _reached(one, other, how.get("start"))
-        pieces, total = pairs.listed_pieces(one, other, states), len(states)
+    start, sample, tolerance = options.get("start"), options.get("sample"), options.get("tolerance")
+    out, tell = options.get("out"), options.get("on_rows", nobody)
+    some = options.get("reachable", False) or start is not None
+    _check(first, second, sample is not None and some)
+    slack = first.precision + second.precision + 1e-9 if tolerance is None else tolerance
+    rows, unknown = [pairs.rows_of(table) for table in (first, second)], 0
+    if some:
+        states, unknown = pairs.reachable(first, second, start)
+        every, total = pairs.listed_pairs(first, second, states), len(states)
     elif sample is not None:
-        pieces, total = pairs.drawn_pieces(one, other, sample, how.get("seed", 0)), sample
+        every, total = pairs.drawn_pairs(first, second, sample, options.get("seed", 0)), sample
     else:
-        pieces = pairs.all_pieces(one, other)
-        total = min(pairs.rows_of(one), pairs.rows_of(other))
+        every, total = pairs.all_pairs(first, second), min(rows)
+    whole = not some and sample is None
     with ExitStack() as files:
-        out = how.get("out")
-        file = None if out is None else files.enter_context(changes_file(out, other.game))
-        whole = not reachable and sample is None
-        found = _Found(one, other, how.get("worst", 10), file, whole)
-        scan, done, tell = _Scan(other, slack), 0, how.get("on_rows", nobody)
-        for seen in pairs.in_order(pieces, scan, cores()):
-            done += seen.rows
-            found.take(seen)
+        write = None if out is None else files.enter_context(changes_file(out, second.game))
+        tally = _Tally(first, second, options.get("worst", 10), write, whole)
+        look, done = partial(_look, second.game, tally.groups, slack), 0
+        for seen in pairs.in_order(every, look, cores()):
+            done += seen.pair.rows
+            tally.take(seen)
             tell(done, total)
-        found.price()
-    found.missing += lost
-    found.only[1] += lost
-    of = _Asked(slack, pairs.rows_of(other) < pairs.rows_of(one), reachable, sample is not None)
-    return found.comparison(of, (one, other))
+        tally.price()
+    only: list[int | None] = [tally.only[0], tally.only[1] + unknown]
+    larger = 0 if rows[1] < rows[0] else 1
+    if sample is not None:
+        only[larger] = None
+    elif whole:  # all that were not met from the smaller table
+        only[larger] = max(0, rows[larger] - tally.states)
+    return Comparison(
+        states=tally.states, missing=tally.missing + unknown,
+        missing_of="first" if larger else "second", tolerance=slack, reachable=some,
+        only=(only[0], only[1]), unfinished=(_unfinished(first), _unfinished(second)),
+        **tally.comparison(),
+    )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """How the tables were compared. swapped: the second has fewer rows; sampled: only some of them
-    were looked up."""
-
-    slack: float
-    swapped: bool
-    reachable: bool
-    sampled: bool
-
-
-def _check(one: Lookup, other: Lookup, both: bool) -> None:
-    games = [table.game.board.game for table in (one, other)]
+def _check(first: Lookup, second: Lookup, both: bool) -> None:
+    games = [table.game.board.game for table in (first, second)]
     if games[0] != games[1]:
         raise OptionError(f"a table of {games[0]} and one of {games[1]} can not be compared")
-    columns = [table.game.columns for table in (one, other)]
+    columns = [table.game.columns for table in (first, second)]
     if columns[0] != columns[1]:
         raise OptionError(
             f"tables with the fields {', '.join(columns[0])} and {', '.join(columns[1])} can not "
@@ -137,22 +135,11 @@ def _check(one: Lookup, other: Lookup, both: bool) -> None:
     if both:
         others = f"{option('reachable')} or {option('start')}"
         raise OptionError(f"{option('sample')}: is of all states; leave it out with {others}")
-    for table in (one, other):
-        pairs.parts_of(table)
 
 
-def _reached(one: Lookup, other: Lookup, start: Any) -> tuple[Ints, int]:
-    """The states, as the first game has them, that can come up under best play of either table; and
-    how many more the second game alone has."""
-    from luckbase.cluster.table.frames import roots_of
-
-    found = []
-    for table in (one, other):
-        roots = roots_of(table.game, start)
-        roots = table.game.needed_start() if roots is None else roots
-        found.append(pairs.reachable_states(table, roots.reshape(-1, table.game.field_count)))
-    same, known = one.game.known_states(other.game.fields.values(found[1]))
-    return np.unique(np.concatenate([found[0], same]), axis=0), int((~known).sum())
+def _unfinished(table: Lookup) -> list[str]:
+    """What is still to be solved of the parts that stand for a table."""
+    return table.unfinished(None if table.full is None else table.full.name)
 
 
 # --- one piece -----------------------------------------------------------------------------------
@@ -160,14 +147,11 @@ def _reached(one: Lookup, other: Lookup, start: Any) -> tuple[Ints, int]:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What one piece shows. rows: looked at; only: as `Pair`; states: in both; payoffs, largest;
-    quiet: (how many payoffs differ where no decision moved, by how much, which state (1, fields)
-    first); groups, cells: decisions by code; lines: states on turnings; changed: with these names;
-    tier: as `Pair`."""
+    """What one pair shows. payoffs: how many differ; largest: by how much; quiet: (how many payoffs
+    differ where no decision moved, by how much, which state (1, fields) first); groups, cells:
+    decisions by code; lines: states on thresholds."""
 
-    rows: int
-    only: tuple[int, int]
-    states: int
+    pair: Pair
     payoffs: int
     largest: float
     quiet: tuple[int, float, Ints | None]
@@ -175,55 +159,39 @@ class _Seen:
     cells: Ints
     lines: OnLines
     changed: Changed
-    names: list[str]
-    tier: int | None
 
 
-class _Scan:
-    """Looks at pairs; several threads may."""
-
-    def __init__(self, second: Lookup, slack: float) -> None:
-        self.game, self.slack = second.game, slack
-        self.groups: Groups = groups_of(second.game)
-
-    def __call__(self, pair: Pair) -> _Seen:
-        n = len(pair.best[0])
-        gap = _apart(*pair.values)
-        acts = pair.best[0] != pair.best[1]
-        beyond = gap > self.slack
-        still = beyond & ~acts
-        quiet: tuple[int, float, Ints | None] = (int(still.sum()), 0.0, None)
-        if quiet[0]:
-            x = int(np.argmax(np.where(still, gap, -1.0)))
-            quiet = quiet[0], float(gap[x]), pair.states[1](np.array([x]))
-        at = np.flatnonzero(acts)
-        margins = np.full(len(at), np.nan) if pair.margins is None else pair.margins[at]
-        changed = Changed(
-            (pair.states[0](at), pair.states[1](at)), (pair.best[0][at], pair.best[1][at]),
-            gap[at], margins,
-        )  # fmt: skip
-        groups, cells, lines = self._standing(pair, n)
-        largest = float(gap.max()) if n else 0.0
-        return _Seen(
-            pair.rows, pair.only, n, int(beyond.sum()), largest, quiet, groups, cells, lines,
-            changed, list(pair.names), pair.tier,
-        )  # fmt: skip
-
-    def _standing(self, pair: Pair, n: int) -> tuple[Ints, Ints, OnLines]:
-        said = self.groups
-        stand = standing(self.game, pair.states[1](np.arange(n)), said)
-        decided = stand.groups >= 0
-        groups = np.bincount(stand.groups[decided], minlength=said.count)
-        cells = np.bincount(cells_of(said, stand.x, stand.y)[decided] + 1, minlength=said.cells + 1)
-        on = np.flatnonzero(stand.turnings >= 0)
-        turnings = stand.turnings[on]
-        taken = np.zeros((len(on), 2), bool)
-        for t in np.unique(turnings).tolist():
-            kind = np.array([*(said.turnings[t].takes(name) for name in pair.names), False])
-            here = turnings == t
-            for i in (0, 1):
-                taken[here, i] = kind[pair.best[i][on[here]]]
-        return groups, cells[1:], OnLines(turnings, stand.at[on], stand.lines[on], taken)
+def _look(game: Game, groups: Groups, slack: float, pair: Pair) -> _Seen:
+    """Look at a pair; several threads may."""
+    n, gap = len(pair.best[0]), np.zeros(len(pair.best[0]))
+    for mine, theirs in zip(*(values.T for values in pair.values), strict=True):
+        np.maximum(gap, np.abs(np.subtract(mine, theirs, dtype=np.float64)), out=gap)
+    beyond, moved = gap > slack, pair.best[0] != pair.best[1]
+    still = beyond & ~moved
+    quiet: tuple[int, float, Ints | None] = (int(still.sum()), 0.0, None)
+    if quiet[0]:
+        x = int(np.argmax(np.where(still, gap, -1.0)))
+        quiet = quiet[0], float(gap[x]), pair.states[1](np.array([x]))
+    at = np.flatnonzero(moved)
+    margins = np.full(len(at), np.nan) if pair.margins is None else pair.margins[at]
+    changed = Changed(
+        pair.states[0](at), pair.states[1](at), pair.best[0][at], pair.best[1][at], gap[at], margins
+    )
+    stand = standing(game, pair.states[1](np.arange(n)), groups)
+    decided, cells = stand.groups >= 0, cells_of(groups, stand.x, stand.y)
+    on = np.flatnonzero(stand.turnings >= 0)
+    which, taken = stand.turnings[on], np.zeros((len(on), 2), bool)
+    for t in np.unique(which).tolist():
+        kind = np.array([*(groups.turnings[t].takes(name) for name in pair.names), False])
+        here = which == t
+        for i in (0, 1):
+            taken[here, i] = kind[pair.best[i][on[here]]]
+    return _Seen(
+        pair, int(beyond.sum()), float(gap.max(initial=0.0)), quiet,
+        np.bincount(stand.groups[decided], minlength=groups.count),
+        np.bincount(cells[decided] + 1, minlength=groups.cells + 1)[1:],
+        OnLines(which, stand.at[on], stand.lines[on], taken), changed,
+    )  # fmt: skip
 
 
 def cells_of(groups: Groups, x: Ints, y: Ints) -> Ints:
@@ -232,76 +200,62 @@ def cells_of(groups: Groups, x: Ints, y: Ints) -> Ints:
     return np.where(inside, x * groups.axes[1].cells + y, -1)
 
 
-def _apart(one: Floats, two: Floats) -> Floats:
-    """(n,) how far payoffs (n, players) are apart at most."""
-    gap = np.zeros(len(one))
-    for p in range(one.shape[1]):
-        np.maximum(gap, np.abs(np.subtract(one[:, p], two[:, p], dtype=np.float64)), out=gap)
-    return gap
-
-
 # --- all of them ---------------------------------------------------------------------------------
 
 
-class _Found:
+class _Tally:
     """What was found so far."""
 
     def __init__(
-        self, one: Lookup, other: Lookup, worst: int, file: ChangesFile | None, whole: bool
+        self, first: Lookup, second: Lookup, worst: int, write: Write | None, whole: bool
     ) -> None:
-        """whole: all states are looked at, and so all of every line of a turning."""
-        self.game, self.file, self._most = other.game, file, worst
-        self.prices, self.said = Prices(one, other), groups_of(other.game)
+        """whole: all states are looked at, and so all of every line of a threshold."""
+        self.game, self.write, self.whole = second.game, write, whole
+        self.prices, self.groups = Prices(first, second), groups_of(second.game)
         self.states = self.missing = self.payoffs = self.priced = 0
-        self.only = np.zeros(2, np.int64)
-        self.largest, self.tied_worst = 0.0, 0.0
+        self.only = [0, 0]
+        self.largest, self.toss_ups_worst = 0.0, 0.0
         self.quiet = Quiet()
-        self.decisions = np.zeros(self.said.count, np.int64)
-        self.cells = np.zeros(self.said.cells, np.int64)
+        self.decisions = np.zeros(self.groups.count, np.int64)
+        self.cells = np.zeros(self.groups.cells, np.int64)
         self.kinds = np.zeros(4, np.int64)
-        self.by_group, self.by_cell = (_Costs(n) for n in (self.said.count, self.said.cells))
-        self.ties = np.zeros(self.said.count, np.int64)
-        self.turns = Turns(self.said.turnings)
-        self.whole = whole
+        self.by_group, self.by_cell = _Costs(self.groups.count), _Costs(self.groups.cells)
+        self.toss_ups = np.zeros(self.groups.count, np.int64)
+        self.thresholds = Thresholds(self.groups.turnings)
         self.names: list[str] = []
         self.moves: Counter[tuple[str | None, str | None]] = Counter()
-        self._heap: list[tuple[float, int, Difference]] = []
-        self._waiting: list[Changed] = []
-        self._count = 0
+        self._worst, self._max_worst = list[tuple[float, int, Difference]](), worst
+        self._waiting, self._count = list[Changed](), 0
         self._tier: int | None = None
 
     def take(self, seen: _Seen) -> None:
-        """Take in what a piece shows; prices what has gathered."""
-        if seen.tier is not None and seen.tier != self._tier:
-            self.turns.close()
-            self._tier = seen.tier
+        """Take in what a pair shows; prices what has gathered."""
+        pair, changed = seen.pair, seen.changed
+        if pair.tier is not None and pair.tier != self._tier:
+            self.thresholds.close()
+            self._tier = pair.tier
         if self.whole:
-            self.turns.take(seen.lines)
-        self.states += seen.states
-        self.missing += seen.rows - seen.states
-        self.only += seen.only
+            self.thresholds.take(seen.lines)
+        states = len(pair.best[0])
+        self.states += states
+        self.missing += pair.rows - states
+        self.only = [self.only[i] + pair.only[i] for i in (0, 1)]
         self.payoffs += seen.payoffs
         self.largest = max(self.largest, seen.largest)
         count, largest, state = seen.quiet
+        shown = self.quiet.state
         if state is not None and largest > self.quiet.largest:
-            self.quiet = Quiet(self.quiet.states, largest, self.game.describe(state[0]))
-        self.quiet = Quiet(self.quiet.states + count, self.quiet.largest, self.quiet.state)
+            shown = self.game.describe(state[0])
+        largest = max(largest, self.quiet.largest)
+        self.quiet = Quiet(self.quiet.states + count, largest, shown)
         self.decisions += seen.groups
         self.cells += seen.cells
-        self._gather(seen)
-
-    def _gather(self, seen: _Seen) -> None:
-        if not len(seen.changed):
+        if not len(changed.apart):
             return
-        for name in seen.names:
-            if name not in self.names:
-                self.names.append(name)
-        place = np.array([*(self.names.index(name) for name in seen.names), -1], np.int64)
-        best = place[seen.changed.best[0]], place[seen.changed.best[1]]
-        self._waiting.append(
-            Changed(seen.changed.states, best, seen.changed.apart, seen.changed.margins)
-        )
-        self._count += len(seen.changed)
+        place = np.append(pairs.coded(pair.names, self.names), -1)
+        best = [place[codes] for codes in (changed.best_first, changed.best_second)]
+        self._waiting.append(changed._replace(best_first=best[0], best_second=best[1]))
+        self._count += len(changed.apart)
         if self._count >= BATCH:
             self.price()
 
@@ -309,98 +263,75 @@ class _Found:
         """Price what waits."""
         if not self._waiting:
             return
-        waiting, self._waiting, self._count = self._waiting, [], 0
-        changed = _together(waiting)
+        changed = Changed(*map(np.concatenate, zip(*self._waiting, strict=True)))
+        self._waiting, self._count = [], 0
         priced = self.prices.priced(changed, self.names)
-        if self.file is not None:
-            self.file.write(changed, priced, self.names)
-        stand = standing(self.game, changed.states[1], self.said)
+        if self.write is not None:
+            self.write(changed, priced, self.names)
+        stand = standing(self.game, changed.second, self.groups)
+        moved, tied = priced.kind == MOVED, priced.kind == TOSS_UP
         self.kinds += np.bincount(priced.kind, minlength=4)
-        moved = priced.kind == MOVED
-        cells = cells_of(self.said, stand.x, stand.y)
         self.by_group.take(stand.groups, priced.cost, moved)
-        self.by_cell.take(cells, priced.cost, moved)
-        tied = priced.kind == TOSS_UP
-        np.add.at(self.ties, stand.groups[tied & (stand.groups >= 0)], 1)
-        self.tied_worst = max(self.tied_worst, float(np.max(priced.cost, where=tied, initial=0.0)))
-        self._count_moves(changed, moved)
-        self._keep(changed, priced, np.flatnonzero(moved))
-        self.priced += len(changed)
+        self.by_cell.take(cells_of(self.groups, stand.x, stand.y), priced.cost, moved)
+        np.add.at(self.toss_ups, stand.groups[tied & (stand.groups >= 0)], 1)
+        worst = float(np.max(priced.cost, where=tied, initial=0.0))
+        self.toss_ups_worst = max(self.toss_ups_worst, worst)
+        best = np.stack([changed.best_first, changed.best_second], axis=1)
+        for pair, n in zip(*np.unique(best[moved], axis=0, return_counts=True), strict=True):
+            self.moves[self._named(pair)] += int(n)
+        self._keep_worst(changed, priced, best, np.flatnonzero(moved))
+        self.priced += len(changed.apart)
 
-    def _count_moves(self, changed: Changed, moved: NDArray[np.bool_]) -> None:
-        both = np.stack([best[moved] for best in changed.best], axis=1)
-        for (old, new), n in zip(*np.unique(both, axis=0, return_counts=True), strict=True):
-            self.moves[self._name(old), self._name(new)] += int(n)
+    def _named(self, best: Ints) -> tuple[str | None, str | None]:
+        first, second = (self.names[code] if code >= 0 else None for code in best.tolist())
+        return first, second
 
-    def _name(self, code: int) -> str | None:
-        return self.names[code] if code >= 0 else None
-
-    def _keep(self, changed: Changed, priced: Priced, at: Ints) -> None:
+    def _keep_worst(self, changed: Changed, priced: Priced, best: Ints, at: Ints) -> None:
         """Keep those that cost most, of equal ones those met first."""
-        at = at[np.argsort(-priced.cost[at], kind="stable")][: self._most]
+        at = at[np.argsort(-priced.cost[at], kind="stable")][: self._max_worst]
         for x in at.tolist():
             cost = float(priced.cost[x])
             item = Difference(
-                self.game.describe(changed.states[1][x]), float(changed.apart[x]),
-                (self._name(int(changed.best[0][x])), self._name(int(changed.best[1][x]))), cost,
-                int(priced.actors[x]) + 1,
+                self.game.describe(changed.second[x]), float(changed.apart[x]),
+                self._named(best[x]), cost, int(priced.actors[x]) + 1,
             )  # fmt: skip
-            heapq.heappush(self._heap, (cost, -(self.priced + x), item))
-            if len(self._heap) > self._most:
-                heapq.heappop(self._heap)
+            heapq.heappush(self._worst, (cost, -(self.priced + x), item))
+            if len(self._worst) > self._max_worst:
+                heapq.heappop(self._worst)
 
-    def _only(self, asked: _Asked, tables: tuple[Lookup, Lookup]) -> tuple[int | None, int | None]:
-        """The states that each table alone holds; None where they were not counted."""
-        counts: list[int | None] = [*self.only.tolist()]
-        larger = 0 if asked.swapped else 1
-        if asked.sampled:
-            counts[larger] = None
-        elif not asked.reachable:  # all that were not met from the smaller table
-            counts[larger] = max(0, pairs.rows_of(tables[larger]) - self.states)
-        return counts[0], counts[1]
-
-    def comparison(self, asked: _Asked, tables: tuple[Lookup, Lookup]) -> Comparison:
-        """All of it."""
-        moved, costs = int(self.kinds[MOVED]), self.by_group
-        ordered = sorted(self._heap, key=lambda entry: entry[:2], reverse=True)
-        total = float(costs.total.sum())
-        shape = tuple(axis.cells for axis in self.said.axes)
-        return Comparison(
-            states=self.states, missing=self.missing, payoffs=self.payoffs, actions=moved,
-            largest=self.largest, tolerance=asked.slack, worst=[item for _, _, item in ordered],
-            missing_of="second" if asked.swapped else "first", decisions=int(self.decisions.sum()),
-            toss_ups=int(self.kinds[TOSS_UP]), toss_ups_worst=self.tied_worst,
-            one_sided=int(self.kinds[ONE_SIDED]), unpriced=int(self.kinds[UNPRICED]),
-            mean=total / moved if moved else 0.0, worst_cost=float(costs.worst.max(initial=0.0)),
-            quiet=self.quiet, moves=sorted(self.moves.items(), key=lambda one: (-one[1], str(one))),
-            heads=tuple(column.head for column in self.said.columns), groups=self._groups(),
-            turns=self.turns.found(), turns_left_out=bool(self.said.turnings) and not self.whole,
-            picture=Moved(
-                self.said.axes, self.cells.reshape(shape), self.by_cell.count.reshape(shape),
-                self.by_cell.total.reshape(shape),
-            ),
-            reachable=asked.reachable, only=self._only(asked, tables),
-            unfinished=(_unfinished(tables[0]), _unfinished(tables[1])),
-        )  # fmt: skip
-
-    def _groups(self) -> list[GroupDifference]:
-        costs = self.by_group
+    def comparison(self) -> dict[str, Any]:
+        """What it says, by the fields of `Comparison`."""
+        moved, costs, groups = int(self.kinds[MOVED]), self.by_group, self.groups
+        worst = sorted(self._worst, key=lambda entry: entry[:2], reverse=True)
+        moves = sorted(self.moves.items(), key=lambda each: (-each[1], str(each)))
         there = np.flatnonzero((self.decisions > 0) | (costs.count > 0))
         order = there[np.argsort(-costs.total[there], kind="stable")]
-        return [
-            GroupDifference(
-                self.said.labels(k), int(self.decisions[k]), int(costs.count[k]),
-                int(self.ties[k]),
-                float(costs.total[k] / costs.count[k]) if costs.count[k] else 0.0,
-                float(costs.worst[k]),
-            )
-            for k in order.tolist()
-        ]  # fmt: skip
-
-
-def _unfinished(table: Lookup) -> list[str]:
-    """What is still to be solved of the parts that stand for a table."""
-    return table.unfinished(None if table.full is None else table.full.name)
+        heads, shape = [column.head for column in groups.columns], [a.cells for a in groups.axes]
+        return {
+            "payoffs": self.payoffs, "largest": self.largest, "actions": moved,
+            "decisions": int(self.decisions.sum()), "toss_ups": int(self.kinds[TOSS_UP]),
+            "toss_ups_worst": self.toss_ups_worst, "one_sided": int(self.kinds[ONE_SIDED]),
+            "unpriced": int(self.kinds[UNPRICED]), "quiet": self.quiet,
+            "mean": float(costs.total.sum()) / moved if moved else 0.0,
+            "worst_cost": float(costs.worst.max(initial=0.0)),
+            "worst": [item for _, _, item in worst],
+            "moves": [ActionMoves(*names, count) for names, count in moves],
+            "thresholds": self.thresholds.differences(),
+            "thresholds_left_out": bool(groups.turnings) and not self.whole,
+            "groups": [
+                GroupDifference(
+                    dict(zip(heads, groups.labels(k), strict=True)), int(self.decisions[k]),
+                    int(costs.count[k]), int(self.toss_ups[k]),
+                    float(costs.total[k] / costs.count[k]) if costs.count[k] else 0.0,
+                    float(costs.worst[k]),
+                )
+                for k in order.tolist()
+            ],
+            "picture": Moved(
+                groups.axes, self.cells.reshape(shape), self.by_cell.count.reshape(shape),
+                self.by_cell.total.reshape(shape),
+            ),
+        }  # fmt: skip
 
 
 class _Costs:
@@ -418,14 +349,3 @@ class _Costs:
         np.add.at(self.count, at, 1)
         np.add.at(self.total, at, costs[which])
         np.maximum.at(self.worst, at, costs[which])
-
-
-def _together(waiting: list[Changed]) -> Changed:
-    def each(take: Callable[[Changed], NDArray[Any]]) -> NDArray[Any]:
-        return np.concatenate([take(one) for one in waiting])
-
-    return Changed(
-        (each(lambda c: c.states[0]), each(lambda c: c.states[1])),
-        (each(lambda c: c.best[0]), each(lambda c: c.best[1])),
-        each(lambda c: c.apart), each(lambda c: c.margins),
-    )  # fmt: skip

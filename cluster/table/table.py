@@ -54,8 +54,8 @@ from luckbase.solver.sentences import html_facts
 if TYPE_CHECKING:
     from luckbase.cluster.play.game import Play, Playing
     from luckbase.cluster.table.answer import Answer
-    from luckbase.cluster.table.diff import Comparing
-    from luckbase.cluster.table.differences import Comparison
+    from luckbase.cluster.table.comparison import Comparison
+    from luckbase.cluster.table.diff import DiffOptions
     from luckbase.cluster.table.export_files import Exported, How
     from luckbase.cluster.table.moves import Moves
     from luckbase.cluster.table.verify import Verdict
@@ -156,7 +156,7 @@ class Table(Lookup):
 
         return verify(self, sample, seed, on_rows)
 
-    def diff(self, other: Table, **how: Unpack[Comparing]) -> Comparison:
+    def diff(self, other: Table, **how: Unpack[DiffOptions]) -> Comparison:
         """Which decisions another table of the game moves, and what it costs to keep those of this
         one (`cluster.table.diff.compare`)."""
         from luckbase.cluster.table.diff import compare

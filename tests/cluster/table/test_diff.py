@@ -23,7 +23,7 @@ from luckbase import cluster, solver
 from luckbase.cluster.table import diff as comparing
 from luckbase.cluster.table import format as table_format
 from luckbase.cluster.table import pairs, prices
-from luckbase.cluster.table.differences import Comparison, _span
+from luckbase.cluster.table.comparison import Comparison, _span
 from luckbase.cluster.table.table import Table, search_in_memory
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.search.bellman import expand
@@ -121,7 +121,7 @@ def agree(found: Comparison, by_hand: dict[str, Any]) -> None:
         assert found.worst_cost == max(costs)
     assert sum(group.changed for group in found.groups) == len(moved)
     assert sum(group.decisions for group in found.groups) == found.decisions
-    assert sum(n for _, n in found.moves) == len(moved)
+    assert sum(move.decisions for move in found.moves) == len(moved)
     assert found.picture.changed.sum() == len(moved)
     assert found.picture.decisions.sum() == found.decisions
     drawn, axes = found.picture.heatmap("about"), found.picture.axes
@@ -214,11 +214,11 @@ def test_only_a_margin_of_four_tolerances_says_that_no_other_action_was_as_good(
     state = np.array([[1]])
     names = [one.game.action_name(action) for action in range(3)]
     best = np.array([0]), np.array([1])
-    changed = prices.Changed((state, state), best, np.array([0.1]), np.array([margin]))
+    changed = prices.Changed(state, state, *best, np.array([0.1]), np.array([margin]))
     assert prices.Prices(one, two).priced(changed, names).kind.tolist() == [kind]
 
 
-# --- where decisions turn ------------------------------------------------------------------------
+# --- thresholds ------------------------------------------------------------------------------
 
 
 def leaders(table: Table) -> dict[Any, dict[int, bool]]:
@@ -244,11 +244,11 @@ def turns_at(line: dict[int, bool]) -> float:
     return min(sure, default=math.inf)
 
 
-def test_turnings_are_those_of_every_line_looked_at_alone() -> None:
+def test_thresholds_are_those_of_every_line_looked_at_alone() -> None:
     options = {"frontier": 2, "score_cap": 3000, "max_whammies": 1}
     first = table_in_memory(PYL, **options)
     second = table_in_memory(CHANGED, **options)
-    turns = {turn.who: turn for turn in first.diff(second).turns}
+    turns = {turn.who: turn for turn in first.diff(second).thresholds}
     one, two = leaders(first), leaders(second)
     assert one.keys() == two.keys()
     moved = 0
@@ -296,7 +296,7 @@ def test_never_counts_in_the_middle(tmp_path: Path) -> None:
         f"{who} now never passes, was from ${sorted(two)[(len(two) - 1) // 2]:,}"
     )
     assert f"; never in {never[0]:,} of {len(one):,} cases, was {never[1]:,}; sooner in " in back
-    same = [turn.sentence for turn in first.diff(first).turns if turn.who == who]
+    same = [turn.sentence for turn in first.diff(first).thresholds if turn.who == who]
     assert same and f"never in {never[0]:,} of {len(one):,} cases, as before" in same[0]
 
 
@@ -306,8 +306,8 @@ def test_never_counts_in_the_middle(tmp_path: Path) -> None:
 def test_some_of_the_states_do_not_say_where_decisions_turn(some: dict[str, Any]) -> None:
     first, second = (table_in_memory(name, **SMALL) for name in (PYL, CHANGED))
     every, found = first.diff(second), first.diff(second, **some)
-    assert every.turns and not every.turns_left_out
-    assert not found.turns and found.turns_left_out and found.decisions
+    assert every.thresholds and not every.thresholds_left_out
+    assert not found.thresholds and found.thresholds_left_out and found.decisions
     assert not any(" passes " in sentence for sentence in found.sentences)
     assert found.sentences[-1] == "where decisions turn is told only when all states are compared"
     assert not any("is told only" in sentence for sentence in every.sentences)

@@ -1,0 +1,417 @@
+"""What a comparison of two tables found, as data, and said in plain sentences.
+
+`cluster.table.diff` makes a `Comparison`. "The first" and "the second" are the tables; the old
+habit is what the first one says, and what it costs is counted in the payoffs of the second.
+
+At what number decisions turn is found line by line, from the data. A *line* is the states of a
+threshold (`solver.game.groups`) that differ in one number alone. The threshold is the least number
+from which on, on that line, the best action is always of its kind; never, where it is not at the
+greatest one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, PlainSerializer
+
+from luckbase.cluster import words
+from luckbase.cluster.words import many
+from luckbase.solver.charts import Heatmap
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.groups import Axis, Turning
+from luckbase.solver.result import ANY_TYPE, Number, Result
+from luckbase.solver.sentences import html_facts, html_table
+
+MAX_SENTENCES = 6
+"""Of those on thresholds."""
+
+
+@dataclass(frozen=True)
+class Difference(Result):
+    """A decision that moved."""
+
+    state: dict[str, Any]
+    """As the second table has it."""
+    size: float
+    """How far the tables' payoffs of the state are apart."""
+    best: tuple[str | None, str | None]
+    """In the first and in the second table."""
+    cost: float
+    """What the first one's costs the one who decides, in the second table's payoffs."""
+    to_act: int
+    """From 1."""
+
+
+@dataclass(frozen=True)
+class Quiet(Result):
+    """Payoffs that differ where no decision moved: of how many states, by how much at most, and
+    where (the first such state; None if there is none)."""
+
+    states: int = 0
+    largest: float = 0.0
+    state: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class ActionMoves(Result):
+    """How many decisions moved from an action of the first table to one of the second."""
+
+    first: str | None
+    second: str | None
+    decisions: int
+
+
+@dataclass(frozen=True)
+class GroupDifference(Result):
+    """A group of decisions."""
+
+    group: dict[str, str]
+    """In words, by the heads of the columns."""
+    decisions: int
+    changed: int
+    """Of these, without toss-ups."""
+    toss_ups: int
+    mean: float
+    """What the changed ones cost; 0 where there is none."""
+    worst: float
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """Where decisions moved, on a picture: of each cell (x, y), int64 and float64: decisions,
+    changed ones, the sum of their costs."""
+
+    axes: tuple[Axis, Axis]
+    decisions: Ints
+    changed: Ints
+    cost: Floats
+
+    def heatmap(self, about: str) -> Heatmap:
+        """The share of decisions that moved, in percent, as a picture; blank where nobody
+        decides."""
+        x, y = (axis.low + axis.step * np.arange(axis.cells, dtype=np.int64) for axis in self.axes)
+        there = self.decisions > 0
+        share = np.where(there, 100.0 * self.changed / np.maximum(self.decisions, 1), np.nan)
+        names = (self.axes[0].name, self.axes[1].name, "percent_changed")
+        top = float(np.nanmax(share)) if there.any() else 0.0
+        return Heatmap(
+            "Where decisions moved", about, names, x, y, share, self.axes[0].label,
+            self.axes[1].label, "decisions that moved, % of all there",
+            limits=(0.0, top or 1.0),
+        )  # fmt: skip
+
+    def cells(self) -> list[dict[str, Number]]:
+        """The cells in which anybody decides."""
+        first, second = self.axes
+        return [
+            {
+                first.name: first.low + first.step * i, second.name: second.low + second.step * j,
+                "decisions": int(self.decisions[i, j]), "changed": int(self.changed[i, j]),
+                "cost": float(self.cost[i, j]),
+            }
+            for i, j in np.argwhere(self.decisions > 0).tolist()
+        ]  # fmt: skip
+
+
+Cells = Annotated[
+    Moved, ANY_TYPE, PlainSerializer(Moved.cells, return_type=list[dict[str, Number]])
+]
+
+
+NEVER = np.iinfo(np.int64).max
+Span = tuple[int, int | None, int]
+"""The least, the median and the greatest number; no median where that is never."""
+
+
+@dataclass(frozen=True)
+class ThresholdDifference(Result):
+    """From what number on a kind of decision is best (`solver.game.groups.Turning`), in both
+    tables."""
+
+    who: str
+    does: str
+    lines: int
+    """Of states that differ in that number alone."""
+    sooner: int
+    """Lines with a lower number now; never is above all."""
+    later: int
+    first: Span | None
+    """Of the first table: the ends of those lines that have a number, the median of all, None where
+    that is never; None where no line has one."""
+    second: Span | None
+    never: tuple[int, int]
+    """Lines that have no number, in each table."""
+    sentence: str = ""
+
+    @property
+    def moved(self) -> int:
+        """On how many lines it moved."""
+        return self.sooner + self.later
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Result):
+    """What differs between two tables of one game."""
+
+    sentences: Annotated[list[str], Field(serialization_alias="says")] = field(
+        init=False, default_factory=list
+    )
+    """What changed, plainly: thresholds first, then how many decisions moved and what that
+    costs."""
+    states: int
+    """Compared."""
+    missing: int
+    """Of the table `missing_of` and not in the other."""
+    missing_of: str
+    payoffs: int
+    """States whose payoffs differ by more than `tolerance`; largest: by how much at most."""
+    largest: float
+    tolerance: float
+    reachable: bool
+    """Whether only states that can come up were looked at."""
+    thresholds_left_out: Annotated[bool, Field(serialization_alias="turns_left_out")]
+    """They were not looked for, as not all states of a line were looked at."""
+    decisions: int
+    """States at which somebody decides."""
+    actions: int
+    """Of these, with another best action in the second, toss-ups apart."""
+    toss_ups: int
+    """With another best action, where some action is best in both as far as they can tell."""
+    toss_ups_worst: float
+    """The most that the old one of these costs."""
+    one_sided: int
+    """Decisions that only one of the tables has, or whose old action is not allowed in the
+    second."""
+    unpriced: int
+    """Whose cost can not be told, for a table ends there."""
+    mean: float
+    """What an old action costs, over `actions`; worst_cost: at most."""
+    worst_cost: float
+    only: tuple[int | None, int | None]
+    """Of the states looked at, those that the first and that the second table alone holds; None
+    where they were not counted, in the larger one of a sample."""
+    unfinished: tuple[list[str], list[str]]
+    """What of each table is still to be solved."""
+    quiet: Quiet
+    moves: list[ActionMoves]
+    """Most first."""
+    worst: list[Difference]
+    """Those that cost most, first."""
+    thresholds: Annotated[list[ThresholdDifference], Field(serialization_alias="turns")]
+    groups: list[GroupDifference]
+    """Those that cost most in all, first."""
+    picture: Annotated[Cells, Field(serialization_alias="cells")]
+    """Where decisions moved."""
+
+    def __post_init__(self) -> None:
+        moved = [threshold for threshold in self.thresholds if threshold.moved]
+        moved.sort(key=lambda each: -each.moved / each.lines)  # stable: else the game's order
+        said = [each.sentence for each in moved[:MAX_SENTENCES]] + self._counts() + self._apart()
+        if self.thresholds_left_out:
+            said.append("where decisions turn is told only when all states are compared")
+        object.__setattr__(self, "sentences", self._not_solved() + said)
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is any difference at all. States of one whole table that another whole one
+        does not reach are none; those that are not solved yet in one of them are."""
+        differ = self.payoffs or self.actions or self.toss_ups or self.one_sided
+        return bool(differ or self._not_solved())
+
+    def _not_solved(self) -> list[str]:
+        """A sentence of each table that lacks states of the other for it is not whole."""
+        said = []
+        for name, other, why, count in zip(
+            ("first", "second"), ("second", "first"), self.unfinished, self.only[::-1], strict=True
+        ):
+            if why and count != 0:
+                lacks = "states" if count is None else many(count, "state")
+                known = "may lack" if count is None else "lacks"
+                said.append(
+                    f"the {name} table is not whole ({', '.join(why)}) and {known} {lacks} of the "
+                    f"{other}"
+                )
+        return said
+
+    def _counts(self) -> list[str]:
+        if not self.actions:
+            return [f"no decision moved, of {self.decisions:,}"]
+        share = 100 * self.actions / self.decisions if self.decisions else 0.0
+        often = ", ".join(
+            f"{each.second} in place of {each.first} ({each.decisions:,})"
+            for each in self.moves[:3]
+        )
+        return [
+            f"{self.actions:,} of {many(self.decisions, 'decision')} moved ({share:.2g} %); to "
+            f"keep the old habit costs {self.mean:.2g} on average where it moved, "
+            f"{self.worst_cost:.2g} at most",
+            f"most often now {often}",
+        ]
+
+    def _apart(self) -> list[str]:
+        """What is counted apart."""
+        apart = [f"{self.toss_ups:,} toss-ups went another way"] if self.toss_ups else []
+        if self.toss_ups_worst > self.tolerance:
+            apart[-1] += f" (to keep the old one costs {self.toss_ups_worst:.2g} at most)"
+        if self.one_sided:
+            apart.append(f"{many(self.one_sided, 'decision')} stand in one table only")
+        if self.unpriced:
+            apart.append(f"{self.unpriced:,} moved where a table ends and have no cost")
+        if self.quiet.states:
+            where = words.fields(self.quiet.state or {})
+            apart.append(
+                f"payoffs of {many(self.quiet.states, 'state')} changed and no best action there, "
+                f"by {self.quiet.largest:.2g} at most ({where})"
+            )
+        return apart
+
+    def _repr_html_(self) -> str:
+        """The comparison in a notebook."""
+        missing = ", ".join(
+            f"{count:,} of the {name} table"
+            for name, count in zip(("first", "second"), self.only, strict=True) if count
+        )  # fmt: skip
+        rows = [("states", f"{self.states:,}"), ("missing in the other", missing)]
+        rows += [("", sentence) for sentence in self.sentences]
+        worst = [(words.fields(d.state), f"{d.cost:.7f}", *map(str, d.best)) for d in self.worst]
+        found = html_facts("two tables compared", rows)
+        return found + html_table(("state", "cost", "first", "second"), worst) * bool(worst)
+
+
+# --- thresholds ----------------------------------------------------------------------------------
+
+
+class OnLines(NamedTuple):
+    """n states that stand on lines."""
+
+    thresholds: Ints
+    """int64 (n,), which of the game's."""
+    at: Ints
+    """int64 (n,), the number."""
+    lines: NDArray[np.uint64]
+    taken: NDArray[np.bool_]
+    """(n, 2), whether the best action is of the threshold's kind, in each table."""
+
+
+class Thresholds:
+    """Gathers states of lines, 26 bytes each; `close` what is whole, `differences` in the end."""
+
+    def __init__(self, thresholds: Sequence[Turning]) -> None:
+        self.thresholds = thresholds
+        self._waiting: list[OnLines] = []
+        self._counts: Counter[tuple[int, int, int]] = Counter()
+
+    def take(self, states: OnLines) -> None:
+        """Take in states; those of a line may come in any order."""
+        if len(states.at):
+            self._waiting.append(states)
+
+    def close(self) -> None:
+        """All lines that were begun are whole."""
+        if not self._waiting:
+            return
+        columns = [np.concatenate(column) for column in zip(*self._waiting, strict=True)]
+        self._waiting = []
+        order = np.lexsort((columns[1], columns[2], columns[0]))
+        which, at, lines, taken = (column[order] for column in columns)
+        new = np.ones(len(at), bool)
+        new[1:] = (lines[1:] != lines[:-1]) | (which[1:] != which[:-1])
+        starts = np.flatnonzero(new)
+        each = [_least(at, taken[:, i], starts) for i in (0, 1)]
+        rows, counts = np.unique(
+            np.stack([which[starts], *each], axis=1), axis=0, return_counts=True
+        )
+        for row, count in zip(map(tuple, rows.tolist()), counts.tolist(), strict=True):
+            self._counts[row] += count
+
+    def differences(self) -> list[ThresholdDifference]:
+        """What was found, in the game's order."""
+        self.close()
+        return [self._difference(which) for which in sorted({row[0] for row in self._counts})]
+
+    def _difference(self, which: int) -> ThresholdDifference:
+        counts = {row[1:]: n for row, n in self._counts.items() if row[0] == which}
+        each: list[Counter[int]] = [Counter(), Counter()]
+        for pair, n in counts.items():
+            for i in (0, 1):
+                each[i][pair[i]] += n
+        threshold = self.thresholds[which]
+        found = ThresholdDifference(
+            threshold.who, threshold.does, lines=sum(counts.values()),
+            sooner=sum(n for (old, new), n in counts.items() if new < old),
+            later=sum(n for (old, new), n in counts.items() if new > old),
+            first=_span(each[0]), second=_span(each[1]), never=(each[0][NEVER], each[1][NEVER]),
+        )  # fmt: skip
+        moved = [(-n, pair) for pair, n in counts.items() if pair[0] != pair[1]]
+        count, often = min(moved, default=(0, (NEVER, NEVER)))
+        return replace(found, sentence=_sentence(threshold, found, often, -count))
+
+
+def _least(at: Ints, taken: NDArray[np.bool_], starts: Ints) -> Ints:
+    """The number of each line; `at` ascends on each of the lines that begin at `starts`."""
+    n = len(at)
+    line = np.repeat(np.arange(len(starts)), np.diff([*starts, n]))
+    last = np.full(len(starts), -1, np.int64)  # the last of a line that is of another kind
+    others = np.flatnonzero(~taken)
+    last[line[others]] = others  # of several the last is written last
+    first = np.where(last < 0, starts, last + 1)
+    return np.where(first < np.append(starts[1:], n), at[np.minimum(first, n - 1)], NEVER)
+
+
+def _span(counts: Counter[int]) -> Span | None:
+    """(least, median, greatest); of two in the middle the lower. Never is more than all numbers,
+    and none of the ends."""
+    values = sorted(value for value, n in counts.items() if n)
+    numbers = [value for value in values if value != NEVER]
+    if not numbers:
+        return None
+    ends = np.cumsum([counts[value] for value in values])
+    middle = values[int(np.searchsorted(ends, (int(ends[-1]) + 1) // 2))]
+    return numbers[0], None if middle == NEVER else middle, numbers[-1]
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+def _sentence(
+    threshold: Turning, found: ThresholdDifference, often: tuple[int, int], count: int
+) -> str:
+    """often: where it moved most often: (from, to), on so many lines."""
+    spans, lines = (found.first, found.second), many(found.lines, "case")
+    old, new = (NEVER if span is None or span[1] is None else span[1] for span in spans)
+    if old == new and count:  # in the middle nothing moved
+        said = f"{_turned(threshold, *often)} in {many(count, 'case')}"
+        usual = "never," if new == NEVER else threshold.say(new)
+        middle = "" if found.second is None else f"; in the middle {usual} as before"
+    else:
+        said, middle = _turned(threshold, old, new), ""
+    if any(span and span[0] != span[2] for span in spans):
+        was, now = (
+            "never" if span is None else threshold.say(span[0]) if span[0] == span[2]
+            else threshold.say_span(span[0], span[2])
+            for span in spans
+        )  # fmt: skip
+        rest = f"{now}, as before" if now == was else f"{now}, was {was}"
+        middle = f"{middle or '; in the middle'}, with the rest of the state {rest}"
+    if any(found.never):
+        old_never, new_never = found.never
+        was = "as before" if old_never == new_never else f"was {old_never:,}"
+        middle += f"; never in {new_never:,} of {lines}, {was}"
+    return f"{said}{middle}; sooner in {found.sooner:,} and later in {found.later:,} of {lines}"
+
+
+def _turned(threshold: Turning, old: int, new: int) -> str:
+    if new == NEVER:
+        was = "" if old == NEVER else f", was {threshold.at} {threshold.say(old)}"
+        return f"{threshold.who} now never {threshold.does}{was}"
+    now = f"{threshold.does} {threshold.at} {threshold.say(new)}"
+    if old == new:
+        return f"{threshold.who} {now}, as before"
+    was = "never" if old == NEVER else threshold.plain(old)
+    return f"{threshold.who} now {now}, was {was}"
