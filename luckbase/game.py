@@ -10,6 +10,7 @@ board; `register` enters it. `tests/games/climb.py` is one of sixty lines::
 
 from luckbase.solver.board.model import Board, Section, option
 from luckbase.solver.board.registry import Entry, register
+from luckbase.solver.check import check_game
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
@@ -37,7 +38,6 @@ from luckbase.solver.game.transition import (
     transition,
 )
 from luckbase.solver.scene import Box, Counter, Die, Scene, Words
-from luckbase.solver.search.check import check_game
 
 __all__ = [
     "GROUP_TYPE", "JOINT", "Agents", "Axis", "Board", "Box", "Capability", "Charts", "ClosedForms",

@@ -104,7 +104,7 @@ class WorkerError(LuckbaseError):
 
 
 class GameError(RequestError):
-    """A game's own code does not keep the contract of games (`solver.search.check`)."""
+    """A game's own code does not keep the contract of games (`solver.check`)."""
 
 
 class DisagreementError(LuckbaseError):

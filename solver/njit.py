@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any, ParamSpec, TypeVar
 
 import numba as nb
+from numba import types
 from numba.core import errors, registry, sigutils
 from numba.core.compiler_lock import global_compiler_lock
 
@@ -38,6 +39,14 @@ def njit(signature: Any, **options: Any) -> Callable[[Callable[P, R]], Callable[
         return made  # type: ignore[no-any-return]
 
     return decorate
+
+
+def tuple_type(of: type, *parts: Any) -> Any:
+    """numba's type of a NamedTuple whose members are of these types."""
+    typed: Any = types
+    if all(part == parts[0] for part in parts):  # numba tells the two apart
+        return typed.NamedUniTuple(parts[0], len(parts), of)
+    return typed.NamedTuple(parts, of)
 
 
 @cache

@@ -31,7 +31,8 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.policy.chain import Decider
 from luckbase.solver.result import IfAny, Result
-from luckbase.solver.search.bellman import ActionValues, Expanded, choose, expand, joint
+from luckbase.solver.search.bellman import ActionValues, choose, joint
+from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import option
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from luckbase.solver.errors import SearchLimitError, TableError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Layout, hints, plain, simplify
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.expand import expand
 
 if TYPE_CHECKING:
     pass

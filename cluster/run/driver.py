@@ -53,8 +53,8 @@ from luckbase.cluster.table.ledger import TIERS, Done, Ledger, table_directory
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
+from luckbase.solver.check import check_sample
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.search.check import check_sample
 
 UNLIMITED = 1 << 62
 

@@ -30,11 +30,11 @@ from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.errors import TableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.bellman import action_starts, expand
-from luckbase.solver.search.codes import KNOWN
+from luckbase.solver.search.bellman import KNOWN, action_starts
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.explore import PIECE
 from luckbase.solver.search.keys import Keys, unpack_all
-from luckbase.solver.search.stage import NO_KEYS, WHOLE, Box, Given, Known, Stages
+from luckbase.solver.search.stages import NO_KEYS, WHOLE, Box, Given, Known, Stages
 
 AT_ONCE, BYTES_AN_EDGE = 2, 400
 """So many times as many states are looked up at once as a table says; for their margins each edge

@@ -1,6 +1,6 @@
 """Stages on the disk between the two passes of a search: found on the way down, solved going up.
 
-A **stage file** is an Arrow file of one record batch a box (`solver.search.stage.Stage`), one row
+A **stage file** is an Arrow file of one record batch a box (`solver.search.stages.Stage`), one row
 each, whose columns are lists. Whole numbers stand as differences to the one before, which makes
 them small: measured on Press Your Luck, 16 edges a state, 13 bytes a state, 11 of them for the
 numbers of the children, where plain they are 100 (zstd level 1, 90 ns a state).
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.table.parquet import bytes_of, column_of, lists_of, numbers_of
 from luckbase.solver.search.keys import Keys
-from luckbase.solver.search.stage import Box, Given, Stage, Stages, first_edges
 from luckbase.solver.search.stage_kernels import Order, Patterns
+from luckbase.solver.search.stages import Box, Given, Stage, Stages, first_edges
 
 _SMALL = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", 1))
 _I, _N, _U, _F = pa.int64(), pa.int32(), pa.uint64(), pa.float64()

@@ -1,6 +1,6 @@
 """A plan of a search: about how many states lie below the roots, and what they will take.
 
-States are counted or estimated (`solver.search.estimate`); bytes and seconds follow from the
+States are counted or estimated (`solver.search.explore`); bytes and seconds follow from the
 constants below, measured on the games.
 """
 
@@ -25,11 +25,10 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level, hints
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import PythonOnly, Result, Rounded
-from luckbase.solver.search.bellman import expand
-from luckbase.solver.search.estimate import Estimate, estimate
-from luckbase.solver.search.explore import Explorer
+from luckbase.solver.search.expand import expand
+from luckbase.solver.search.explore import Estimate, Explorer, estimate
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
-from luckbase.solver.search.stage import Stages
+from luckbase.solver.search.stages import Stages
 
 PAYOFF_BYTES, OTHER_BYTES = 8, 3
 """Bytes of a row on disk: of each player's payoff, and of all else, fields included. Measured: 19
@@ -95,7 +94,7 @@ def planned_search(
 ) -> PlannedSearch:
     """The plan of a search below canonical `roots` (m, fields), or below the game's start.
 
-    Raises OptionError where a start is missing, StateError as `solver.search.estimate`.
+    Raises OptionError where a start is missing, StateError as `solver.search.explore`.
     """
     game = load_game(board)
     return plan_below(game, unpack_all(game.bits, root_keys(game, roots)), results, workers)

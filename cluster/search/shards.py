@@ -1,8 +1,8 @@
 """What is asked of a level, and the shards that it is found in.
 
 Small stages are put together, neighbours, to shards of about `SHARD_STATES`; a larger one is cut
-along a grid into boxes of about as many (`solver.search.stage.Box`), by a look at how it lies below
-a sample of what is asked of it (`solver.search.spread`). A box can be found once those are that may
+along a grid into boxes of about as many (`solver.search.stages`), by a look at how it lies below a
+sample of what is asked of it. A box can be found once those are that may
 lead to it: the other way none does. Which shards there are hangs on what is asked alone, not on the
 workers.
 """
@@ -20,10 +20,9 @@ from luckbase.cluster.search import files
 from luckbase.cluster.search.files import Ask
 from luckbase.cluster.table import folder
 from luckbase.cluster.table.ledger import digest
-from luckbase.solver.search import find_stages, spread
+from luckbase.solver.search import find_stages, stages
 from luckbase.solver.search.keys import Keys
-from luckbase.solver.search.spread import Knows, Looks, Spread, grid
-from luckbase.solver.search.stage import NO_KEYS, WHOLE, Box, Stages
+from luckbase.solver.search.stages import NO_KEYS, WHOLE, Box, Knows, Looks, Spread, Stages, grid
 
 SHARD_STATES = 200_000
 """States of a shard, about: a quarter of a second."""
@@ -50,7 +49,7 @@ def cutting() -> str:
     """What decides how a search is cut, and so what is in which file."""
     said = [
         CUTTING, SHARD_STATES, MOST_BOXES, LEFT_AFTER, BURST, MOST_GROWTH, DEEPEST,
-        files.SPARSE_BITS, spread.RANGES, spread.MOST_CELLS, spread.MOST_ROOTS,
+        files.SPARSE_BITS, stages.RANGES, stages.MAX_CELLS, stages.MAX_ROOTS,
         find_stages.CACHED, find_stages.PIECES, find_stages.SAMPLE, find_stages.FEW,
         find_stages.EARLY, folder.PIECE_STATES,
     ]  # fmt: skip
@@ -107,9 +106,9 @@ class Asked:
     """What is asked of the stages that are not found yet."""
 
     def __init__(
-        self, stages: Stages, roots: Keys, known: Callable[[int], Knows] = spread.nothing
+        self, stages: Stages, roots: Keys, known: Callable[[int], Knows] = stages.nothing
     ) -> None:
-        """roots: the keys with which the search begins; known: as of `spread.Looks`."""
+        """roots: the keys with which the search begins; known: as of `Looks`."""
         self.stages = stages
         of_roots = stages.of(roots)
         numbers, counts = np.unique(of_roots, return_counts=True)

@@ -63,15 +63,15 @@ from luckbase.cluster.table.table import StoredTable, open_table
 from luckbase.solver import load_game
 from luckbase.solver.board.identity import rules_identity
 from luckbase.solver.board.model import Board
+from luckbase.solver.check import check_sample
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Ints
 from luckbase.solver.game.capabilities import Level, hints, level_from
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.check import check_sample
 from luckbase.solver.search.find_stages import RisingError
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
-from luckbase.solver.search.stage import Stages
+from luckbase.solver.search.stages import Stages
 from luckbase.solver.sentences import option
 
 

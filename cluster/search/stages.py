@@ -73,11 +73,10 @@ from luckbase.cluster.words import many
 from luckbase.solver.errors import LuckbaseError, SearchLimitError, WorkerError
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.estimate import estimate
+from luckbase.solver.search.explore import estimate
 from luckbase.solver.search.find_stages import CACHED
 from luckbase.solver.search.keys import Keys, unpack_all
-from luckbase.solver.search.spread import Knows, among
-from luckbase.solver.search.stage import NO_KEYS, WHOLE, Box, Stages
+from luckbase.solver.search.stages import NO_KEYS, WHOLE, Box, Knows, Stages, among
 
 FIND_BYTES, ASK_BYTES, HELD_BYTES = 160, 24, 100
 """Bytes a state of the box that is being found, and of the whole shard, for what is asked of it; a

@@ -53,11 +53,11 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import level_from
 from luckbase.solver.game.game import Game
 from luckbase.solver.search import stage_kernels
-from luckbase.solver.search.bellman import final_payoffs
-from luckbase.solver.search.codes import KNOWN, OVER
+from luckbase.solver.search.bellman import KNOWN, OVER, final_payoffs
 from luckbase.solver.search.find_stages import LevelSearch, expand_level
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
-from luckbase.solver.search.stage import Box, Known, Stage, Stages, Sweeping
+from luckbase.solver.search.stages import Box, Known, Stage, Stages
+from luckbase.solver.search.sweep import Sweeping
 
 Stop = Callable[[], bool]
 

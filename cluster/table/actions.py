@@ -26,13 +26,8 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import choice_names
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS
-from luckbase.solver.search.bellman import (
-    ActionValues,
-    Expanded,
-    action_starts,
-    chosen,
-    solved_games,
-)
+from luckbase.solver.search.bellman import ActionValues, action_starts, chosen, solved_games
+from luckbase.solver.search.expand import Expanded
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
-from luckbase.solver.search.bellman import Expanded, evaluate, expand
+from luckbase.solver.search.bellman import evaluate
+from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.search.keys import Keys, unpack_all
 from luckbase.solver.sentences import html_table
 

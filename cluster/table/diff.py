@@ -2,7 +2,7 @@
 
 1. Both tables are read once, a piece at a time, side by side where their rows are the same states
    (`cluster.table.pairs`): payoffs and best actions are compared, and it is counted where the
-   states stand among the groups that people care about (`solver.search.tally`).
+   states stand among the groups that people care about (`solver.search.expand.classify`).
 2. Only where the best actions differ are the actions' payoffs worked out, in batches
    (`cluster.table.prices`).
 3. From the same pass: at what number decisions turn (`cluster.table.comparison`).
@@ -55,7 +55,7 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups, groups_of
-from luckbase.solver.search.tally import standing
+from luckbase.solver.search.expand import classify
 from luckbase.solver.sentences import option
 
 BATCH = 100_000
@@ -177,7 +177,7 @@ def _look(game: Game, groups: Groups, slack: float, pair: Pair) -> _Seen:
     changed = Changed(
         pair.states[0](at), pair.states[1](at), pair.best[0][at], pair.best[1][at], gap[at], margins
     )
-    stand = standing(game, pair.states[1](np.arange(n)), groups)
+    stand = classify(game, pair.states[1](np.arange(n)), groups)
     decided, cells = stand.groups >= 0, cells_of(groups, stand.x, stand.y)
     on = np.flatnonzero(stand.turnings >= 0)
     which, taken = stand.turnings[on], np.zeros((len(on), 2), bool)
@@ -268,7 +268,7 @@ class _Tally:
         priced = self.prices.priced(changed, self.names)
         if self.write is not None:
             self.write(changed, priced, self.names)
-        stand = standing(self.game, changed.second, self.groups)
+        stand = classify(self.game, changed.second, self.groups)
         moved, tied = priced.kind == MOVED, priced.kind == TOSS_UP
         self.kinds += np.bincount(priced.kind, minlength=4)
         self.by_group.take(stand.groups, priced.cost, moved)

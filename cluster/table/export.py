@@ -39,7 +39,7 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import choice_names
 from luckbase.solver.game.transition import SIMULTANEOUS
-from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import nearest
 
 if TYPE_CHECKING:

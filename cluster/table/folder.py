@@ -49,7 +49,7 @@ from luckbase.cluster.table.storage import Storage
 from luckbase.cluster.words import many
 from luckbase.solver.board.identity import identity_of
 from luckbase.solver.errors import CorruptTableError, ForeignTableError, MissingTableError
-from luckbase.solver.search.stage import Box
+from luckbase.solver.search.stages import Box
 
 HEAD = "table.json"
 LINES, ALL = "ledger/", "ledger/all-"

@@ -47,11 +47,11 @@ from luckbase.cluster.table.folder import solver_version
 from luckbase.cluster.table.ledger import SEARCH, TIERS, FileEntry
 from luckbase.cluster.table.parquet import column_of, seal_file, texts_of
 from luckbase.cluster.table.storage import Storage, forget
+from luckbase.solver.dense import rounding
 from luckbase.solver.errors import DisagreementError
 from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.in_memory import rounding
 from luckbase.solver.search.keys import Keys, unpack_all
 
 if TYPE_CHECKING:
@@ -333,7 +333,7 @@ def file_entry(
 class PayoffTable:
     """n states: keys uint64 (n,), values float64 (n, columns), best int64 (n,), status uint8 (n,).
 
-    best: an action or a code of `solver.search.codes`; status: an index into
+    best: an action or a code of `solver.search.bellman`; status: an index into
     `table.write.STATUS`. gap: float64 (n,), of a cycle that was solved between bounds, at its state
     of the lowest key, else 0. margin: float64 (n,), what the second best would cost the one who
     decides; NaN where there is no choice. actor: int8 (n,), who acts, from 1; 0 where nobody does,
@@ -391,7 +391,7 @@ def merge(game: Game, tables: Sequence[PayoffTable]) -> tuple[PayoffTable, int]:
 
 def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
     """The states from number `start` on that a graph has solved itself and that are not over."""
-    from luckbase.solver.search.codes import MIXED, UNDECIDED
+    from luckbase.solver.search.bellman import MIXED, UNDECIDED
 
     best = graph.best[start:]
     at = start + np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))

@@ -442,6 +442,6 @@ def _cell_numbers(
 
 def _actors(game: Game, states: Ints) -> Ints:
     """(n,) who decides, from 1; 0 nobody, or both at once."""
-    from luckbase.solver.search.bellman import expand
+    from luckbase.solver.search.expand import expand
 
     return np.asarray(expand(game, states).actors + 1)

@@ -24,8 +24,9 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import level_from
 from luckbase.solver.game.transition import SIMULTANEOUS
 from luckbase.solver.search import keys as hashing
-from luckbase.solver.search.bellman import Expanded, evaluate, expand, payoffs_of
-from luckbase.solver.search.stage import WHOLE, Box, Stages
+from luckbase.solver.search.bellman import evaluate, payoffs_of
+from luckbase.solver.search.expand import Expanded, expand
+from luckbase.solver.search.stages import WHOLE, Box, Stages
 
 SOLVED, GIVEN = range(len(STATUS))
 

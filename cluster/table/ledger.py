@@ -137,7 +137,7 @@ class FileEntry:
     precision: as error, but for what hangs on decisions that are too close; 0 where none does.
 
     stages: those of its search's level that it holds states of; none where it was solved in one
-    piece. boxes: the parts of these that it holds (`solver.search.stage.Box`); none: all of them.
+    piece. boxes: the parts of these that it holds (`solver.search.stages.Box`); none: all of them.
     bytes, footer: the size of the file and of its footer. checks: of the footer and then of each
     row group (`cluster.table.parquet`), 8 bytes each, base64.
     """

@@ -45,14 +45,8 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
-from luckbase.solver.search.bellman import (
-    ActionValues,
-    Expanded,
-    chosen,
-    evaluate,
-    expand,
-    strategies_of,
-)
+from luckbase.solver.search.bellman import ActionValues, chosen, evaluate, strategies_of
+from luckbase.solver.search.expand import Expanded, expand
 
 if TYPE_CHECKING:
     from luckbase.solver.policy.evaluate import Policy

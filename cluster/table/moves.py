@@ -1,6 +1,6 @@
 """What can happen at a state: every action, every chance outcome, in words and with its payoffs.
 
-One step of the rules (`solver.search.bellman.expand`) gives the children of a state, one look into
+One step of the rules (`solver.search.expand.expand`) gives the children of a state, one look into
 the table the payoffs of all of them at once; the answer to the state itself is what the table says
 (`cluster.table.lookup`). A state above the table is answered by a search, within a limit.
 
@@ -30,7 +30,7 @@ from luckbase.solver.game.capabilities import outcome_names
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.result import Flat, IfAny, Number, PythonOnly, Result
-from luckbase.solver.search.bellman import Expanded, expand
+from luckbase.solver.search.expand import Expanded, expand
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup

@@ -25,7 +25,8 @@ from luckbase.cluster.table.parquet import RowGroups, SealedFile, labelled, numb
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.bellman import Expanded, evaluate, expand, payoffs_of
+from luckbase.solver.search.bellman import evaluate, payoffs_of
+from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.search.keys import Numbering, fits, pack_all
 
 PIECE = 50_000

@@ -47,7 +47,8 @@ from luckbase.cluster.table.tiers import GROUPS_A_READ, TierPart
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.bellman import evaluate, expand, final_payoffs
+from luckbase.solver.search.bellman import evaluate, final_payoffs
+from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import option
 
 MOVED, TOSS_UP, ONE_SIDED, UNPRICED = range(4)

@@ -44,11 +44,11 @@ from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.words import many
 from luckbase.solver import load_game
 from luckbase.solver.charts import FULL, START, STATES, Chart, ChartRequest, Kind
+from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Ints
 from luckbase.solver.game.capabilities import Charts, Layout, choose_chart
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.in_memory import InMemory
 from luckbase.solver.sentences import html_facts
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from luckbase.cluster.table.parts import Batch, Part, lookup_or_backup, once
 from luckbase.solver.errors import CorruptTableError, MissingTableError
 from luckbase.solver.game.arrays import Coded, Floats, Ints
 from luckbase.solver.game.capabilities import Layout, layout_of
-from luckbase.solver.search.bellman import Expanded, evaluate, expand, final_payoffs
+from luckbase.solver.search.bellman import evaluate, final_payoffs
+from luckbase.solver.search.expand import Expanded, expand
 
 GROUPS_A_JOB, GROUPS_A_READ = 256, 8
 """Row groups that a thread takes of a file, and that it decodes at once."""

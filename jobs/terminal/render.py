@@ -198,7 +198,7 @@ def search_progress(table: Table, state: Mapping[str, Any], most: int) -> OnLeve
     """Says how far a search above a table is, of at most so many states, once it takes long.
 
     What it gives raises SearchLimitError as soon as it can be told that there are far too many."""
-    from luckbase.solver.search.estimate import FarTooMany
+    from luckbase.solver.search.explore import FarTooMany
 
     @cache
     def far_too_many() -> FarTooMany:

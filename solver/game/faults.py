@@ -1,7 +1,7 @@
 """What breaks the rules at one state, in a sentence: the game, the state, what would be right.
 
 The engines hold every state that they expand to `solver.game.transition`
-(`solver.search.expansion`) and say no more than which state it was; `check_game` looks at more, and
+(`solver.search.expand`) and say no more than which state it was; `check_game` looks at more, and
 at the edges one by one.
 """
 

@@ -1,7 +1,7 @@
 """What people group decisions by, and at what number a decision turns: the capability `Groups`.
 
 A game says it in one compiled function of one signature, so that one engine
-(`solver.search.tally`) serves every game::
+(`solver.search.expand.classify`) serves every game::
 
     code = group(board, state, actor, out, rest)
 

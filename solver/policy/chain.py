@@ -19,9 +19,9 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import CHANCE, DECISION, JOINT, SIMULTANEOUS
 from luckbase.solver.policy.visits import NeverEnds, visits
-from luckbase.solver.search.bellman import action_starts, expand
-from luckbase.solver.search.codes import JOINTLY, MIXED
+from luckbase.solver.search.bellman import JOINTLY, MIXED, action_starts
 from luckbase.solver.search.depth_first import Fixed
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import Keys, Numbering, pack_all, unpack_all
 
 Decider = Callable[[Game, int, Ints, list[Ints]], list[Floats]]

@@ -28,8 +28,8 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import agents_of, choices
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.policy.chain import MAX_STATES, PIECE, Chain, Decider, explore_profile
-from luckbase.solver.search.bellman import evaluate, expand, strategies_of
-from luckbase.solver.search.codes import MIXED
+from luckbase.solver.search.bellman import MIXED, evaluate, strategies_of
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import pack_all
 from luckbase.solver.sentences import nearest, option, shorten

@@ -1,9 +1,9 @@
 """The depth-first search that finds the states of a graph and solves each once all below it is.
 
 The compiled part of `solver.search.game_graph`, which says what is searched and why; the Bellman
-step is `solver.search.bellman_step`'s. `search` is one piece, on
-arrays that are borrowed (`solver.search.borrowed`): split into ten functions that hand on what they
-were given, it took 1.45 times as long. Nothing is sliced in it: a slice costs two atomic counts.
+step is `solver.search.bellman`'s. `search` is one piece, on arrays that are borrowed
+(`solver.search.expand`): split into ten functions that hand on what they were given, it took 1.45
+times as long. Nothing is sliced in it: a slice costs two atomic counts.
 
 Measured on Press Your Luck at $250, 16 edges a state, 1.4 million states, one core: about 1.0 us a
 state, of which 0.2 are the rules, 0.1 packing the keys, and most of the rest cache misses of the
@@ -31,17 +31,20 @@ from luckbase.solver.game.transition import (
     TRANSITION,
     Numbers,
 )
-from luckbase.solver.njit import njit
-from luckbase.solver.search.bellman_step import (
+from luckbase.solver.njit import njit, tuple_type
+from luckbase.solver.search.bellman import (
+    EXPANDED,
+    JOINTLY,
     MATRIX_GAME,
+    NEW,
+    OPEN,
+    OVER,
+    SCRATCH_TYPE,
     Lotteries,
     Scratch,
     back_up,
-    inlined,
 )
-from luckbase.solver.search.borrowed import borrowed
-from luckbase.solver.search.codes import EXPANDED, JOINTLY, NEW, OPEN, OVER
-from luckbase.solver.search.expansion import ROOM_TYPE, Room, expand_one, lent
+from luckbase.solver.search.expand import ROOM_TYPE, Room, borrowed, expand_one, inlined, lent
 from luckbase.solver.search.keys import find_from, home, pack, unpack
 
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
@@ -133,16 +136,11 @@ class Path(NamedTuple):
     at: Ints
 
 
-def _tuple(*parts, of):
-    return types.NamedTuple(parts, of)
-
-
-_fixed = _tuple(_u1, _i1, _f1, _i1, _i1, of=Fixed)
-_scratch = _tuple(_f2, _i1, _f1, of=Scratch)
-_task = _tuple(NUMBERS_TYPE, ROOM_TYPE, _i1, _fixed, _f, _scratch, of=Task)
-_store = _tuple(_n1, _u2, _f2, _i1, _f1, _c1, of=Store)
-_frames = _tuple(_n2, _n1, _f1, _i1, _f2, of=Frames)
-_path = _tuple(_n1, _n1, _i1, of=Path)
+_fixed = tuple_type(Fixed, _u1, _i1, _f1, _i1, _i1)
+_task = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, _i1, _fixed, _f, SCRATCH_TYPE)
+_store = tuple_type(Store, _n1, _u2, _f2, _i1, _f1, _c1)
+_frames = tuple_type(Frames, _n2, _n1, _f1, _i1, _f2)
+_path = tuple_type(Path, _n1, _n1, _i1)
 
 
 @inlined

@@ -1,13 +1,28 @@
-"""Which states lie below some roots, level by level: nothing is solved.
+"""Which states lie below some roots, level by level, and about how many: nothing is solved.
 
 Level d holds the states whose shortest way from a root has d edges; each state is met once, merged
 by key.
+
+**Estimate.** Up to `EXACT_STATES` states are counted. A game may know a formula
+(`SearchHints.states_below`). Else the levels counted are gone on with. How many states a level has,
+as a function of its depth, has the shape of a bell: from one to the next its logarithm rises by
+less and less, then falls. What a rise is less than the one before it (the bend), over the last
+`RISES` levels, says how the bell goes on. Two levels beside one another are looked at as one: in
+many games rolls and choices take turns.
+
+The bend itself grows less on the way, so as it is it gives too few states, and `BEND` of it is
+taken. Measured on searches of Press Your Luck (8 to 13 % of 3 to 34 million states counted, in
+units of 250, 500 and 1000): 0.4 to 2.1 times as many; Pig, Skunk and Pig by rounds: 0.3 to 6. Where
+less than `FAR` of the states was counted no more is said than what there are **more than**: with
+`STEEP` times the bend, and no more levels than nine plays at random in ten still take. On all of
+these, cut at any level with `TELLING` states before it: 0.02 to 1.3 times as many as there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numba import types
@@ -15,23 +30,26 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import SearchLimitError, StateError
 from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import hints
 from luckbase.solver.game.faults import fault_at
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import NUMBERS_TYPE, TERMINAL, TRANSITION
 from luckbase.solver.njit import njit
 from luckbase.solver.search import keys as hashing
-from luckbase.solver.search.expansion import (
-    BROKEN,
-    ROOM_TYPE,
-    expand_one,
-    expanding,
-    room_of,
+from luckbase.solver.search.expand import BROKEN, ROOM_TYPE, expand, expand_one, expanding, room_of
+from luckbase.solver.search.keys import (
+    Keys,
+    find_from,
+    fits,
+    home,
+    pack,
+    pack_all,
+    unpack,
+    unpack_all,
 )
-from luckbase.solver.search.keys import Keys, find_from, fits, home, pack, unpack, unpack_all
 
 _i1, _n1, _u2 = types.int64[::1], types.int32[::1], types.uint64[:, ::1]
 _pair, _span = types.UniTuple(types.int64, 2), types.UniTuple(types.int64, 3)
-
 INNER, OVER, HELD = 0, 1, 2
 """Kinds of a state met: not over, over, held elsewhere and so not expanded."""
 PIECE = 1 << 16
@@ -198,3 +216,138 @@ def explore(
         if on_level is not None:
             on_level(explorer.first[-1], len(explorer.first) - 1)
     return explorer.levels
+
+
+EXACT_STATES = 3_000_000
+"""States up to which they are counted: two seconds."""
+EXACT_EDGES = 60_000_000
+"""Edges that they may have by `Game.max_edges`: no clock decides what is found."""
+RISES = 4
+"""Levels over which the bend is taken."""
+BEND, STEEP, LEAST_BEND = 0.5, 2.0, 1e-3
+"""Of the bend, so much is taken for the estimate, and for what there are more than; the least."""
+TELLING, MARGIN = 50_000, 2
+"""States that a search has met before they tell that there are far too many: so many times."""
+FAR = 1 / 25
+"""Where less of the states than this was counted, it is only said what there are more than."""
+PLAYS, LONGEST, PLAY_EDGES = 512, 400, 1 << 16
+"""Plays at random, the steps of each, and the edges that are looked at by a step, at most."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """About how many states lie below some roots, those that are over and the roots included.
+
+    states: how many. how: "counted", "formula" or "estimated". at_least: there are more than so
+    many, maybe many times as many. keys: uint64 (k,), some of them, of all levels.
+    """
+
+    states: int
+    how: str
+    at_least: bool
+    keys: Keys
+
+    @property
+    def exact(self) -> bool:
+        """Whether they were counted."""
+        return self.how == "counted"
+
+
+def estimate(game: Game, roots: Ints) -> Estimate:
+    """About how many states lie below canonical roots (m, fields); the same for the same roots.
+
+    Raises StateError for a root that has no key, GameError for a state whose edges break the rules.
+    """
+    roots = np.unique(np.asarray(roots, np.int64).reshape(-1, game.field_count), axis=0)
+    limit = max(1, min(EXACT_STATES, EXACT_EDGES // game.max_edges))
+    explorer = Explorer(game, roots, max_states=limit)
+    try:
+        while explorer.deeper():
+            pass
+    except SearchLimitError:
+        keys, steps = plays(game, roots)
+    else:
+        keys = explorer.levels.keys
+        return Estimate(len(keys), "counted", False, keys)
+    keys = np.union1d(keys, explorer.levels.keys)
+    formula = hints(game).states_below
+    if formula is not None:
+        below = max(formula(root) for root in roots)
+        return Estimate(max(len(keys), round(below)), "formula", False, keys)
+    sizes = np.diff(explorer.first).tolist()
+    about = _bell(sizes, BEND, LONGEST)
+    is_far = FAR * about > explorer.first[-1]
+    states = _more_than(sizes, _nearest(steps)) if is_far else round(about)
+    return Estimate(max(len(keys), limit, states), "estimated", is_far, keys)
+
+
+@dataclass(frozen=True)
+class FarTooMany:
+    """Tells, level by level, a search from a root (fields,) that can meet `most` states that there
+    are far more. held: of states (n, fields), which it does not expand."""
+
+    game: Game
+    root: Ints
+    most: int
+    held: Callable[[Ints], NDArray[np.bool_]]
+
+    def __call__(self, sizes: Sequence[int]) -> int:
+        """How many states it meets at the least, having met so many of each level, if that is more
+        than `MARGIN` times `most`; else, or where it can not be told, 0."""
+        if sum(sizes) < TELLING or _more_than(sizes, LONGEST) <= MARGIN * self.most:
+            return 0
+        below = _more_than(sizes, self._levels)
+        return below if below > MARGIN * self.most else 0
+
+    @cached_property
+    def _levels(self) -> int:  # once: the plays are the same at every level
+        return _nearest(plays(self.game, self.root.reshape(1, -1), self.held)[1])
+
+
+def _nearest(steps: Ints) -> int:
+    """How many steps nine plays in ten take."""
+    return int(np.quantile(steps, 0.1))
+
+
+def _more_than(sizes: Sequence[int], levels: int) -> int:
+    """How many states there are at the least in so many levels, if these are the first ones."""
+    return int(min(_bell(sizes, STEEP, levels - len(sizes) + 1), 1e18))
+
+
+def _bell(sizes: Sequence[int], share: float, further: int) -> float:
+    """How many states there are if so many levels follow on these at most, and a share of the bend
+    goes on."""
+    pairs = np.convolve(sizes, [0.5, 0.5], "valid")
+    rises = np.diff(np.log(pairs))
+    if len(rises) <= RISES:
+        return float("inf") if share < 1.0 else float(sum(sizes))
+    bend = share * max((rises[-1 - RISES] - rises[-1]) / RISES, LEAST_BEND)
+    after = np.arange(1, max(further, 0) + 1)
+    with np.errstate(over="ignore"):
+        found = pairs[-1] * np.exp(rises[-1] * after - bend * after * (after + 1) / 2)
+    return float(sum(sizes) + found.sum())
+
+
+def plays(
+    game: Game, roots: Ints, held: Callable[[Ints], NDArray[np.bool_]] | None = None
+) -> tuple[Keys, Ints]:
+    """Plays at random from canonical roots (m, fields), any edge as likely as another: the keys
+    (k,) of the states on the way, and how many steps each play takes until it is over, or comes to
+    a state (of n, fields) that is `held`."""
+    rng = np.random.default_rng(1)
+    count = min(PLAYS, max(16, PLAY_EDGES // game.max_edges))
+    states, met, ends = roots[rng.integers(0, len(roots), count)], [], [0] * (LONGEST + 1)
+    for step in range(LONGEST):
+        met.append(pack_all(game.bits, np.ascontiguousarray(states)))
+        edges = expand(game, states)
+        taken = edges.first[:-1] + np.floor(rng.random(len(states)) * np.diff(edges.first))
+        children = edges.children[taken.astype(np.int64)]
+        ended = edges.terminal | ~fits(game.bits, children)
+        if held is not None:
+            ended |= held(states)
+        ends[step] = int(ended.sum())
+        states = children[~ended]
+        if not len(states):
+            break
+    ends[LONGEST] = len(states)
+    return np.unique(np.concatenate(met)), np.repeat(np.arange(LONGEST + 1), ends)

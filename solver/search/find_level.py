@@ -24,9 +24,8 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.fields import Fields
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.bellman import expand
-from luckbase.solver.search.keys import Numbering, fits, pack_all
-from luckbase.solver.search.level_words import words
+from luckbase.solver.search.expand import expand
+from luckbase.solver.search.keys import Numbering, fits, pack_all, words
 
 BANDS = 64
 """Stages that the values sampled are cut into, at most."""

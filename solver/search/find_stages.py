@@ -19,10 +19,10 @@ from luckbase.solver.game.faults import fault_at
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import keys as hashing
 from luckbase.solver.search import stage_kernels as kernels
-from luckbase.solver.search.bellman import expand
-from luckbase.solver.search.expansion import expanding, room_of
+from luckbase.solver.search.expand import expand, expanding, room_of
 from luckbase.solver.search.keys import Keys, unpack_all
-from luckbase.solver.search.stage import (
+from luckbase.solver.search.stage_kernels import Nodes, Order, Patterns, Records, Walk
+from luckbase.solver.search.stages import (
     BUDGET,
     EVERY,
     NO_KEYS,
@@ -36,7 +36,6 @@ from luckbase.solver.search.stage import (
     first_edges,
     only_payoffs,
 )
-from luckbase.solver.search.stage_kernels import Nodes, Order, Patterns, Records, Walk
 
 CACHED = 400_000
 """States of a box, at most: with more the tables leave the processor's cache."""

@@ -11,7 +11,7 @@ children in G. One depth-first search finds and solves it (`solver.search.depth_
 3. When no such child is left, the state is the root of a strongly connected component or part of a
    larger one (Tarjan's low-link). Alone and without an edge to itself it is solved at once by the
    Bellman equation: its edges are still in the frame, so no edge is ever kept, and none is expanded
-   twice. A component of several states goes to `solver.search.components`.
+   twice. A component of several states goes to `solver.search.cycles`.
 
 A state takes 8 bytes for its key, 8 a payoff, 8 for its best action, 8 for its margin, 1 for who
 acts, 4 for its place on the stack and 16 for its place in the hash table: 69 for three players.
@@ -45,9 +45,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.faults import fault_at, worth_at
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.search import keys as hashing
-from luckbase.solver.search.bellman import expand
-from luckbase.solver.search.bellman_step import Scratch, no_matrix_games
-from luckbase.solver.search.codes import KNOWN, NEW
+from luckbase.solver.search.bellman import KNOWN, NEW, Scratch, no_matrix_games
 from luckbase.solver.search.depth_first import (
     BEYOND,
     COMPONENT,
@@ -69,7 +67,7 @@ from luckbase.solver.search.depth_first import (
     Task,
     search,
 )
-from luckbase.solver.search.expansion import expanding, refuse_beyond, room_of
+from luckbase.solver.search.expand import expand, expanding, refuse_beyond, room_of
 from luckbase.solver.search.keys import Keys, fits, unpack_all
 
 BUDGET = 200_000
@@ -228,7 +226,7 @@ class Graph:
         """Solve canonical roots (m, fields) and all below them; returns the roots' numbers.
 
         Raises SearchLimitError beyond `max_states`; StateError for a root that has no key, for a
-        cycle that `solver.search.components` refuses; GameError for a state whose edges break the
+        cycle that `solver.search.cycles` refuses; GameError for a state whose edges break the
         rules, or whose payoff is out of their range; Stopped soon after `stop()` turns true.
         """
         wrong = ~fits(self.game.bits, roots)
@@ -277,7 +275,7 @@ class Graph:
         return int(code)
 
     def _solve_component(self) -> None:
-        from luckbase.solver.search.components import Component, solve  # long to compile
+        from luckbase.solver.search.cycles import Component, solve  # long to compile
 
         frame = self._frames.numbers[self._path.frames[self._at[DEPTH]]]
         stack, height = self._path.stack, int(self._at[HEIGHT])

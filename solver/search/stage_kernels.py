@@ -1,11 +1,11 @@
-"""The compiled part of `solver.search.stage`: a stage's states are found, ordered and solved.
+"""The compiled part of `solver.search.find_stages`: a stage's states are found and ordered.
 
-Each of the three is one pass over arrays that are borrowed (`solver.search.borrowed`).
+Each is one pass over arrays that are borrowed (`solver.search.expand.borrowed`).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import types
@@ -18,19 +18,12 @@ from luckbase.solver.game.transition import (
     TERMINAL,
     TRANSITION,
 )
-from luckbase.solver.njit import njit
-from luckbase.solver.search.bellman_step import (
-    MATRIX_GAME,
-    Lotteries,
-    Scratch,
-    back_up,
-    inlined,
+from luckbase.solver.njit import njit, tuple_type
+from luckbase.solver.search.bellman import (
+    JOINTLY,
 )
-from luckbase.solver.search.borrowed import borrowed
-from luckbase.solver.search.codes import JOINTLY, KNOWN, OVER
-from luckbase.solver.search.expansion import ROOM_TYPE, expand_one, lent
-from luckbase.solver.search.keys import find_from, home, pack, unpack
-from luckbase.solver.search.level_words import rises, word_of
+from luckbase.solver.search.expand import ROOM_TYPE, borrowed, expand_one, inlined, lent
+from luckbase.solver.search.keys import find_from, home, pack, rises, unpack, word_of
 
 FINISHED, GROW, PAUSE, REFUSED, RISES, COMPONENT = 0, 1, 2, 3, 4, 5
 """Why a pass stops."""
@@ -44,7 +37,6 @@ LEAF = -3
 """Instead of who acts: nobody, the game is over."""
 GIVEN = -1
 """Instead of a pattern: the state's payoffs are known."""
-
 _i, _f, _u, _i1, _f1 = (
     types.int64,
     types.float64,
@@ -116,16 +108,10 @@ class Patterns(NamedTuple):
     payoffs: Floats
 
 
-def _tuple(*parts: Any, of: Any) -> Any:
-    same = all(part == parts[0] for part in parts)
-    return types.NamedUniTuple(parts[0], len(parts), of) if same else types.NamedTuple(parts, of)
-
-
-_place = _tuple(_u2, _u2, _u, _u, _u, _u, _u, _u, _i, _i, of=Place)
-_nodes = _tuple(_n1, _u2, types.uint8[::1], of=Nodes)
-_records = _tuple(_n1, _n1, of=Records)
-_patterns = _tuple(_n1, _u1, _i1, _i1, _f1, _i1, _f2, _f2, of=Patterns)
-_scratch = _tuple(_f2, _i1, _f1, of=Scratch)
+_place = tuple_type(Place, _u2, _u2, _u, _u, _u, _u, _u, _u, _i, _i)
+_nodes = tuple_type(Nodes, _n1, _u2, types.uint8[::1])
+_records = tuple_type(Records, _n1, _n1)
+PATTERNS_TYPE = tuple_type(Patterns, _n1, _u1, _i1, _i1, _f1, _i1, _f2, _f2)
 
 
 @inlined
@@ -186,7 +172,7 @@ def _same(patterns, p, actor, edges, given):
 
 @njit(
     _i(
-        TRANSITION, NUMBERS_TYPE, ROOM_TYPE, _i1, _place, _nodes, _records, _patterns, _u1, _i1,
+        TRANSITION, NUMBERS_TYPE, ROOM_TYPE, _i1, _place, _nodes, _records, PATTERNS_TYPE, _u1, _i1,
         _i, _i,
     ),
     cache=True, nogil=True,
@@ -349,7 +335,7 @@ class Expanded(NamedTuple):
     children: NDArray[np.int32]
 
 
-_expanded = _tuple(_u2, _n1, _n1, _n1, _i1, _n1, of=Expanded)
+_expanded = tuple_type(Expanded, _u2, _n1, _n1, _n1, _i1, _n1)
 
 
 @njit(_i(_expanded, _i, _i1, _i1, _n1, _u2, _records), cache=True, nogil=True)
@@ -416,7 +402,7 @@ class Walk(NamedTuple):
     stack: NDArray[np.int32]
 
 
-_walk = _tuple(_n1, _n1, _n1, _n1, _n1, of=Walk)
+_walk = tuple_type(Walk, _n1, _n1, _n1, _n1, _n1)
 
 
 @njit(_i(_i1, _n1, _n1, _n1, _n1, _walk), cache=True, nogil=True)
@@ -486,16 +472,6 @@ def order_states(first, children, local, order, starts, walk):  # noqa: C901, PL
     return loops
 
 
-class Sweep(NamedTuple):
-    """Where payoffs are written: values: float64 (met, 1 + players), by number; best: int64,
-    margins: float64, actors: int8 (n,), of the n states that are solved."""
-
-    values: Floats
-    best: Ints
-    margins: Floats
-    actors: NDArray[np.int8]
-
-
 class Order(NamedTuple):
     """The n states of a stage, x from 0, as they were met. order: int32 (n,), in which they are
     solved. first: int64 (n + 1,), the edges of each. numbers, patterns: int32 (n,). children: int32
@@ -508,76 +484,7 @@ class Order(NamedTuple):
     children: NDArray[np.int32]
 
 
-_sweep = _tuple(_f2, _i1, _f1, types.int8[::1], of=Sweep)
-_order = _tuple(_n1, _i1, _n1, _n1, _n1, of=Order)
-
-
-@njit(
-    types.void(MATRIX_GAME, _patterns, _order, _sweep, _f, _scratch, _n1, _i, _i), cache=True,
-    nogil=True,
-)  # fmt: skip
-def sweep_on(  # noqa: PLR0913  # arrays
-    solve_game, patterns, states, out, tolerance, scratch, local, start, end
-):
-    """Solve the states at places start .. end - 1 of the order. local: int32 (edges of patterns, at
-    least 1), scratch."""
-    shared = Patterns(
-        borrowed(patterns.slots), borrowed(patterns.hashes), borrowed(patterns.first),
-        borrowed(patterns.actors), borrowed(patterns.weights), borrowed(patterns.actions),
-        borrowed(patterns.rewards), borrowed(patterns.payoffs),
-    )  # fmt: skip
-    values, best, margins = borrowed(out.values), borrowed(out.best), borrowed(out.margins)
-    actors, children = borrowed(out.actors), borrowed(states.children)
-    order, begin = borrowed(states.order), borrowed(states.first)
-    numbers, pattern_of = borrowed(states.numbers), borrowed(states.patterns)
-    lent = borrowed(local)
-    lotteries = Lotteries(lent, shared.weights, shared.actions, shared.rewards)
-    given = borrowed(scratch.out)
-    step = Scratch(borrowed(scratch.q), borrowed(scratch.starts), given)
-    players = values.shape[1] - 1
-    for s in range(start, end):
-        x = order[s]
-        p, number = pattern_of[x], numbers[x]
-        if p == GIVEN:
-            best[x], margins[x], actors[x] = KNOWN, np.nan, 0
-            continue
-        first, last = shared.first[p], shared.first[p + 1]
-        actor = shared.actors[p]
-        if actor == LEAF:
-            for i in range(players):
-                values[number, 1 + i] = shared.payoffs[p, i]
-            best[x], margins[x], actors[x] = OVER, np.nan, 0
-            continue
-        k = begin[x] - first
-        for j in range(first, last):
-            lent[j] = children[k + j]
-        span = first, last
-        best[x], margins[x] = back_up(solve_game, lotteries, span, actor, values, tolerance, step)
-        actors[x] = max(actor, -1) + 1
-        for i in range(players):
-            values[number, 1 + i] = given[i]
-
-
-@njit(_i(_u1, _f2, _n1, _f2), cache=True, nogil=True)
-def join(wanted, rows, numbers, out):
-    """Copy the payoffs of the keys `wanted` (k,), ascending, from rows (m, 1 + players), by
-    ascending key, the first column, to those of their numbers in `out`; returns how many there are.
-    """
-    keys = rows.view(np.uint64)
-    j, found, count = 0, 0, rows.shape[0]
-    for i in range(wanted.size):
-        step = 1
-        while j + step < count and keys[j + step, 0] <= wanted[i]:
-            j, step = j + step, 2 * step  # ever longer steps, then ever shorter ones
-        while step > 0:
-            if j + step < count and keys[j + step, 0] <= wanted[i]:
-                j += step
-            step //= 2
-        if j < count and keys[j, 0] == wanted[i]:
-            for c in range(1, rows.shape[1]):
-                out[numbers[i], c] = rows[j, c]
-            found += 1
-    return found
+ORDER_TYPE = tuple_type(Order, _n1, _i1, _n1, _n1, _n1)
 
 
 @njit(types.void(_u1, _u1, _u1, _u, _n1), cache=True, nogil=True)
@@ -589,13 +496,3 @@ def boxes_of(words, low, high, guards, found):
             if not rises(high[j], words[i], guards) and not rises(words[i], low[j], guards):
                 found[i] = j
                 break
-
-
-@njit(types.void(_n1, _f2, _u1, _f2), cache=True, nogil=True)
-def by_key(numbers, values, keys, out):
-    """Write the rows (n, 1 + players) of keys, ascending, from the values of their numbers."""
-    heads = out.view(np.uint64)
-    for i in range(keys.size):
-        heads[i, 0] = keys[i]
-        for c in range(1, out.shape[1]):
-            out[i, c] = values[numbers[i], c]

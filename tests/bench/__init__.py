@@ -137,7 +137,8 @@ def _rules_seconds(layout: Layout[Any], tier: Any) -> float:
     """Seconds a state of one step of the rules over random children (compiled, any game)."""
     import numpy as np
 
-    from luckbase.solver.search.bellman import evaluate, expand
+    from luckbase.solver.search.bellman import evaluate
+    from luckbase.solver.search.expand import expand
 
     rows = np.random.default_rng(0).integers(0, layout.rows(tier), 100_000)
     states = layout.states_at(tier, rows)
@@ -176,7 +177,7 @@ def _solve(board: Path, results: Path) -> None:
 
 def solve_in_memory(layout: Layout[Any], tier: Any) -> Floats:
     """The payoffs of one tier, its descendants solved first, nothing on disk."""
-    from luckbase.solver.search.in_memory import InMemory, with_descendants
+    from luckbase.solver.dense import InMemory, with_descendants
 
     return InMemory(layout, with_descendants(layout, tier)).payoffs[tier]
 

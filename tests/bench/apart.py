@@ -14,7 +14,7 @@ import numpy as np
 
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import hints
-from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.expand import expand
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup

@@ -112,7 +112,7 @@ def table_states(path: Path) -> Any:
 
 def _rules_seconds(game: Any, states: Any) -> float:
     """Seconds that the rules take to expand a state."""
-    from luckbase.solver.search.bellman import expand
+    from luckbase.solver.search.expand import expand
     from tests.bench.timing import best_of
 
     return best_of(3, lambda: expand(game, states)) / len(states)

@@ -20,7 +20,7 @@ from luckbase.cluster.run.schedule import Shard
 from luckbase.cluster.search.shards import Asked, LevelShard, Order
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.table.folder import Piece
-from luckbase.solver.search.stage import WHOLE
+from luckbase.solver.search.stages import WHOLE
 from tests.bench.replay import Costs, Driver, Replayed, Tasks, longest_chain, play_out
 
 COSTS = Costs()

@@ -19,7 +19,7 @@ from luckbase.jobs.app import run
 from luckbase.jobs.terminal import render
 from luckbase.solver.board import registry
 from luckbase.solver.errors import DiskLimitError, LuckbaseError
-from luckbase.solver.search import estimate
+from luckbase.solver.search import explore
 from luckbase.solver.sentences import command_line, many, nearest, option, setting, show
 from tests.places import ROOT
 
@@ -206,7 +206,7 @@ def test_a_search_above_a_table_that_is_hopeless_is_refused_before_it_has_met_so
     command: Command, table_of: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = table_of(Path(ABOVE), frontier=1)
-    monkeypatch.setattr(estimate, "TELLING", 2000)
+    monkeypatch.setattr(explore, "TELLING", 2000)
     query = ("query", str(table), "scores=0,500,0")
     code, _, err = command(*query, "earned=4,4,4", "--max-states", "20000")
     assert code == 2 and err.startswith("luckbase: more than ")

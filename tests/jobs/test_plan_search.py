@@ -13,8 +13,8 @@ from luckbase import solver
 from luckbase.cluster.run import plan
 from luckbase.cluster.search.plan import goes_in_circles, planned_search, root_keys
 from luckbase.jobs.app import run
-from luckbase.solver.search import estimate as estimating
-from luckbase.solver.search.estimate import estimate
+from luckbase.solver.search import explore as estimating
+from luckbase.solver.search.explore import estimate
 from luckbase.solver.search.keys import unpack_all
 
 BOARDS = Path(__file__).parents[2] / "boards"

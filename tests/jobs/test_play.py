@@ -22,7 +22,8 @@ from luckbase.jobs.app import run
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.evaluate import evaluate_profile
-from luckbase.solver.search.bellman import choose, expand
+from luckbase.solver.search.bellman import choose
+from luckbase.solver.search.expand import expand
 
 BOARDS = Path(__file__).parents[2] / "boards"
 JACKPOT, PIG = str(BOARDS / "jackpot/tiny.toml"), str(BOARDS / "pig/tiny.toml")

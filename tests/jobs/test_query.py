@@ -15,7 +15,7 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.jobs.app import run
 from luckbase.solver.errors import StateError
-from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.expand import expand
 
 BOARDS = Path(__file__).parents[2] / "boards"
 TINY = str(BOARDS / "press-your-luck/tiny.toml")

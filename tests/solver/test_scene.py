@@ -30,7 +30,7 @@ from luckbase.solver.scene import (
     Words,
     listed,
 )
-from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.expand import expand
 from tests.places import BOARDS, ROOT
 
 LUCK = {"scores": "0,8000,3000", "earned": "0,2,0", "passed": "0,1,0", "whammies": "1,0,3"}

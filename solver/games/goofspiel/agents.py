@@ -41,6 +41,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Agents
@@ -51,8 +52,8 @@ from luckbase.solver.games.goofspiel.board import GoofspielBoard, Rules
 from luckbase.solver.games.goofspiel.layout import Layers
 from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.policy.evaluate import Policy
-from luckbase.solver.search.bellman import evaluate, expand, strategies_of
-from luckbase.solver.search.in_memory import InMemory
+from luckbase.solver.search.bellman import evaluate, strategies_of
+from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import setting
 
 

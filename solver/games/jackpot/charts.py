@@ -34,7 +34,8 @@ from luckbase.solver.games.jackpot.board import JackpotBoard
 from luckbase.solver.games.jackpot.board import Rules as Options
 from luckbase.solver.games.jackpot.game import outcome_names, positions
 from luckbase.solver.scene import CHANCE, GONE, Box, Die, Scene, Shape, Words, listed
-from luckbase.solver.search.bellman import evaluate, expand
+from luckbase.solver.search.bellman import evaluate
+from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import nearest, option
 
 KINDS = (

@@ -32,7 +32,7 @@ from luckbase.solver.games.jackpot.board import JackpotBoard
 from luckbase.solver.games.jackpot.board import Rules as Options
 from luckbase.solver.games.jackpot.rules import FACES, OPEN, roll_sum
 from luckbase.solver.njit import njit
-from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.expand import expand
 
 HERE = __package__
 

@@ -358,11 +358,6 @@ class Outcomes:
     spin: tuple[tuple[int, Fraction], ...]
 
     @property
-    def spin_again(self) -> Fraction:
-        """The chance of any money plus a spin."""
-        return sum((chance for _, chance in self.spin), Fraction(0))
-
-    @property
     def distinct(self) -> int:
         """How many different outcomes there are, the whammy included."""
         return len(self.money) + len(self.spin) + (self.whammy > 0)

@@ -35,7 +35,8 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
-from luckbase.solver.search.bellman import evaluate, expand
+from luckbase.solver.search.bellman import evaluate
+from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import many, nearest, setting
 
 MAX_SETTINGS = 500

@@ -20,7 +20,7 @@ the score and c(s) are worth s points::
    s >= 1 + (B s(m, 0) + C s(0, 0) + sum of c(s') s(m, t + s')) / N. Then w = s(m, t) + s(y, 0)
    bounds the actions of both from (m, y, t) on, and satisfies w >= 1 + the mean of w after any
    action. So if |out - T out| <= eps everywhere, T the Bellman operator, then
-   |out - exact| <= eps max(w) (the argument of `solver.search.interval_iteration`, step 3). eps is
+   |out - exact| <= eps max(w) (the argument of `solver.search.cycles`, step 3). eps is
    the residual as computed plus the rounding of computing it: sums here are compensated, so 3 u, u
    = 2 ** -53.
 

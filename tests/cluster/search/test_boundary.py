@@ -30,7 +30,7 @@ from luckbase.cluster.table.verify import check_residuals
 from luckbase.solver.errors import SearchLimitError, WorkerError
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.game import Stopped
-from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.find_stages import RisingError
 from luckbase.solver.search.keys import pack_all
 from tests.cluster.search.searches import (

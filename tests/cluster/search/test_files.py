@@ -21,7 +21,8 @@ from luckbase.cluster.search.files import (
     write_stages,
 )
 from luckbase.solver.search.find_stages import expand_level
-from luckbase.solver.search.stage import Known, Stage, Stages, Sweeping
+from luckbase.solver.search.stages import Known, Stage, Stages
+from luckbase.solver.search.sweep import Sweeping
 from tests.solver.search.laid_out import Laid, Shape, shapes
 
 

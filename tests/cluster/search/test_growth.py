@@ -26,7 +26,7 @@ from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import SearchLimitError, WorkerError
 from luckbase.solver.search.find_stages import RisingError
 from luckbase.solver.search.keys import unpack_all
-from luckbase.solver.search.stage import WHOLE, Box, Stages
+from luckbase.solver.search.stages import WHOLE, Box, Stages
 from tests.cluster.search.searches import WIDE, files_of, rows_of, search, tiny
 
 pytestmark = pytest.mark.usefixtures("small")

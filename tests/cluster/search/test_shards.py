@@ -12,8 +12,7 @@ from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.files import Ask, ask_of
 from luckbase.cluster.search.shards import Above, Asked, LevelShard, Order, told_by
 from luckbase.solver.search.keys import Keys
-from luckbase.solver.search.spread import among
-from luckbase.solver.search.stage import NO_KEYS, WHOLE, Stages
+from luckbase.solver.search.stages import NO_KEYS, WHOLE, Stages, among
 from tests.solver.search.laid_out import Laid, Shape, shapes
 from tests.solver.search.stages_below import found_of, tiny
 

@@ -35,9 +35,9 @@ from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.policy.evaluate import Policy, evaluate_profile
 from luckbase.solver.search import find_level as finding
 from luckbase.solver.search import find_stages
-from luckbase.solver.search.estimate import Estimate
+from luckbase.solver.search.explore import Estimate
 from luckbase.solver.search.find_stages import LevelSearch, RisingError
-from luckbase.solver.search.stage import WHOLE
+from luckbase.solver.search.stages import WHOLE
 from tests.bench.search_replay import recording
 from tests.cluster.search.searches import (
     START,

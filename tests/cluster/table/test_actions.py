@@ -18,7 +18,7 @@ from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS
 from luckbase.solver.matrix_game import certified
-from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.expand import expand
 from tests.cluster.table.many_tables import BOARDS, KINDS, TINY, kept, made
 
 

@@ -21,7 +21,8 @@ from luckbase.cluster.table.actions import (
 )
 from luckbase.cluster.table.moves import moves
 from luckbase.cluster.table.table import StoredTable
-from luckbase.solver.search.bellman import ActionValues, chosen, evaluate, expand
+from luckbase.solver.search.bellman import ActionValues, chosen, evaluate
+from luckbase.solver.search.expand import expand
 from tests.solver.search.written_out import board_of, decides, over, written
 
 TIE = 1e-3

@@ -26,7 +26,7 @@ from luckbase.cluster.table import pairs, prices
 from luckbase.cluster.table.comparison import Comparison, _span
 from luckbase.cluster.table.table import Table, search_in_memory
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.expand import expand
 from tests.cluster.table.test_export import through
 from tests.solver.search.written_out import chance, decides, over, written
 

@@ -13,13 +13,13 @@ from luckbase import cluster, solver
 from luckbase.cluster.play import tables
 from luckbase.cluster.play.tables import soonest
 from luckbase.cluster.table.table import tiers_in_memory
+from luckbase.solver.dense import InMemory, with_descendants
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.bellman import expand
-from luckbase.solver.search.components import TOLERANCES
+from luckbase.solver.search.cycles import TOLERANCES
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
-from luckbase.solver.search.in_memory import InMemory, with_descendants
 from tests.solver.search.written_out import chance, decides, over, written
 
 BOARDS = Path(__file__).parents[3] / "boards"
@@ -88,7 +88,7 @@ def test_the_actions_at_a_turned_card_are_priced(board: Path) -> None:
 def test_a_searchs_worth_is_as_good_as_its_cycles_were_solved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("luckbase.solver.search.components.TOLERANCES", (1e-3, *TOLERANCES))
+    monkeypatch.setattr("luckbase.solver.search.cycles.TOLERANCES", (1e-3, *TOLERANCES))
     game = written(
         chance((0.5, 1), (0.5, 2)),
         decides(0, [(0.75, 1), (0.25, 2)], [(0.875, 1), (0.125, 2)]),

@@ -15,7 +15,7 @@ from luckbase.cluster.table.moves import Moves, address, equal_cases
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.words import fields, typed
 from luckbase.solver.errors import MissingTableError, OptionError, StateError
-from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.expand import expand
 from tests.places import BOARDS
 
 PIG = BOARDS / "pig/tiny.toml"

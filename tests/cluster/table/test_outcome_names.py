@@ -13,7 +13,7 @@ import luckbase
 from luckbase.cluster.table.moves import Moves
 from luckbase.solver.game.capabilities import outcome_names
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.expand import expand
 from tests.places import BOARDS
 
 

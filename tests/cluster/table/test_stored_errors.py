@@ -33,7 +33,7 @@ LADDER.append(over(1.0))
 @pytest.fixture
 def rough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cycles are solved to a gap of a thousandth."""
-    monkeypatch.setattr("luckbase.solver.search.components.TOLERANCES", (1e-3,))
+    monkeypatch.setattr("luckbase.solver.search.cycles.TOLERANCES", (1e-3,))
 
 
 def test_the_gaps_of_all_cycles_below_a_state_are_in_a_graphs_error(rough: None) -> None:

@@ -31,7 +31,8 @@ from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
 from luckbase.solver.game.capabilities import layout_of
-from luckbase.solver.search.bellman import choose, evaluate, expand
+from luckbase.solver.search.bellman import choose, evaluate
+from luckbase.solver.search.expand import expand
 from tests.solver.games.press_your_luck import InMemory
 
 ROOT = Path(__file__).parents[3]

@@ -18,7 +18,8 @@ from luckbase.cluster.table.parts import lookup_or_backup
 from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.bellman import evaluate, expand
+from luckbase.solver.search.bellman import evaluate
+from luckbase.solver.search.expand import expand
 from tests.solver.search.written_out import board_of, decides, over, written
 
 ERROR, TOLERANCE = 1e-3, 1e-4

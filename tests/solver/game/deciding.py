@@ -13,7 +13,8 @@ from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.press_your_luck.layout import Planes
-from luckbase.solver.search.bellman import ActionValues, choose, evaluate, expand, final_payoffs
+from luckbase.solver.search.bellman import ActionValues, choose, evaluate, final_payoffs
+from luckbase.solver.search.expand import expand
 from tests.solver.games.press_your_luck import InMemory
 
 Look = Callable[[Ints], Floats]

@@ -34,11 +34,10 @@ from luckbase.game import (
 )
 from luckbase.jobs.app import run
 from luckbase.solver.board import registry
+from luckbase.solver.check import check_sample
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.capabilities import Level
-from luckbase.solver.search.check import check_sample
-from luckbase.solver.search.estimate import estimate
-from luckbase.solver.search.explore import explore
+from luckbase.solver.search.explore import estimate, explore
 from luckbase.solver.search.game_graph import Graph
 from tests.places import ROOT
 

@@ -20,7 +20,7 @@ from luckbase.solver.game.arrays import Coded, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.fields import Field, Fields, Refuse, members, set_field
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import fits
 
 BOARDS = Path(__file__).parents[3] / "boards"

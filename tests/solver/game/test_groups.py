@@ -13,8 +13,7 @@ from luckbase.solver import load_board, load_game
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups, by_columns, groups_of
 from luckbase.solver.game.transition import DECISION, SIMULTANEOUS
-from luckbase.solver.search.bellman import expand
-from luckbase.solver.search.tally import standing
+from luckbase.solver.search.expand import classify, expand
 
 BOARDS = Path(__file__).parents[3] / "boards"
 SMALL: dict[str, dict[str, Any]] = {
@@ -33,7 +32,7 @@ def game_and_states(name: str, **more: Any) -> tuple[Game, Any]:
 @pytest.mark.parametrize("name", SMALL)
 def test_every_decision_and_nothing_else_has_a_group(name: str) -> None:
     game, states = game_and_states(name)
-    said, found = groups_of(game), standing(game, states)
+    said, found = groups_of(game), classify(game, states)
     kinds = expand(game, states).kinds
     assert ((found.groups >= 0) == np.isin(kinds, (DECISION, SIMULTANEOUS))).all()
     assert game.has(Groups) and found.groups.max(initial=-1) < said.count
@@ -49,14 +48,14 @@ def test_every_decision_and_nothing_else_has_a_group(name: str) -> None:
                                   {"tied_pass": "next"}])  # fmt: skip
 def test_who_decides_in_press_your_luck_is_what_the_rules_say(rule: dict[str, Any]) -> None:
     game, states = game_and_states("press-your-luck/tiny", **rule)
-    found = standing(game, states)
+    found = classify(game, states)
     assert ((found.groups >= 0) == (expand(game, states).kinds == DECISION)).all()
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_states_of_a_line_differ_in_its_number_alone(name: str) -> None:
     game, states = game_and_states(name)
-    found = standing(game, states)
+    found = classify(game, states)
     on = np.flatnonzero(found.turnings >= 0)
     lines: dict[Any, set[int]] = {}
     for x in on.tolist():
@@ -69,7 +68,7 @@ def test_states_of_a_line_differ_in_its_number_alone(name: str) -> None:
 
 def test_groups_of_press_your_luck_are_spins_place_and_lead() -> None:
     game, states = game_and_states("press-your-luck/tiny")
-    said, found = groups_of(game), standing(game, states)
+    said, found = groups_of(game), classify(game, states)
     for x in np.flatnonzero(found.groups >= 0)[::37].tolist():
         state = game.describe(states[x])
         up = next(i for i in range(3) if state["earned"][i] + state["passed"][i])
@@ -89,7 +88,7 @@ def test_groups_of_press_your_luck_are_spins_place_and_lead() -> None:
 def test_a_game_that_says_nothing_is_grouped_by_its_first_columns() -> None:
     game, states = game_and_states("jackpot/tiny")
     said = by_columns(game)
-    found = standing(game, states, said)
+    found = classify(game, states, said)
     kinds = expand(game, states).kinds
     assert ((found.groups >= 0) == (kinds == DECISION)).all()
     for x in np.flatnonzero(found.groups >= 0).tolist():

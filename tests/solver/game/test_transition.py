@@ -35,7 +35,7 @@ from luckbase.solver.game.transition import (
     simultaneous,
     transition,
 )
-from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.explore import explore
 from luckbase.solver.search.game_graph import Graph
 from tests.solver.search.three_in_a_ring import ring

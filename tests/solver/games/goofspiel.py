@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from luckbase.solver.board.file import read_board
+from luckbase.solver.dense import InMemory
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.games.goofspiel import agents
 from luckbase.solver.games.goofspiel.agents import Bids
 from luckbase.solver.games.goofspiel.layout import Layers
-from luckbase.solver.search.in_memory import InMemory
 
 POINTS = Path(__file__).parents[3] / "boards" / "goofspiel" / "points.toml"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from luckbase.solver import dense
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier, slots_of
-from luckbase.solver.search import in_memory
 from luckbase.solver.search.bellman import final_payoffs
 from tests.reference.press_your_luck import Reference, Rules
 
@@ -20,7 +20,7 @@ class InMemory:
 
     def __init__(self, planes: Planes, payoffs: dict[Tier, Floats] | None = None) -> None:
         self.planes, self.game = planes, planes.game
-        self.payoffs = in_memory.InMemory(planes).payoffs if payoffs is None else payoffs
+        self.payoffs = dense.InMemory(planes).payoffs if payoffs is None else payoffs
 
     def look_up(self, states: Ints) -> Floats:
         """The payoffs (n, 3) of canonical states (n, 12)."""

@@ -107,7 +107,7 @@ def test_odds_weight_and_means_are_kept_exactly_and_amounts_are_whole_units(
     assert spin is not None
     assert spin.distinct <= count
     assert spin.whammy == Fraction(form["outcomes"].get("whammy", 0))
-    assert spin.whammy + spin.spin_again + sum(chance for _, chance in spin.money) == 1
+    assert spin.whammy + sum(chance for _, chance in spin.money + spin.spin) == 1
     unit = form["solve"]["score_unit"]
     for kept, again in ((spin.money, False), (spin.spin, True)):
         written = dollars(form, again)

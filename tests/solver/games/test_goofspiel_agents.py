@@ -16,7 +16,7 @@ from luckbase.solver.games.goofspiel.agents import match, solved, strategies_at
 from luckbase.solver.games.goofspiel.game import options_of
 from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.policy.evaluate import Policy, evaluate_profile
-from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import pack_all, unpack_all
 from tests.solver.games.goofspiel import POINTS, published
 
@@ -51,7 +51,7 @@ def decided(game: Game, agent: str, player: int, states: Ints) -> list[Floats]:
 
 
 def reference_value(game: Game) -> dict[bytes, float]:
-    """Player 0's payoff of every state below the start, over `solver.search.bellman.expand`."""
+    """Player 0's payoff of every state below the start, over `solver.search.expand.expand`."""
     found: dict[bytes, float] = {}
 
     def value(state: Ints) -> float:

@@ -20,7 +20,8 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL
 from luckbase.solver.games.jackpot.agents import AGENTS, Exact, Play, State, expected
 from luckbase.solver.games.jackpot.game import choices, options_of
-from luckbase.solver.search.bellman import choose, evaluate, expand
+from luckbase.solver.search.bellman import choose, evaluate
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import fits
 from tests.reference import jackpot as reference
 from tests.solver.board.board_files import assert_one_sentence

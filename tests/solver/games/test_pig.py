@@ -24,8 +24,9 @@ from luckbase.solver.games.pig import kernel
 from luckbase.solver.games.pig.layout import Rounds
 from luckbase.solver.games.skunk import agents as race_agents
 from luckbase.solver.games.skunk.agents import Computer, HoldAt, chance_to_stick, turn_points
-from luckbase.solver.search.bellman import evaluate, expand, final_payoffs
-from luckbase.solver.search.interval_iteration import Component, solve_component
+from luckbase.solver.search.bellman import evaluate, final_payoffs
+from luckbase.solver.search.cycles import Equations, solve_equations
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import fits
 from tests.reference.pig import Reference
 from tests.reference.pig import turn_points as reference_turn
@@ -282,8 +283,8 @@ def by_the_rules(game: Game, one: str, two: str) -> float:
             index.append(len(inner) + len(known))
             known.append(final_payoffs(game, np.array([child]))[0])
     m = len(weights)
-    found = solve_component(
-        Component(
+    found = solve_equations(
+        Equations(
             first=np.array(first), actions=np.zeros(m, np.int64), weights=np.array(weights),
             rewards=np.zeros((m, 2)), children=np.array(index),
             actors=np.zeros(len(inner), np.int64), known_lower=np.array(known),

@@ -22,7 +22,8 @@ from luckbase.solver.games.press_your_luck.rules import (
     take_if_better,
 )
 from luckbase.solver.games.press_your_luck.tiers import Tier, layout, tier_from_number
-from luckbase.solver.search.bellman import choose, evaluate, expand
+from luckbase.solver.search.bellman import choose, evaluate
+from luckbase.solver.search.expand import expand
 from tests.places import ROOT
 from tests.solver.games.press_your_luck import InMemory, reference_of
 

@@ -20,7 +20,8 @@ from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.skunk import kernel
 from luckbase.solver.games.skunk.charts import chart, decisions, entry, hold_points
 from luckbase.solver.games.skunk.layout import Race
-from luckbase.solver.search.bellman import evaluate, expand, final_payoffs
+from luckbase.solver.search.bellman import evaluate, final_payoffs
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import fits
 from tests.reference.skunk import Reference
 from tests.solver.board.board_files import assert_one_sentence

@@ -20,7 +20,7 @@ from luckbase.solver.games.jackpot.agents import AGENTS, Exact
 from luckbase.solver.policy.chain import explore_profile
 from luckbase.solver.policy.evaluate import costly_moves, deciders_of, evaluate_profile
 from luckbase.solver.policy.simulate import simulate
-from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 
 BOARDS = Path(__file__).parents[3] / "boards"

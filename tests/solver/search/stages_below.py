@@ -8,7 +8,7 @@ from luckbase import solver
 from luckbase.solver.game.capabilities import hints
 from luckbase.solver.search.find_stages import expand_level
 from luckbase.solver.search.keys import Keys, pack_all
-from luckbase.solver.search.stage import NO_KEYS, Stages
+from luckbase.solver.search.stages import NO_KEYS, Stages
 from tests.places import BOARDS
 
 

@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase.solver.game.arrays import Floats
-from luckbase.solver.search.interval_iteration import Component, certify
+from luckbase.solver.search.cycles import Equations, certify
 from tests.reference import linear
 
 Edge = tuple[Fraction, Fraction, int]
 """Weight, reward, child: a state from 0, or a known payoff from -1 down."""
 
 
-def component(states: list[list[Edge]], known: list[Fraction]) -> Component:
+def component(states: list[list[Edge]], known: list[Fraction]) -> Equations:
     """States without a choice, as float64 has them."""
     flat = [edge for state in states for edge in state]
     known_ = np.array([[float(k)] for k in known])
-    return Component(
+    return Equations(
         np.concatenate([[0], np.cumsum([len(state) for state in states])]).astype(np.int64),
         np.array([child if child >= 0 else len(states) - 1 - child for _, _, child in flat]),
         np.array([float(weight) for weight, _, _ in flat]),
@@ -46,7 +46,7 @@ def values(states: list[list[Edge]], known: list[Fraction]) -> list[Fraction]:
     return linear.solve(rows)
 
 
-def settled(c: Component) -> Floats:
+def settled(c: Equations) -> Floats:
     """The table that float64 sweeps come to rest on: its residual, as computed, is 0 or nearly."""
     v = np.concatenate([np.zeros(c.size), c.known_lower[:, 0]])
     for _ in range(100_000):

@@ -15,11 +15,10 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.fields import Field, Fields, set_field
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.bellman import expand
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.explore import INNER, explore
 from luckbase.solver.search.find_level import BANDS, ENOUGH, EdgeSample, features, find_level
-from luckbase.solver.search.keys import pack_all, unpack_all
-from luckbase.solver.search.level_words import Words, words
+from luckbase.solver.search.keys import Words, pack_all, unpack_all, words
 from tests.games import climb
 from tests.solver.search.moves import moves_of
 from tests.solver.search.three_in_a_ring import ring

@@ -14,8 +14,8 @@ from luckbase.solver.errors import SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.search import keys
-from luckbase.solver.search.bellman import evaluate, expand, payoffs_of
-from luckbase.solver.search.codes import OVER
+from luckbase.solver.search.bellman import OVER, evaluate, payoffs_of
+from luckbase.solver.search.expand import expand
 from tests.reference.press_your_luck import Reference
 from tests.solver.games.press_your_luck import reference_of
 from tests.solver.search.solved import solve_graph

@@ -16,9 +16,8 @@ from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.policy.chain import explore_profile
 from luckbase.solver.policy.evaluate import deciders_of
-from luckbase.solver.search.bellman import evaluate, expand
-from luckbase.solver.search.bellman_step import choose_by_bounds
-from luckbase.solver.search.codes import MIXED, NEW, OVER, UNDECIDED
+from luckbase.solver.search.bellman import MIXED, NEW, OVER, UNDECIDED, choose_by_bounds, evaluate
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.explore import Explorer
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import pack_all, unpack_all

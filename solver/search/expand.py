@@ -1,4 +1,7 @@
-"""One state expanded, and held to the rules: what every engine calls, and not the transition.
+"""States expanded, and held to the rules: what every engine calls, and not the transition.
+
+One at a time in compiled code (`expand_one`), many into flat arrays (`expand`), or only to say
+among which groups they stand (`classify`). Nothing here knows which game it is.
 
 The games here are held by tests. Of a game of somebody else each state that an engine expands is
 held to what `solver.game.transition` says, before anything is worked out from its edges: how many,
@@ -10,15 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+import numba as nb
 import numpy as np
 from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+from numpy.typing import NDArray
 
 from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.faults import WEIGHT, fault_at, span_of, worth_at
 from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.game.groups import GROUP, Groups, groups_of
 from luckbase.solver.game.transition import (
     CHANCE,
     DECISION,
@@ -32,9 +42,30 @@ from luckbase.solver.game.transition import (
     room_for,
 )
 from luckbase.solver.njit import njit
-from luckbase.solver.search.bellman_step import inlined
-from luckbase.solver.search.borrowed import borrowed
-from luckbase.solver.search.keys import Keys, unpack_all
+from luckbase.solver.search.keys import Keys, pack, unpack_all
+
+
+def _borrowed(typing_context: Any, array: Any) -> Any:
+    """The array without an owner, which must outlive it: an argument of the function that borrows.
+
+    numba counts references, atomically, wherever an array is taken out of a tuple or handed to
+    another function, inlined or not. Of an array without an owner nothing is counted, and LLVM sees
+    it, so what is inlined costs nothing more.
+    """
+    del typing_context
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        found = make_array(array)(context, builder, value=args[0])
+        found.meminfo = cgutils.get_null_value(found.meminfo.type)
+        found.parent = cgutils.get_null_value(found.parent.type)
+        return found._getvalue()
+
+    return (array(array), generate) if isinstance(array, types.Array) else None
+
+
+borrowed: Any = intrinsic(_borrowed)
+inlined = nb.njit(nogil=True, forceinline=True)
+_i1, _i2 = types.int64[::1], types.int64[:, ::1]
 
 BROKEN = -1
 """Instead of how many edges: they break the rules."""
@@ -57,7 +88,7 @@ class Room(NamedTuple):
     at: Ints
 
 
-ROOM_TYPE = types.NamedTuple(  # type: ignore[no-untyped-call]
+ROOM_TYPE = types.NamedTuple(
     (
         EDGES_TYPE, types.boolean, types.int64[:, ::1], types.float64[::1], types.int64[::1],
         types.int64[::1],
@@ -106,8 +137,8 @@ def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
 
 
 @inlined
-def lent(room):  # type: ignore[no-untyped-def]
-    """The room, its arrays borrowed (`solver.search.borrowed`) from the argument that it is."""
+def lent(room):
+    """The room, its arrays borrowed from the argument that it is."""
     edges = Edges(
         borrowed(room.edges.children), borrowed(room.edges.weights), borrowed(room.edges.actions),
         borrowed(room.edges.rewards), borrowed(room.edges.about),
@@ -119,7 +150,7 @@ def lent(room):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def expand_one(transition, board, state, edges, room):  # type: ignore[no-untyped-def]
+def expand_one(transition, board, state, edges, room):
     """Write a state's edges to `edges`, room.edges or a part of it; returns how many, or BROKEN,
     the state then in room.at.
 
@@ -140,7 +171,7 @@ def expand_one(transition, board, state, edges, room):  # type: ignore[no-untype
     types.int64(TRANSITION, NUMBERS_TYPE, types.int64[::1], EDGES_TYPE, ROOM_TYPE), cache=True,
     nogil=True,
 )  # fmt: skip
-def _held(transition, board, state, edges, room):  # type: ignore[no-untyped-def]
+def _held(transition, board, state, edges, room):
     """`expand_one` of a state that is held to the rules."""
     rewards, about = borrowed(edges.rewards), borrowed(edges.about)
     at, span, kinds = borrowed(room.at), borrowed(room.span), borrowed(room.kinds)
@@ -169,7 +200,7 @@ def _held(transition, board, state, edges, room):  # type: ignore[no-untyped-def
 
 
 @inlined
-def _lies_within(n, children, bounds):  # type: ignore[no-untyped-def]
+def _lies_within(n, children, bounds):
     """Whether the numbers of n children are within their bounds; all are looked at, without a
     branch: that is faster."""
     beyond = np.int64(0)
@@ -180,7 +211,7 @@ def _lies_within(n, children, bounds):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _chances_are(n, weights, actions, names):  # type: ignore[no-untyped-def]
+def _chances_are(n, weights, actions, names):
     """Whether the weights of each action sum to 1 and none is 0 or less, of actions with names."""
     right, total, slack = True, 1.0, WEIGHT + n * 2.0**-53
     action = np.int64(-1)
@@ -195,7 +226,7 @@ def _chances_are(n, weights, actions, names):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _kind_is(n, about, actions, players, at_once):  # type: ignore[no-untyped-def]
+def _kind_is(n, about, actions, players, at_once):
     """Whether who acts fits the kind of a state that is not over, and its actions do."""
     kind, actor = about[0], about[1]
     if kind == SIMULTANEOUS:
@@ -206,7 +237,7 @@ def _kind_is(n, about, actions, players, at_once):  # type: ignore[no-untyped-de
 
 
 @inlined
-def _is_full(n, actions):  # type: ignore[no-untyped-def]
+def _is_full(n, actions):
     """Whether the joint actions ascend, with as many columns in each row as in the first."""
     row, columns, count, last = actions[0] // JOINT, 0, 1, actions[0]
     for k in range(1, n):
@@ -222,3 +253,144 @@ def _is_full(n, actions):  # type: ignore[no-untyped-def]
             return False
         row, columns, count = last // JOINT, count, 1
     return columns == 0 or count == columns
+
+
+@njit(types.int64(TRANSITION, NUMBERS_TYPE, _i2, ROOM_TYPE, _i1, _i1, _i1), cache=True, nogil=True)
+def _expand(transition, board, states, room, first, kinds, actors):
+    """Write the edges of states (n, fields) behind one another; returns how many, or BROKEN, the
+    state then in room.at."""
+    children, weights, actions, rewards, about = room.edges
+    most = weights.size // (states.shape[0] + 1)
+    edge = 0
+    for x in range(states.shape[0]):
+        first[x] = edge
+        stop = edge + most
+        here = Edges(
+            children[edge:stop], weights[edge:stop], actions[edge:stop], rewards[edge:stop], about
+        )
+        count = expand_one(transition, board, states[x], here, room)
+        if count < 0:
+            return count
+        kinds[x], actors[x] = about[0], about[1]
+        if about[0] == TERMINAL:  # one edge to itself that pays the payoff
+            for f in range(states.shape[1]):  # to assign a row would compile what it may raise
+                children[edge, f] = states[x, f]
+            weights[edge], actions[edge], count = 1.0, -1, 1
+        edge += count
+    first[states.shape[0]] = edge
+    return edge
+
+
+@dataclass(frozen=True)
+class Expanded:
+    """The expanded states: n states, m edges, p players.
+
+    kinds, actors: int64 (n,). first: int64 (n + 1,), state x has edges first[x] .. first[x + 1].
+    children: int64 (m, fields). weights: float64 (m,). actions: int64 (m,), -1 at a terminal state,
+    whose one edge leads to itself and pays its payoff. rewards: float64 (m, p).
+    """
+
+    kinds: Ints
+    actors: Ints
+    first: Ints
+    children: Ints
+    weights: Floats
+    actions: Ints
+    rewards: Floats
+
+    @property
+    def terminal(self) -> NDArray[np.bool_]:
+        """(n,) whether each state is over."""
+        return np.equal(self.kinds, TERMINAL)
+
+
+def expand(game: Game, states: Ints) -> Expanded:
+    """All edges of canonical states (n, fields), by the game's transition.
+
+    Raises GameError for a state whose edges break the rules.
+    """
+    n = len(states)
+    room = room_of(game, n + 1)
+    first, kinds, actors = (np.empty(n + extra, np.int64) for extra in (1, 0, 0))
+    found = np.ascontiguousarray(states)
+    with expanding(game, room):
+        m = int(_expand(game.transition, game.numbers, found, room, first, kinds, actors))
+    if m < 0:
+        raise fault_at(game, room.at)
+    edges = room.edges
+    return Expanded(
+        kinds, actors, first, edges.children[:m], edges.weights[:m], edges.actions[:m],
+        edges.rewards[:m],
+    )  # fmt: skip
+
+
+_i1, _i2 = types.int64[::1], types.int64[:, ::1]
+
+
+@njit(
+    types.int64(
+        TRANSITION, NUMBERS_TYPE, ROOM_TYPE, GROUP, NUMBERS_TYPE, types.boolean, _i1, _i2, _i2,
+        types.uint64[::1],
+    ),
+    cache=True,
+    nogil=True,
+)  # fmt: skip
+def _classify(transition, board, room, group, numbers, decides, bits, states, found, lines):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+    """Write (group, turning, where on it, x, y) of states (n, fields) to `found` (n, 5); returns
+    0, or BROKEN, the state then in room.at."""
+    into = room.edges
+    out, rest = np.empty(4, np.int64), np.empty(states.shape[1], np.int64)
+    for k in range(states.shape[0]):
+        state, actor = states[k], np.int64(-1)
+        found[k, 0] = found[k, 1] = found[k, 3] = found[k, 4] = -1
+        if not decides:
+            if expand_one(transition, board, state, into, room) < 0:
+                return BROKEN
+            kind, actor = into.about[0], into.about[1]
+            if kind == SIMULTANEOUS:
+                actor = np.int64(-1)
+            elif kind != DECISION:
+                continue
+        for i in range(rest.size):
+            rest[i] = state[i]
+        out[0] = out[2] = out[3] = -1
+        code = group(numbers, state, actor, out, rest)
+        if code < 0:
+            continue
+        found[k, 0] = code
+        for i in range(4):
+            found[k, 1 + i] = out[i]
+        if out[0] >= 0:
+            lines[k] = pack(bits, rest)
+    return 0
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where n states stand. groups: int64 (n,), -1 where nobody decides. turnings: int64 (n,), -1
+    for none; at: int64 (n,), where on it; lines: uint64 (n,), the same for all states of a turning
+    that differ in that alone. x, y: int64 (n,), the cell of the picture, -1 for none."""
+
+    groups: Ints
+    turnings: Ints
+    at: Ints
+    lines: NDArray[np.uint64]
+    x: Ints
+    y: Ints
+
+
+def classify(game: Game, states: Ints, groups: Groups | None = None) -> Standing:
+    """Where canonical states (n, fields) stand among the game's groups."""
+    said = groups_of(game) if groups is None else groups
+    room = room_of(game)
+    found = np.empty((len(states), 5), np.int64)
+    lines = np.zeros(len(states), np.uint64)
+    with expanding(game, room):
+        wrong = _classify(
+            game.transition, game.numbers, room, said.group, said.numbers, said.decides,
+            np.ascontiguousarray(game.bits, np.int64), np.ascontiguousarray(states, np.int64),
+            found, lines,
+        )  # fmt: skip
+    if wrong:
+        raise fault_at(game, room.at)
+    return Standing(found[:, 0], found[:, 1], found[:, 2], lines, found[:, 3], found[:, 4])

@@ -19,22 +19,14 @@ from luckbase.solver.game.fields import Field, Fields
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.transition import DECISION, TERMINAL
 from luckbase.solver.search import find_stages
-from luckbase.solver.search import stage as sweeping_module
 from luckbase.solver.search import stage_kernels as kernels
-from luckbase.solver.search.codes import KNOWN
+from luckbase.solver.search import sweep as sweeping_module
+from luckbase.solver.search.bellman import KNOWN
 from luckbase.solver.search.find_stages import RisingError, expand_level
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import Keys, pack_all
-from luckbase.solver.search.stage import (
-    Box,
-    Ends,
-    Given,
-    Known,
-    SolvedStage,
-    Stage,
-    Stages,
-    Sweeping,
-)
+from luckbase.solver.search.stages import Box, Ends, Given, Known, Stage, Stages
+from luckbase.solver.search.sweep import SolvedStage, Sweeping
 from tests.solver.search.laid_out import NAMES, Laid, Shape, Spot, shapes
 from tests.solver.search.three_in_a_ring import ring
 
@@ -540,7 +532,7 @@ def test_join_copies_what_is_there_and_counts_it(
     rows[:, 2] = -rows[:, 1]
     numbers = np.random.default_rng(seed).permutation(len(wanted)).astype(np.int32)
     out = np.full((len(wanted), 3), 99.0)
-    assert kernels.join(keys, rows, numbers, out) == len(wanted & there)
+    assert sweeping_module.join(keys, rows, numbers, out) == len(wanted & there)
     for key, number in zip(sorted(wanted), numbers.tolist(), strict=True):
         right = [key + 0.5, -key - 0.5] if key in there else [99.0, 99.0]
         assert out[number].tolist() == [99.0, *right]

@@ -13,9 +13,8 @@ from luckbase import solver
 from luckbase.cluster.inputs import roots_of
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.search import estimate as module
-from luckbase.solver.search.estimate import FarTooMany, estimate, plays
-from luckbase.solver.search.explore import explore
+from luckbase.solver.search import explore as module
+from luckbase.solver.search.explore import FarTooMany, estimate, explore, plays
 from luckbase.solver.search.keys import unpack_all
 from tests.solver.search.moves import moves_of
 

@@ -14,8 +14,7 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level, level_from
 from luckbase.solver.game.fields import Field, Fields, set_field
-from luckbase.solver.search.keys import Keys, pack_all
-from luckbase.solver.search.level_words import Words, columns_of, rises, word_of, words
+from luckbase.solver.search.keys import Keys, Words, columns_of, pack_all, rises, word_of, words
 
 Functions = list[dict[str, int]]
 

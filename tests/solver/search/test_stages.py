@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luckbase.solver.search import spread
+from luckbase.solver.search import stages as module
 from luckbase.solver.search.find_stages import expand_level
 from luckbase.solver.search.keys import Keys
-from luckbase.solver.search.spread import Looks, Spread, among, grid
-from luckbase.solver.search.stage import NO_KEYS, Stages
+from luckbase.solver.search.stages import NO_KEYS, Looks, Spread, Stages, among, grid
 from tests.solver.search.laid_out import Laid, Shape, shapes
 from tests.solver.search.stages_below import found_of, tiny
 
@@ -117,7 +116,7 @@ def test_looking_ends_where_there_are_many_cells(monkeypatch: pytest.MonkeyPatch
     stages, root, stage, asked = looked_at()
     looks, narrow = Looks(stages, root), np.ones(3, np.int64)
     whole = looks.at(stage, asked, 1, narrow)
-    monkeypatch.setattr(spread, "MOST_CELLS", len(whole.states) // 4)
+    monkeypatch.setattr(module, "MAX_CELLS", len(whole.states) // 4)
     assert len(looks.at(stage, asked, 1, narrow).states) < len(whole.states)
 
 
@@ -139,7 +138,7 @@ def test_a_value_of_the_roots_is_a_cell_of_its_own(monkeypatch: pytest.MonkeyPat
     stages, root, stage, asked = looked_at(3)
     wide = np.full(3, 64)
     single = [Looks(stages, root).at(stage, asked, 1, wide)]
-    monkeypatch.setattr(spread, "MOST_ROOTS", 0)
+    monkeypatch.setattr(module, "MAX_ROOTS", 0)
     single.append(Looks(stages, root).at(stage, asked, 1, wide))
     narrow = [int((one.high - one.low == 1).any(axis=1).sum()) for one in single]
     assert narrow[0] > narrow[1] > 0  # where nothing was won yet it is one value still

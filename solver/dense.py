@@ -6,7 +6,7 @@ another objective than the board's, a measurement. `cluster.table.table` makes a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -124,17 +124,3 @@ def _spans(blocks: Ints, most: int) -> Iterable[tuple[int, int]]:
         for start in range(0, len(run), most):
             part = run[start : start + most]
             yield int(part[0]), int(part[-1]) + 1
-
-
-def with_descendants(layout: Layout[Any], tier: Any) -> Sequence[Any]:
-    """A tier and all that it reads, children first."""
-    found: dict[Any, None] = {}
-
-    def visit(one: Any) -> None:
-        if one not in found:
-            for child in layout.children(one):
-                visit(child)
-            found[one] = None
-
-    visit(tier)
-    return list(found)

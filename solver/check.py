@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 
 from luckbase.solver.board.model import Board
+from luckbase.solver.dense import InMemory, rounding
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout, hints
 from luckbase.solver.game.faults import StateEdges, broken, check_edges, state_text
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.search import keys
-from luckbase.solver.search.bellman import Expanded, evaluate, expand, most_residual, payoffs_of
-from luckbase.solver.search.in_memory import InMemory, rounding
-from luckbase.solver.search.stage import Stages
+from luckbase.solver.search.bellman import evaluate, most_residual, payoffs_of
+from luckbase.solver.search.expand import Expanded, expand
+from luckbase.solver.search.stages import Stages
 
 
 def check_game(

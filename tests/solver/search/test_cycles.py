@@ -15,14 +15,9 @@ from luckbase import solver
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.bellman import expand, final_payoffs
-from luckbase.solver.search.interval_iteration import (
-    Component,
-    FixedPoint,
-    certify,
-    solve_component,
-    trap,
-)
+from luckbase.solver.search.bellman import final_payoffs
+from luckbase.solver.search.cycles import Equations, FixedPoint, certify, solve_equations, trap
+from luckbase.solver.search.expand import expand
 from tests.solver.board.board_files import assert_one_sentence
 
 BOARDS = Path(__file__).parents[3] / "boards"
@@ -31,7 +26,7 @@ BOARDS = Path(__file__).parents[3] / "boards"
 def arrays(
     states: list[list[list[tuple[float, float, int]]]], actors: list[int], known: list[float]
 ) -> dict[str, Any]:
-    """The arguments of `solve_component` from states of actions of edges (weight, reward, child);
+    """The arguments of `solve_equations` from states of actions of edges (weight, reward, child);
     known payoffs are children from -1 down, player 0's; two players of sum 0."""
     edges = [(a, e) for state in states for a, action in enumerate(state) for e in action]
     counts = [sum(map(len, state)) for state in states]
@@ -51,17 +46,17 @@ def arrays(
     }
 
 
-def component(given: dict[str, Any]) -> Component:
+def component(given: dict[str, Any]) -> Equations:
     """The component of these arrays."""
-    return Component(**{name: array for name, array in given.items() if name != "tolerance"})
+    return Equations(**{name: array for name, array in given.items() if name != "tolerance"})
 
 
 def solved(given: dict[str, Any], **more: Any) -> FixedPoint:
     """The payoffs of it, between -100 and 100."""
-    return solve_component(component(given), (-100.0, 100.0), given["tolerance"], **more)
+    return solve_equations(component(given), (-100.0, 100.0), given["tolerance"], **more)
 
 
-def exact(c: Component) -> Floats:
+def exact(c: Equations) -> Floats:
     """The values by plain value iteration, until nothing moves."""
     v = [0.0] * c.size + c.known_lower[:, 0].tolist()
     weights, rewards, children = c.weights.tolist(), c.rewards[:, 0].tolist(), c.children.tolist()
@@ -192,7 +187,7 @@ def test_choices_of_many_players_or_of_no_constant_sum_are_refused() -> None:
 def test_bounds_that_do_not_meet_are_refused_with_their_state() -> None:
     """A stopping rule that comes too early is in the certificate."""
     slow = arrays([[[(0.999, 0.0, 0), (0.001, 0.0, -1)], [(1.0, 0.0, -2)]]], [0], [1.0, 0.0])
-    said = refused(slow, most_sweeps=10)
+    said = refused(slow, max_sweeps=10)
     assert "state 0 lies on a cycle whose bounds are" in said and "after 10 sweeps" in said
     assert solved(slow).lower[0, 0] == pytest.approx(1.0, abs=1e-9)
     assert "the tolerance is 1e-20" in refused({**slow, "tolerance": 1e-20})
@@ -218,8 +213,8 @@ def whole_tier(path: Path, **options: object) -> tuple[Game, FixedPoint, Floats]
     children = rows.copy()
     children[over] = len(states) + np.arange(len(over))
     known = final_payoffs(layout.game, edges.children[over])
-    found = solve_component(
-        Component(
+    found = solve_equations(
+        Equations(
             edges.first, children, edges.weights, edges.actions, edges.rewards, edges.actors,
             known, known,
         ),

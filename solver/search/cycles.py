@@ -1,0 +1,546 @@
+"""Cycles: strongly connected components of several states, solved as one piece, children known.
+
+Small ones in which nothing is chosen are linear. With P the chances between the members, and r what
+the edges pay plus what the children outside are worth, V = r + P V: Gaussian elimination with
+partial pivoting, in the order of the members' keys: the same bits whatever the search, and whatever
+the number of threads of a linear algebra library.
+
+All others become **equations**, and their values lie between two bounds that are proved, or a
+sentence that names a state refuses them; a graph without bounds takes the middle of the two and
+keeps their gap. A component is then a set S of states 0 .. n - 1 whose other children have known
+payoffs. With actions a, each a lottery over edges of chance p, reward r and child y, and 1 player
+or 2 players of constant sum (player 0 maximises, player 1 minimises player 0's)::
+
+    (T v)(x) = best over a of q(x, a),    q(x, a) = sum over the edges of a  p (r + v(y))
+
+**Covered**: components where no state has a choice, any number of players; one player; two
+players of constant sum. Every other component with a choice is refused. So is one in which some
+policy (of all players together) never ends, for then T has more than one fixed point and the rules
+do not say what a play without an end pays.
+
+1. **Every policy ends?** From S take away, again and again, each state of which every action has an
+   edge that leaves what is left. If nothing is left, then from each state under any policy there is
+   a chance of at least min(p) ** n to be out of S within n steps: every policy ends, T has one
+   fixed point V, and T^k z -> V from every z. What is left otherwise is a trap: there a policy
+   stays for ever (an end component).
+2. **Iterate** two vectors, L from the least payoff and U from the largest, by Gauss-Seidel sweeps
+   in alternating directions. T is monotone, so L <= V <= U whatever the order of the updates.
+3. **Certify**, whatever led to L and U. Let pi be player 0's best actions at L, and w a table with
+   w >= 1 + max over the other player's actions of sum p w  (w bounds the steps to the end). If
+   T L >= L - eps at every state, then z = L - eps w has T_pi z >= z, hence V >= V_pi >= z. U goes
+   the same way with player 1's actions fixed. eps is the residual as computed plus a bound on the
+   rounding of its d terms, (d + 4) u times the sum of their sizes, u = 2 ** -53 (weights rounded
+   once included). w comes from value iteration and is itself checked: if the slack
+   w - max sum p w is at least s > 0, then w / s will do.
+
+**Guarantee**: lower <= V <= upper at each state, wherever the iteration stopped; upper - lower is
+at most the tolerance and what the known payoffs differ by themselves, or StateError is raised.
+
+Sources: Haddad and Monmege, Interval iteration algorithm for MDPs (2018); Bertsekas and Tsitsiklis,
+An analysis of stochastic shortest path problems (1991); Condon, The complexity of stochastic games
+(1992); Higham, Accuracy and stability of numerical algorithms, 3.1 (rounding of sums).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from luckbase.solver.errors import StateError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.transition import SIMULTANEOUS
+from luckbase.solver.linear import eliminate
+from luckbase.solver.njit import njit, tuple_type
+from luckbase.solver.search.bellman import (
+    LOTTERIES,
+    MIXED,
+    UNDECIDED,
+    Lotteries,
+    Scratch,
+    action_value,
+    action_values,
+    decide,
+)
+from luckbase.solver.search.expand import Expanded, inlined
+
+MAX_SWEEPS = 1_000_000
+_U = 2.0**-53
+_ROUND_UP = 1 + 1e-6  # covers the rounding of products of bounds
+_i, _f, _b = types.int64, types.float64, types.boolean
+_i1, _f1 = types.int64[::1], types.float64[::1]
+_f2 = types.float64[:, ::1]
+
+
+class GapError(StateError):
+    """Bounds that do not come as close as was asked; a wider tolerance may do."""
+
+
+class Equations(NamedTuple):
+    """n states that can come back, m edges, k known payoffs of p players.
+
+    first: int64 (n + 1,), state x has edges first[x] .. first[x + 1] - 1; edges of one action stand
+    together. children: int64 (m,), a state below n, or n + j for known payoff j. weights: float64
+    (m,), above 0. actions: int64 (m,). rewards: float64 (m, p). actors: int64 (n,), the player from
+    0, anything where nothing is chosen. known_lower, known_upper: float64 (k, p), bounds on the
+    payoffs.
+
+    What is compiled sees it with one player's rewards and payoffs (`seen_by`): whose `actors` are
+    0 maximises, whose are 1 minimises.
+    """
+
+    first: Ints
+    children: Ints
+    weights: Floats
+    actions: Ints
+    rewards: Floats
+    actors: Ints
+    known_lower: Floats
+    known_upper: Floats
+
+    @property
+    def size(self) -> int:
+        return len(self.actors)
+
+    def seen_by(self, player: int) -> Equations:
+        """The same with the rewards and payoffs of one player."""
+        own = slice(player, player + 1)
+        return self._replace(
+            rewards=self.rewards[:, own].copy(),
+            known_lower=self.known_lower[:, own].copy(),
+            known_upper=self.known_upper[:, own].copy(),
+        )
+
+
+_EQUATIONS = tuple_type(Equations, _i1, _i1, _f1, _i1, _f2, _i1, _f2, _f2)
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """lower, upper: float64 (n, players), bounds on each payoff; sweeps: how many were made."""
+
+    lower: Floats
+    upper: Floats
+    sweeps: int
+
+    @property
+    def gap(self) -> float:
+        """The largest difference of the bounds."""
+        return float((self.upper - self.lower).max(initial=0.0))
+
+
+@inlined
+def _can_stay(c, held, x):
+    """Whether an action of state x has no edge that leaves `held`."""
+    n, k = held.size, c.first[x]
+    while k < c.first[x + 1]:
+        action, inside = c.actions[k], True
+        while k < c.first[x + 1] and c.actions[k] == action:
+            y = c.children[k]
+            inside = inside and y < n and held[min(y, n - 1)] == 1
+            k += 1
+        if inside:
+            return True
+    return False
+
+
+@njit(_i(_EQUATIONS, _i1), cache=True, nogil=True)
+def _peel(c, held):
+    """Take away from `held` (n,) what leaves it whatever is chosen; returns how many stay."""
+    n = held.size
+    left, taken = n, True
+    while taken and left:
+        taken = False
+        for x in range(n - 1, -1, -1):
+            if held[x] and not _can_stay(c, held, x):
+                held[x] = 0
+                left -= 1
+                taken = True
+    return left
+
+
+@inlined
+def _lotteries(c):
+    return Lotteries(c.children, c.weights, c.actions, c.rewards)
+
+
+@inlined
+def _back_up(edges, span, actor, values, q):
+    """(T v)(x) of the state with edges span[0] .. span[1] - 1, and where the action chosen begins;
+    without a tolerance for ties. values: (n + k, 1); q: scratch (1, 1)."""
+    best, chosen, k = 0.0, -1, span[0]
+    while k < span[1]:
+        start = k
+        k = action_value(edges, k, span[1], values, 0, q, 0)
+        if chosen < 0 or (q[0, 0] < best if actor == 1 else q[0, 0] > best):
+            best, chosen = q[0, 0], start
+    return best, chosen
+
+
+@inlined
+def _rounding(edges, span, values):
+    """A bound on the rounding of the q of any action of the state with these edges."""
+    margin, k = 0.0, span[0]
+    while k < span[1]:
+        start, size = k, 0.0
+        while k < span[1] and edges.actions[k] == edges.actions[start]:
+            worth = abs(edges.rewards[k, 0]) + abs(values[edges.children[k], 0])
+            size += edges.weights[k] * worth
+            k += 1
+        margin = max(margin, (k - start + 4) * _U * size)
+    return margin
+
+
+@njit(_f(_EQUATIONS, _f2, _b), cache=True, nogil=True)
+def _sweep(c, values, backwards):
+    """One Gauss-Seidel sweep over the first n of `values` (n + k, 1), in place; returns the largest
+    change."""
+    n, change = c.actors.size, 0.0
+    edges, q = _lotteries(c), np.empty((1, 1))
+    for i in range(n):
+        x = n - 1 - i if backwards else i
+        v, _ = _back_up(edges, (c.first[x], c.first[x + 1]), c.actors[x], values, q)
+        change = max(change, abs(v - values[x, 0]))
+        values[x, 0] = v
+    return change
+
+
+@njit(_f(_EQUATIONS, _f2, _f, _i1), cache=True, nogil=True)
+def _residual(c, values, sign, chosen):
+    """The largest sign (v - T v), rounding included, at least 0; writes the chosen actions."""
+    worst = 0.0
+    edges, q = _lotteries(c), np.empty((1, 1))
+    for x in range(c.actors.size):
+        span = c.first[x], c.first[x + 1]
+        v, chosen[x] = _back_up(edges, span, c.actors[x], values, q)
+        margin = _rounding(edges, span, values)
+        worst = max(worst, sign * (values[x, 0] - v) + margin)
+    return worst
+
+
+@njit(_f(_EQUATIONS, _i, _i1, _f2, _b), cache=True, nogil=True)
+def _steps(c, bound, chosen, w, update):
+    """The least slack w - max sum p w where player `bound` keeps to `chosen`; w (n + k, 1), 0 at
+    the known payoffs, is updated to 1 + max sum p w on the way if asked."""
+    n, slack = c.actors.size, np.inf
+    edges = Lotteries(c.children, c.weights, c.actions, np.empty((0, 1)))  # nothing is paid
+    q = np.empty((1, 1))
+    for i in range(n):
+        x, most = n - 1 - i, 0.0
+        k = c.first[x]
+        while k < c.first[x + 1]:
+            start = k
+            k = action_value(edges, k, c.first[x + 1], w, 0, q, 0)
+            if c.actors[x] != bound or start == chosen[x]:
+                most = max(most, q[0, 0] * (1 + (k - start + 4) * _U))
+        if update:
+            w[x, 0] = 1 + most
+        slack = min(slack, w[x, 0] - most)
+    return slack
+
+
+def trap(equations: Equations) -> Ints:
+    """The states, ascending, among which some policy stays for ever; none where every policy ends.
+
+    Players work together in it: what one of them alone could prevent is found too.
+    """
+    held = np.ones(equations.size, np.int64)
+    _peel(equations.seen_by(0), held)
+    return np.flatnonzero(held)
+
+
+def certify(equations: Equations, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """Bounds (n,), (n,) on player 0's payoffs that hold whatever `lower` and `upper` (n,) are.
+
+    They are close where those are nearly fixed points. Every policy of the component must end
+    (`trap`). Step 3 of the module's docstring.
+    """
+    c, found = equations.seen_by(0), []
+    for guess, known, sign, bound in (
+        (lower, c.known_lower, 1.0, 0),
+        (upper, c.known_upper, -1.0, 1),
+    ):
+        chosen = np.empty(c.size, np.int64)
+        eps = _residual(c, np.concatenate([guess[:, None], known]), sign, chosen)
+        w = np.zeros((c.size + len(known), 1))
+        w[: c.size] = 1.0
+        slack = -1.0
+        for _ in range(MAX_SWEEPS):
+            _steps(c, bound, chosen, w, True)
+            slack = _steps(c, bound, chosen, w, False)
+            if slack >= 0.5:
+                break
+        if slack > 0:
+            bounds = guess - sign * (eps * _ROUND_UP) * (w[: c.size, 0] / slack)
+            found.append(np.nextafter(bounds, -sign * np.inf))
+        else:
+            found.append(np.full(c.size, -sign * np.inf))
+    return found[0], found[1]
+
+
+def solve_equations(
+    equations: Equations,
+    payoff_range: tuple[float, float],
+    tolerance: float,
+    *,
+    describe: Callable[[int], str] = lambda x: f"state {x}",
+    max_sweeps: int = MAX_SWEEPS,
+) -> FixedPoint:
+    """Solve a component for all its players.
+
+    payoff_range: the least and the most that a payoff can be; where the iteration starts, no more.
+    tolerance: the gap that is asked for beyond the gap of the known payoffs. describe: names a
+    state in a sentence.
+
+    Raises StateError, in one sentence that names a state: a component that is not covered, one in
+    which some policy never ends, and one whose bounds stay apart for `max_sweeps` or in float64.
+    """
+    c, players = equations, equations.rewards.shape[1]
+    stuck = trap(c)
+    if len(stuck):
+        raise StateError(
+            f"{describe(int(stuck[0]))} lies on a cycle that the players can keep up for ever, and "
+            "the rules do not say what such a play pays"
+        )
+    how = payoff_range, tolerance, describe, max_sweeps
+    choice = _first_choice(c)
+    if choice is None:  # linear: each player's payoffs by themselves
+        plain = c._replace(actors=np.zeros_like(c.actors))
+        solved = [_iterate(plain.seen_by(i), *how) for i in range(players)]
+        lower, upper = (np.column_stack([s[side] for s in solved]) for side in (0, 1))
+        return FixedPoint(lower, upper, max(s[2] for s in solved))
+    if players == 1:
+        lower, upper, sweeps = _iterate(c.seen_by(0), *how)
+        return FixedPoint(lower[:, None], upper[:, None], sweeps)
+    if players > 2:
+        raise StateError(
+            f"{describe(choice)} lies on a cycle with a choice in it, in a game of {players} "
+            "players; such cycles are solved for one player or two of constant sum"
+        )
+    sums = np.concatenate([c.known_lower[:, 0] + c.known_upper[:, 1],
+                           c.known_upper[:, 0] + c.known_lower[:, 1]])  # fmt: skip
+    total = float(sums.mean())
+    size = 1e-9 * max(1.0, *map(abs, payoff_range))
+    if np.ptp(sums) > size or c.rewards.sum(axis=1).any():  # no bound counts what is paid too much
+        raise StateError(
+            f"{describe(choice)} lies on a cycle with a choice in it, and the two players' payoffs "
+            "have no constant sum; such cycles are solved for games of constant sum"
+        )
+    lower, upper, sweeps = _iterate(c.seen_by(0), *how)
+    spread = float(np.abs(sums - total).max())
+    return FixedPoint(
+        np.column_stack([lower, total - spread - upper]),
+        np.column_stack([upper, total + spread - lower]),
+        sweeps,
+    )
+
+
+def _first_choice(equations: Equations) -> int | None:
+    """A state with more than one action, or None."""
+    owner = np.repeat(np.arange(equations.size), np.diff(equations.first))
+    inner = owner[1:] == owner[:-1]
+    at = np.flatnonzero(inner & (equations.actions[1:] != equations.actions[:-1]))
+    return int(owner[at[0]]) if len(at) else None
+
+
+def _iterate(
+    c: Equations,
+    payoff_range: tuple[float, float],
+    tolerance: float,
+    describe: Callable[[int], str],
+    max_sweeps: int,
+) -> tuple[Floats, Floats, int]:
+    """(lower, upper, sweeps), certified, of equations as one player sees them: steps 2 and 3."""
+    n, (low, high) = c.size, payoff_range
+    known_gap = float((c.known_upper - c.known_lower).max(initial=0.0))
+    below = np.concatenate([np.full((n, 1), low), c.known_lower])
+    above = np.concatenate([np.full((n, 1), high), c.known_upper])
+    sweeps, wanted = 0, tolerance / 2 + known_gap
+    while True:
+        change = max(_sweep(c, values, sweeps % 2 == 0) for values in (below, above))
+        sweeps += 1
+        still = change <= 4 * _U * max(abs(low), abs(high)) or sweeps >= max_sweeps
+        if not still and float(np.abs(above[:n] - below[:n]).max()) > wanted:
+            continue
+        lower, upper = certify(c, below[:n, 0], above[:n, 0])
+        x = int(np.argmax(upper - lower))
+        gap = float(upper[x] - lower[x])
+        if gap <= tolerance + known_gap:
+            return lower, upper, sweeps
+        if still:
+            raise GapError(
+                f"{describe(x)} lies on a cycle whose bounds are {gap:.2g} apart after {sweeps} "
+                f"sweeps; the tolerance is {tolerance:.2g}"
+            )
+        wanted /= 4
+
+
+# --- components of a search ---------------------------------------------------------------------
+
+MAX_LINEAR = 400
+"""Members of a component that is solved by elimination: 20 ms."""
+TOLERANCES = (1e-13, 1e-11, 1e-9)
+"""Gaps asked for, by the size of the payoffs; the next where float64 can not give the last."""
+
+
+@dataclass(frozen=True)
+class Component:
+    """The m members of a component, in the order of their keys, with k edges.
+
+    members: int32 (m,), their numbers. states: int64 (m, fields). edges: theirs. children: int32
+    (k,), the number of each edge's child, -1 where it was never met. chances: of the actions of
+    each member, where a policy fixes them, else empty. payoffs: float64 (states, columns), of all
+    states by number, a column a player, or two for bounds; those of the members are not looked at.
+    tolerance: of ties.
+    """
+
+    game: Game
+    members: NDArray[np.int32]
+    states: Ints
+    edges: Expanded
+    children: NDArray[np.int32]
+    chances: Sequence[Floats]
+    payoffs: Floats
+    tolerance: float
+
+    @property
+    def columns(self) -> int:
+        """Numbers a state."""
+        return int(self.payoffs.shape[1])
+
+    def describe(self, i: int) -> str:
+        """Member i, for a sentence."""
+        return str(self.game.describe(self.states[i]))
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The m members of a component, solved.
+
+    values: float64 (m, columns). best: int64 (m,), margins: float64 (m,), actors: int8 (m,), as
+    `Graph` has them. gap: of the bounds.
+    """
+
+    values: Floats
+    best: Ints
+    margins: Floats
+    actors: NDArray[np.int8]
+    gap: float
+
+
+def solve(component: Component) -> Solved:
+    """Solve a component, everything else below it being solved.
+
+    Raises StateError for what is not covered.
+    """
+    c, m = component, len(component.members)
+    weights, best, choice = _fixed(c)
+    at = np.flatnonzero(weights > 0)  # what a policy never does may lead to states not met
+    owner = np.repeat(np.arange(m), np.diff(c.edges.first))[at]
+    place = {int(x): i for i, x in enumerate(c.members)}
+    local = np.array([place.get(int(y), -1) for y in c.children[at]])
+    acts = np.where(best[owner] == MIXED, 0, c.edges.actions[at])  # a fixed policy's are one
+    edges = Lotteries(local, weights[at], acts, c.edges.rewards[at])
+    margins = np.full(m, np.nan)
+    actors = np.where(best == MIXED, 0, c.edges.actors + 1).astype(np.int8)
+    if not choice and m <= MAX_LINEAR:
+        return Solved(_linear(c, edges, owner, c.children[at]), best, margins, actors, 0.0)
+    outside, which = np.unique(c.children[at][local < 0], return_inverse=True)
+    local[local < 0] = m + which
+    known = c.payoffs[outside]
+    first = np.searchsorted(owner, np.arange(m + 1))
+    found = _bounded(c, first, edges, known)
+    values = np.concatenate([found.lower, found.upper], axis=1)
+    if c.columns == c.game.players:
+        values = (found.lower + found.upper) / 2
+    if choice:
+        whole = np.concatenate([values, known])
+        _choose(edges, first, c.edges.actors, whole, c.tolerance, best, margins)
+    return Solved(values, best, margins, actors, found.gap)
+
+
+def _linear(c: Component, edges: Lotteries, owner: Ints, numbers: NDArray[np.int32]) -> Floats:
+    """The payoffs (m, columns) of members who have nothing to choose. edges: to members, or to -1,
+    the numbers of all children being these."""
+    m = len(c.members)
+    t = np.zeros((m, m + c.columns))
+    matrix, right = t[:, :m], t[:, m:]
+    np.fill_diagonal(matrix, 1.0)
+    paid = np.tile(edges.rewards, c.columns // c.game.players)
+    for k, (i, weight) in enumerate(zip(owner, edges.weights, strict=True)):
+        right[i] += weight * paid[k]  # in the order of the edges: sums with the same bits
+        if edges.children[k] >= 0:
+            matrix[i, edges.children[k]] -= weight
+        else:
+            right[i] += weight * c.payoffs[numbers[k]]
+    if not eliminate(t, m, c.columns, 1e-14, False):
+        raise StateError(
+            f"{c.describe(0)} lies on a cycle that play may never leave, so its payoff is not "
+            "defined"
+        )
+    return right
+
+
+def _bounded(c: Component, first: Ints, edges: Lotteries, known: Floats) -> FixedPoint:
+    """Bounds of the members, as close as float64 gives them."""
+    players = c.game.players
+    low, high = c.game.payoff_range
+    equations = Equations(
+        first, *edges, c.edges.actors,
+        np.ascontiguousarray(known[:, :players]), np.ascontiguousarray(known[:, -players:]),
+    )  # fmt: skip
+    for tolerance in TOLERANCES:
+        try:
+            return solve_equations(
+                equations, (low, high), tolerance * max(abs(low), abs(high)), describe=c.describe
+            )
+        except GapError:
+            if tolerance == TOLERANCES[-1]:
+                raise
+    raise AssertionError
+
+
+@njit(types.void(LOTTERIES, _i1, _i1, _f2, _f, _i1, _f1), cache=True, nogil=True)
+def _choose(edges, first, actors, values, tolerance, best, margins):
+    """Write the best actions and their margins where there is a choice, from the values of the
+    members and, behind them, of what they lead to."""
+    most = 0
+    for i in range(best.size):
+        most = max(most, first[i + 1] - first[i])
+    columns = values.shape[1]
+    scratch = Scratch(np.empty((most, columns)), np.empty(most, np.int64), np.empty(columns))
+    for i in range(best.size):
+        groups = action_values(edges, first[i], first[i + 1], values, 0, scratch)
+        if groups < 2:
+            continue
+        taken, margin = decide(groups, actors[i], edges.rewards.shape[1], tolerance, scratch)
+        best[i] = edges.actions[scratch.starts[taken]] if taken >= 0 else UNDECIDED
+        margins[i] = margin
+
+
+def _fixed(c: Component) -> tuple[Floats, Ints, bool]:
+    """The weights of the edges with the policy's chances in them, the action of each member that
+    has one only (or MIXED where the policy fixes it), and whether there is a choice left."""
+    edges, best = c.edges, np.empty(len(c.members), np.int64)
+    weights, choice = edges.weights.copy(), False
+    for i, chances in enumerate(c.chances):
+        if edges.kinds[i] == SIMULTANEOUS:
+            raise StateError(
+                f"{c.describe(i)} lies on a cycle and both players choose there at once; such "
+                "cycles are not solved"
+            )
+        here = slice(int(edges.first[i]), int(edges.first[i + 1]))
+        actions = edges.actions[here]
+        listed = list(dict.fromkeys(actions.tolist()))
+        best[i] = listed[0]
+        if len(chances):
+            weights[here] *= chances[[listed.index(action) for action in actions.tolist()]]
+            best[i] = MIXED
+        else:
+            choice = choice or len(listed) > 1
+    return weights, best, choice

@@ -1,0 +1,238 @@
+"""A stage is solved (`solver.search.stages`), children first, once what it asks for is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.njit import njit, tuple_type
+from luckbase.solver.search.bellman import (
+    KNOWN,
+    MATRIX_GAME,
+    OVER,
+    SCRATCH_TYPE,
+    Lotteries,
+    Scratch,
+    back_up,
+    no_matrix_games,
+)
+from luckbase.solver.search.expand import (
+    borrowed,
+    expand,
+    refuse_beyond,
+)
+from luckbase.solver.search.keys import (
+    Keys,
+    unpack_all,
+)
+from luckbase.solver.search.stage_kernels import GIVEN, LEAF, ORDER_TYPE, PATTERNS_TYPE, Patterns
+from luckbase.solver.search.stages import BUDGET, Stage
+
+_i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
+_n1, _u1, _f2 = types.int32[::1], types.uint64[::1], types.float64[:, ::1]
+
+
+class Sweep(NamedTuple):
+    """Where payoffs are written: values: float64 (met, 1 + players), by number; best: int64,
+    margins: float64, actors: int8 (n,), of the n states that are solved."""
+
+    values: Floats
+    best: Ints
+    margins: Floats
+    actors: NDArray[np.int8]
+
+
+_sweep = tuple_type(Sweep, _f2, _i1, _f1, types.int8[::1])
+
+
+@njit(
+    types.void(MATRIX_GAME, PATTERNS_TYPE, ORDER_TYPE, _sweep, _f, SCRATCH_TYPE, _n1, _i, _i),
+    cache=True, nogil=True,
+)  # fmt: skip
+def sweep_on(  # noqa: PLR0913  # arrays
+    solve_game, patterns, states, out, tolerance, scratch, local, start, end
+):
+    """Solve the states at places start .. end - 1 of the order. local: int32 (edges of patterns, at
+    least 1), scratch."""
+    shared = Patterns(
+        borrowed(patterns.slots), borrowed(patterns.hashes), borrowed(patterns.first),
+        borrowed(patterns.actors), borrowed(patterns.weights), borrowed(patterns.actions),
+        borrowed(patterns.rewards), borrowed(patterns.payoffs),
+    )  # fmt: skip
+    values, best, margins = borrowed(out.values), borrowed(out.best), borrowed(out.margins)
+    actors, children = borrowed(out.actors), borrowed(states.children)
+    order, begin = borrowed(states.order), borrowed(states.first)
+    numbers, pattern_of = borrowed(states.numbers), borrowed(states.patterns)
+    lent = borrowed(local)
+    lotteries = Lotteries(lent, shared.weights, shared.actions, shared.rewards)
+    given = borrowed(scratch.out)
+    step = Scratch(borrowed(scratch.q), borrowed(scratch.starts), given)
+    players = values.shape[1] - 1
+    for s in range(start, end):
+        x = order[s]
+        p, number = pattern_of[x], numbers[x]
+        if p == GIVEN:
+            best[x], margins[x], actors[x] = KNOWN, np.nan, 0
+            continue
+        first, last = shared.first[p], shared.first[p + 1]
+        actor = shared.actors[p]
+        if actor == LEAF:
+            for i in range(players):
+                values[number, 1 + i] = shared.payoffs[p, i]
+            best[x], margins[x], actors[x] = OVER, np.nan, 0
+            continue
+        k = begin[x] - first
+        for j in range(first, last):
+            lent[j] = children[k + j]
+        span = first, last
+        best[x], margins[x] = back_up(solve_game, lotteries, span, actor, values, tolerance, step)
+        actors[x] = max(actor, -1) + 1
+        for i in range(players):
+            values[number, 1 + i] = given[i]
+
+
+@njit(_i(_u1, _f2, _n1, _f2), cache=True, nogil=True)
+def join(wanted, rows, numbers, out):
+    """Copy the payoffs of the keys `wanted` (k,), ascending, from rows (m, 1 + players), by
+    ascending key, the first column, to those of their numbers in `out`; returns how many there are.
+    """
+    keys = rows.view(np.uint64)
+    j, found, count = 0, 0, rows.shape[0]
+    for i in range(wanted.size):
+        step = 1
+        while j + step < count and keys[j + step, 0] <= wanted[i]:
+            j, step = j + step, 2 * step  # ever longer steps, then ever shorter ones
+        while step > 0:
+            if j + step < count and keys[j + step, 0] <= wanted[i]:
+                j += step
+            step //= 2
+        if j < count and keys[j, 0] == wanted[i]:
+            for c in range(1, rows.shape[1]):
+                out[numbers[i], c] = rows[j, c]
+            found += 1
+    return found
+
+
+@njit(types.void(_n1, _f2, _u1, _f2), cache=True, nogil=True)
+def by_key(numbers, values, keys, out):
+    """Write the rows (n, 1 + players) of keys, ascending, from the values of their numbers."""
+    heads = out.view(np.uint64)
+    for i in range(keys.size):
+        heads[i, 0] = keys[i]
+        for c in range(1, out.shape[1]):
+            out[i, c] = values[numbers[i], c]
+
+
+@dataclass(frozen=True)
+class SolvedStage:
+    """The n states of a stage, solved, by key.
+
+    values: float64 (n, 1 + players), the first column the keys. best, margins, actors: (n,), as
+    `Graph` has them. gap: float64 (n,), of a cycle that was solved between bounds, at its first.
+    given: (n,) whether all of this was given.
+    """
+
+    values: Floats
+    best: Ints
+    margins: Floats
+    actors: NDArray[np.int8]
+    gap: Floats
+    given: NDArray[np.bool_]
+
+
+class Sweeping:
+    """A stage that is being solved: `give` it the payoffs that it asks for, then `solve`."""
+
+    def __init__(self, game: Game, stage: Stage) -> None:
+        self.game, self.stage = game, stage
+        n, numbers = len(stage.keys), stage.states.numbers
+        self._values = np.empty((n + stage.outside, 1 + game.players))
+        self._out = Sweep(self._values, np.empty(n, np.int64), np.empty(n), np.empty(n, np.int8))
+        self._gap = np.zeros(n)
+        self._given = stage.states.patterns == GIVEN
+        self._values[numbers[self._given], 1:] = stage.given.payoffs
+
+    def give(self, wanted: int, rows: Floats, some: NDArray[np.bool_] | None = None) -> int:
+        """Take the payoffs of the keys number `wanted` of the stage's list, or of some of them,
+        from rows (m, 1 + players) by key; returns how many of them are there."""
+        _, keys, numbers = self.stage.wanted[wanted]
+        if some is not None:
+            keys, numbers = keys[some], numbers[some]
+        found: int = join(keys, rows, numbers, self._values)
+        return found
+
+    def solve(self, tolerance: float, stop: Callable[[], bool] = lambda: False) -> SolvedStage:
+        """Solve the states.
+
+        Raises StateError for a cycle that `solver.search.cycles` refuses, Stopped.
+        """
+        game, stage, n = self.game, self.stage, len(self.stage.keys)
+        solve_game = no_matrix_games
+        if game.simultaneous:
+            from luckbase.solver.matrix_game.simplex import solve_game  # long to compile
+        most, players = max(game.max_edges, 1), game.players
+        scratch = Scratch(np.empty((most, players)), np.empty(most, np.int64), np.empty(players))
+        local = np.empty(max(1, len(stage.patterns.weights)), np.int32)
+        place = 0
+        for start, members in (*stage.loops.tolist(), (n, 0)):
+            while place < start:
+                if stop():
+                    raise Stopped
+                end = min(start, place + BUDGET)
+                sweep_on(
+                    solve_game, stage.patterns, stage.states, self._out, tolerance, scratch, local,
+                    place, end,
+                )  # fmt: skip
+                place = end
+            if members:
+                self._solve_component(place, members, tolerance)
+                place += members
+        rows = np.empty((n, 1 + players))
+        by_key(stage.states.numbers[stage.places], self._values, stage.keys, rows)
+        refuse_beyond(game, stage.keys, rows[:, 1:])
+        held, at, given = self._out, stage.places, np.zeros(n, bool)
+        if len(stage.given.best):
+            given = self._given
+            held.best[given], held.margins[given] = stage.given.best, stage.given.margins
+            held.actors[given] = stage.given.actors
+        return SolvedStage(
+            rows, held.best[at], held.margins[at], held.actors[at], self._gap[at], given[at]
+        )
+
+    def _solve_component(self, start: int, members: int, tolerance: float) -> None:
+        """Solve the component of so many members that begins at a place of the order."""
+        from luckbase.solver.search.cycles import Component, solve  # long to compile
+
+        states, out = self.stage.states, self._out
+        at = states.order[start : start + members]
+        keys = self._by_place[at]
+        by_key = np.argsort(keys)  # the same bits whoever comes first
+        at, numbers = at[by_key], states.numbers[at[by_key]]
+        found_states = unpack_all(self.game.bits, keys[by_key])
+        children = np.concatenate(
+            [states.children[states.first[x] : states.first[x + 1]] for x in at]
+        )
+        found = solve(
+            Component(
+                self.game, numbers, found_states, expand(self.game, found_states), children,
+                [np.empty(0)] * members, self._values[:, 1:], tolerance,
+            )
+        )  # fmt: skip
+        self._values[numbers, 1:], out.best[at] = found.values, found.best
+        out.margins[at], out.actors[at] = found.margins, found.actors
+        self._gap[at[0]] = found.gap
+
+    @cached_property
+    def _by_place(self) -> Keys:
+        """The keys of the states as they were met."""
+        keys = np.empty_like(self.stage.keys)
+        keys[self.stage.places] = self.stage.keys
+        return keys
