@@ -123,7 +123,7 @@ def test_a_solve_compiles_nothing_of_the_search(run_folder: Path) -> None:
     ours = [name for name in compiled if name.startswith("luckbase.")]
     modules = {name.rpartition(".")[0].removeprefix("luckbase.solver.") for name in ours}
     assert modules == {
-        "search.bellman", "search.bellman_step", "search.expansion",
+        "search.bellman", "search.expand",
         *(f"games.press_your_luck.{name}" for name in ("kernel", "layout", "rules")),
     }  # fmt: skip
     assert len(set(ours)) == len(ours), "compiled for more than one type"
