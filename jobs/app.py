@@ -11,37 +11,56 @@ import errno
 import inspect
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import wraps
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from luckbase.jobs import (
-    chart,
-    clean,
-    diff,
-    evaluate,
-    export,
-    graph,
-    plan,
-    play,
-    query,
-    report,
-    serve,
-    simulate,
-    solve,
-    status,
-    verify,
-)
 from luckbase.jobs.terminal import process, render
 from luckbase.solver import sentences
 from luckbase.solver.errors import LuckbaseError
 
+COMMANDS = (
+    "solve", "plan", "query", "status", "verify", "diff", "export", "evaluate", "simulate", "play",
+    "chart", "graph", "report", "serve", "clean",
+)  # fmt: skip
+"""In the order of ``--help``; each is a function in a module of its name."""
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands by name; one is imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+        function = getattr(import_module(f"luckbase.jobs.{name}"), name)
+        alone.command(name)(_prepared(function))
+        return typer.main.get_command(alone)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class _Group(TyperGroup):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "commands": _Commands()})
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*COMMANDS]
+
+
 app = typer.Typer(
     name="luckbase",
+    cls=_Group,
     rich_markup_mode=None,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -86,28 +105,20 @@ class _Interrupted(Exception):
         self.code = code
 
 
-def _interruptible(command: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(command)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return command(*args, **kwargs)
-        except KeyboardInterrupt as stop:
-            raise _Interrupted(process.exit_code(stop)) from None
-
-    return call
-
-
-def _with_game_files(command: Callable[..., Any]) -> Callable[..., Any]:
+def _prepared(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with one more option: files that register games, run before anything is read."""
 
     @wraps(command)
     def call(*args: Any, game_files: list[str] | None, **kwargs: Any) -> Any:
-        if game_files:
-            from luckbase.solver.game.plugins import load_game_file
+        try:
+            if game_files:
+                from luckbase.solver.game.plugins import load_game_file
 
-            for file in game_files:
-                load_game_file(file)
-        return command(*args, **kwargs)
+                for file in game_files:
+                    load_game_file(file)
+            return command(*args, **kwargs)
+        except KeyboardInterrupt as stop:
+            raise _Interrupted(process.exit_code(stop)) from None
 
     kind = Annotated[
         list[str] | None,
@@ -118,14 +129,6 @@ def _with_game_files(command: Callable[..., Any]) -> Callable[..., Any]:
                              annotation=kind)  # fmt: skip
     call.__signature__ = own.replace(parameters=[*own.parameters.values(), more])  # type: ignore[attr-defined]
     return call
-
-
-for module in (
-    solve, plan, query, status, verify, diff, export, evaluate, simulate, play, chart, graph,
-    report, serve, clean,
-):  # fmt: skip
-    name = module.__name__.rpartition(".")[2]
-    app.command(name)(_interruptible(_with_game_files(getattr(module, name))))
 
 
 def main() -> None:

@@ -61,6 +61,17 @@ def test_help_and_import_do_not_load_anything_heavy() -> None:
     assert done.stdout.strip().endswith("[]")
 
 
+def test_a_command_runs_the_code_of_its_own_module_alone() -> None:
+    code = (
+        "import sys; from luckbase.jobs.app import COMMANDS, run; run(['clean', '--help']);"
+        "print([m for m in COMMANDS if f'luckbase.jobs.{m}' in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip().endswith("['clean']")
+
+
 def test_solve_prints_the_tables_folder_and_solving_again_does_nothing(
     command: Command, tmp_path: Path
 ) -> None:
