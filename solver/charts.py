@@ -36,7 +36,7 @@ DECIMALS = 10
 """Of a payoff in rows: a chart is for reading, and the last one is good. All are in the table."""
 
 
-MOST_ROWS = 30
+SHOWN_ROWS = 30
 """Of a list, in a notebook."""
 DRAWN_BY: dict[str, str] = {}
 """Who draws in a notebook, ``module:function``: "png" the bytes of a PNG of a picture, "html" an
@@ -86,15 +86,18 @@ class Listing(Result):
     def __str__(self) -> str:
         return "\n".join(self.lines)
 
+    def cells(self, count: int) -> list[list[str]]:
+        """The first rows as text."""
+        return [
+            [f"{cell:.7g}" if isinstance(cell, float) else str(cell) for cell in row]
+            for row in self.rows[:count]
+        ]
+
     def _repr_html_(self) -> str:
         """The rows in a notebook, the first ones if there are many."""
-        rows = [
-            [f"{cell:.7g}" if isinstance(cell, float) else str(cell) for cell in row]
-            for row in self.rows[:MOST_ROWS]
-        ]
-        more = len(self.rows) - MOST_ROWS
+        more = len(self.rows) - SHOWN_ROWS
         left = f"<small>{many(more, 'more row')}</small>" if more > 0 else ""
-        return html_table(self.columns, rows, [self.note]) + left
+        return html_table(self.columns, self.cells(SHOWN_ROWS), [self.note]) + left
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ from luckbase.cluster.play.game import (
 from luckbase.cluster.table.moves import Moves, address
 from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.web import tables
-from luckbase.jobs.web.params import state_in, whole
+from luckbase.jobs.web.http import state_in, whole
 from luckbase.jobs.web.pictures import drawing
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.capabilities import agents_of, as_seen_by, simplify

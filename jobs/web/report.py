@@ -3,8 +3,11 @@
 The board drawn and in numbers, what was solved, a few questions with their answers, the game's
 charts with the numbers under the mouse, the verdict of a verification, and how to get the same
 again. The page loads nothing: its style and its script stand in it, allowed by their hashes alone,
-and it is below `MOST_BYTES`: the longest charts say fewer of their numbers, with the command that
+and it is below `MAX_BYTES`: the longest charts say fewer of their numbers, with the command that
 prints all of them.
+
+Charts are drawn by `jobs.plots`. Their numbers stand in the page as JSON, which ``report.js`` reads
+where the mouse is, and as a table of some of them. A list is shown by its lines and rows.
 """
 
 from __future__ import annotations
@@ -20,8 +23,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from luckbase.cluster import words
 from luckbase.cluster.table import FORMAT
@@ -34,31 +40,49 @@ from luckbase.cluster.table.status import (
     opening_answers,
     summary_of,
 )
-from luckbase.jobs.web.report_charts import Detail, ReportChart, chart_section, report_chart, table
-from luckbase.jobs.web.scene_svg import STYLE as SCENE_STYLE
-from luckbase.jobs.web.scene_svg import svg
+from luckbase.jobs.plots import PagePicture, for_page
+from luckbase.jobs.web.pictures import STYLE as SCENE_STYLE
+from luckbase.jobs.web.pictures import svg
+from luckbase.solver.charts import Chart, Curves, Heatmap, Listing
 from luckbase.solver.errors import LuckbaseError, MissingTableError
 from luckbase.solver.game.capabilities import Charts, scene_of
+from luckbase.solver.sentences import html_table
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.table import Table
     from luckbase.cluster.table.verify import Verdict
 
-MOST_BYTES = 2_000_000
+MAX_BYTES = 2_000_000
+STATIC = Path(__file__).parent / "static"
+CURVE_ROWS = 41
+"""Of the table below curves."""
+
+
+@dataclass(frozen=True)
+class Detail:
+    """How much of a chart's numbers stands in the page: lines and rows of a list, cells of a
+    picture's table, decimals under the mouse, and whether there are any."""
+
+    lines: int = 25
+    rows: int = 400
+    cells: int = 441
+    decimals: int = 6
+    mouse: bool = True
+
+
 DETAILS = (
     Detail(),
     Detail(lines=20, rows=100, cells=225, decimals=4),
     Detail(lines=10, rows=20, cells=100, mouse=False),
     Detail(lines=3, rows=0, cells=25, mouse=False),
 )
-"""How much of the charts' numbers is told, the first that keeps the page below `MOST_BYTES`."""
-STATIC = Path(__file__).parent / "static"
+"""The first that keeps the page below `MAX_BYTES` is taken."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """A report: `html`, the file as text; verdict: of the verification, None where none was
-    asked for; charts: the names of those in it."""
+    """A report: `html`, the file as text; verdict: of the verification, None where there was none;
+    charts: the names of those in it."""
 
     html: str
     verdict: Verdict | None
@@ -88,25 +112,27 @@ def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) ->
     stands in the report.
     """
     verdict = of.verify(sample) if verify else None
-    facts = _Facts(of, summary_of(of), opening_answers(of), verdict, sample)
     charts, why_none = _charts(of)
+    facts = _Facts(of, summary_of(of), opening_answers(of), verdict, sample, charts, why_none)
     html = ""
     for detail in DETAILS:
-        html = _page(facts, charts, why_none, detail)
-        if len(html.encode()) <= MOST_BYTES:
+        html = _page(facts, detail)
+        if len(html.encode()) <= MAX_BYTES:
             break
     return Report(html, verdict, tuple(chart.name for chart in charts))
 
 
 @dataclass(frozen=True)
 class _Facts:
-    """What a report is made of, its charts left out."""
+    """What a report is made of. why_none: of charts."""
 
     table: Table
     summary: Summary
-    asked: Sequence[Question]
+    questions: Sequence[Question]
     verdict: Verdict | None
     sample: int | None
+    charts: Sequence[ReportChart]
+    why_none: str
 
 
 def _charts(of: Table) -> tuple[list[ReportChart], str]:
@@ -136,7 +162,7 @@ def _charts(of: Table) -> tuple[list[ReportChart], str]:
 # --- the page ----------------------------------------------------------------------------------
 
 
-def _page(facts: _Facts, charts: Sequence[ReportChart], why_none: str, detail: Detail) -> str:
+def _page(facts: _Facts, detail: Detail) -> str:
     sheets = (SCENE_STYLE, STATIC / "report.css")
     style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets).strip()
     script = (STATIC / "report.js").read_text(encoding="utf-8").strip()
@@ -146,7 +172,7 @@ def _page(facts: _Facts, charts: Sequence[ReportChart], why_none: str, detail: D
     )
     board = facts.table.game.board
     title = escape(f"luckbase: {board.name}, {board.game}")
-    body = "".join(_sections(facts, charts, why_none, detail))
+    body = "".join(_sections(facts, detail))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
@@ -161,25 +187,30 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
-def _sections(
-    facts: _Facts, charts: Sequence[ReportChart], why_none: str, detail: Detail
-) -> Iterator[str]:
+def _sections(facts: _Facts, detail: Detail) -> Iterator[str]:
     yield _head(facts)
-    yield from _questions(facts)
+    questions = [*_start(facts.table), *_questions(facts)]
+    if questions:
+        yield "<h2>A few questions</h2>"
+        yield from questions
     yield from _board(facts)
     yield "<h2>Charts</h2>"
-    if not charts:
-        yield f"<p>None: {escape(why_none or 'the game has none')}.</p>"
-    for chart in charts:
+    if not facts.charts:
+        yield f"<p>None: {escape(facts.why_none or 'the game has none')}.</p>"
+    for chart in facts.charts:
         command = f"luckbase chart {facts.summary.name} --what {chart.name} --csv"
         yield chart_section(chart, command, detail)
     yield from _verdict(facts)
     yield from _again(facts)
 
 
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -> str:
+    """A table that is scrolled where the page is too narrow for it; kind: its class."""
+    return f'<div class="wide">{html_table(heads, rows, kind=kind)}</div>'
+
+
 def _head(facts: _Facts) -> str:
-    of, summary = facts.table, facts.summary
-    game = of.game
+    of, summary, game = facts.table, facts.summary, facts.table.game
     options = words.fields(of.origin.options, ", ") or "all at their defaults"
     about = (
         f"A table of {escape(game.board.game)}, board <b>{escape(game.board.name)}</b>: the "
@@ -189,13 +220,13 @@ def _head(facts: _Facts) -> str:
     checked = "not verified"
     if facts.verdict is not None:
         checked = "verified" if facts.verdict.ok else "FAULTS FOUND"
-    cards = [
-        ("states", words.count(summary.states)),
-        ("payoffs good to", f"{summary.error:.1e}"),
-        ("files", f"{summary.files:,}, {words.size(summary.bytes)}" if summary.files else "none"),
-        ("verdict", checked),
-    ]
-    facts_ = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in cards)
+    cards = {
+        "states": words.count(summary.states),
+        "payoffs good to": f"{summary.error:.1e}",
+        "files": f"{summary.files:,}, {words.size(summary.bytes)}" if summary.files else "none",
+        "verdict": checked,
+    }
+    listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in cards.items())
     stale = "".join(
         f'<p class="stale">This table is stale: {escape(why)}.</p>' for why in of.origin.stale
     )
@@ -203,16 +234,8 @@ def _head(facts: _Facts) -> str:
         stale += f'<p class="stale">This table is not complete: {summary.partial} are left.</p>'
     return (
         f"<header><h1>{escape(summary.title or game.board.name)}</h1><p>{about}</p>{stale}"
-        f'<dl class="facts">{facts_}</dl></header>'
+        f'<dl class="facts">{listed}</dl></header>'
     )
-
-
-def _questions(facts: _Facts) -> Iterator[str]:
-    """The start's value, and the opening questions as a solve prints them."""
-    said = [*_start(facts.table), *_asked(facts)]
-    if said:
-        yield "<h2>A few questions</h2>"
-        yield from said
 
 
 def _start(of: Table) -> Iterator[str]:
@@ -227,25 +250,26 @@ def _start(of: Table) -> Iterator[str]:
         yield table(heads, [["the start", *(f"{x:z.7f}" for x in value)]])
 
 
-def _asked(facts: _Facts) -> Iterator[str]:
-    asked = facts.asked
-    if not asked:
+def _questions(facts: _Facts) -> Iterator[str]:
+    """The opening questions as a solve prints them."""
+    questions = facts.questions
+    if not questions:
         return
-    names = action_names(asked)
+    names = action_names(questions)
     if names:
         yield f"<p>The {escape(facts.table.game.payoff_name)} of who acts:</p>"
     heads = ["the player up is" if names else "", "state", *names, "best"]
     yield table(
         heads,
-        [[q.title, words.fields(q.state), *map(q.payoff_of, names), q.best] for q in asked],
+        [[q.title, words.fields(q.state), *map(q.payoff_of, names), q.best] for q in questions],
     )  # fmt: skip
 
 
 def _board(facts: _Facts) -> Iterator[str]:
     of = facts.table
     start = of.game.start()
-    shown: Mapping[str, Any] | None = facts.asked[0].state if facts.asked else None
-    what = facts.asked[0].title if facts.asked else ""
+    shown: Mapping[str, Any] | None = facts.questions[0].state if facts.questions else None
+    what = facts.questions[0].title if facts.questions else ""
     if shown is None and facts.summary.roots:
         shown, what = facts.summary.roots[0], "solved below this"
     if start is not None:
@@ -262,16 +286,14 @@ def _board(facts: _Facts) -> Iterator[str]:
     sections = [("", flat), *((n, v) for n, v in form.items() if isinstance(v, dict))]
     yield '<div class="sections">'
     for name, section in sections:
-        heads = [name or "board", "value"]
-        rows = [[key, _listed(value)] for key, value in section.items()]
-        said = table(heads, rows, "text")
+        rows = [
+            [key, str(value).lower() if isinstance(value, bool) else words.listed(value)]
+            for key, value in section.items()
+        ]
+        said = table([name or "board", "value"], rows, "text")
         long = len(rows) > 12
         yield f"<details><summary>{escape(name)}</summary>{said}</details>" if long else said
     yield "</div>"
-
-
-def _listed(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else words.listed(value)
 
 
 def _verdict(facts: _Facts) -> Iterator[str]:
@@ -299,28 +321,23 @@ def _verdict(facts: _Facts) -> Iterator[str]:
             "the payoffs of "
             f"what they lead to, without the program that made the table: worst difference "
             f"{checked.worst:.2e} at {escape(words.fields(checked.state))}, where "
-            f"{checked.bound:.2e} is allowed, mean {checked.mean:.2e}. {_good(facts.summary)}</p>"
+            f"{checked.bound:.2e} is allowed, mean {checked.mean:.2e}. "
+            f"Every payoff is good to {facts.summary.error:.1e}.</p>"
         )
     yield "</div>"
-
-
-def _good(summary: Summary) -> str:
-    return f"Every payoff is good to {summary.error:.1e}."
 
 
 def _again(facts: _Facts) -> Iterator[str]:
     """How to get the same."""
     import numba
-    import numpy
     import pyarrow
 
     of, summary = facts.table, facts.summary
-    name = summary.name
     sample = "--all" if facts.sample is None else f"--sample {facts.sample}"
     commands = [
         *(summary.commands or ("luckbase solve BOARD",)),
-        f"luckbase verify {name} {sample}",
-        f"luckbase report {name} --out report.html",
+        f"luckbase verify {summary.name} {sample}",
+        f"luckbase report {summary.name} --out report.html",
     ]
     yield "<h2>The same again</h2>"
     yield f'<div class="wide"><pre>{escape(chr(10).join(commands))}</pre></div>'
@@ -331,7 +348,7 @@ def _again(facts: _Facts) -> Iterator[str]:
         ["solved by luckbase", ", ".join(summary.versions) or "–"],
         ["time of one core", spent or "–"],
         ["this report", f"luckbase {solver_version()}, {datetime.now(UTC):%Y-%m-%d}"],
-        ["with", f"Python {platform.python_version()}, numpy {numpy.__version__}, numba "
+        ["with", f"Python {platform.python_version()}, numpy {np.__version__}, numba "
                  f"{numba.__version__}, pyarrow {pyarrow.__version__}, {platform.machine()}"],
     ]  # fmt: skip
     yield table(["", ""], rows, "text")
@@ -345,13 +362,126 @@ def _again(facts: _Facts) -> Iterator[str]:
 
 def board_file(form: Mapping[str, Any]) -> str:
     """A board's canonical form as a board file (TOML)."""
-    plain = [f"{_key(k)} = {json.dumps(v)}" for k, v in form.items() if not isinstance(v, dict)]
+
+    def lines(section: Mapping[str, Any]) -> Iterator[str]:
+        for name, value in section.items():
+            if not isinstance(value, dict):
+                yield f"{_key(name)} = {json.dumps(value)}"
+
+    text = [*lines(form)]
     for name, section in form.items():
         if isinstance(section, dict):
-            plain += ["", f"[{_key(name)}]", *(f"{_key(k)} = {json.dumps(v)}"
-                                               for k, v in section.items())]  # fmt: skip
-    return "\n".join(plain) + "\n"
+            text += ["", f"[{_key(name)}]", *lines(section)]
+    return "\n".join(text) + "\n"
 
 
 def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
+
+
+# --- charts ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ReportChart:
+    """A chart of a report. name: on the command line; shows: what, for people; chart: None where
+    there is none, and `why` says why; picture: drawn once, however often the page is put
+    together."""
+
+    name: str
+    shows: str
+    chart: Chart | None = None
+    why: str = ""
+    picture: PagePicture | None = None
+
+
+def report_chart(name: str, shows: str, chart: Chart, number: int) -> ReportChart:
+    """A chart for a page, drawn if it is a picture; number: of the charts on the page."""
+    picture = None if isinstance(chart, Listing) else for_page(chart, f"chart-{number}")
+    return ReportChart(name, shows, chart, picture=picture)
+
+
+def chart_section(of: ReportChart, command: str, detail: Detail) -> str:
+    """A chart as a part of a page; command: prints all of its numbers."""
+    if of.chart is None:
+        inner = f"<p>{escape(of.why)}</p>"
+    elif isinstance(of.chart, Listing):
+        inner = _listing(of.chart, command, detail)
+    else:
+        assert of.picture is not None
+        inner = _figure(of.chart, of.picture, detail) + _numbers_table(of.chart, command, detail)
+    title = escape(of.shows[:1].upper() + of.shows[1:])
+    return f'<section class="chart"><h3>{title}</h3>{inner}</section>'
+
+
+def _listing(chart: Listing, command: str, detail: Detail) -> str:
+    def more(number: int, shown: int, what: str) -> str:
+        if number <= shown:
+            return ""
+        return f"<p>{number - shown:,} more {what}: <code>{escape(command)}</code></p>"
+
+    lines, rows = chart.lines, chart.rows
+    html = f"<p>{escape(chart.note)}</p>" if chart.note else ""
+    body = table(chart.columns, chart.cells(detail.rows)) + more(len(rows), detail.rows, "rows")
+    if not lines:
+        return html + body
+    shown = escape("\n".join(lines[: detail.lines]))
+    html += f'<div class="wide"><pre>{shown}</pre></div>{more(len(lines), detail.lines, "lines")}'
+    return html + f"<details><summary>The numbers</summary>{body}</details>"
+
+
+def _figure(chart: Heatmap | Curves, picture: PagePicture, detail: Detail) -> str:
+    head = f"<figcaption><b>{escape(chart.title)}</b><br>{escape(chart.about)}</figcaption>"
+    under = ""
+    if detail.mouse:
+        numbers = json.dumps(_numbers(chart, picture, detail), separators=(",", ":"))
+        # Nothing in the numbers can end the element.
+        under = (
+            f'<script type="application/json" class="numbers">'
+            f"{numbers.replace('<', chr(92) + 'u003c')}</script>"
+            '<output class="under" aria-live="polite">Point at the picture, or move through it '
+            "with the arrow keys.</output>"
+        )
+    return f'<figure class="plot">{head}{picture.svg}{under}</figure>'
+
+
+def _numbers(chart: Heatmap | Curves, picture: PagePicture, detail: Detail) -> dict[str, Any]:
+    """All numbers, and where they are on the sheet, for the mouse."""
+
+    def row(values: Any) -> list[int | float | None]:
+        rounded = np.round(values, detail.decimals).tolist()
+        return [None if x != x else int(x) if x == int(x) else x for x in rounded]
+
+    numbers: dict[str, Any] = {"plot": picture.frame, "xs": chart.xs.tolist()}
+    if isinstance(chart, Curves):
+        return numbers | {
+            "labels": [chart.x_label, *(curve.label for curve in chart.curves)],
+            "places": picture.places,
+            "curves": [row(curve.values) for curve in chart.curves],
+        }
+    return numbers | {
+        "labels": [chart.x_label, chart.y_label, chart.colour_label],
+        "ys": chart.ys.tolist(),
+        "values": [row(values) for values in chart.values],
+    }
+
+
+def _numbers_table(chart: Heatmap | Curves, command: str, detail: Detail) -> str:
+    """The numbers as a table, every so many of them."""
+    if isinstance(chart, Curves):
+        every, which = -(-len(chart.xs) // CURVE_ROWS), "row"
+        about, heads = chart.y_label, [chart.x_label, *(curve.label for curve in chart.curves)]
+        lines = list(zip(chart.xs, *(curve.values for curve in chart.curves), strict=True))[::every]
+    else:
+        (n, m), which = chart.values.shape, "row and column"
+        every = next(k for k in count(1) if -(-n // k) * -(-m // k) <= detail.cells)
+        about = f"{chart.colour_label}: {chart.x_label} in columns, {chart.y_label} in rows."
+        heads = [f"{chart.names[1]} \\ {chart.names[0]}", *(f"{x:,}" for x in chart.xs[::every])]
+        lines = list(zip(chart.ys[::every], *chart.values[::every, ::every], strict=True))
+    rows = [[f"{x:,}", *("" if np.isnan(v) else f"{v:.4g}" for v in line)] for x, *line in lines]
+    numbered = {2: "second", 3: "third"}.get(every, f"{every}th")
+    left_out = f"Every {numbered} {which}; all" if every > 1 else "The same in a file"
+    return (
+        f"<details><summary>The numbers as a table</summary><p>{escape(about)}</p>"
+        f"{table(heads, rows)}<p>{left_out}: <code>{escape(command)}</code></p></details>"
+    )

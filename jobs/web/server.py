@@ -1,28 +1,243 @@
-"""The process that listens: which tables, at which address, until Ctrl+C."""
+"""The process that listens, until Ctrl+C, and what it answers at which address.
+
+Nothing is written; every answer comes from an open table.
+
+A question is answered, and its answer compressed, in one of a few threads, with an opened table to
+itself. It waits for one of the table's open copies before it gets a thread, and batches have
+threads of their own, one batch a table: so neither many questions of one table nor long batches
+hold up the others. Every error of ours is a sentence with its status (`jobs.web.http.STATUS`);
+whatever else goes wrong is a bug: a plain sentence, and the rest in the log.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import logging
 import os
 import signal
 import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from luckbase.cluster.table.find import find_table, tables_of
-from luckbase.jobs.web.app import LOCAL, MAX_REQUESTS, make_app
+from luckbase.jobs.web import http, pool
 from luckbase.jobs.web.pool import Finder, TablePool, under
+from luckbase.jobs.web.views import (
+    VIEWS,
+    ApiRequest,
+    View,
+    described,
+    ids_in,
+    smallest,
+    warm_up,
+)
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.toml_file import path_of
-from luckbase.solver.errors import MissingTableError, OptionError
+from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
+
+THREADS, BATCHES = 4, 2
+"""Questions that are answered at once, and batches beside them."""
+MAX_REQUESTS = 200
+"""Requests that are being answered, or wait for that."""
+LOCAL = ("127.0.0.1", "localhost", "::1")
+BUG = "this is a mistake of luckbase's, not yours; what the server printed says more"
+log = logging.getLogger("luckbase.web")
+
+
+class Explorer:
+    """The answers of one server: the tables, and the threads that ask them."""
+
+    def __init__(self, tables: TablePool) -> None:
+        self.tables = tables
+        self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="luckbase-web")
+        self.batches = ThreadPoolExecutor(BATCHES, thread_name_prefix="luckbase-batch")
+        self.bodies = http.Bodies()
+        self._slots: dict[str, asyncio.Semaphore] = {}
+        self._batch_slots: dict[str, asyncio.Semaphore] = {}
+
+    async def in_thread(
+        self, work: Callable[..., Any], *inputs: Any, executor: Executor | None = None
+    ) -> Any:
+        """What a function gives, in one of the threads; executor: of others."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(executor or self.threads, work, *inputs)
+
+    @asynccontextmanager
+    async def slots(self, ids: Iterable[str], batch: bool = False) -> AsyncIterator[None]:
+        """Wait until each of these tables, which are there, has a copy for one more question. The
+        order is the same for all, so nobody waits for ever."""
+        async with AsyncExitStack() as stack:
+            for id in sorted(set(ids)):
+                if batch:
+                    least = max(pool.COPIES - 1, 1)
+                    at_once = self._batch_slots.setdefault(id, asyncio.Semaphore(least))
+                    await stack.enter_async_context(at_once)
+                slot = self._slots.setdefault(id, asyncio.Semaphore(pool.COPIES))
+                await stack.enter_async_context(slot)
+            yield
+
+    async def warm_up(self) -> None:
+        """Load what is compiled of each game before anybody waits for that."""
+        for id in await self.in_thread(smallest, self.tables):
+            async with self.slots([id]):
+                await self.in_thread(warm_up, self.tables, id, executor=self.batches)
+
+    def close(self) -> None:
+        """Wait for the threads, and close the tables."""
+        self.threads.shutdown(cancel_futures=True)
+        self.batches.shutdown(cancel_futures=True)
+        self.tables.close()
+
+    def address(self, view: View) -> Callable[[Request], Awaitable[Response]]:
+        """What answers at the address of a view."""
+
+        async def answer(request: Request) -> Response:
+            pairs = http.read_pairs(request.query_params.multi_items())
+            type_, path = request.headers.get("content-type", ""), request.path_params
+            ids = ids_in(path, pairs)
+            for id in ids:
+                await self.in_thread(self.tables.find, id)
+            async with self.bodies.read(request, view.max_bytes, view.check_body) as body:
+
+                def work() -> Response:
+                    params, rest = view.params.read(pairs), ApiRequest(path, type_, body)
+                    kind, content = view.answer(self.tables, params, rest)
+                    return http.reply(request, content, kind)
+
+                async with self.slots(ids, view.long):
+                    executor = self.batches if view.long else self.threads
+                    reply: Response = await self.in_thread(work, executor=executor)
+                return reply
+
+        return answer
+
+
+def make_app(
+    tables: TablePool, hosts: tuple[str, ...] | None = LOCAL, warm: bool = False
+) -> Starlette:
+    """The application. hosts: the names by which the server may be called, None for any: a page
+    elsewhere that has its own name lead to this machine is refused. warm: load at the start what is
+    compiled of each game."""
+    explorer = Explorer(tables)
+    routes = [Route(view.path, explorer.address(view), methods=[view.method]) for view in VIEWS]
+    routes += [
+        Route("/openapi.json", _openapi),
+        Route("/", http.page_of("index.html")),
+        *http.static_files(),
+    ]
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        warming = asyncio.create_task(explorer.warm_up()) if warm else None
+        yield
+        if warming is not None:
+            warming.cancel()
+            with suppress(asyncio.CancelledError):
+                await warming
+        explorer.close()
+
+    handlers: Mapping[Any, Any] = {LuckbaseError: _refused, HTTPException: _no_such}
+    app = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+    app.add_middleware(Guard, hosts=hosts)
+    return app
+
+
+async def _openapi(request: Request) -> Response:
+    return http.reply(request, http.encode(described()))
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, LuckbaseError)
+    fields = getattr(error, "fields", ())
+    return http.refused(request, error, fields)
+
+
+async def _no_such(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    path = request.url.path[:80]
+    said = {
+        404: f"{path}: there is nothing at this address; /openapi.json says what there is",
+        405: f"{path}: does not take {request.method}; /openapi.json says what it takes",
+    }.get(error.status_code, str(error.detail))
+    return http.refusal(request, error.status_code, said)
+
+
+class Guard:
+    """Stands before the application: refuses requests that call the server by a name that is not
+    one of `hosts` (None: any), and work that another page sends; makes a sentence of what goes
+    wrong unforeseen."""
+
+    def __init__(self, app: ASGIApp, hosts: tuple[str, ...] | None) -> None:
+        self.app, self.hosts = app, hosts
+        self.at_once = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        request = Request(scope)
+        name = request.headers.get("host", "")
+        if self.hosts is not None and host_of(name) not in self.hosts:
+            said = f"host: '{name[:60]}' is not a name of this server; it is {self.hosts[0]}"
+            return await http.refusal(request, 400, said)(scope, receive, send)
+        if request.method not in ("GET", "HEAD") and from_elsewhere(request.headers):
+            said = f"origin: {request.method} is for this server's own page and for programs"
+            return await http.refusal(request, 403, said)(scope, receive, send)
+        if self.at_once >= MAX_REQUESTS:
+            said = f"{MAX_REQUESTS} requests are being answered already; ask again in a moment"
+            return await http.refusal(request, 503, said)(scope, receive, send)
+        self.at_once += 1
+        try:
+            await self.app(scope, receive, send)
+        except Exception as error:
+            log.error("%s %s", request.method, request.url.path, exc_info=error)
+            await http.refusal(request, 500, BUG)(scope, receive, send)
+        finally:
+            self.at_once -= 1
+
+
+def host_of(header: str) -> str:
+    """The name in a Host header, without the port: ``[::1]:8000`` is ``::1``."""
+    if header.startswith("["):
+        return header[1:].partition("]")[0].lower()
+    return header.partition(":")[0].lower()
+
+
+def from_elsewhere(headers: Mapping[str, str]) -> bool:
+    """Whether a browser says that a page of another server sends a request. A program says nothing
+    of that."""
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    return origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
+
+
+# --- the process -------------------------------------------------------------------------------
 
 
 def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) -> TablePool:

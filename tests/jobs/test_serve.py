@@ -18,7 +18,7 @@ from urllib.request import urlopen
 import pytest
 
 from luckbase.jobs.app import run
-from luckbase.jobs.web.app import LOCAL
+from luckbase.jobs.web.server import LOCAL
 from tests.places import BOARDS, ROOT
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from starlette.testclient import TestClient
 
 import luckbase
-from luckbase.jobs.web.app import make_app
 from luckbase.jobs.web.pool import TablePool, under
+from luckbase.jobs.web.server import make_app
 from tests.places import BOARDS
 from tests.shared import only_one
 

@@ -180,6 +180,6 @@ def test_a_body_that_does_not_come_is_not_waited_for(
 def test_more_requests_at_once_than_may_be_are_told_to_come_again(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("luckbase.jobs.web.app.MAX_REQUESTS", 0)
+    monkeypatch.setattr("luckbase.jobs.web.server.MAX_REQUESTS", 0)
     reply = client.get("/api/tables")
     assert reply.status_code == 503 and "ask again in a moment" in reply.json()["error"]

@@ -20,7 +20,7 @@ import luckbase
 from luckbase.jobs.app import run
 from luckbase.jobs.plots import for_page
 from luckbase.jobs.web import report as page
-from luckbase.jobs.web.report_charts import Detail, chart_section, report_chart
+from luckbase.jobs.web.report import Detail, chart_section, report_chart
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.identity import rules_identity
 from luckbase.solver.charts import Band, Chart, Curve, Curves, Heatmap, Line, Listing, Words
@@ -87,7 +87,7 @@ def test_a_report_is_one_file_that_loads_nothing_and_runs_only_its_own_script(
 ) -> None:
     html = luckbase.report(board, 100, results=results).html
     read = Page(html)
-    assert len(html.encode()) < page.MOST_BYTES
+    assert len(html.encode()) < page.MAX_BYTES
     for tag, attributes in [(t, a) for t, every in read.found.items() for a in every]:
         for name, value in attributes.items():
             assert not name.startswith("on") and name != "style", (tag, name)
@@ -294,7 +294,7 @@ def test_a_page_that_would_be_too_large_says_fewer_numbers_and_how_to_get_them(
     whole = luckbase.report(SKUNK, 0, results=results).html
     sizes = [len(whole.encode())]
     for most in (sizes[0] - 1, sizes[0] - 20_000):
-        monkeypatch.setattr(page, "MOST_BYTES", most)
+        monkeypatch.setattr(page, "MAX_BYTES", most)
         html = luckbase.report(SKUNK, 0, results=results).html
         assert len(html.encode()) <= most
         assert "luckbase chart boards/skunk/tiny.toml --what chart --csv" in html
