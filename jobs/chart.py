@@ -10,52 +10,46 @@ import csv
 import io
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
+from luckbase.solver.errors import OptionError
 
 if TYPE_CHECKING:
     from luckbase.solver.charts import Chart as Made
-    from luckbase.solver.charts import Kind, Listing
+    from luckbase.solver.charts import Kind
 
 
-@dataclass(frozen=True)
-class Chart:
-    """Which chart of which table, and where it goes."""
-
-    table: options.TableName
+def chart(
+    table: options.TableName,
     fields: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[FIELD=VALUE...]", help="Only these lines, or what the picture is of."
         ),
-    ] = None
+    ] = None,
     what: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Which of the game's charts; the first if not given."),
-    ] = None
+    ] = None,
     reachable: Annotated[
         bool,
         typer.Option("--reachable", help="Without what no play by the chart comes to."),
-    ] = False
+    ] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV; of a picture, its numbers.")] = (
         False
-    )
+    ),
     out: Annotated[
         str, typer.Option(metavar="FILE", help="A .txt, .csv, .png, .svg or .pdf; - is stdout.")
-    ] = "-"
-    settings: options.Settings = None
-    strict: options.Strict = False
-    results: options.Results = Path("results")
-
-
-@options.takes(Chart)
-def chart(args: Chart) -> None:
+    ] = "-",
+    settings: options.Settings = None,
+    strict: options.Strict = False,
+    results: options.Results = Path("results"),
+) -> None:
     """Print or draw what a full table says at a glance: when to pass or hold, the chance to win.
 
     A game has its charts by name, lists and pictures; a --what that is none of them says which. A
@@ -65,53 +59,41 @@ def chart(args: Chart) -> None:
     from luckbase.solver.charts import Listing
     from luckbase.solver.game.capabilities import Charts, choose_chart
 
-    _has_charts(args.table, args.settings)
-    with options.open_found(args.table, args.results, args.settings, args.strict) as opened:
-        kind = choose_chart(opened.game, args.what)
+    _has_charts(table, settings)
+    with options.open_found(table, results, settings, strict) as opened:
+        kind = choose_chart(opened.game, what)
         opened.check_chart(kind)
-        suffix = _suffix(kind, opened.game.need(Charts).kinds, args.as_csv, args.out)
-        fields = options.read_fields(args.fields or [])
-        made = opened.chart(kind.name, fields, reachable=args.reachable)
+        suffix = _suffix(kind, opened.game.need(Charts).kinds, as_csv, out)
+        made = opened.chart(kind.name, options.read_fields(fields or []), reachable=reachable)
         origin = opened.origin
     if isinstance(made, Listing):
         render.say(made.note)
     render.say(f"from {origin}")
-    if args.out == "-":
-        sys.stdout.write(_printed(made, suffix))
+    if out == "-":
+        sys.stdout.write(_written(made, suffix, sys.stdout).decode())
         return
     content = _written(made, suffix)
-    with whole_file(args.out) as file:
+    with whole_file(out) as file:
         file.write(content)
-    render.say(f"{args.out}: {kind.shows}, {render.size(len(content))}")
+    render.say(f"{out}: {kind.shows}, {render.size(len(content))}")
 
 
-def _printed(made: Made, suffix: str) -> str:
-    """What stands on stdout: as wide as a terminal, and with colours where it has them."""
-    from luckbase.jobs.plots import text
-    from luckbase.solver.charts import Listing
-
-    if suffix == ".csv":
-        return _csv(made)
-    if isinstance(made, Listing):
-        return render.to_fit(_lines(made), sys.stdout)
-    wide = render.width(sys.stdout)
-    return text(made, wide, colour=render.has_colours(sys.stdout))
-
-
-def _written(made: Made, suffix: str) -> bytes:
-    """What stands in a file."""
+def _written(made: Made, suffix: str, out: Any = None) -> bytes:
+    """What stands in a file, or on stdout, `out`: as wide as a terminal, and with colours where it
+    has them."""
     from luckbase.jobs.plots import draw, text
     from luckbase.solver.charts import Listing
 
     if suffix == ".csv":
-        return _csv(made).encode()
-    if isinstance(made, Listing):
-        return _lines(made).encode()
-    return text(made).encode() if suffix == ".txt" else draw(made, suffix)
-
-
-def _lines(made: Listing) -> str:
-    return "".join(f"{line}\n" for line in made.lines)
+        said = _csv(made)
+    elif isinstance(made, Listing):
+        said = "".join(f"{line}\n" for line in made.lines)
+        said = said if out is None else render.to_fit(said, out)
+    elif suffix == ".txt":
+        said = text(made) if out is None else text(made, render.width(out), render.has_colours(out))
+    else:
+        return draw(made, suffix)
+    return said.encode()
 
 
 def _has_charts(name: str, settings: list[str] | None) -> None:
@@ -125,13 +107,9 @@ def _has_charts(name: str, settings: list[str] | None) -> None:
 
 def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
     """How the chart is to be written: .txt, .csv or a picture's ending."""
-    from luckbase.solver.errors import OptionError
-
-    suffix = Path(out).suffix.lower()
     if out == "-":
-        suffix = ".csv" if as_csv else ".txt"
-    elif suffix not in (".txt", ".csv", *options.PICTURES):
-        raise OptionError(f"--out: {out}: end it in .txt, .csv, {', '.join(options.PICTURES)}")
+        return ".csv" if as_csv else ".txt"
+    suffix = options.check_ending("--out", out, (".txt", ".csv", *options.PICTURES))
     if as_csv and suffix != ".csv":
         raise OptionError(f"--csv: {out} does not end in .csv")
     if suffix in options.PICTURES and not kind.picture:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,7 +39,7 @@ def clean(
     spares = luckbase.clean(*(names or []), results=results, yes=yes)
     for spare in spares:
         if as_json:
-            print(json.dumps(spare.as_json()))
+            render.print_json(spare)
         else:
             _say(spare)
     if not as_json:
@@ -58,7 +58,8 @@ def _say(spare: Spare) -> None:
     for reason in spare.why:
         print(f"              {reason}")
     if spare.state == "protected" and not spare.table.is_symlink():
-        print(f"              it goes where it is named: {_command([str(spare.table)])}")
+        command = f"{render.program()} clean {shlex.quote(str(spare.table))} --yes"
+        print(f"              it goes where it is named: {command}")
     if spare.left:
         print(f"              not luckbase's, and stays: {', '.join(spare.left[:5])}")
     if spare.error:
@@ -78,9 +79,3 @@ def _sum_up(spares: list[Spare], results: Path) -> None:
         render.say(f"{render.many(len(unasked), 'table')}, {size}; --yes removes {they}")
     elif not spares:
         render.say(f"nothing to remove: every table under {results} is asked for")
-
-
-def _command(words: list[str]) -> str:
-    import shlex
-
-    return f"{render.program()} clean {shlex.join(words)} --yes"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,112 +17,96 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.comparison import Comparison
 
 
-@dataclass(frozen=True)
-class Diff:
-    """Which tables, and what is told of them."""
-
-    one: options.TableName
-    other: Annotated[str, typer.Argument(metavar="TABLE", help="Another table of the game.")]
-    more: options.More = None
+def diff(
+    first: options.TableName,
+    second: Annotated[str, typer.Argument(metavar="TABLE", help="Another table of the game.")],
+    more: options.More = None,
     reachable: Annotated[
         bool,
         typer.Option(
             "--reachable", help="Only states that can come up under best play of either table."
         ),
-    ] = False
-    start: options.From = None
+    ] = False,
+    start: options.From = None,
     out: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Every decision that moved, as .csv or .parquet."),
-    ] = None
+    ] = None,
     picture: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Where decisions moved, as .png, .svg or .pdf."),
-    ] = None
+    ] = None,
     groups: Annotated[
         int, typer.Option(metavar="N", min=0, help="Print the N groups that cost most in all.")
-    ] = 12
+    ] = 12,
     worst: Annotated[
         int, typer.Option(metavar="N", min=0, help="Print the N decisions that cost most.")
-    ] = 10
+    ] = 10,
     tolerance: Annotated[
         float | None,
         typer.Option(
             metavar="X", min=0, help="Payoffs closer than this agree; the tables' precision"
         ),
-    ] = None
+    ] = None,
     sample: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Compare N states only, drawn evenly.")
-    ] = None
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Which states are drawn.")] = 0
-    settings: options.Settings = None
-    second: Annotated[
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Which states are drawn.")] = 0,
+    settings: options.Settings = None,
+    settings_of_second: Annotated[
         list[str] | None,
         typer.Option(
             "--set-second", metavar="NAME=VALUE", help="As --set, for the second board only."
         ),
-    ] = None
-    results: options.Results = Path("results")
-    as_json: options.Json = False
-
-    def settings_of(self) -> list[list[str]]:
-        """The options of each table; none of a directory."""
-        both, second = self.settings or [], self.second or []
-        mine, theirs = (both if not Path(t).is_dir() else [] for t in (self.one, self.other))
-        return [mine, [*(w for w in theirs if _name(w) not in map(_name, second)), *second]]
-
-
-@options.takes(Diff)
-def diff(args: Diff) -> int:
+    ] = None,
+    results: options.Results = Path("results"),
+    as_json: options.Json = False,
+) -> int:
     """Say which decisions the second table moves, and what it costs to keep those of the first
     (exit code 1 if the tables differ).
 
     The cost is in the second one's payoffs, to the one who decides; toss-ups are counted apart."""
-    suffix = _suffix(args.picture)
-    start = options.read_start(args.start, args.more)
-    chosen = args.settings_of()
+    from luckbase.cluster.table.files import check_place
+
+    suffix = ""
+    if picture is not None:
+        suffix = options.check_ending("--picture", picture, options.PICTURES)
+        check_place("--picture", picture)
+    roots = options.read_start(start, more)
+    mine, theirs = _settings_of(first, second, settings or [], settings_of_second or [])
     with (
-        options.open_found(args.one, args.results, chosen[0]) as first,
-        options.open_found(args.other, args.results, chosen[1]) as last,
+        options.open_found(first, results, mine) as old,
+        options.open_found(second, results, theirs) as new,
         render.progress("diff") as on_progress,
     ):
-        names = [table.origin for table in (first, last)]
-        for name, table in ((args.one, first), (args.other, last)):
-            options.say_unfinished(name, table)
-        found = first.diff(
-            last, tolerance=args.tolerance, worst=args.worst, sample=args.sample,
-            seed=args.seed, reachable=args.reachable, start=start, out=args.out,
-            on_rows=render.rows_progress(on_progress),
+        names = [old.origin, new.origin]
+        options.say_unfinished(first, old)
+        options.say_unfinished(second, new)
+        found = old.diff(
+            new, tolerance=tolerance, worst=worst, sample=sample, seed=seed, reachable=reachable,
+            start=roots, out=out, on_rows=render.rows_progress(on_progress),
         )  # fmt: skip
-    if args.out is not None:
+    if out is not None:
         moved = found.actions + found.toss_ups + found.one_sided + found.unpriced
-        render.say(f"{args.out}: {render.counted(moved, 'decision')}")
-    if args.as_json:
+        render.say(f"{out}: {render.counted(moved, 'decision')}")
+    if as_json:
         print(json.dumps({"tables": [name.as_json() for name in names], **found.as_json()}))
     else:
-        _print(found, names, args.groups)
-    if args.picture is not None:  # last: whatever befalls it, the answer is there
+        _print(found, names, groups)
+    if picture is not None:  # last: whatever befalls it, the answer is there
         sys.stdout.flush()
-        _draw(args.picture, suffix, found, names)
+        _draw(picture, suffix, found, names)
     return 1 if found.differs else 0
 
 
-def _name(word: str) -> str:
-    return word.partition("=")[0].strip()
-
-
-def _suffix(picture: str | None) -> str:
-    """The ending of the picture's file. Raises OptionError for another than there are, and where
-    it can not be written."""
-    from luckbase.cluster.table.files import check_place
-    from luckbase.solver.errors import OptionError
-
-    suffix = "" if picture is None else Path(picture).suffix.lower()
-    if picture is not None and suffix not in options.PICTURES:
-        raise OptionError(f"--picture: {picture}: end it in {', '.join(options.PICTURES)}")
-    if picture is not None:
-        check_place("--picture", picture)
-    return suffix
+def _settings_of(
+    first: str, second: str, both: list[str], settings: list[str]
+) -> tuple[list[str], list[str]]:
+    """The options of each table, `settings` of the second; none of a directory."""
+    mine, theirs = (both if not Path(table).is_dir() else [] for table in (first, second))
+    own = [word.partition("=")[0].strip() for word in settings]
+    kept = [word for word in theirs if word.partition("=")[0].strip() not in own]
+    return mine, [*kept, *settings]
 
 
 def _draw(where: str, suffix: str, found: Comparison, names: Sequence[Any]) -> None:
@@ -143,10 +126,10 @@ def _states(found: Comparison) -> str:
     """How many were compared, and how many are in one table only."""
     up = " that can come up" if found.reachable else ""
     said = [f"{render.many(found.states, 'state')} in both{up}"]
-    sides = (("first", "second"), ("second", "first"))
-    for (one, other), count in zip(sides, found.only, strict=True):
-        if count is not None:
-            said.append(f"{count:,} of the {one} are not in the {other}")
+    sides = ("first are not in the second", "second are not in the first")
+    for side, number in zip(sides, found.only, strict=True):
+        if number is not None:
+            said.append(f"{number:,} of the {side}")
     return ", ".join(said)
 
 
@@ -174,12 +157,9 @@ def _print(found: Comparison, names: Sequence[Any], groups: int) -> None:
                 f"and {render.many(len(moved) - len(rows), 'more group')} (--groups {len(moved)})"
             )
     worst = [
-        (
-            render.fields(one.state), f"{one.cost:.3e}", f"{one.size:.3e}", str(one.best[0]),
-            str(one.best[1]),
-        )
-        for one in found.worst
-    ]  # fmt: skip
+        (render.fields(each.state), f"{each.cost:.3e}", f"{each.size:.3e}", *map(str, each.best))
+        for each in found.worst
+    ]
     if worst:
         columns = ("state", "cost", "payoffs apart", "best in the first", "in the second")
         render.print_table("", columns, worst, sys.stdout)

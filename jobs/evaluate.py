@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,43 +16,39 @@ if TYPE_CHECKING:
     from luckbase.cluster.play.evaluate import Evaluated, Matrix
 
 
-@dataclass(frozen=True)
-class Evaluate:
-    """Whose payoffs, and what else is told of them."""
-
-    board: options.BoardFile
-    more: options.More = None
-    agents: options.Agents = "optimal"
-    start: options.From = None
-    settings: options.Settings = None
-    results: options.Results = Path("results")
+@options.with_options_of(luckbase.evaluate)
+def evaluate(
+    board: options.BoardFile,
+    more: options.More = None,
+    agents: options.Agents = "optimal",
+    start: options.From = None,
+    settings: options.Settings = None,
+    results: options.Results = Path("results"),
     matrix: Annotated[
         bool, typer.Option("--matrix", help="Two players: each agent against each.")
-    ] = False
-    as_json: options.Json = False
-
-
-@options.takes(Evaluate, luckbase.evaluate)
-def evaluate(args: Evaluate, **how: Any) -> None:
+    ] = False,
+    as_json: options.Json = False,
+    **how: Any,
+) -> None:
     """The exact payoff of a profile of agents: by name, optimal, best-response, random, a table's.
 
     Starts from the game's start, or from --from."""
     from luckbase.solver import load_game
 
-    board = options.board_of(args.board, args.settings)
-    start = options.read_start(args.start, args.more)
-    if args.matrix:
-        matrix = luckbase.matrix(board, args.agents, start, results=args.results)
-        if args.as_json:
-            print(json.dumps(matrix.as_json()))
+    read, root = options.board_of(board, settings), options.read_start(start, more)
+    payoff_name = load_game(read).payoff_name
+    if matrix:
+        every = luckbase.matrix(read, agents, root, results=results)
+        if as_json:
+            render.print_json(every)
         else:
-            _print_matrix(load_game(board).payoff_name, matrix)
+            _print_matrix(payoff_name, every)
         return
-    found = luckbase.evaluate(board, args.agents, start, results=args.results, **how)
-    if args.as_json:
-        print(json.dumps(found.as_json()))
+    found = luckbase.evaluate(read, agents, root, results=results, **how)
+    if as_json:
+        render.print_json(found)
     else:
-        _print(load_game(board).payoff_name, found)
+        _print(payoff_name, found)
 
 
 def _print_matrix(payoff_name: str, matrix: Matrix) -> None:
@@ -82,8 +76,8 @@ def _print(payoff_name: str, found: Evaluated) -> None:
     if found.states is not None:
         print(f"{render.many(found.states, 'state')} can come up")
     if found.facts:
-        told = [(agent, what, f"{number:z.9f}") for agent, what, number in found.facts]
-        render.print_table("", ("agent", "what", ""), told, sys.stdout)
+        facts = [(agent, what, f"{number:z.9f}") for agent, what, number in found.facts]
+        render.print_table("", ("agent", "what", ""), facts, sys.stdout)
     if found.costly is None:
         return
     cost = "costs" if found.costly == 1 else "cost"

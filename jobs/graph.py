@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,53 +10,47 @@ import typer
 import luckbase
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
+from luckbase.solver.errors import OptionError
 
 if TYPE_CHECKING:
     import graphviz
 
 
-@dataclass(frozen=True)
-class Graph:
-    """Who plays, and what is drawn of it."""
-
-    board: options.BoardFile
-    more: options.More = None
-    agents: options.Agents = "optimal"
-    start: options.From = None
-    settings: options.Settings = None
-    results: options.Results = Path("results")
+@options.with_options_of(luckbase.graph)
+def graph(
+    board: options.BoardFile,
+    more: options.More = None,
+    agents: options.Agents = "optimal",
+    start: options.From = None,
+    settings: options.Settings = None,
+    results: options.Results = Path("results"),
     out: Annotated[
         str, typer.Option(metavar="FILE", help="A .dot, .svg, .png or .pdf; - is DOT on stdout.")
-    ] = "-"
-
-
-@options.takes(Graph, luckbase.graph)
-def graph(args: Graph, **how: Any) -> None:
+    ] = "-",
+    **how: Any,
+) -> None:
     """Draw how agents play: the positions they come to and their moves, as GraphViz DOT.
 
     A position has the chance that a play comes to it and its payoffs."""
     from luckbase.cluster.play.draw import check_labels
-    from luckbase.solver.errors import OptionError
 
     check_labels(how["labels"])
-    suffix = Path(args.out).suffix.lower()
-    if args.out != "-" and suffix not in (".dot", *options.PICTURES):
-        raise OptionError(f"--out: {args.out}: end it in .dot, {', '.join(options.PICTURES)}")
+    endings = (".dot", *options.PICTURES)
+    suffix = ".dot" if out == "-" else options.check_ending("--out", out, endings)
     drawn = luckbase.graph(
-        options.board_of(args.board, args.settings), args.agents,
-        options.read_start(args.start, args.more), results=args.results, **how,
+        options.board_of(board, settings), agents,
+        options.read_start(start, more), results=results, **how,
     )  # fmt: skip
-    _write(drawn.dot, args.out, suffix)
-    if args.out != "-":
+    _write(drawn.dot, out, suffix)
+    if out != "-":
         nodes = render.many(len(drawn.diagram.nodes), "position")
-        render.say(f"{nodes}, {render.many(len(drawn.diagram.edges), 'edge')}: {args.out}")
+        render.say(f"{nodes}, {render.many(len(drawn.diagram.edges), 'edge')}: {out}")
 
 
 def _write(picture: graphviz.Digraph, out: str, suffix: str) -> None:
     import graphviz
 
     from luckbase.cluster.table.files import whole_file
-    from luckbase.solver.errors import OptionError
 
     if out == "-":
         print(picture.source, end="")

@@ -6,8 +6,6 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import MISSING, fields
-from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from types import SimpleNamespace
@@ -44,6 +42,25 @@ def read_results(text: str | Path) -> Path:
     if not existing.is_dir():
         raise OptionError(f"--results: {existing} is a file; write a folder, such as results")
     return path
+
+
+def check_ending(option: str, name: str, endings: Sequence[str]) -> str:
+    """The ending of a file's name, one of `endings`. Raises OptionError."""
+    suffix = Path(name).suffix.lower()
+    if suffix not in endings:
+        raise OptionError(f"{option}: {name}: end it in {', '.join(endings)}")
+    return suffix
+
+
+SAMPLE = 10_000
+
+
+def read_sample(sample: int | None, every: bool) -> int | None:
+    """The rows that are verified, None for all, of ``--sample`` and ``--all``. Raises
+    OptionError."""
+    if every and sample is not None:
+        raise OptionError("--sample and --all: give one of them")
+    return None if every else SAMPLE if sample is None else sample
 
 
 Settings = Annotated[
@@ -87,31 +104,23 @@ More = Annotated[
 ]
 
 
-def takes(
-    kind: type[D], api: Callable[..., Any] | None = None
-) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """A command whose arguments and options are the fields of a frozen dataclass, which it is
-    given, and as keywords those of a function of luckbase's that have a `Help`."""
-    hints = get_type_hints(kind, include_extras=True)
-    own = [
-        Parameter(
-            field.name, Parameter.KEYWORD_ONLY, annotation=hints[field.name],
-            default=Parameter.empty if field.default is MISSING else field.default,
-        )
-        for field in fields(kind)  # type: ignore[arg-type]
-    ]  # fmt: skip
-    more = [] if api is None else [p for p in _keywords(api) if p.name not in hints]
+def with_options_of(api: Callable[..., Any]) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """A command with an option more for every argument of a function of luckbase's that has a
+    `Help`; it gets them as keywords."""
 
     def decorate(command: Callable[..., R]) -> Callable[..., R]:
-        @wraps(command)
-        def call(**values: Any) -> R:
-            keywords = {parameter.name: values.pop(parameter.name) for parameter in more}
-            return command(kind(**values), **keywords)
-
-        every = sorted([*own, *more], key=lambda parameter: parameter.name == "as_json")
-        call.__signature__ = Signature(every)  # type: ignore[attr-defined]
-        call.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
-        return call
+        own = [
+            parameter
+            for parameter in signature(command, eval_str=True).parameters.values()
+            if parameter.kind is not Parameter.VAR_KEYWORD
+        ]
+        names = [parameter.name for parameter in own]
+        every = [*own, *(more for more in _keywords(api) if more.name not in names)]
+        every = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in every]
+        every.sort(key=lambda parameter: parameter.name == "as_json")
+        command.__signature__ = Signature(every)  # type: ignore[attr-defined]
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
+        return command
 
     return decorate
 
@@ -134,7 +143,7 @@ def _keywords(api: Callable[..., Any]) -> Iterator[Parameter]:
 
 Memory = Annotated[str | None, typer.Option(help="GB that shards in flight may use.", metavar="GB")]
 
-LEAST_MEMORY = 10_000_000
+MIN_MEMORY = 10_000_000
 """Bytes; less than any board of use needs."""
 
 
@@ -146,9 +155,9 @@ def read_memory(text: str | None) -> int | None:
         size = float(text) * 1e9
     except ValueError:
         size = math.nan
-    if not LEAST_MEMORY <= size < math.inf:
+    if not MIN_MEMORY <= size < math.inf:
         raise OptionError(
-            f"--memory: '{text[:30]}' is not a number of GB from {LEAST_MEMORY / 1e9:g}; write it "
+            f"--memory: '{text[:30]}' is not a number of GB from {MIN_MEMORY / 1e9:g}; write it "
             "as --memory 8"
         )
     return int(size)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,32 +14,27 @@ if TYPE_CHECKING:
     from luckbase import Planned, PlannedSearch
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Of which solve."""
-
-    board: options.BoardFile
-    more: options.More = None
-    settings: options.Settings = None
-    start: options.From = None
-    results: options.Results = Path("results")
-    memory: options.Memory = None
-    as_json: options.Json = False
-
-
-@options.takes(Plan, luckbase.plan)
-def plan(args: Plan, **how: Any) -> None:
+@options.with_options_of(luckbase.plan)
+def plan(
+    board: options.BoardFile,
+    more: options.More = None,
+    settings: options.Settings = None,
+    start: options.From = None,
+    results: options.Results = Path("results"),
+    memory: options.Memory = None,
+    as_json: options.Json = False,
+    **how: Any,
+) -> None:
     """Print states, bytes on disk, peak memory and time, of a table or a search; refuse what will
     not fit."""
     from luckbase.cluster.run.plan import Planned
 
     found = luckbase.plan(
-        options.board_of(args.board, args.settings),
-        options.read_start(args.start, args.more),
-        memory=options.read_memory(args.memory), results=args.results, **how,
+        options.board_of(board, settings), options.read_start(start, more),
+        memory=options.read_memory(memory), results=results, **how,
     )  # fmt: skip
-    if args.as_json:
-        print(json.dumps(found.as_json()))
+    if as_json:
+        render.print_json(found)
     elif isinstance(found, Planned):
         print_table(found)
     else:

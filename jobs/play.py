@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shlex
 import sys
-from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,12 +22,9 @@ if TYPE_CHECKING:
     from luckbase.solver.board.model import Board
 
 
-@dataclass(frozen=True)
-class PlayOptions:
-    """Which game, against whom."""
-
-    board: options.BoardFile
-    more: options.More = None
+def play(
+    board: options.BoardFile,
+    more: options.More = None,
     against: Annotated[
         str | None,
         typer.Option(
@@ -35,44 +32,40 @@ class PlayOptions:
             help="Opponents by name, or tables' directories; one for all, or one for each "
             "(default: optimal).",
         ),
-    ] = None
+    ] = None,
     seat: Annotated[
         int, typer.Option("--as", metavar="PLAYER", min=1, help="Which player you are.")
-    ] = 1
+    ] = 1,
     seed: Annotated[
         int | None,
         typer.Option(metavar="S", min=0, help="Of the random numbers; any if not given."),
-    ] = None
-    start: options.From = None
-    settings: options.Settings = None
+    ] = None,
+    start: options.From = None,
+    settings: options.Settings = None,
     hints: Annotated[
         bool, typer.Option("--hints", help="Show what each action is worth before every decision.")
-    ] = False
+    ] = False,
     max_states: Annotated[
         int, typer.Option(metavar="N", min=1, help="States that a search for their worth may meet.")
-    ] = 20_000_000
-    results: options.Results = Path("results")
-
-
-@options.takes(PlayOptions)
-def play(args: PlayOptions) -> None:
+    ] = 20_000_000,
+    results: options.Results = Path("results"),
+) -> None:
     """Play against the optimal or other agents; afterwards, what each of your decisions cost.
 
     Answer with an action's name, its beginning or its number; ? shows what each is worth, q
     quits. Where both choose at once, fields are as you see them: mine is yours."""
     from luckbase.cluster.play.game import new_seed
 
-    board = options.board_of(args.board, args.settings)
-    seed = new_seed() if args.seed is None else args.seed
-    named = shlex.join([args.board, *_settings_of(board, args.settings)])
+    read = options.board_of(board, settings)
+    seed = new_seed() if seed is None else seed
+    named = shlex.join([board, *_settings_of(read, settings)])
     with luckbase.play(
-        board, options.read_start(args.start, args.more), results=args.results,
-        max_states=args.max_states, seat=args.seat, against=args.against, seed=seed,
-        hints=args.hints, on_note=render.say, named=named,
+        read, options.read_start(start, more), results=results, max_states=max_states, seat=seat,
+        against=against, seed=seed, hints=hints, on_note=render.say, named=named,
     ) as played:  # fmt: skip
-        title = board.title or board.name
-        if args.settings:  # a title is of the file as it stands
-            title = f"{board.name} with {', '.join(args.settings)}"
+        title = read.title or read.name
+        if settings:  # a title is of the file as it stands
+            title = f"{read.name} with {', '.join(settings)}"
         for line in (
             f"{title}, seed {seed}: {_seated(played)}", f"payoffs are from {played.table.source}",
             f"write {played.help}",
@@ -89,10 +82,8 @@ def _settings_of(board: Board, settings: list[str] | None) -> Iterator[str]:
 
     plain = plain_form(load_game(board)).board
     for name, value in options.read_settings(settings).items():
-        held: tuple[object, object] = (board, plain)
-        for part in plain.options()[name]:
-            held = (getattr(held[0], str(part)), getattr(held[1], str(part)))
-        if held[0] == held[1]:
+        place = ".".join(map(str, plain.options()[name]))
+        if attrgetter(place)(board) == attrgetter(place)(plain):
             yield from ("--set", f"{name}={value}")
 
 

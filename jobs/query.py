@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,83 +12,76 @@ import typer
 
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
+from luckbase.solver.errors import OptionError
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.answer import Answer
     from luckbase.cluster.table.table import Table
 
 
-@dataclass(frozen=True)
-class Query:
-    """What is asked, and of which table."""
-
-    table: options.TableName
+def query(
+    table: options.TableName,
     fields: Annotated[
         list[str] | None,
         typer.Argument(metavar="FIELD=VALUE...", help="The state: scores=0,2000,3500 earned=0,1,0"),
-    ] = None
+    ] = None,
     batch: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="States as CSV, JSON lines or Parquet; - is stdin."),
-    ] = None
+    ] = None,
     out: Annotated[
         str, typer.Option(metavar="FILE", help="Where a batch's answers go; - is stdout.")
-    ] = "-"
+    ] = "-",
     best: Annotated[
         bool, typer.Option("--best", help="In a batch, the best action too, not the payoffs only.")
-    ] = False
+    ] = False,
     actions: Annotated[
         bool,
         typer.Option("--actions", help="In a batch, every action's payoffs, the margin, who acts."),
-    ] = False
+    ] = False,
     max_states: Annotated[
         int,
         typer.Option(metavar="N", min=1, help="States that a search above the frontier may meet."),
-    ] = 20_000_000
-    settings: options.Settings = None
-    strict: options.Strict = False
-    results: options.Results = Path("results")
-    as_json: options.Json = False
-
-
-@options.takes(Query)
-def query(args: Query) -> None:
+    ] = 20_000_000,
+    settings: options.Settings = None,
+    strict: options.Strict = False,
+    results: options.Results = Path("results"),
+    as_json: options.Json = False,
+) -> None:
     """Answer by state: the payoff of the state and of every action, best first.
 
     A state above the table's frontier is answered by a search down to it."""
-    from luckbase.solver.errors import OptionError
-
-    if (args.batch is None) == (not args.fields):
+    if (batch is None) == (not fields):
         raise OptionError("query: give a state as FIELD=VALUE, or states with --batch FILE")
-    with options.open_found(args.table, args.results, args.settings, args.strict) as opened:
-        if args.batch is not None:
-            _answer_batch(opened, args)
+    with options.open_found(table, results, settings, strict) as opened:
+        if batch is not None:
+            columns = {"best": best, "toss_up": best, "actions": actions}
+            _answer_batch(opened, batch, out, None if as_json else columns)
             render.say(f"answered by {opened.origin}")
             return
-        fields = options.read_fields(args.fields or [])
-        most = args.max_states
-        answer = opened.ask(fields, most, render.search_progress(opened, fields, most))
+        state = options.read_fields(fields or [])
+        progress = render.search_progress(opened, state, max_states)
+        answer = opened.ask(state, max_states, progress)
         name = opened.game.payoff_name
-    if args.as_json:
-        print(json.dumps(answer.as_json()))
+    if as_json:
+        render.print_json(answer)
     else:
         _print(answer, name)
 
 
-def _answer_batch(table: Table, args: Query) -> None:
-    """Answer every state in a file; write when all of them are answered."""
+def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] | None) -> None:
+    """Answer every state in a file; write when all of them are answered. columns: which there are
+    beside the payoffs; None for JSON lines with all."""
     from luckbase.cluster.table.files import format_of, read_rows, write_lines, write_rows
-    from luckbase.solver.errors import OptionError
 
-    target = None if args.out == "-" else format_of(args.out)
-    if args.as_json and target not in (None, "jsonl"):
-        raise OptionError(f"--json: writes JSON lines, and --out {args.out} says another format")
-    kind, read = read_rows(args.batch or "-")
-    if args.as_json:
-        write_lines((json.dumps(answer.as_json()) for answer in table.ask_all(read)), args.out)
-        return
-    more = {"best": args.best, "toss_up": args.best, "actions": args.actions}
-    write_rows(table.values(read, solve_id=True, **more), args.out, target or kind)
+    target = None if out == "-" else format_of(out)
+    if columns is None and target not in (None, "jsonl"):
+        raise OptionError(f"--json: writes JSON lines, and --out {out} says another format")
+    kind, read = read_rows(batch)
+    if columns is None:
+        write_lines((json.dumps(answer.as_json()) for answer in table.ask_all(read)), out)
+    else:
+        write_rows(table.values(read, solve_id=True, **columns), out, target or kind)
 
 
 def _print(answer: Answer, payoff_name: str) -> None:

@@ -10,8 +10,7 @@ import typer
 import luckbase
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
-
-SAMPLE = 10_000
+from luckbase.solver.errors import OptionError
 
 
 def report(
@@ -19,7 +18,9 @@ def report(
     out: Annotated[str, typer.Option(metavar="FILE.html", help="Where it is written.")],
     sample: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help=f"Rows to verify ({SAMPLE}); 0: do not verify."),
+        typer.Option(
+            metavar="N", min=0, help=f"Rows to verify ({options.SAMPLE}); 0: do not verify."
+        ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Verify every row.")] = False,
     settings: options.Settings = None,
@@ -29,16 +30,12 @@ def report(
     """Write a page in one file: board, summary, charts, verdict (exit code 1 if that is bad).
 
     It needs no network and nothing installed, is below 2 MB, and says how to get the same."""
-    from luckbase.solver.errors import OptionError
-
-    if every and sample is not None:
-        raise OptionError("--sample and --all: give one of them")
+    rows = options.read_sample(sample, every)
     where = Path(out)
     if where.suffix.lower() not in (".html", ".htm"):
         raise OptionError(f"--out: {out}: end it in .html")
     if not where.parent.is_dir():
         raise OptionError(f"--out: {where.parent} is no folder; make it first")
-    rows = None if every else SAMPLE if sample is None else sample
     with options.open_found(table, results, settings, strict) as opened:
         made = luckbase.report(opened, rows)
     size = made.save(where)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -14,51 +13,43 @@ from luckbase.jobs.terminal import render
 PORT = 8714
 
 
-@dataclass(frozen=True)
-class Serve:
-    """Which tables, at which address."""
-
+def serve(
     tables: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[TABLE|BOARD|FOLDER...]",
             help="Tables' directories, board files, folders of tables; all results if not given.",
         ),
-    ] = None
+    ] = None,
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65535, help="Listen at this port; 0: any free.")
-    ] = PORT
-    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the browser.")] = False
+    ] = PORT,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the browser.")] = False,
     host: Annotated[
         str,
         typer.Option(
             metavar="H", help="Listen at this address of the machine, so that others may ask too."
         ),
-    ] = "127.0.0.1"
-    settings: options.Settings = None
-    results: options.Results = Path("results")
-
-
-@options.takes(Serve)
-def serve(args: Serve) -> None:
+    ] = "127.0.0.1",
+    settings: options.Settings = None,
+    results: options.Results = Path("results"),
+) -> None:
     """Explore tables in a browser, and ask them over HTTP as JSON; nothing is ever written.
 
     Listens on this machine alone unless --host says otherwise. Ctrl+C ends it."""
     _need_parts()
     from luckbase.jobs.web import server
 
-    settings = options.read_settings(args.settings)
-    pool = server.pool_of(args.tables or [], args.results, settings)
-    listener = server.listen(args.host, args.port)
-    if not server.is_local(args.host):
+    pool = server.pool_of(tables or [], results, options.read_settings(settings))
+    listener = server.listen(host, port)
+    if not server.is_local(host):
         render.say(
-            f"luckbase: warning: listening at {args.host}: whoever reaches this machine can read "
+            f"luckbase: warning: listening at {host}: whoever reaches this machine can read "
             "these tables"
         )
     address = server.address_of(listener)
-    count = len(pool.listed())
-    render.say(f"{render.many(count, 'table')} at {address} (Ctrl+C ends it)")
-    server.run(pool, listener, args.host, address if not args.no_open else None)
+    render.say(f"{render.many(len(pool.listed()), 'table')} at {address} (Ctrl+C ends it)")
+    server.run(pool, listener, host, None if no_open else address)
 
 
 def _need_parts() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +11,28 @@ from luckbase.jobs import options
 from luckbase.jobs.terminal import render
 
 
-@dataclass(frozen=True)
-class Simulate:
-    """Whose plays, and how many."""
-
-    board: options.BoardFile
-    more: options.More = None
-    agents: options.Agents = "optimal"
-    start: options.From = None
-    settings: options.Settings = None
-    results: options.Results = Path("results")
-    as_json: options.Json = False
-
-
-@options.takes(Simulate, luckbase.simulate)
-def simulate(args: Simulate, **how: Any) -> None:
+@options.with_options_of(luckbase.simulate)
+def simulate(
+    board: options.BoardFile,
+    more: options.More = None,
+    agents: options.Agents = "optimal",
+    start: options.From = None,
+    settings: options.Settings = None,
+    results: options.Results = Path("results"),
+    as_json: options.Json = False,
+    **how: Any,
+) -> None:
     """Play N games of a profile of agents: mean payoffs with their standard errors.
 
     Starts from the game's start, or from --from; the same seed gives the same plays."""
     from luckbase.cluster.play.simulate import errors_off
     from luckbase.solver import load_game
 
-    board = options.board_of(args.board, args.settings)
-    start = options.read_start(args.start, args.more)
-    found = luckbase.simulate(board, args.agents, start=start, results=args.results, **how)
-    if args.as_json:
-        print(json.dumps(found.as_json()))
+    read = options.board_of(board, settings)
+    root = options.read_start(start, more)
+    found = luckbase.simulate(read, agents, start=root, results=results, **how)
+    if as_json:
+        render.print_json(found)
         return
     rows = []
     for i, name in enumerate(found.agents):
@@ -49,7 +43,7 @@ def simulate(args: Simulate, **how: Any) -> None:
         rows.append(
             (str(i + 1), name, f"{found.mean[i]:z.6f}", f"{found.error[i]:z.6f}", known, errors)
         )
-    payoff = load_game(board).payoff_name
+    payoff = load_game(read).payoff_name
     heads = ("player", "agent", payoff, "standard error", "exactly", "errors off")
     render.print_table("", heads, rows, sys.stdout)
     print(f"under the rules of {found.origin}")

@@ -31,29 +31,6 @@ POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
-class Solve:
-    """Which boards, how far, and how."""
-
-    boards: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="BOARD...", help="Board files, folders of them, or job files (boards by night)."
-        ),
-    ]
-    settings: options.Settings = None
-    start: options.From = None
-    results: options.ResultsOrJob = None
-    memory: options.Memory = None
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be solved, why and how long; no more.")
-    ] = False
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Go on: solve again what is saved, until Ctrl+C.")
-    ] = False
-    as_json: options.Json = False
-
-
-@dataclass(frozen=True)
 class _Call:
     """What `luckbase.solve_all` is called with."""
 
@@ -65,8 +42,27 @@ class _Call:
     as_json: bool
 
 
-@options.takes(Solve, Options)
-def solve(args: Solve, **how: Any) -> int:
+@options.with_options_of(Options)
+def solve(
+    boards: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="BOARD...", help="Board files, folders of them, or job files (boards by night)."
+        ),
+    ],
+    settings: options.Settings = None,
+    start: options.From = None,
+    results: options.ResultsOrJob = None,
+    memory: options.Memory = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be solved, why and how long; no more.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on: solve again what is saved, until Ctrl+C.")
+    ] = False,
+    as_json: options.Json = False,
+    **how: Any,
+) -> int:
     """Solve what is missing of each board's full table; the same command goes on after a stop.
 
     With --from, or for a game that has no tiers: of all that lies below some states, by search.
@@ -76,19 +72,19 @@ def solve(args: Solve, **how: Any) -> int:
     from luckbase.cluster.batch.requests import is_many
     from luckbase.solver.errors import OptionError
 
-    names, start = options.split_from(args.boards, args.start)
+    names, start = options.split_from(boards, start)
     if not names:
         raise OptionError("solve: name a board file, a folder of them or a job file")
-    how |= {"results": args.results, "memory": options.read_memory(args.memory)}
-    given = {name: value for name, value in how.items() if value is not None and value is not False}
+    how |= {"results": results, "memory": options.read_memory(memory)}
+    typed = {name: value for name, value in how.items() if value is not None and value is not False}
     call = _Call(
-        names, start, options.read_settings(args.settings),
-        cast("SolveOptions", {**given, "on_note": render.say}), args.as_json,
+        names, start, options.read_settings(settings),
+        cast("SolveOptions", {**typed, "on_note": render.say}), as_json,
     )  # fmt: skip
-    folder = args.results or options.read_results("results")
-    if args.dry_run:
+    folder = results or options.read_results("results")
+    if dry_run:
         return _dry_run(call)
-    if args.watch:
+    if watch:
         _watch(call)
     if not is_many(names):
         return _solve_one(call, folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -34,7 +33,7 @@ def status(
     )
     for each in statuses:
         if as_json:
-            print(json.dumps(each.as_json()))
+            render.print_json(each)
             continue
         options_said = "".join(f" {name}={_word(v)}" for name, v in each.options.items())
         if each.state in ("missing", "refused"):

@@ -11,14 +11,14 @@ import typer
 from luckbase.jobs import options
 from luckbase.jobs.terminal import render
 
-SAMPLE = 10_000
-
 
 def verify(
     table: options.TableName,
     sample: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help=f"Rows to recompute from the rules ({SAMPLE})."),
+        typer.Option(
+            metavar="N", min=0, help=f"Rows to recompute from the rules ({options.SAMPLE})."
+        ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Recompute every row.")] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Which rows are drawn.", min=0)] = 0,
@@ -31,11 +31,7 @@ def verify(
     A row's residual is the payoff recomputed from the rules, not the kernel, minus the stored one.
     Twice the error that its file promises is allowed.
     """
-    from luckbase.solver.errors import OptionError
-
-    if every and sample is not None:
-        raise OptionError("--sample and --all: give one of them")
-    rows = None if every else SAMPLE if sample is None else sample
+    rows = options.read_sample(sample, every)
     with (
         options.open_found(table, results, settings) as opened,
         render.progress("verify") as on_progress,

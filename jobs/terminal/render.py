@@ -7,6 +7,7 @@ column of numbers stays whole. What can not be made to fit is printed as a block
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import time
@@ -44,6 +45,11 @@ LEAST_SHARE = 0.01
 def say(text: str = "") -> None:
     """A line for people."""
     print(text, file=sys.stderr)
+
+
+def print_json(result: Any) -> None:
+    """A result as a line of JSON on stdout."""
+    print(json.dumps(result.as_json()))
 
 
 def shown(path: Path) -> str:
@@ -146,8 +152,6 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
 @contextmanager
 def progress_events() -> Iterator[Callable[[Progress], None]]:
     """Prints a solve's progress as JSON, a line every few seconds."""
-    import json
-
     last = [time.monotonic()]
 
     def show(now: Progress) -> None:
