@@ -16,7 +16,7 @@ which `luckbase.open` enters in `DRAWN_BY`, and as text where nobody can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, ClassVar
@@ -24,8 +24,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.solver.errors import OptionError
 from luckbase.solver.result import Array, Array2, Flags2, PythonOnly, Result, WholeNumbers
-from luckbase.solver.sentences import html_table, many
+from luckbase.solver.sentences import html_table, many, option
 
 Lookup = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 """Canonical states, int64 (n, fields) -> payoffs, float64 (n, players)."""
@@ -70,6 +71,11 @@ class ChartRequest:
     reachable: bool = False
     error: float = 0.0
 
+    def refuse_reachable(self, why: str) -> None:
+        """Raises OptionError where `reachable` is wanted."""
+        if self.reachable:
+            raise OptionError(f"{option('reachable')}: {why}; leave it out")
+
 
 @dataclass(frozen=True)
 class Listing(Result):
@@ -98,6 +104,19 @@ class Listing(Result):
         more = len(self.rows) - SHOWN_ROWS
         left = f"<small>{many(more, 'more row')}</small>" if more > 0 else ""
         return html_table(self.columns, self.cells(SHOWN_ROWS), [self.note]) + left
+
+
+def aligned(rows: Sequence[Sequence[str]], words: int | None = None) -> tuple[str, ...]:
+    """Lines of cells in columns two spaces apart, to the right; from column `words` on, which hold
+    words, to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return tuple(
+        "  ".join(
+            cell.rjust(width) if words is None or i < words else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
 
 
 @dataclass(frozen=True, eq=False)

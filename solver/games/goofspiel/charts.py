@@ -44,17 +44,20 @@ from luckbase.solver.charts import (
     Kind,
     Listing,
     Lookup,
+    aligned,
 )
-from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Charts, Drawing
+from luckbase.solver.game.capabilities import Charts, Drawing, detailed, simplify
 from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.goofspiel import agents, rules
+from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
 from luckbase.solver.games.goofspiel.board import Rules as Options
+from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.scene import CHANCE, GONE, QUIET, UP, Box, Scene, Shape, Words, listed
-from luckbase.solver.sentences import option
+from luckbase.solver.search.bellman import evaluate, solved_games
+from luckbase.solver.search.expand import expand
 
 KINDS = (
     Kind("bids", "the first move: an optimal lottery over the bids for each upcard"),
@@ -80,10 +83,7 @@ class MoveCharts(Charts):
         self.kinds = (*KINDS, LEAD) if self.win else KINDS
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
-        if request.reachable:
-            raise OptionError(
-                f"{option('reachable')}: charts of Goofspiel are of one move; leave it out"
-            )
+        request.refuse_reachable("charts of Goofspiel are of one move")
         if name == "lead":
             return self._lead(lookup, request.fields)
         found = first_bids(self.game, lookup, request.fields)
@@ -189,7 +189,7 @@ def _bids(found: FirstBids) -> Listing:
         for k, upcard in enumerate(found.deck)
         for i, bid in enumerate(found.hand)
     )  # fmt: skip
-    return Listing(tuple(table_lines(found, PRINTED)), columns, table, note)
+    return Listing(table_lines(found, PRINTED), columns, table, note)
 
 
 def _parity(found: FirstBids) -> Listing:
@@ -200,17 +200,17 @@ def _parity(found: FirstBids) -> Listing:
          _joined(found.never[k]))
         for k, upcard in enumerate(found.deck)
     )  # fmt: skip
-    return Listing(tuple(parity_lines(found)), columns, rows, note)
+    return Listing(parity_lines(found), columns, rows, note)
 
 
 def _joined(cards: tuple[int, ...]) -> str:
     return " ".join(map(str, cards))
 
 
-"""Canonical states, int64 (n, fields) -> payoffs, float64 (n, 2)."""
-
 SEEN = 1e-6
 """The chance above which a card is bid."""
+UNIQUE = 1e-4
+"""A card whose weight can change by more leaves room for another optimal strategy."""
 NEVER = 1e-5
 """`matrix_game.ranges` is good to 1e-6: a card that can have no more than this is never bid."""
 
@@ -272,25 +272,34 @@ class FirstBids:
 
 def first_bids(game: Game, lookup: Lookup, words: Mapping[str, object] | None = None) -> FirstBids:
     """The first move of a game, or that of the position in words (``mine``, ``theirs``, ``deck``,
-    ``lead``), from the payoffs of the states that it leads to. Raises StateError."""
-    questions = agents.first_bids(game, words)
-    payoffs = lookup(np.concatenate([question.children for question in questions]))
-    below = payoffs.reshape(len(questions), -1, game.players)
-    answers = [agents.bids(*pair) for pair in zip(questions, below, strict=True)]
-    sides = [answer.mine for answer in answers]
+    ``lead``), from the payoffs of the states that it leads to.
+
+    Raises StateError for no position, for one with an upcard and for one without any card.
+    """
+    own = detailed(game)  # in the cards that were named
+    values = own.fields.read(words or game.describe(game.needed_start()))
+    if values[rules.UPCARD]:
+        raise StateError("upcard: a chart is of every card of the deck; leave it out")
+    if words:
+        game.parse(words)  # or its sentence
+    hand, deck = (members(int(values[at])) for at in (rules.MINE, rules.DECK))
+    if not deck:
+        raise StateError("deck: no card is left to turn up")
+    states = np.repeat(own.fields.numbers(values), len(deck), axis=0)
+    states[:, rules.UPCARD] = deck
+    edges = expand(own, states)
+    q = evaluate(edges, lookup(simplify(game, edges.children)))
+    ((_, solved),) = solved_games(q, np.arange(len(deck)))  # all of one shape
+    games = q.values[:, 0].reshape(len(deck), len(hand), -1)
+    least, most = matrix_game.all_ranges(games).T
     return FirstBids(
-        hand=questions[0].mine,
-        deck=questions[0].deck,
-        chances=np.stack([side.chances for side in sides], axis=1),
-        least=np.stack([side.least for side in sides], axis=1),
-        most=np.stack([side.most for side in sides], axis=1),
-        values=np.array([answer.value for answer in answers]),
-        gaps=np.array([answer.gap for answer in answers]),
-        unique=np.array([side.unique for side in sides]),
-    )
+        hand=tuple(hand), deck=tuple(deck), chances=solved.row_strategies.T, least=least,
+        most=most, values=solved.values, gaps=solved.gaps,
+        unique=np.max(most - least, axis=0) < UNIQUE,
+    )  # fmt: skip
 
 
-def table_lines(found: FirstBids, decimals: int = 4) -> list[str]:
+def table_lines(found: FirstBids, decimals: int = 4) -> tuple[str, ...]:
     """The table as the paper prints it: a line of upcards, then one a bid; 0 is a bid not made. A
     star behind an upcard says that another lottery is optimal too."""
     unique = zip(found.deck, found.unique.tolist(), strict=True)
@@ -299,39 +308,26 @@ def table_lines(found: FirstBids, decimals: int = 4) -> list[str]:
     for bid, row in zip(found.hand, found.chances.tolist(), strict=True):
         cells = [f"{chance:.{decimals}f}" if chance > SEEN else "0" for chance in row]
         lines.append([f"{bid}", *cells])
-    return _aligned(lines)
+    return aligned(lines)
 
 
-def parity_lines(found: FirstBids) -> list[str]:
+def parity_lines(found: FirstBids) -> tuple[str, ...]:
     """For each upcard the cards that are bid, the chance that the bid has the upcard's parity, and
     the cards that no optimal lottery bids."""
     lines = [["upcard", "same parity", "bids", "never"]]
     seen = zip(found.deck, found.same_parity.tolist(), found.supports, found.never, strict=True)
     for upcard, same, support, never in seen:
         lines.append([f"{upcard}", f"{same:.4f}", _words(support), _words(never)])
-    return _aligned(lines, words=2)
+    return aligned(lines, words=2)
 
 
 def _words(cards: tuple[int, ...]) -> str:
     return " ".join(map(str, cards)) or "-"
 
 
-def _aligned(lines: list[list[str]], words: int | None = None) -> list[str]:
-    """Cells in columns two spaces apart, numbers to the right; from column `words` on, which hold
-    words, to the left."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if words is None or i < words else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
-
-
 CARD, HIGH, GAP, HEAD, ROW = 42.0, 60.0, 8.0, 34.0, 116.0
 """A card, between cards, the words above a row, and from row to row, in units."""
-LEAST = 9
+MIN_CARDS = 9
 """Cards that the sheet is wide enough for, however few there are."""
 
 
@@ -346,16 +342,16 @@ def draw(options: Options, values: Ints) -> Scene:
     mine, theirs, deck = (members(int(values[i])) for i in range(rules.UPCARD))
     upcard, most = int(values[rules.UPCARD]), options.cards
     lead = int(values[rules.LEAD]) if options.objective == "win" else None
-    wide = max(most, LEAST) * (CARD + GAP) + GAP
+    wide = max(most, MIN_CARDS) * (CARD + GAP) + GAP
     left = (wide - most * (CARD + GAP) + GAP) / 2
     shapes: list[Shape] = []
     rows = (("player 2", "theirs", theirs), ("the deck", "deck", deck), ("player 1", "mine", mine))
-    for i, (name, field, held) in enumerate(rows):
+    for i, (name, field, cards) in enumerate(rows):
         y = 4 + i * ROW
         role = UP if upcard and field != "deck" else ""
-        head = f"{name}: {sum(held)} points left" if field == "deck" else name
+        head = f"{name}: {sum(cards)} points left" if field == "deck" else name
         shapes.append(Words(head, GAP, y + 11, 16, "start", bold=role == UP))
-        shapes += _cards(field, held, most, left, y + HEAD, upcard if field == "deck" else 0)
+        shapes += _cards(field, cards, most, left, y + HEAD, upcard if field == "deck" else 0)
     if lead is not None:
         said = f"player 1 leads by {lead}" if lead > 0 else f"player 2 leads by {-lead}"
         shapes.append(Words(said if lead else "level", wide - GAP, 15 + ROW, 16, "end"))
@@ -364,16 +360,16 @@ def draw(options: Options, values: Ints) -> Scene:
 
 
 def _cards(
-    field: str, held: Sequence[int], most: int, left: float, y: float, upcard: int
+    field: str, cards: Sequence[int], most: int, left: float, y: float, upcard: int
 ) -> Iterator[Shape]:
     """The cards 1 to `most`, the one that is turned up raised."""
     for k in range(1, most + 1):
-        there, up = k in held, k == upcard
+        there, up = k in cards, k == upcard
         role = UP if up else CHANCE if there and field == "deck" else "" if there else GONE
         about = f"the {k} {'is turned up' if up else 'is there' if there else 'is gone'}"
         yield Box("card", left + (k - 1) * (CARD + GAP), y - 9 * up, CARD, HIGH, (str(k),), role,
                   24, about, field, str(k))  # fmt: skip
-    if not held:
+    if not cards:
         yield Words("no cards", left, y + HIGH / 2, 16, "start", role=QUIET)
 
 
@@ -387,8 +383,8 @@ def _said(
     elif not deck:
         title = "the game is over"
     hands = [
-        f"{who} {listed(list(map(str, held)))}."
-        for who, held in (
+        f"{who} {listed(list(map(str, cards)))}."
+        for who, cards in (
             ("Player 1 holds", mine), ("Player 2 holds", theirs), ("In the deck:", deck),
         )
     ]  # fmt: skip

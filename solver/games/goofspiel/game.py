@@ -114,8 +114,8 @@ def simplify(game: Game, states: Ints) -> Ints:
 def choice_names(words: Mapping[str, object], player: int, count: int) -> list[str]:
     """``bid 3``, in the cards of the hand that was asked about."""
     name = HANDS[player]
-    held = members(set_field(name, 16).read(words[name])[0])
-    return [f"bid {card}" for card in held]
+    hand = members(set_field(name, 16).read(words[name])[0])
+    return [f"bid {card}" for card in hand]
 
 
 def level(options: Options) -> Level:

@@ -41,7 +41,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from luckbase.solver.games.goofspiel.rules import MOST, bids, unrank_pattern
+from luckbase.solver.games.goofspiel.rules import MAX_CARDS, bids, unrank_pattern
 from luckbase.solver.matrix_game.eight_games import (
     GAMES,
     INDICES,
@@ -201,9 +201,11 @@ def solve_for_points(alone, d, cards, size, first, below, upcards, targets, out,
     below: (patterns, decks) of the layer below. upcards, targets:
     `layout.upcards_of`. out: (patterns, decks), written. stats: (6,), the counts, raised.
     """
-    children, wins = np.empty((MOST, MOST), np.int64), np.empty((MOST, MOST), np.int64)
-    base, points = np.zeros(MOST * MOST * 8), np.zeros(24)
-    sign, start = np.empty(MOST * MOST, np.int64), np.empty(MOST * MOST, np.int64)
+    children = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
+    wins = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
+    base, points = np.zeros(MAX_CARDS * MAX_CARDS * 8), np.zeros(24)
+    sign = np.empty(MAX_CARDS * MAX_CARDS, np.int64)
+    start = np.empty(MAX_CARDS * MAX_CARDS, np.int64)
     places, padded = upcards.shape
     flat_upcards, flat_below, width = upcards.reshape(-1), below.reshape(-1), below.shape[1]
     f, z = new_workspace(places)
@@ -259,13 +261,14 @@ def solve_for_winning(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays 
     under, layer: int64 (decks, 2) of the layer below and this one, first column and reach, as in
     `layout`.
     """
-    children, wins = np.empty((MOST, MOST), np.int64), np.empty((MOST, MOST), np.int64)
+    children = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
+    wins = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
     places = upcards.shape[0]
     half = np.max(under[:, 1]) + 2 * cards + 8
     length = 2 * half + 1
-    leads = np.zeros((MOST * MOST, length))
+    leads = np.zeros((MAX_CARDS * MAX_CARDS, length))
     flat_leads = leads.reshape(-1)
-    shift, to = np.zeros(MOST * MOST, np.int64), np.zeros(8, np.int64)
+    shift, to = np.zeros(MAX_CARDS * MAX_CARDS, np.int64), np.zeros(8, np.int64)
     f, z = new_workspace(places * 32)
     flat_out, width = out.reshape(-1), out.shape[1]
     for p in range(out.shape[0]):

@@ -154,7 +154,7 @@ def as_seen_by(options: Rules, player: int, states: Ints) -> Ints:
     return seen
 
 
-MOST = 16
+MAX_CARDS = 16
 """The most cards a side."""
 
 _counts = nb.int64[:, :, ::1]
@@ -164,11 +164,11 @@ _pair = nb.types.UniTuple(nb.int64, 2)
 @njit(_counts(), cache=True)
 def path_counts():
     """D, int64 (a, b, r), each index 0 to 16 (module docstring)."""
-    d = np.zeros((MOST + 1, MOST + 1, MOST + 1), np.int64)
-    for r in range(MOST + 1):
+    d = np.zeros((MAX_CARDS + 1, MAX_CARDS + 1, MAX_CARDS + 1), np.int64)
+    for r in range(MAX_CARDS + 1):
         d[0, 0, r] = 1
-        for a in range(MOST + 1):
-            for b in range(MOST + 1):
+        for a in range(MAX_CARDS + 1):
+            for b in range(MAX_CARDS + 1):
                 if r and a + b:
                     d[a, b, r] = (
                         (d[a - 1, b - 1, r - 1] if a and b else 0)
@@ -307,7 +307,7 @@ def bids(d, cards, size, mine, theirs, children, wins):
     children[r, c] is the pattern left in the layer below, with its sign bit; wins[r, c] is 1 where
     my bid is higher, 0 at a tie, -1 where theirs is. Both int64, (16, 16) at least; written.
     """
-    my_bits, their_bits = np.empty(MOST, np.int64), np.empty(MOST, np.int64)
+    my_bits, their_bits = np.empty(MAX_CARDS, np.int64), np.empty(MAX_CARDS, np.int64)
     rows, columns = classes(mine, theirs, my_bits), classes(theirs, mine, their_bits)
     for r in range(rows):
         for c in range(columns):

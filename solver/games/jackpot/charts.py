@@ -23,6 +23,7 @@ from luckbase.solver.charts import (
     Kind,
     Listing,
     Lookup,
+    aligned,
 )
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -36,7 +37,7 @@ from luckbase.solver.games.jackpot.game import outcome_names, positions
 from luckbase.solver.scene import CHANCE, GONE, Box, Die, Scene, Shape, Words, listed
 from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
-from luckbase.solver.sentences import nearest, option
+from luckbase.solver.sentences import nearest
 
 KINDS = (
     Kind(
@@ -64,10 +65,7 @@ class TileCharts(Charts):
         self.shuts = self.options.objective != "sum"
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
-        if request.reachable:
-            raise OptionError(
-                f"{option('reachable')}: charts of tiles are of one position; leave it out"
-            )
+        request.refuse_reachable("charts of tiles are of one position")
         return self._flip(lookup, request) if name == "flip" else self._left(lookup, request)
 
     # --- what to flip ------------------------------------------------------------------------
@@ -93,7 +91,7 @@ class TileCharts(Charts):
             found = _row(named, q.values[here, 0], tolerance)
             rows.append((*roll, float(rolls.weights[x]), *found))
         table = _merged(rows)
-        return Listing(_aligned(table), COLUMNS, tuple(table), NOTE)
+        return Listing(_lines(table), COLUMNS, tuple(table), NOTE)
 
     def _faces(self, state: Ints, action: int) -> str:
         """The roll: its sum where only that counts, else the faces, ascending."""
@@ -154,14 +152,14 @@ def _tiles(bits: int, between: str) -> str:
 
 def _row(named: list[str], values: Floats, tolerance: float) -> tuple[str | float, ...]:
     """What is best, first of those that are level, what it is worth, the next best and its cost."""
-    worth = round(float(values.max()), DECIMALS)
+    value = round(float(values.max()), DECIMALS)
     if len(named) < 2:
-        return (named[0] if named else "-"), worth, "-", ""
+        return (named[0] if named else "-"), value, "-", ""
     best = int(np.flatnonzero(values >= values.max() - tolerance)[0])
     others = np.delete(np.arange(len(named)), best)
     second = others[values[others].argmax()]
     cost = max(float(values[best] - values[second]), 0.0)
-    return named[best], worth, named[second], round(cost, DECIMALS)
+    return named[best], value, named[second], round(cost, DECIMALS)
 
 
 def _merged(rows: list[tuple[str | float, ...]]) -> list[tuple[str | float, ...]]:
@@ -173,23 +171,19 @@ def _merged(rows: list[tuple[str | float, ...]]) -> list[tuple[str | float, ...]
     return [(*key[:2], round(chance, DECIMALS), *key[2:]) for key, chance in found.items()]
 
 
-def _aligned(rows: list[tuple[str | float, ...]]) -> tuple[str, ...]:
+def _lines(rows: list[tuple[str | float, ...]]) -> tuple[str, ...]:
     """Lines in columns, a head first, without the tiles that are open."""
     cells = [["roll", "chance", "flip", "worth", "next best", "costs"]]
     for row in rows:
         _, dice, chance, best, value, other, cost = row
         costs = f"{cost:.6f}" if isinstance(cost, float) else ""
         cells.append([str(dice), f"{chance:.4f}", str(best), f"{value:.6f}", str(other), costs])
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return tuple(
-        "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in cells
-    )
+    return aligned(cells)
 
 
 TILE, HIGH, SHUT, GAP, DIE = 54.0, 84.0, 30.0, 8.0, 58.0
 """A tile, how much of it is left where it is shut, between tiles, and a die, in units."""
-LEAST = 7
+MIN_TILES = 7
 """Tiles that the sheet is wide enough for, however few there are."""
 
 
@@ -208,7 +202,7 @@ def draw(options: Options, values: Ints) -> Scene:
     open_tiles = members(int(values[rules.OPEN]))
     faces = [face for face in values[rules.FACES :].tolist() if face]
     n = options.tiles
-    wide = max(n, LEAST) * (TILE + GAP) + GAP
+    wide = max(n, MIN_TILES) * (TILE + GAP) + GAP
     left = (wide - n * (TILE + GAP) + GAP) / 2
     shapes: list[Shape] = []
     for k in range(1, n + 1):

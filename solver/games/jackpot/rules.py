@@ -40,7 +40,7 @@ OPEN, FACES = 0, 1
 ROLL = 1 << 16
 """Rolling k dice is the action k * ROLL; an action below is the set of tiles flipped, as bits."""
 
-TILES, DICE, SIDES, ADD_UP, ONE_DIE, LEAST_SUM, FIRST = 0, 1, 2, 3, 4, 5, 6
+TILES, DICE, SIDES, ADD_UP, ONE_DIE, MIN_SUM, FIRST = 0, 1, 2, 3, 4, 5, 6
 """Where the board's whole numbers stand. From FIRST on, for Shut the Box: where the sets of tiles
 that add up to 0, 1, …, dice * sides begin, and where the last ones end; then the sets."""
 NEVER, MAY, MUST = 0, 1, 2
@@ -157,7 +157,7 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
     if n == 0:
         about[0], about[1] = TERMINAL, -1
         rewards[0, 0] = 0.0 if open_tiles else 1.0
-        if ints[LEAST_SUM]:
+        if ints[MIN_SUM]:
             rewards[0, 0] = 0.0
             for tile in range(1, ints[TILES] + 1):
                 rewards[0, 0] -= tile * (open_tiles >> (tile - 1) & 1)

@@ -76,11 +76,6 @@ def turn_statistics(game: Game, name: str) -> TurnStatistics:
     return TurnStatistics(float(points @ np.arange(len(points))), float(points[0]), points)
 
 
-def chances(game: Game, one: str, two: str) -> Chances:
-    """The chances of agent `one`, who is player 1, against agent `two`. Raises OptionError."""
-    return _chances(game, (one, two), {})
-
-
 @dataclass(frozen=True)
 class LastTurn:
     """What the last turn of the game costs player 2. behind: what they lose by sticking while
@@ -100,26 +95,20 @@ def last_turn_cost(game: Game, one: str, two: str) -> LastTurn:
     """
     stationary(game, two)
     return LastTurn(*(
-        _chances(game, (one, two), {}, last).payoff(game)[1]
-        - _chances(game, (one, two), {}).payoff(game)[1]
+        chances(game, one, two, last).payoff(game)[1] - chances(game, one, two).payoff(game)[1]
         for last in (NOT_BEHIND, BEST_RESPONSE)
     ))  # fmt: skip
 
 
-def matrix(game: Game, names: Sequence[str]) -> list[list[Chances]]:
-    """Each agent as player 1 (rows) against each as player 2 (columns)."""
-    known: dict[str, Turn] = {}
-    return [[_chances(game, (one, two), known) for two in names] for one in names]
-
-
-def _chances(
-    game: Game, names: tuple[str, str], known: dict[str, Turn], last_turn: str | None = None
-) -> Chances:
-    """`known` keeps the turns' distributions between calls; `last_turn` plays player 2's last."""
-    rounds = _rounds(game)
-    for name in names:
-        if name not in (OPTIMAL, BEST_RESPONSE, *known):
-            known[name] = _crossings(rounds, stationary(game, name))
+def chances(game: Game, one: str, two: str, last_turn: str | None = None) -> Chances:
+    """The chances of agent `one`, who is player 1, against agent `two`, whose last turn `last_turn`
+    plays, if given. Raises OptionError."""
+    names, rounds = (one, two), _rounds(game)
+    known = {
+        name: _crossings(rounds, stationary(game, name))
+        for name in names
+        if name not in (OPTIMAL, BEST_RESPONSE)
+    }
     cut, ints, reals = rounds.cut, game.numbers.ints, game.numbers.reals
     leads = np.arange(1 - cut, cut)
     total = reals[0] + reals[3]
@@ -129,11 +118,11 @@ def _chances(
     for turn, player in enumerate((2, 1) * rounds.rounds):  # the last one first
         own = np.array([1 - real[0] - real[1], real[1]])  # theirs, by the next one's lead
         payoffs = reals[:3] if player == 1 else reals[:2:-1]  # of a win, a draw, a loss
-        worth = payoffs[0] * own[0] + payoffs[1] * own[1] + payoffs[2] * (1 - own[0] - own[1])
+        expected = payoffs[0] * own[0] + payoffs[1] * own[1] + payoffs[2] * (1 - own[0] - own[1])
         guide = ideal if player == 1 else total - ideal
         name = names[player - 1] if turn else last_turn or names[1]
         if name in (OPTIMAL, BEST_RESPONSE):
-            starts = np.vstack([guide if name == OPTIMAL else worth, own])
+            starts = np.vstack([guide if name == OPTIMAL else expected, own])
             tolerance = game.tie_tolerance if name == OPTIMAL else 0.0
             found = np.empty((3, len(leads)))
             kernel.follow(ints, starts, payoffs[0], tolerance, found)
@@ -166,14 +155,14 @@ def _crossings(rounds: Rounds, agent: Stationary) -> Turn:
 def _turn(turn: Turn, own: Floats) -> Floats:
     """The chances before a turn of this kind, from own (2, 2 cut - 1), those of who acts by the
     lead of the one after them; a lead of the cut is won at once."""
-    held, crossed = turn
+    holds, crossed = turn
     n = own.shape[1]
     left = np.arange(n, 0, -1)  # points to the cut, from each lead
-    by_lead, nothing = own[:, ::-1], 1 - np.cumsum(held)[left - 1] - crossed[left]
+    by_lead, nothing = own[:, ::-1], 1 - np.cumsum(holds)[left - 1] - crossed[left]
     found = np.empty_like(own)
     for row, won in ((0, 1.0), (1, 0.0)):
         padded = np.concatenate([by_lead[row], np.zeros(n)])
-        banked = np.correlate(padded, held[:n], "valid")[:n]
+        banked = np.correlate(padded, holds[:n], "valid")[:n]
         found[row] = banked + crossed[left] * won + nothing * by_lead[row]
     return found
 

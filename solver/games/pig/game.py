@@ -154,7 +154,7 @@ class RoundsNames:
         return self.said.points(first, child[kernel.TURN] - state[kernel.TURN])
 
 
-LEAST = 50
+MIN_END = 50
 """Points that the tracks show, however few there are."""
 
 
@@ -171,7 +171,7 @@ def _draw(options: RoundsRules, values: Ints) -> Scene:
     winner = None
     if over and mine != yours:
         winner = 0 if banked[0] > banked[1] else 1
-    end = max(LEAST, -(-(max(banked) + turn) // LEAST) * LEAST)
+    end = max(MIN_END, -(-(max(banked) + turn) // MIN_END) * MIN_END)
     race = Race(banked, turn, player - 1, end, False, rolls[0] if rolls else None, winner, over)
     above, top = rounds(options.rounds, round_)
     scene = draw(race, options.dice, options.sides, above, top)

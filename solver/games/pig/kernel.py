@@ -47,9 +47,9 @@ MINE, YOURS, TURN, ROUND, PLAYER, ROLLED = 0, 1, 2, 3, 4, 5
 HOLD, ROLL = 0, 1
 """The actions; HOLD is to stick."""
 
-ROUNDS, CUT, FORCED, TOTAL, MOST, TABLES = 0, 1, 2, 3, 4, 5
+ROUNDS, CUT, FORCED, TOTAL, MAX_POINTS, TABLES = 0, 1, 2, 3, 4, 5
 """Where the board's whole numbers stand. From TABLES on, first for the first roll of a turn, then
-for the others: how many of the TOTAL rolls take the turn, and are worth 0, 1, …, MOST points."""
+for the others: how many of the TOTAL rolls take the turn, and are worth 0 to MAX_POINTS."""
 
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
 
@@ -98,7 +98,7 @@ def transition(board, state, edges):
         _pass_on(ints, lead + turn, round_, player, children[0])
         weights[0], actions[0] = 1.0, HOLD
         n = 1
-    most = ints[MOST]
+    most = ints[MAX_POINTS]
     table = TABLES + (most + 2 if turn > 0 else 0)
     for k in range(most + 2):
         ways = ints[table + k]
@@ -141,7 +141,7 @@ def solve(ints, starts, player, won, lost, out, tolerance, best, margin):  # noq
     """
     noted, priced = best.size > 0, margin.size > 0
     sign = 1.0 if player == 1 else -1.0
-    cut, most, total = ints[CUT], ints[MOST], ints[TOTAL]
+    cut, most, total = ints[CUT], ints[MAX_POINTS], ints[TOTAL]
     v = np.empty(2 * cut + most)
     for lead in range(1 - cut, cut):
         left, at = cut - lead, row_of(cut, lead, 0)
@@ -156,13 +156,13 @@ def solve(ints, starts, player, won, lost, out, tolerance, best, margin):  # noq
                 q += ints[table + 1 + s] * v[t + s]
             q /= total
             if t > 0 or not ints[FORCED]:
-                held = starts[-(lead + t) + cut - 1]
+                stick = starts[-(lead + t) + cut - 1]
                 if noted:
-                    more = sign * (q - held)  # what rolling gains the player who acts
+                    more = sign * (q - stick)  # what rolling gains the player who acts
                     best[at + t] = ROLL if more > tolerance else HOLD
                     if priced:
                         margin[at + t] = more if more > tolerance else max(-more, 0.0)
-                q = max(q, held) if player == 1 else min(q, held)
+                q = max(q, stick) if player == 1 else min(q, stick)
             elif noted:
                 best[at] = ROLL
             v[t] = q
@@ -178,7 +178,7 @@ def follow(ints, starts, won, tolerance, out):
     guide's payoff of a win (nobody loses by a roll at once). tolerance: rolling must be better by
     more. out: the same at this turn's start, by their lead.
     """
-    cut, most, total = ints[CUT], ints[MOST], ints[TOTAL]
+    cut, most, total = ints[CUT], ints[MAX_POINTS], ints[TOTAL]
     v = np.empty((3, 2 * cut + most))
     q = np.empty(3)
     for lead in range(1 - cut, cut):
@@ -204,7 +204,7 @@ def follow(ints, starts, won, tolerance, out):
 @njit(_f1(_i1, _i, _i), cache=True, nogil=True)
 def chance_to_gain(ints, turns, most_points):
     """q_turns(x) for x = 0 .. most_points: the largest chance to make x points in so many turns."""
-    most, total = ints[MOST], ints[TOTAL]
+    most, total = ints[MAX_POINTS], ints[TOTAL]
     q = np.zeros(most_points + 1)
     q[0] = 1.0
     v = np.empty(most_points + most + 2)

@@ -73,7 +73,7 @@ class Rounds(Layout[Tier]):
         """What float64 sums lose from the start of the game to its end: for each of its turns the
         rolls of the longest one, on average, times the terms of a roll and 2 for the quotient."""
         ints = self.game.numbers.ints
-        most = int(ints[kernel.MOST])
+        most = int(ints[kernel.MAX_POINTS])
         rolls = 2 + ints[kernel.TOTAL] / ints[kernel.TABLES + most + 2]
         return float(2 * self.rounds * rolls * (most + 4) * 2.0**-53)
 

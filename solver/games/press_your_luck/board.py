@@ -1,21 +1,32 @@
-"""Press Your Luck boards: the models of the file, and the chances of one spin derived from it.
+"""Press Your Luck boards: the models of the file, and the chance that a spin ends on each slide.
 
 A board is 18 squares, numbered clockwise from the top left, of three slides each; every square and
-every slide is equally likely. What a slide may be is in `slides`. With `choices = "random"` every
-square that a slide offers is equally likely, and landing on it draws one of its three slides. So
-the chance a[n] that one spin visits square n satisfies
+every slide is equally likely. A slide is one of
+
+    1400                        dollars; the spin is used
+    "3000 + spin"               dollars, and the spin comes back as an earned one
+    "prize", "prize + spin"     worth the board's `prize_value`
+    "whammy"                    the score is lost; the spin is used
+    "go back 2", "advance 2"    to another square, counted around the board
+    "move one"                  to either neighbour
+    "pick a corner"             to one of [places] corners, never the square itself
+    "big bucks", "across"       to the square given in [places]
+    "double", "double + spin"   the score again                          (not solved yet)
+    "2000 or lose a whammy"     dollars, or one whammy taken away        (not solved yet)
+
+With `choices = "random"` every square that a slide offers is equally likely, and landing on it
+draws one of its three slides. So the chance a[n] that one spin visits square n satisfies
 
     a[n] = 1/18 + sum over the slides that lead to n of  a[its square] / 3 / squares it offers
 
 which is solved in the order of travel, as no square may lead back to itself; every slide is the
 outcome with chance a[its square] / 3. All of it is in exact fractions. Instead of [squares] a board
-may give [outcomes]: slides with their chances as fractions.
-
-Amounts are then rounded, halves up, to units of `score_unit` dollars; or, with `outcomes = K`, put
-on at most K outcomes of whole units that keep the mean (`coarser`).
+may give [outcomes]: slides with their chances as fractions. `outcomes` makes of either what a spin
+can be in units of a score.
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -33,28 +44,170 @@ from pydantic import (
 )
 
 from luckbase.solver.board.model import Board, Location, Section, mistake
-from luckbase.solver.errors import BoardError, OptionError
-from luckbase.solver.games.press_your_luck.coarser import Chances as Amounts
-from luckbase.solver.games.press_your_luck.coarser import coarsened, fewest
-from luckbase.solver.games.press_your_luck.slides import (
-    MAX_DOLLARS,
-    MAX_OUTCOMES,
-    SLIDES,
-    SQUARES,
-    Chances,
-    Slide,
-    Squares,
-    around,
-    chances_as_written,
-    read_chances,
-    read_squares,
-    squares_as_written,
+from luckbase.solver.games.press_your_luck.outcomes import (
+    NOT_SOLVED,
+    amounts_of,
+    fewest,
+    mean_amount,
+    round_half_up,
 )
-from luckbase.solver.sentences import show
+from luckbase.solver.sentences import nearest, show
+
+SQUARES = 18
+SLIDES = 3
+MAX_DOLLARS = 1_000_000  # an amount beyond this is a typing mistake
+MAX_OUTCOMES = 200  # listed in [outcomes]; a board of squares has at most 54
+
+_PLAIN = ("prize", "whammy", "double", "move one", "pick a corner", "big bucks", "across")
+_WITH_SPIN = ("prize", "double")
+_MOVES = {"go back", "advance", "move one", "pick a corner", "big bucks", "across"}
+_WORDS = (*_PLAIN, *(f"{kind} + spin" for kind in _WITH_SPIN), "go back 2", "advance 2")
+_RIGHT = f"write whole dollars up to {MAX_DOLLARS}, 'N + spin', 'prize', 'whammy', 'move one' …"
+
+
+@dataclass(frozen=True, order=True)
+class Slide:
+    """One slide, or one outcome of [outcomes]; `str` gives it as the file has it."""
+
+    kind: str  # one of _PLAIN, or money, money or lose a whammy, go back, advance
+    number: int = 0  # dollars of the two money kinds, squares of "go back" and "advance", else 0
+    spin: bool = False  # whether the spin comes back
+
+    def __str__(self) -> str:
+        if self.kind.startswith("money"):
+            text = f"{self.number}{self.kind.removeprefix('money')}"
+        else:
+            text = f"{self.kind} {self.number}" if self.number else self.kind
+        return text + " + spin" * self.spin
+
+    @property
+    def moves(self) -> bool:
+        """Whether the slide only leads to another square."""
+        return self.kind in _MOVES
+
+
+def read_slide(written: object) -> Slide:
+    """The slide for what stands in the file, a whole number or text; spaces and case do not matter.
+
+    Raises ValueError with a sentence.
+    """
+    if isinstance(written, bool) or not isinstance(written, int | str):
+        raise ValueError(f"{show(written)} is not a slide; {_RIGHT}")
+    if isinstance(written, int):
+        text = str(written) if 0 <= written <= MAX_DOLLARS else "out of range"
+    else:
+        text = re.sub(r" ?\+ ?", " + ", " ".join(written.lower().split()))
+    base = text.removesuffix(" + spin")
+    spin = base != text
+    if base in _PLAIN and (not spin or base in _WITH_SPIN):
+        return Slide(base, 0, spin)
+    if re.fullmatch(r"[0-9]{1,7}", base) and int(base) <= MAX_DOLLARS:
+        return Slide("money", int(base), spin)
+    found = re.fullmatch(r"([0-9]{1,7}) or lose a whammy", text)
+    if found and int(found[1]) <= MAX_DOLLARS:
+        return Slide("money or lose a whammy", int(found[1]))
+    if found := re.fullmatch(r"(go back|advance) ([0-9]{1,2})", text):
+        if 1 <= int(found[2]) < SQUARES:
+            return Slide(found[1], int(found[2]))
+        raise ValueError(f"{show(written)} must go from 1 to {SQUARES - 1} squares")
+    meant = nearest(text, _WORDS)
+    hint = meant if meant.startswith("did you mean") else _RIGHT
+    raise ValueError(f"{show(written)} is not a slide; {hint}")
+
+
+Squares = tuple[tuple[Slide, ...], ...]  # 18 of 3; square n stands at n - 1
+Chances = tuple[tuple[Slide, Fraction], ...]  # in the order of Slide
+
+
+def read_squares(section: object) -> Squares:
+    """The squares from the file's [squares]. Raises a mistake naming the square and the slide."""
+    if not isinstance(section, Mapping):
+        raise mistake(f"{show(section)} is not a section; write [squares] and 1 = [...] below it")
+    numbers = [str(n) for n in range(1, SQUARES + 1)]
+    for key in section:
+        if key not in numbers:
+            raise mistake(f"{show(key)} is not a square; they are 1 to {SQUARES}", "squares")
+    missing = [number for number in numbers if number not in section]
+    if missing:
+        verb = "are" if len(missing) > 1 else "is"
+        said = f"{', '.join(missing)} {verb} missing; a board has squares 1 to {SQUARES}"
+        raise mistake(said, "squares")
+    squares = []
+    for number in numbers:
+        slides = section[number]
+        if not isinstance(slides, list | tuple):
+            said = f"{show(slides)} is not a list of {SLIDES} slides such as [1400, 1750, 2250]"
+            raise mistake(said, "squares", number)
+        if len(slides) != SLIDES:
+            said = f"has {len(slides)} slides and must have {SLIDES}"
+            raise mistake(said, "squares", number)
+        where: tuple[Location, ...] = tuple(("squares", number, i) for i in range(SLIDES))
+        squares.append(tuple(map(_slide_at, slides, where)))
+    return tuple(squares)
+
+
+def read_chances(section: object) -> Chances:
+    """The outcomes from the file's [outcomes]. Raises a mistake naming the outcome."""
+    if not isinstance(section, Mapping) or not section:
+        said = f"{show(section)} is not a section" if section != {} else "is empty"
+        raise mistake(f'{said}; write [outcomes] and lines such as "whammy" = "1/6" below it')
+    if len(section) > MAX_OUTCOMES:
+        raise mistake(f"{len(section)} are too many; the most is {MAX_OUTCOMES}", "outcomes")
+    chances: dict[Slide, Fraction] = {}
+    for key, written in section.items():
+        slide = _slide_at(key, ("outcomes", key))
+        if slide.moves:
+            said = "leads to another square, and a board of outcomes has no squares"
+            raise mistake(said, "outcomes", key)
+        if slide in chances:
+            raise mistake(f"'{slide}' stands there twice", "outcomes")
+        chances[slide] = _chance(written, ("outcomes", key))
+    total = sum(chances.values())
+    if total != 1:
+        raise mistake(f"the chances sum to {show(total)}, not to 1", "outcomes")
+    return tuple(sorted(chances.items()))
+
+
+def _slide_at(written: object, at: Location) -> Slide:
+    try:
+        return read_slide(written)
+    except ValueError as error:
+        raise mistake(str(error), *at) from None
+
+
+def _chance(written: object, at: Location) -> Fraction:
+    """A chance from the file: a fraction as text, or the whole number 1."""
+    text = str(written) if written == 1 and type(written) is int else written
+    found = isinstance(text, str) and re.fullmatch(r" *([0-9]{1,9})( */ *([0-9]{1,9}))? *", text)
+    if not found or (found[3] and int(found[3]) == 0):
+        raise mistake(f'{show(written)} is not a chance; write a fraction such as "1/6"', *at)
+    chance = Fraction(int(found[1]), int(found[3] or 1))
+    if not 0 < chance <= 1:
+        raise mistake(f"{show(written)} is not a chance above 0 and up to 1", *at)
+    return chance
+
+
+def squares_as_written(squares: Squares | None) -> dict[str, list[int | str]] | None:
+    """[squares] of the canonical form."""
+    if squares is None:
+        return None
+    return {
+        str(number): [s.number if str(s).isdecimal() else str(s) for s in slides]
+        for number, slides in enumerate(squares, start=1)
+    }
+
+
+def chances_as_written(chances: Chances | None) -> dict[str, str] | None:
+    """[outcomes] of the canonical form."""
+    return None if chances is None else {str(slide): str(chance) for slide, chance in chances}
+
+
+def around(square: int) -> int:
+    """The number of a square counted past either end: 0 is 18, 19 is 1."""
+    return (square - 1) % SQUARES + 1
+
 
 MAX_CAP_UNITS = 255  # a score is one byte in the tables
-
-_NOT_SOLVED = {"double", "money or lose a whammy"}
 
 Number = Annotated[StrictInt, Field(ge=1, le=SQUARES)]  # of a square
 Dollars = Annotated[StrictInt, Field(ge=1, le=MAX_DOLLARS)]
@@ -211,11 +364,11 @@ class PressYourLuckBoard(Board):
         unit, for_ever = self.solve.score_unit, "a spin that changes nothing would never end"
         paying = [leaf for leaf in leaves if leaf.slide.spin and leaf.slide.kind != "double"]
         if isinstance(self.solve.outcomes, int):
-            if not any(leaf.slide.kind in _NOT_SOLVED for leaf in leaves):
+            if not any(leaf.slide.kind in NOT_SOLVED for leaf in leaves):
                 self._outcomes_are_enough(leaves, self.solve.outcomes)
             return
         if self.solve.outcomes == "three":
-            mean, _ = _mean(self, paying)
+            mean, _ = mean_amount(self, paying)
             if paying and not round_half_up(mean, unit):
                 said = f"the mean amount plus a spin is {mean}, 0 units of score_unit {unit}"
                 raise mistake(f"{said}; {for_ever}", "solve", "outcomes")
@@ -227,21 +380,16 @@ class PressYourLuckBoard(Board):
 
     def _outcomes_are_enough(self, leaves: tuple[Leaf, ...], count: int) -> None:
         """Refuse fewer outcomes than keep the mean of the money and of the money plus a spin."""
-        unit, either = self.solve.score_unit, _amounts(self, leaves)
+        unit, either = self.solve.score_unit, amounts_of(self, leaves)
         least = fewest(*either)
         if least is None:
-            mean, _ = _mean(self, [leaf for leaf in leaves if leaf.slide.spin])
+            mean, _ = mean_amount(self, [leaf for leaf in leaves if leaf.slide.spin])
             said = f"the mean amount plus a spin is {float(mean):,.2f}, below score_unit {unit}"
             raise mistake(f"{said}, and no whole units keep it", "solve", "outcomes")
         least += any(leaf.slide.kind == "whammy" for leaf in leaves)
         if count < least:
             said = f"{count} are too few to keep the mean amounts on a grid of {unit} dollars"
             raise mistake(f"{said}; the least is {least}", "solve", "outcomes")
-
-
-def round_half_up(dollars: int | Fraction, unit: int) -> int:
-    """The whole number of units nearest to an amount, halves up (Python's `round` goes to even)."""
-    return int((2 * dollars + unit) // (2 * unit))
 
 
 def _slides(squares: Squares) -> Iterator[tuple[int, Location, Slide]]:
@@ -321,87 +469,3 @@ def _ends_first(leads: dict[int, list[list[int]]]) -> list[int]:
     for square in leads:
         follow(square, [])
     return done
-
-
-def _mean(board: PressYourLuckBoard, leaves: Iterable[Leaf]) -> tuple[Fraction, Fraction]:
-    """The mean dollars of the leaves, exact (0 if there are none), and their chance in all."""
-    weights = [(leaf.chance, board.dollars(leaf.slide)) for leaf in leaves]
-    chance = sum((weight for weight, _ in weights), Fraction(0))
-    total = sum((weight * dollars for weight, dollars in weights), Fraction(0))
-    return (total / chance if chance else total), chance
-
-
-def _amounts(board: PressYourLuckBoard, leaves: Iterable[Leaf]) -> tuple[Amounts, Amounts]:
-    """The amounts of the money and of the money plus a spin, in units, not rounded; the cap's where
-    they are beyond it, for from any score that does the same."""
-    found: dict[bool, dict[Fraction, Fraction]] = {False: {}, True: {}}
-    for leaf in leaves:
-        if leaf.slide.kind != "whammy":
-            units = Fraction(board.dollars(leaf.slide), board.solve.score_unit)
-            amount, kind = min(units, Fraction(board.cap_units)), found[leaf.slide.spin]
-            kind[amount] = kind.get(amount, Fraction(0)) + leaf.chance
-    money, spin = (tuple(sorted(kind.items())) for kind in found.values())
-    return money, spin
-
-
-@dataclass(frozen=True)
-class Outcomes:
-    """What one spin can be, with exact chances that sum to 1.
-
-    `money` and `spin` hold (units, chance), units ascending and each once: money that uses the
-    spin, and money plus a spin. A unit is `score_unit` dollars; nothing is above the cap, where
-    scores saturate.
-    """
-
-    whammy: Fraction
-    money: tuple[tuple[int, Fraction], ...]
-    spin: tuple[tuple[int, Fraction], ...]
-
-    @property
-    def distinct(self) -> int:
-        """How many different outcomes there are, the whammy included."""
-        return len(self.money) + len(self.spin) + (self.whammy > 0)
-
-
-def require_solvable(board: PressYourLuckBoard) -> None:
-    """Refuse a board that the file format holds and the solver does not take yet, saying where.
-
-    Raises OptionError for `choices = "best"`, BoardError for a slide.
-    """
-    if board.rules.choices != "random":
-        raise OptionError(
-            f"board {board.name}: choices: the solver does not take 'best' yet; write 'random'"
-        )
-    refused = [leaf for leaf in board.leaves() if leaf.slide.kind in _NOT_SOLVED]
-    if refused:
-        said = " and ".join(f"'{leaf.slide}' ({board.place(leaf.at)})" for leaf in refused[:3])
-        raise BoardError(f"board {board.name}: the solver does not take {said} yet")
-
-
-def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
-    """What one spin of the board can be, as the module's docstring derives it.
-
-    With the option `outcomes = "three"`: a whammy, the mean money and the mean money plus a spin,
-    each mean exact and then rounded as any amount. With `outcomes = K`: as `coarser` makes them, at
-    most K with the whammy. Raises as `require_solvable` does.
-    """
-    require_solvable(board)
-    leaves = board.leaves()
-    whammy = sum((s.chance for s in leaves if s.slide.kind == "whammy"), Fraction(0))
-    if isinstance(board.solve.outcomes, int):
-        coarse = coarsened(*_amounts(board, leaves), board.solve.outcomes - (whammy > 0))
-        assert coarse is not None, "the model has checked it"
-        return Outcomes(whammy, coarse[0].kept, coarse[1].kept)
-    unit = board.solve.score_unit
-    merged: dict[bool, dict[int, Fraction]] = {False: {}, True: {}}
-    for spin, units in merged.items():
-        paying = [s for s in leaves if s.slide.kind != "whammy" and s.slide.spin == spin]
-        amounts = [_mean(board, [leaf]) for leaf in paying]
-        if board.solve.outcomes == "three" and paying:
-            amounts = [_mean(board, paying)]
-        for dollars, chance in amounts:
-            # From any score an amount above the cap does what the cap does.
-            key = min(round_half_up(dollars, unit), board.cap_units)
-            units[key] = units.get(key, Fraction(0)) + chance
-    money, spins = (tuple(sorted(units.items())) for units in merged.values())
-    return Outcomes(whammy, money, spins)

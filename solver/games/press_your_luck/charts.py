@@ -9,7 +9,8 @@ A score at the cap counts as no more than the cap, so near it a lead is worth le
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from luckbase.solver.charts import (
     Listing,
     Lookup,
     Words,
+    aligned,
     outline,
     words_in,
 )
@@ -34,7 +36,7 @@ from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.press_your_luck import chart_words as say
+from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
 from luckbase.solver.games.press_your_luck.setting import (
     RIVAL_SHARE,
@@ -47,7 +49,7 @@ from luckbase.solver.games.press_your_luck.setting import (
     settings,
     share_of_cap,
 )
-from luckbase.solver.sentences import option
+from luckbase.solver.scene import listed
 
 KINDS = (
     Kind("lead", "at what lead to pass, by spins left"),
@@ -77,10 +79,7 @@ class LuckCharts(Charts):
         self.game, self.solve, self.board = game, game.board.solve, game.board.name
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
-        if request.reachable:
-            raise OptionError(
-                f"{option('reachable')}: charts of this game are of all states; leave it out"
-            )
+        request.refuse_reachable("charts of this game are of all states")
         how: dict[str, Callable[[Lookup, ChartRequest], Chart]]
         how = {"lead": self._lead, "leads": self._leads, "decide": self._decide,
                "by-lead": self._by_lead, "by-spins": self._by_spins}  # fmt: skip
@@ -107,7 +106,7 @@ class LuckCharts(Charts):
         note = "a lead is my score less the rival's, who gets the spins; play from one to the other"
         if unsure:
             note += f"; {unsure} leads are too close to call, and count as play"
-        return Listing(say.lead_lines(found), LEAD_COLUMNS, tuple(map(_lead_row, found)), note)
+        return Listing(lead_lines(found), LEAD_COLUMNS, tuple(map(_lead_row, found)), note)
 
     def _leads(self, lookup: Lookup, request: ChartRequest) -> Curves:
         varies = frozenset({"own", "rival"})
@@ -120,14 +119,14 @@ class LuckCharts(Charts):
         outdone = np.array([[each.outdone for each in line] for line in by_score])
         ends[outdone] = np.nan
         curves = tuple(
-            Curve(say.told_apart(each, chosen), say.told_apart(each, chosen, column=True), line)
+            Curve(difference(each, chosen), difference(each, chosen, column=True), line)
             for each, line in zip(chosen, ends, strict=True)
         )
         return Curves(
-            say.pass_from(self._usual_ends(chosen, scores, ends, outdone),
-                          f"Here {say.less(chosen)} everywhere"),
-            f"{self.board}; {say.others(chosen[0], rival=False)}; {self._cap}"
-            + say.outdone(chosen, outdone),
+            pass_from_title(self._usual_ends(chosen, scores, ends, outdone),
+                          f"Here {who_has_less(chosen)} everywhere"),
+            f"{self.board}; {setting_words(chosen[0], rival=False)}; {self._cap}"
+            + why_blank(chosen, outdone),
             "rival_score", scores, curves, "score of the rival, who gets the spins (dollars)",
             "pass from this lead on (dollars)", self._outdone_band(scores, outdone),
             limits=_from_zero(ends),
@@ -180,9 +179,9 @@ class LuckCharts(Charts):
         line = outline("play or pass", passing, xs, ys, ~blank)
         names = (f"scores_{where.up + 1}", f"scores_{where.last + 1}", "value")
         return Heatmap(
-            say.decision(where, leads),
-            f"{self.board}; {say.others(where, rival=False)}"
-            + say.outdone([where], outdone[None]), names,
+            decide_title(where, leads),
+            f"{self.board}; {setting_words(where, rival=False)}"
+            + why_blank([where], outdone[None]), names,
             xs, ys, np.ascontiguousarray(found.best.reshape(shape).T),
             f"my score: player {where.up + 1} (dollars)",
             f"score of player {where.last + 1} (dollars)", PROBABILITY,
@@ -200,8 +199,8 @@ class LuckCharts(Charts):
         bands = [Band(a - unit / 2, b + unit / 2, "pass") for a, b in lead.passes]
         ends = (float(lead.leads[near][0]), float(lead.leads[near][-1]))
         return Curves(
-            f"{say.spins(where.spins).capitalize()}: {say.play(lead)}",
-            f"{self.board}; {say.others(where)}",
+            f"{spin_count(where.spins).capitalize()}: {by_lead_title(lead)}",
+            f"{self.board}; {setting_words(where)}",
             "lead", lead.leads[near], both(lead.choice.play[near], lead.choice.passed[near]),
             f"my lead over player {where.rival + 1} (dollars)", PROBABILITY,
             tuple(
@@ -218,27 +217,27 @@ class LuckCharts(Charts):
             request.fields,
             SettingDefaults(frozenset(), every, "spins", 0.4, 0.15, beyond=True),
         )
-        choice, held = self._held(lookup, found, request.error)
+        choice, there = self._choices_there(lookup, found, request.error)
         spins = np.array([each.spins for each in found])
-        last = int(np.flatnonzero(held)[-1]) + 1
-        known, where = spins[held], found[0]
-        gaps = "" if held.all() else f"; {say.runs(spins[~held])} spins: not in this table"
-        title = say.by_spins if choice.free.any() else say.no_choice
+        last = int(np.flatnonzero(there)[-1]) + 1
+        known, where = spins[there], found[0]
+        gaps = "" if there.all() else f"; {runs(spins[~there])} spins: not in this table"
+        title = by_spins_title if choice.free.any() else no_choice_title
         return Curves(
-            title(known, choice.passing[held]),
-            f"{self.board}; {say.others(where)}, I have {where.score(where.up):,}{gaps}", "spins",
-            spins[:last], both(choice.play[:last], choice.passed[:last]),
+            title(known, choice.passing[there]),
+            f"{self.board}; {setting_words(where)}, I have {where.score(where.up):,}{gaps}",
+            "spins", spins[:last], both(choice.play[:last], choice.passed[:last]),
             "spins left, all of them mine", PROBABILITY, self._beyond(known, spins[last:]),
         )  # fmt: skip
 
-    def _held(
+    def _choices_there(
         self, lookup: Lookup, every: list[Setting], error: float
     ) -> tuple[Choice, NDArray[np.bool_]]:
         """The choice in each setting, and of which the table holds what it takes: the others are
         NaN. Raises MissingTableError where it holds none."""
         found: list[Choice] = []
         missing: list[MissingTableError] = []
-        held = np.ones(len(every), bool)
+        there = np.ones(len(every), bool)
         nothing, no = np.full(1, np.nan), np.zeros(1, bool)
         for i, each in enumerate(every):
             own = each.with_scores(each.up, np.array([each.score(each.up)]))
@@ -246,12 +245,12 @@ class LuckCharts(Charts):
                 found.append(choices(self.game, lookup, own, error))
             except MissingTableError as why:
                 missing.append(why)
-                held[i] = False
+                there[i] = False
                 found.append(Choice(nothing, nothing, no, no))
-        if not held.any():
+        if not there.any():
             raise missing[0]
         parts = ("play", "passed", "passing", "unsure")
-        return Choice(*(np.concatenate([getattr(x, name) for x in found]) for name in parts)), held
+        return Choice(*(np.concatenate([getattr(x, name) for x in found]) for name in parts)), there
 
     def _beyond(self, known: Ints, left: Ints) -> tuple[Band, ...]:
         """The first number of spins that a full table does not reach, and how it would."""
@@ -296,3 +295,166 @@ def _lead_row(lead: Lead) -> tuple[int | float | str, ...]:
 
 def _cell(number: int | None) -> int | str:
     return "" if number is None else number
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
+
+
+def spin_count(count: int) -> str:
+    """``one spin``, ``7 spins``."""
+    number = NUMBERS[count] if count < len(NUMBERS) else str(count)
+    return f"{number} spin{'s' * (count != 1)}"
+
+
+def dollars(amount: float) -> str:
+    """``$3,000``."""
+    return f"${amount:,.0f}"
+
+
+# --- titles --------------------------------------------------------------------------------------
+
+
+def pass_from_title(ends: Sequence[tuple[int, float]], gone: str = "") -> str:
+    """Of (spins left, the lead from which to pass, NaN for none); gone: where there is no end."""
+    if not ends:
+        return gone
+    known = {count: end for count, end in reversed(ends) if not math.isnan(end)}
+    if not known:
+        return "Never pass while playing is allowed"
+    first, *more = sorted(known)[:3]
+    said = [f"{dollars(known[first])} ahead with {spin_count(first)}"]
+    said += [f"{dollars(known[count])} with {spin_count(count).split()[0]}" for count in more]
+    return f"Pass from {', '.join(said)}"
+
+
+def decide_title(where: Setting, leads: Sequence[int | None]) -> str:
+    """Of the leads from which to pass, over the rival's scores in the middle."""
+    known = [lead for lead in leads if lead is not None]
+    left = f"{spin_count(where.spins).capitalize()} left"
+    if not known:
+        return f"{left}: play"
+    low, high = min(known), max(known)
+    to = "" if low == high else f" to {high:,}"
+    return f"{left}: pass from {dollars(low)}{to} ahead"
+
+
+def by_lead_title(lead: Lead) -> str:
+    """From where to where to play, in words."""
+    if lead.pass_from is None:
+        return "play"
+    if lead.play_from is None:
+        return "pass"
+    last = lead.pass_from - int(lead.leads[1] - lead.leads[0])
+    low, side = abs(lead.play_from), "behind" if lead.play_from < 0 else "ahead"
+    if any(end < lead.play_from for _, end in lead.passes):
+        return f"play from {dollars(low)} {side} to {dollars(last)} ahead"
+    return f"play up to {dollars(last)} ahead"
+
+
+def by_spins_title(counts: Ints, passing: NDArray[np.bool_]) -> str:
+    """With how many spins to pass and to play."""
+    if passing.all() or not passing.any():
+        return f"{'Pass' if passing.any() else 'Play'}, with {runs(counts)} {_spin_word(counts)}"
+    played = counts[~passing]
+    return f"Pass {runs(counts[passing])}, play {runs(played)} {_spin_word(played)}"
+
+
+def no_choice_title(counts: Ints, passing: NDArray[np.bool_]) -> str:
+    """Where a player may not play, or may not pass: at the cap, in third place."""
+    must = "pass" if passing.all() else "play" if not passing.any() else "do as they do"
+    return f"No choice: they must {must}, with {runs(counts)} {_spin_word(counts)}"
+
+
+def _spin_word(counts: Ints) -> str:
+    return "spin" if counts.tolist() == [1] else "spins"
+
+
+def runs(numbers: Ints) -> str:
+    """``1, 3 to 5`` of ascending numbers."""
+    parts = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
+    return listed([
+        f"{part[0]}" if len(part) == 1 else f"{part[0]} to {part[-1]}" for part in parts
+    ])  # fmt: skip
+
+
+# --- settings ------------------------------------------------------------------------------------
+
+
+def setting_words(where: Setting, *, rival: bool = True) -> str:
+    """Who is up and what the others have; rival: the last opponent's score too."""
+    said = [f"player {where.up + 1} up"]
+    for player in sorted(where.others, key=lambda i: i != where.last):
+        if not where.is_in(player):
+            said.append(f"player {player + 1} is out")
+        elif rival or player != where.last:
+            said.append(f"player {player + 1} has {where.score(player):,}")
+        count = sum(where.spins_of(player))
+        if count:
+            said.append(f"player {player + 1} holds {spin_count(count)}")
+    if any(where.whammies):
+        said.append(f"whammies {','.join(map(str, where.whammies))}")
+    return ", ".join(said)
+
+
+def why_blank(every: Sequence[Setting], there: NDArray[np.bool_]) -> str:
+    """Why a chart over the rival's score is blank where another opponent has more; there: bool
+    (settings, scores)."""
+    return f"; blank where {who_has_less(every)}, who then gets the spins" if there.any() else ""
+
+
+def who_has_less(every: Sequence[Setting]) -> str:
+    """``player 3 has less than player 1``: of the opponents, who gets no spins."""
+    who = {(each.last + 1, rules.PLAYERS - each.up - each.last + 1) for each in every}
+    last, other = min(who) if len(who) == 1 else ("the rival", "the third")
+    names = [f"player {one}" if isinstance(one, int) else one for one in (last, other)]
+    return f"{names[0]} has less than {names[1]}"
+
+
+def _parts(where: Setting) -> dict[str, tuple[str, str]]:
+    """What a setting is, part by part: (for people, as a column)."""
+    third = where.score(3 - where.up - where.last)
+    whammies = ",".join(map(str, where.whammies))
+    of_others = [where.spins_of(i) for i in where.others]
+    return {
+        "up": (f"player {where.up + 1} up", f"up_{where.up + 1}"),
+        "spins": (f"{spin_count(where.spins)} left", f"spins_{where.spins}"),
+        "third": (f"third has {third:,}", f"third_{third}"),
+        "whammies": (f"whammies {whammies}", f"whammies_{whammies.replace(',', '_')}"),
+        "held": (f"the others hold {of_others}", f"held_{of_others}"),
+    }
+
+
+def difference(where: Setting, every: Sequence[Setting], column: bool = False) -> str:
+    """What of a setting differs among several, or the spins left; column: as a column's name."""
+    parts, all_parts = _parts(where), [_parts(each) for each in every]
+    apart = [name for name in parts if len({each[name] for each in all_parts}) > 1] or ["spins"]
+    return ("_" if column else ", ").join(parts[name][column] for name in apart)
+
+
+# --- the list ------------------------------------------------------------------------------------
+
+
+def lead_lines(found: Sequence[Lead]) -> tuple[str, ...]:
+    """A head and a line for each setting, in columns."""
+    whammies = any(any(lead.setting.whammies) for lead in found)
+    heads = ["up", "spins left", "rival has", "third has", "pass from a lead of", "play from",
+             "pass below, from .. to"]  # fmt: skip
+    rows = [heads + ["whammies"] * whammies]
+    for lead in found:
+        where, end = lead.setting, lead.pass_from
+        below = [(a, b) for a, b in lead.passes if end is None or b < end]
+        third = f"{where.score(where.third):,}" if where.is_in(where.third) else "out"
+        cells = [
+            f"player {where.up + 1}", str(where.spins),
+            f"{where.score(where.rival):,} (player {where.rival + 1})", third,
+            _signed(end), _signed(lead.play_from),
+            ", ".join(f"{a:+,} .. {b:+,}" for a, b in below) or "-",
+        ]  # fmt: skip
+        rows.append(cells + [",".join(map(str, where.whammies))] * whammies)
+    return aligned(rows)
+
+
+def _signed(lead: int | None) -> str:
+    return "never" if lead is None else f"{lead:+,}"

@@ -28,7 +28,8 @@ from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Turni
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.press_your_luck import rules
-from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
+from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
+from luckbase.solver.games.press_your_luck.outcomes import outcome_distribution
 from luckbase.solver.games.press_your_luck.rules import (
     EARNED,
     PASSED,
@@ -90,8 +91,8 @@ def canonical(most: int, states: Ints, refuse: Refuse) -> Ints:
     """Canonical states: whammies that can put nobody out any more are 0."""
     scores, earned, passed, whammies = (states[:, i : i + 3] for i in range(0, 12, 3))
     out = whammies == most
-    for name, held in (("scores", scores), ("earned", earned), ("passed", passed)):
-        refuse(out & (held > 0), _out_with(name, most))
+    for name, column in (("scores", scores), ("earned", earned), ("passed", passed)):
+        refuse(out & (column > 0), _out_with(name, most))
     refuse(
         out.all(axis=1, keepdims=True),
         lambda x, i: "whammies: all three players are out; somebody must be in",
@@ -114,7 +115,7 @@ SPINS = 20
 STEPS = 4
 """Steps of a lead, and as many of a deficit; the last is open."""
 PLACES = ("leader", "second", "third")
-MOST, THIRD, CAP, UNIT, STEP = 0, 1, 2, 3, 4
+MAX_WHAMMIES_AT, THIRD, CAP, UNIT, STEP = 0, 1, 2, 3, 4
 """Where the numbers stand; the cap in units, the step of a lead in dollars."""
 WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
@@ -130,7 +131,7 @@ def group(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
     own, highest, above, others, spins = state[SCORE + up], -1, 0, 0, 0
     for i in range(3):
         spins += state[EARNED + i] + state[PASSED + i]
-        if i != up and state[WHAMMIES + i] < ints[MOST]:
+        if i != up and state[WHAMMIES + i] < ints[MAX_WHAMMIES_AT]:
             others += 1
             highest = max(highest, state[SCORE + i])
             above += own < state[SCORE + i]

@@ -40,7 +40,7 @@ from luckbase.solver.games.press_your_luck.rules import (
     TIE_TOLERANCE,
     decide_region,
     pass_targets,
-    worth,
+    payoff_of,
 )
 
 CHUNK = 512
@@ -169,12 +169,12 @@ def sweep(order, pivot_of, constant, b, a, s_last, s_first, arrays, pw, rules, l
                 score_b = b if three else -1
                 one, two = pass_targets(up, a, score_b, s, three, third, passer, cap)
                 taken, second = PLAY, -np.inf
-                own_best = worth(up, best0, best1) if plays else -np.inf
+                own_best = payoff_of(up, best0, best1) if plays else -np.inf
                 for to in (one, two):
                     if to >= 0:
                         x = passes[c, to] * n_c + s
                         q0, q1 = v[0, b, a, x], v[1, b, a, x]
-                        q = worth(up, q0, q1)
+                        q = payoff_of(up, q0, q1)
                         if q - own_best > TIE_TOLERANCE or not plays:
                             second = own_best
                             own_best, taken = q, codes[to]

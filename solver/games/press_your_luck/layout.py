@@ -19,8 +19,9 @@ from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats, Ints, 
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.press_your_luck import rules, tables, tiers
-from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
+from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
 from luckbase.solver.games.press_your_luck.kernel import solve_plane
+from luckbase.solver.games.press_your_luck.outcomes import outcome_distribution
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.njit import njit
 from luckbase.solver.sentences import many, option, setting
@@ -188,14 +189,14 @@ class Planes(Layout[Tier]):
     ) -> list[NDArray[np.floating[Any]]]:
         flat = payoffs.reshape(2, -1)
         v0, v1 = flat[0, start:stop], flat[1, start:stop]
-        held: tuple[NDArray[np.floating[Any]], ...]
+        payoffs_of: tuple[NDArray[np.floating[Any]], ...]
         if self.payoff_type is np.float64:
-            held = v0, v1, np.maximum(1.0 - v0 - v1, 0.0)
+            payoffs_of = v0, v1, np.maximum(1.0 - v0 - v1, 0.0)
         else:
-            held = a, b, c = tuple(np.empty(stop - start, np.float32) for _ in range(3))
+            payoffs_of = a, b, c = tuple(np.empty(stop - start, np.float32) for _ in range(3))
             _narrow(v0, v1, a, b, c)
         by_player: dict[int, NDArray[np.floating[Any]]] = dict(
-            zip(tiers.slots_of(tier.players_in(self.most)), held, strict=True)
+            zip(tiers.slots_of(tier.players_in(self.most)), payoffs_of, strict=True)
         )
         gone: NDArray[np.floating[Any]] = np.zeros(stop - start, self.payoff_type)
         return [by_player.get(player, gone) for player in range(3)]
@@ -251,12 +252,12 @@ class Planes(Layout[Tier]):
     def _rows_of(self, tier: Tier, states: Ints) -> Ints:
         three = self._three(tier)
         a, b, c = tiers.slots_of(tier.players_in(self.most))
-        held = [
+        spins = [
             states[:, base + player] if player >= 0 else np.zeros(len(states), np.int64)
             for player in (a, b, c)
             for base in (rules.EARNED, rules.PASSED)
         ]
-        ea, pa, eb, pb, _, pc = held
+        ea, pa, eb, pb, _, pc = spins
         configuration = tiers.configuration_lookup(tier.spins, three)[pa, ea, pb, eb, pc]
         scores = states[:, rules.SCORE :]
         block = scores[:, a] + (scores[:, b] * self.size if three else 0)
@@ -268,15 +269,15 @@ class Planes(Layout[Tier]):
         rest, score_c = np.divmod(np.asarray(rows, np.int64), self.size)
         block, configuration = np.divmod(rest, self._count(tier))
         score_b, score_a = np.divmod(block, self.size)
-        held = tiers.layout(tier.spins, three).configurations[configuration]
+        spins = tiers.layout(tier.spins, three).configurations[configuration]
         states = np.zeros((len(rest), rules.FIELDS), np.int64)
         states[:, rules.WHAMMIES :] = tier.whammies
         scores = (score_a, score_b, score_c)
         for slot, player in enumerate(tiers.slots_of(tier.players_in(self.most))):
             if player >= 0:
                 states[:, rules.SCORE + player] = scores[slot]
-                states[:, rules.EARNED + player] = held[:, 2 * slot]
-                states[:, rules.PASSED + player] = held[:, 2 * slot + 1]
+                states[:, rules.EARNED + player] = spins[:, 2 * slot]
+                states[:, rules.PASSED + player] = spins[:, 2 * slot + 1]
         return states
 
     def why_outside(self, state: Ints) -> str | None:

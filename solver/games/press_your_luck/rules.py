@@ -314,6 +314,6 @@ def decide_region(up, first, last, v0, v1, n_c, a, b, three, third, passer, pass
 
 
 @nb.njit(nogil=True, cache=True)
-def worth(up, p0, p1):
+def payoff_of(up, p0, p1):
     """The payoff to the slot up, for C less 1, from those of A and B."""
     return p0 if up == 0 else (p1 if up == 1 else -(p0 + p1))

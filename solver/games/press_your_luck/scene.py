@@ -19,8 +19,7 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck import rules
-from luckbase.solver.games.press_your_luck.board import Leaf, PressYourLuckBoard
-from luckbase.solver.games.press_your_luck.slides import SQUARES, Slide
+from luckbase.solver.games.press_your_luck.board import SQUARES, Leaf, PressYourLuckBoard, Slide
 from luckbase.solver.scene import (
     BAD,
     GONE,
@@ -66,9 +65,9 @@ def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
     gap = ((ACROSS - 2) * WIDE - 3 * DESK) / 4
     for i in range(rules.PLAYERS):
         role = UP if i == up else GOOD if i in winners else "" if inside[i] else GONE
-        held = (scores[i], earned[i], passed[i], whammies[i])
-        shapes += _desk(i, WIDE + gap + i * (DESK + gap), top, role, held, most)
-        said.append(_said(i, held, inside[i]))
+        desk = (scores[i], earned[i], passed[i], whammies[i])
+        shapes += _desk(i, WIDE + gap + i * (DESK + gap), top, role, desk, most)
+        said.append(_said(i, desk, inside[i]))
     if up >= 0:
         title = f"player {up + 1} is up"
     else:
@@ -88,8 +87,8 @@ def _winners(scores: list[int], inside: list[bool]) -> list[int]:
     return [i for i, score in enumerate(scores) if inside[i] and score == best]
 
 
-def _said(player: int, held: tuple[int, ...], inside: bool) -> str:
-    score, earned, passed, whammies = held
+def _said(player: int, desk: tuple[int, ...], inside: bool) -> str:
+    score, earned, passed, whammies = desk
     if not inside:
         return f"Player {player + 1} is out, with {_whammies(whammies)}."
     kinds = [f"{n} {kind}" for n, kind in ((earned, "earned"), (passed, "passed")) if n]
@@ -107,12 +106,12 @@ def _whammies(count: int) -> str:
 
 
 def _desk(
-    player: int, x: float, y: float, role: str, held: tuple[int, ...], most: int
+    player: int, x: float, y: float, role: str, desk: tuple[int, ...], most: int
 ) -> Iterator[Shape]:
-    score, earned, passed, whammies = held
+    score, earned, passed, whammies = desk
     middle, number = x + DESK / 2, player + 1
     head = {UP: "up", GOOD: "wins", GONE: "out"}.get(role, "")
-    yield Box("desk", x, y, DESK, DESK_HIGH, role=role, about=_said(player, held, whammies < most))
+    yield Box("desk", x, y, DESK, DESK_HIGH, role=role, about=_said(player, desk, whammies < most))
     yield Words(f"player {number}" + f" · {head}" * bool(head), middle, y + 20, 17, bold=role == UP)
     money, there = f"${score:,}", "" if whammies < most else GONE
     yield Box("plate", x + 9, y + 36, DESK - 18, 42, (money,), there,

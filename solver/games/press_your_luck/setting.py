@@ -197,8 +197,9 @@ def settings(game: Game, fields: Mapping[str, str], defaults: SettingDefaults) -
         if len(each) > 1 and defaults.several not in (name, "all") and name in (*fields, *names):
             raise StateError(f"{name}: this chart is of one value; write {name}={each[0]}")
     if "spins" not in fields and defaults.several:  # as many as the others leave them one of
-        held = sum(min(columns[name]) for name in names if name.startswith(("earned", "passed")))
-        spins = [left for left in spins if left > held] or spins[-1:]
+        spent = [name for name in names if name.startswith(("earned", "passed"))]
+        of_others = sum(min(columns[name]) for name in spent)
+        spins = [left for left in spins if left > of_others] or spins[-1:]
     every = list(product(up, spins, *columns.values()))
     if len(every) > MAX_SETTINGS:
         raise StateError(f"{len(every)} settings in one chart; the most is {MAX_SETTINGS}")
@@ -258,12 +259,12 @@ def _setting(
     values = [state[name] for name in game.columns]
     if "own" in defaults.varies:
         values[rules.SCORE + up] = 0
-    held = sum(values[rules.EARNED : rules.WHAMMIES])
-    if held >= spins:
+    of_others = sum(values[rules.EARNED : rules.WHAMMIES])
+    if of_others >= spins:
         raise StateError(
-            f"spins: {spins} in all, and the others hold {held}; player {up + 1} needs one"
+            f"spins: {spins} in all, and the others hold {of_others}; player {up + 1} needs one"
         )
-    values[rules.EARNED + up] = spins - held
+    values[rules.EARNED + up] = spins - of_others
     _check(game, values, up, most)
     if not defaults.beyond:
         _check_frontier(values, game.board.solve.frontier)

@@ -13,7 +13,7 @@ from graphlib import TopologicalSorter
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.games.press_your_luck.board import Outcomes
+from luckbase.solver.games.press_your_luck.outcomes import Outcomes
 from luckbase.solver.games.press_your_luck.tiers import (
     A,
     B,
@@ -137,14 +137,14 @@ def _pivots(lay: Layout, mask: int) -> list[tuple[int, int]]:
         return []
     first, last = at_cap[0], at_cap[-1]
     cuts = []
-    for c, held in enumerate(lay.configurations):
-        spins = [int(held[2 * slot] + held[2 * slot + 1]) for slot in (A, B, C)]
+    for c, row in enumerate(lay.configurations):
+        spins = [int(row[2 * slot] + row[2 * slot + 1]) for slot in (A, B, C)]
         alone = all(spins[slot] == 0 for slot in at_cap[1:])
         outside = [slot for slot in (A, B, C) if slot not in at_cap and spins[slot]]
         if (
             alone
-            and held[2 * first] == 0
-            and held[2 * first + 1] > 0
+            and row[2 * first] == 0
+            and row[2 * first + 1] > 0
             and all(slot > last for slot in outside)
         ):
             cuts.append((c, len(at_cap) * spins[first]))
@@ -243,8 +243,8 @@ def whammy_faces(
             wc[1] = 1.0 - wc[0]
         else:
             for k in range(last - first):
-                held = lay.configurations[first + k]
-                rest = tuple(int(x) for i, x in enumerate(held) if i // 2 != slot)
+                spins = lay.configurations[first + k]
+                rest = tuple(int(x) for i, x in enumerate(spins) if i // 2 != slot)
                 pair = (rest[0], rest[1], 0, 0, rest[2], rest[3])
                 left = sum(rest)
                 at = configuration_index(left, False)[pair]

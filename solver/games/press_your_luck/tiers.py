@@ -186,9 +186,9 @@ def layout(spins: int, three: bool) -> Layout:
     spend, whammy, gain = (np.full(count, -1, np.int64) for _ in range(3))
     passes = np.full((count, 3), -1, np.int64)
     region = np.empty(count, np.int64)
-    for i, spins_held in enumerate(table):
-        up = next(s for s in (A, B, C) if spins_held[2 * s] + spins_held[2 * s + 1])
-        earned, passed = spins_held[2 * up], spins_held[2 * up + 1]
+    for i, spins_of in enumerate(table):
+        up = next(s for s in (A, B, C) if spins_of[2 * s] + spins_of[2 * s + 1])
+        earned, passed = spins_of[2 * up], spins_of[2 * up + 1]
         forced = passed > 0
 
         def holding(slot: int, e: int, p: int, base: tuple[int, ...]) -> tuple[int, ...]:
@@ -196,17 +196,17 @@ def layout(spins: int, three: bool) -> Layout:
 
         region[i] = 2 * up + (FORCED if forced else DECIDES)
         if forced:
-            spend[i] = below[holding(up, earned, passed - 1, spins_held)]
-            gain[i] = here[holding(up, earned + 1, passed - 1, spins_held)]
+            spend[i] = below[holding(up, earned, passed - 1, spins_of)]
+            gain[i] = here[holding(up, earned + 1, passed - 1, spins_of)]
         else:
-            spend[i] = below[holding(up, earned - 1, 0, spins_held)]
+            spend[i] = below[holding(up, earned - 1, 0, spins_of)]
             gain[i] = i
             for to in (A, B, C):
                 if to != up and (three or to != B):
-                    given = holding(up, 0, 0, spins_held)
-                    e, p = given[2 * to], given[2 * to + 1]
-                    passes[i, to] = here[holding(to, e, p + earned, given)]
-        whammy[i] = below[holding(up, earned + passed - 1, 0, spins_held)]
+                    passed_on = holding(up, 0, 0, spins_of)
+                    e, p = passed_on[2 * to], passed_on[2 * to + 1]
+                    passes[i, to] = here[holding(to, e, p + earned, passed_on)]
+        whammy[i] = below[holding(up, earned + passed - 1, 0, spins_of)]
     regions = np.searchsorted(region, np.arange(7))
     forced_ab = [i for i in range(count) if region[i] in (2 * A, 2 * B)]
     runs: list[list[int]] = []
@@ -247,9 +247,9 @@ def configuration_lookup(spins: int, three: bool) -> NDArray[np.int64]:
 @lru_cache(maxsize=8)
 def block_columns(spins: int, three: bool, size: int, unit: int, blocks: int) -> NDArray[np.int32]:
     """int32 (8, blocks * K * size): earned, passed of A, B, C; the dollars of C; zeros."""
-    held = layout(spins, three).configurations.astype(np.int32)
-    columns = [np.repeat(held[:, i], size) for i in range(6)]
-    columns.append(np.tile(np.arange(size, dtype=np.int32) * np.int32(unit), len(held)))
+    table = layout(spins, three).configurations.astype(np.int32)
+    columns = [np.repeat(table[:, i], size) for i in range(6)]
+    columns.append(np.tile(np.arange(size, dtype=np.int32) * np.int32(unit), len(table)))
     columns.append(np.zeros_like(columns[0]))
     return np.stack([np.tile(column, blocks) for column in columns])
 

@@ -47,7 +47,7 @@ from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.games.skunk.board import Rules
 from luckbase.solver.games.skunk.kernel import roll_value, row_of
 from luckbase.solver.games.skunk.layout import Race, race_of
-from luckbase.solver.games.skunk.rules import GOAL, MOST, TABLES, TOTAL
+from luckbase.solver.games.skunk.rules import GOAL, MAX_POINTS, TABLES, TOTAL
 from luckbase.solver.njit import njit
 from luckbase.solver.sentences import setting
 
@@ -118,7 +118,7 @@ def visits(agent: Stationary, rules: Rules, most: int) -> tuple[Floats, Floats]:
     points, and to hold there. `most` is as far as it is followed."""
     here = np.zeros((most + 1, most + 2))  # turn, rolls: each roll is worth a point or more
     here[0, 0] = 1.0
-    reached, held = np.zeros(most + 1), np.zeros(most + 1)
+    reached, holds = np.zeros(most + 1), np.zeros(most + 1)
     tables = rules.rolls(False), rules.rolls(True)
     for turn in range(most + 1):
         counts = np.flatnonzero(here[turn])
@@ -127,20 +127,20 @@ def visits(agent: Stationary, rules: Rules, most: int) -> tuple[Floats, Floats]:
         low, high = int(counts[0]), int(counts[-1]) + 1
         stick = np.array([agent.sticks(turn, count) for count in range(low, high)])
         chance = here[turn, low:high]
-        reached[turn], held[turn] = chance.sum(), chance @ stick
+        reached[turn], holds[turn] = chance.sum(), chance @ stick
         rolls = tables[turn == 0]
         going = chance * (1 - stick) / rolls.total
         for points, ways in enumerate(rolls.points):
             if ways and turn + points <= most:
                 here[turn + points, low + 1 : high + 1] += ways * going
-    return reached, held
+    return reached, holds
 
 
 def holds_by_turn(agent: Stationary, rules: Rules, most: int) -> Floats:
     """float64 (most + 1,): the chance to hold at each turn's points, averaged over the rolls; 1
     where the agent never comes."""
-    reached, held = visits(agent, rules, most)
-    return np.divide(held, reached, out=np.ones(most + 1), where=reached > 0)
+    reached, holds = visits(agent, rules, most)
+    return np.divide(holds, reached, out=np.ones(most + 1), where=reached > 0)
 
 
 def turn_points(agent: Stationary, rules: Rules, most: int) -> Floats:
@@ -156,8 +156,8 @@ def turn_points(agent: Stationary, rules: Rules, most: int) -> Floats:
 def crossings(agent: Stationary, rules: Rules, most: int) -> tuple[Floats, Floats]:
     """(held, crossed), float64 (most + 1,) each: the chance to hold at so many points, and that a
     turn which is over at once at x points gets there; crossed[0] is 1."""
-    reached, held = visits(agent, rules, most)
-    going, crossed = reached - held, np.zeros(most + 1)
+    reached, holds = visits(agent, rules, most)
+    going, crossed = reached - holds, np.zeros(most + 1)
     later, first = (
         np.cumsum(table.points[::-1])[::-1] / table.total
         for table in (rules.rolls(False), rules.rolls(True))
@@ -166,7 +166,7 @@ def crossings(agent: Stationary, rules: Rules, most: int) -> tuple[Floats, Float
         crossed[points] += going[0] * first[points]
         crossed[points + 1 :] += going[1 : most + 1 - points] * later[points]
     crossed[0] = 1.0
-    return held, crossed
+    return holds, crossed
 
 
 class TurnAgents(Mapping[str, Agent]):
@@ -178,10 +178,10 @@ class TurnAgents(Mapping[str, Agent]):
     def __getitem__(self, name: str) -> Agent:
         if name == "computer":
             return Computer(self.sides)
-        held = re.fullmatch(r"hold-at-([1-9][0-9]{0,5})", name)
-        if held is None:
+        found = re.fullmatch(r"hold-at-([1-9][0-9]{0,5})", name)
+        if found is None:
             raise KeyError(name)
-        return HoldAt(int(held[1]))
+        return HoldAt(int(found[1]))
 
     def __iter__(self) -> Iterator[str]:
         yield "computer"
@@ -216,8 +216,8 @@ _f2 = types.float64[:, ::1]
 
 @njit(types.UniTuple(_f, 2)(_i1, _f2, _f1, _i, _i, _f, _f1, _f1), cache=True, nogil=True)
 def _turn(ints, other, holds, m, y, x, v, slope):
-    """v(0) and its slope in x = 1 - other[y, m]; v and slope are room for goal + MOST + 1."""
-    goal, most, total = ints[GOAL], ints[MOST], ints[TOTAL]
+    """v(0) and its slope in x = 1 - other[y, m]; v and slope are room for goal + MAX_POINTS + 1."""
+    goal, most, total = ints[GOAL], ints[MAX_POINTS], ints[TOTAL]
     left, at = goal - m, row_of(goal, m, y, 0)
     z, z_slope = (x, 1.0) if m == 0 else (1.0 - other[y, 0], 0.0)
     v[left : left + most + 1] = 1.0
@@ -242,7 +242,7 @@ def _turn(ints, other, holds, m, y, x, v, slope):
 @njit(types.float64(_i1, _f2, _f2, _f1, _f1), cache=True, nogil=True)
 def _sweep(ints, A, B, holds_a, holds_b):
     """One sweep over the blocks, A and B (goal, goal) in place; returns the largest change."""
-    goal, most = ints[GOAL], ints[MOST]
+    goal, most = ints[GOAL], ints[MAX_POINTS]
     v, slope = np.empty(goal + most + 1), np.empty(goal + most + 1)
     change = 0.0
     for both in range(2 * goal - 2, -1, -1):
@@ -312,18 +312,6 @@ def chance_to_win(game: Game, one: str, two: str, payoffs: Floats | None = None)
     return _play(race, _holds(race, one, payoffs), _holds(race, two, payoffs))
 
 
-def knows(game: Game, name: str) -> bool:
-    """Whether an agent's name is one of those above."""
-    return name in (OPTIMAL, BEST_RESPONSE) or name in agents_of(game)
-
-
-def matrix(game: Game, names: Sequence[str], payoffs: Floats | None = None) -> Floats:
-    """The chance of each agent, beginning (rows), against each (columns)."""
-    race = race_of(game)
-    holds = [_holds(race, name, payoffs) for name in names]
-    return np.array([[_play(race, one, two) for two in holds] for one in holds])
-
-
 class RaceForms(ClosedForms):
     """The chances to win of any two agents who are known here, by the sweeps above."""
 
@@ -331,7 +319,8 @@ class RaceForms(ClosedForms):
         self.game = plain(game)
 
     def value(self, agents: Sequence[str]) -> tuple[float, ...] | None:
-        if not all(knows(self.game, name) for name in agents):
+        own = agents_of(self.game)
+        if not all(name in (OPTIMAL, BEST_RESPONSE) or name in own for name in agents):
             return None
         one, two = agents
         won = chance_to_win(self.game, one, two)

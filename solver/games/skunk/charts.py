@@ -57,8 +57,8 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.skunk.layout import Race, race_of
-from luckbase.solver.games.skunk.rules import MOST, TABLES, TOTAL
-from luckbase.solver.sentences import nearest, option
+from luckbase.solver.games.skunk.rules import MAX_POINTS, TABLES, TOTAL
+from luckbase.solver.sentences import nearest
 
 KINDS = (
     Kind("chart", "for each pair of scores the chance to win and where to roll and to hold"),
@@ -88,49 +88,44 @@ class RaceCharts(Charts):
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Listing | Heatmap:
         takes = {"chart": SCORES, "card": SCORES, "turn": ("yours",)}.get(name, ())
-        if (request.fields and not takes) or (request.reachable and name != "chart"):
-            what = "FIELD=VALUE" if request.fields and not takes else option("reachable")
-            raise OptionError(
-                f"{what}: the picture '{name}' shows all scores as they are; leave it out"
-            )
+        all_of_them = f"the picture '{name}' shows all scores as they are"
+        if request.fields and not takes:
+            raise OptionError(f"FIELD=VALUE: {all_of_them}; leave it out")
+        if name != "chart":
+            request.refuse_reachable(all_of_them)
         race = race_of(self.game)
-        lines = _chosen(race, request.fields, takes or SCORES)
+        _check_fields(race, request.fields, takes)
+        mine, yours = (_scores(race, field, request.fields.get(field)) for field in SCORES)
         # Two payoffs may each be off by the error; below that no choice is called.
         tolerance = max(race.tie_tolerance, 2 * request.error)
         first = np.arange(race.rows(0) // 2)  # player 1's rows say all
         payoffs = np.ascontiguousarray(lookup(race.states_at(0, first))[:, 0])
         if name == "chart":
-            return _listing(race, payoffs, lines, request.reachable, tolerance)
+            lines = chart(
+                race, payoffs, mine, yours, reachable=request.reachable, tolerance=tolerance
+            )
+            return _listing(list(lines), tolerance)
         if name == "card":
-            return card(race, payoffs, self._card(race, request.fields), tolerance)
+            steps = range(0, race.goal, max(1, race.goal // STEPS))
+            mine, yours = (
+                chosen if field in request.fields else steps
+                for field, chosen in zip(SCORES, (mine, yours), strict=True)
+            )
+            return card(race, payoffs, mine, yours, tolerance)
+        about = f"{self.game.board.game.capitalize()} to {race.goal}, both play optimally"
         if name == "turn":
-            yours = _scores(race, "yours", request.fields.get("yours", str(3 * race.goal // 10)))
-            if len(yours) > 1:
-                raise StateError(f"yours: the picture is of one score; write yours={yours[0]}")
-            return turn_picture(race, payoffs, yours[0], tolerance, self._about(race))
+            chosen = yours if request.fields else [3 * race.goal // 10]
+            if len(chosen) > 1:
+                raise StateError(f"yours: the picture is of one score; write yours={chosen[0]}")
+            return turn_picture(race, payoffs, chosen[0], tolerance, about)
         points, values = hold_points(race, payoffs, tolerance=tolerance)
-        about = self._about(race)
         return _hold(race, points, about) if name == "hold" else _win(race, values, about)
-
-    def _about(self, race: Race) -> str:
-        return f"{self.game.board.game.capitalize()} to {race.goal}, both play optimally"
-
-    def _card(self, race: Race, fields: Mapping[str, str]) -> tuple[Sequence[int], Sequence[int]]:
-        """The scores of either: those that are chosen, or in steps."""
-        steps = range(0, race.goal, max(1, race.goal // STEPS))
-        mine, yours = (
-            _scores(race, name, fields[name]) if name in fields else steps for name in SCORES
-        )
-        return mine, yours
 
 
 # --- the list ------------------------------------------------------------------------------------
 
 
-def _chosen(
-    race: Race, fields: Mapping[str, str], takes: Sequence[str]
-) -> list[tuple[int, int]] | None:
-    """The pairs of scores that fields ask for (``mine=0 yours=86,87``); None for all of them."""
+def _check_fields(race: Race, fields: Mapping[str, str], takes: Sequence[str]) -> None:
     for name in fields:
         if name in race.game.columns and name not in SCORES:
             raise StateError(f"{name}: a line is for the start of a turn, by mine and yours only")
@@ -138,10 +133,6 @@ def _chosen(
             raise StateError(f"{name}: this picture is over it; leave it out")
         if name not in SCORES:
             raise StateError(f"unknown field '{name}'; {nearest(name, SCORES)}")
-    if not fields:
-        return None
-    mine, yours = (_scores(race, name, fields.get(name)) for name in SCORES)
-    return [(m, y) for m in mine for y in yours]
 
 
 def _scores(race: Race, name: str, text: str | None) -> Sequence[int]:
@@ -155,20 +146,7 @@ def _scores(race: Race, name: str, text: str | None) -> Sequence[int]:
     return sorted({int(score) for score in text.split(",")})
 
 
-def _listing(
-    race: Race,
-    payoffs: Floats,
-    pairs: list[tuple[int, int]] | None,
-    reachable: bool,
-    tolerance: float,
-) -> Listing:
-    found: list[Entry]
-    if pairs is None:
-        found = list(chart(race, payoffs, reachable=reachable, tolerance=tolerance))
-    else:
-        found = [
-            entry(race, payoffs, *pair, reachable=reachable, tolerance=tolerance) for pair in pairs
-        ]
+def _listing(found: Sequence[Entry], tolerance: float) -> Listing:
     marked = sum(len(line.uncertain) for line in found)
     note = NOTE + (
         f"; {marked} turns after a ?: rolling and holding are closer than {tolerance:.1e}, and the "
@@ -298,23 +276,17 @@ class Entry:
         return self.toggles[0]
 
 
-def decisions(race: Race, payoffs: Floats, mine: int, yours: int) -> tuple[Floats, Floats]:
-    """(roll, hold): the chance to win after each, float64 (goal - mine,), by the turn's points.
+def decisions(
+    race: Race, payoffs: Floats, mine: int, yours: Sequence[int]
+) -> tuple[Floats, Floats]:
+    """(roll, hold): the chance to win after each, float64 (n, goal - mine), by the other's score
+    and the turn's points.
 
     payoffs: float64 (rows,), player 1's, as `solve_tier` leaves them. Hold is minus infinity before
-    the first roll. Raises StateError for scores that are not on the board.
+    the first roll.
     """
-    for name, score in (("mine", mine), ("yours", yours)):
-        if not 0 <= score < race.goal:
-            raise StateError(f"{name}: {score} is not a score of the chart; 0 to {race.goal - 1}")
-    roll, hold = _decisions(race, payoffs, mine, np.array([yours]))
-    return roll[0], hold[0]
-
-
-def _decisions(race: Race, payoffs: Floats, mine: int, yours: Ints) -> tuple[Floats, Floats]:
-    """The same for many scores of the other: float64 (n, goal - mine)."""
     ints, left = race.ints, race.goal - mine
-    most, total = int(ints[MOST]), int(ints[TOTAL])
+    most, total = int(ints[MAX_POINTS]), int(ints[TOTAL])
     turns = np.arange(left)
 
     def values(mine: Ints | int, yours: Ints | int, turn: Ints | int) -> Floats:
@@ -323,53 +295,47 @@ def _decisions(race: Race, payoffs: Floats, mine: int, yours: Ints) -> tuple[Flo
         found: Floats = payoffs[race.locate(states)[1]].reshape(columns[0].shape)
         return found
 
-    other = yours[:, None]
+    other = np.array(yours)[:, None]
     v = np.hstack([values(mine, other, turns), np.ones((len(yours), most + 1))])
     ends = 1.0 - np.hstack([values(other, mine, 0), values(other, 0, 0)])
     roll = np.zeros((len(yours), left))
     first, later = ints[TABLES:].reshape(2, most + 3)
     for k in range(most + 3):
-        worth = ends[:, [k]] if k < 2 else v[:, k - 2 : k - 2 + left]
-        roll += np.where(turns > 0, later[k], first[k]) * worth
+        after = ends[:, [k]] if k < 2 else v[:, k - 2 : k - 2 + left]
+        roll += np.where(turns > 0, later[k], first[k]) * after
     hold = np.full((len(yours), left), -np.inf)
     if left > 1:
         hold[:, 1:] = 1.0 - values(other, mine + turns[1:], 0)
     return roll / total, hold
 
 
-def entry(
+def chart(
     race: Race,
     payoffs: Floats,
-    mine: int,
-    yours: int,
+    mine: Sequence[int] | None = None,
+    yours: Sequence[int] | None = None,
     *,
     reachable: bool = False,
     tolerance: float | None = None,
-) -> Entry:
-    """The line of (mine, yours).
+) -> Iterator[Entry]:
+    """The lines of these scores, of all if not given, mine slowest.
 
     reachable: leave out what one who follows the chart never comes to. tolerance: differences below
-    it are uncertain; the game's tie tolerance if not given. Raises StateError as `decisions`.
+    it are uncertain; the game's tie tolerance if not given.
     """
-    roll, hold = decisions(race, payoffs, mine, yours)
-    return _entry(race, payoffs, mine, yours, roll, hold, reachable, tolerance)
-
-
-def chart(
-    race: Race, payoffs: Floats, *, reachable: bool = False, tolerance: float | None = None
-) -> Iterator[Entry]:
-    """Every line, mine slowest."""
-    for mine in range(race.goal):
-        roll, hold = _decisions(race, payoffs, mine, np.arange(race.goal))
-        for yours in range(race.goal):
-            yield _entry(race, payoffs, mine, yours, roll[yours], hold[yours], reachable, tolerance)
+    least = race.tie_tolerance if tolerance is None else tolerance
+    every = range(race.goal)
+    others = every if yours is None else yours
+    for score in every if mine is None else mine:
+        rolls = zip(others, *decisions(race, payoffs, score, others), strict=True)
+        for other, roll, hold in rolls:
+            yield _entry(race, payoffs, score, other, roll, hold, reachable, least)
 
 
 def _entry(
     race: Race, payoffs: Floats, mine: int, yours: int, roll: Floats, hold: Floats,
-    reachable: bool, tolerance: float | None,
+    reachable: bool, tolerance: float,
 ) -> Entry:  # fmt: skip
-    tolerance = race.tie_tolerance if tolerance is None else tolerance
     rolls = roll > hold + tolerance
     uncertain = np.abs(roll - hold) <= tolerance
     turns = np.flatnonzero(np.diff(rolls)) + 1  # where a stretch of equal choices begins
@@ -401,7 +367,7 @@ def hold_points(
 def _met(race: Race, rolls: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """(goal - mine,) the turns that one who rolls where `rolls` says so can come to."""
     ints, left = race.ints, len(rolls)
-    most = int(ints[MOST])
+    most = int(ints[MAX_POINTS])
     met = np.zeros(left + most + 1, bool)
     met[0] = True
     for t in range(left):
@@ -425,11 +391,10 @@ STEPS = 10
 
 
 def card(
-    race: Race, payoffs: Floats, scores: tuple[Sequence[int], Sequence[int]], tolerance: float
+    race: Race, payoffs: Floats, mine: Sequence[int], yours: Sequence[int], tolerance: float
 ) -> Listing:
     """The hold points for my scores (lines) and the other's (columns)."""
-    mine, yours = scores
-    points = [[entry(race, payoffs, m, y, tolerance=tolerance) for y in yours] for m in mine]
+    points = [[*chart(race, payoffs, [m], yours, tolerance=tolerance)] for m in mine]
     rows = [["mine", *map(str, yours)]]
     for m, line in zip(mine, points, strict=True):
         rows.append([str(m), *(_said(race, each.hold, m) for each in line)])
@@ -457,13 +422,13 @@ def turn_picture(race: Race, payoffs: Floats, yours: int, tolerance: float, abou
     chances = np.full((goal, goal), np.nan)
     rolling = np.zeros((goal, goal), bool)
     for mine in range(goal):
-        roll, hold = decisions(race, payoffs, mine, yours)
+        (roll,), (hold,) = decisions(race, payoffs, mine, [yours])
         chances[mine, : goal - mine] = np.maximum(roll, hold)
         rolling[mine, : goal - mine] = roll > hold + tolerance
     known = ~np.isnan(chances)
     scores = np.arange(goal)
     line = outline("roll or hold", rolling, scores, scores, known)
-    first = entry(race, payoffs, 0, yours, tolerance=tolerance).hold
+    (first,) = (line.hold for line in chart(race, payoffs, [0], [yours], tolerance=tolerance))
     return Heatmap(
         f"Against {yours} points: " + (f"hold at {first} from 0" if first < goal else "never hold"),
         about, ("mine", "turn", "value"), scores, scores, chances,

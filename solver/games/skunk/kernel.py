@@ -37,7 +37,7 @@ import numpy as np
 from numba import types
 
 from luckbase.solver.game.game import Stopped
-from luckbase.solver.games.skunk.rules import GOAL, HOLD, MOST, ROLL, TABLES, TOTAL
+from luckbase.solver.games.skunk.rules import GOAL, HOLD, MAX_POINTS, ROLL, TABLES, TOTAL
 from luckbase.solver.njit import njit
 
 MAX_SWEEPS = 1000
@@ -62,9 +62,9 @@ def row_of(goal, mine, yours, turn):
     nogil=True,
 )
 def turn_values(ints, V, m, y, x, v, slope):
-    """Write v(t), t < goal - m, and dv/dx for x = 1 - V(y, m), given V (goal, goal). The next MOST
-    places become the 1s of the games won."""
-    goal, most, total = ints[GOAL], ints[MOST], ints[TOTAL]
+    """Write v(t), t < goal - m, and dv/dx for x = 1 - V(y, m), given V (goal, goal). The next
+    MAX_POINTS places become the 1s of the games won."""
+    goal, most, total = ints[GOAL], ints[MAX_POINTS], ints[TOTAL]
     left = goal - m
     z, z_slope = (x, 1.0) if m == 0 else (1.0 - V[y, 0], 0.0)
     v[left : left + most + 1] = 1.0
@@ -88,7 +88,7 @@ def turn_values(ints, V, m, y, x, v, slope):
 def sweep(ints, V, ascending):
     """One sweep over the blocks, V (goal, goal) in place; returns the largest change. `ascending`
     is the wrong order, which costs sweeps and nothing else."""
-    goal, most = ints[GOAL], ints[MOST]
+    goal, most = ints[GOAL], ints[MAX_POINTS]
     v, slope = np.empty(goal + most + 1), np.empty(goal + most + 1)
     change = 0.0
     for i in range(2 * goal - 1):
@@ -124,7 +124,7 @@ def roll_value(ints, out, m, y, t):
     Products are exact (14 bits of ways, 39 of the value, the rest apart), their sum is compensated
     (Knuth's TwoSum).
     """
-    goal, most = ints[GOAL], ints[MOST]
+    goal, most = ints[GOAL], ints[MAX_POINTS]
     table = TABLES + (most + 3 if t > 0 else 0)
     at = row_of(goal, m, y, t)
     q, lost = 0.0, 0.0
@@ -212,7 +212,7 @@ def residual(ints, out):
 def _actions_alone(ints, s, m, x, z, write):
     """The longest way to play a turn from (m, 0) where s(m, 0) is x and s(0, 0) is z: Newton's next
     x, or, if asked to write, s[m, 0] after writing s[m]."""
-    goal, most, total = ints[GOAL], ints[MOST], ints[TOTAL]
+    goal, most, total = ints[GOAL], ints[MAX_POINTS], ints[TOTAL]
     left = goal - m
     w, slope = np.zeros(left + most + 1), np.zeros(left + most + 1)
     for t in range(left - 1, -1, -1):
@@ -235,7 +235,7 @@ def _actions_alone(ints, s, m, x, z, write):
 def most_actions(ints):  # noqa: C901  # one check, step by step
     """A checked bound on w over all states: the actions of both players, however they play; inf if
     none was found."""
-    goal, most, total = ints[GOAL], ints[MOST], ints[TOTAL]
+    goal, most, total = ints[GOAL], ints[MAX_POINTS], ints[TOTAL]
     s = np.zeros((goal + 1, goal + 1))
     z, last_z, last_f = 0.0, 0.0, 0.0
     for step in range(200):

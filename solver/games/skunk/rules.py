@@ -32,10 +32,10 @@ MINE, YOURS, TURN, PLAYER, ROLLED = 0, 1, 2, 3, 4
 HOLD, ROLL = 0, 1
 """The actions."""
 
-GOAL, MUST_ROLL, TOTAL, MOST, TABLES = 0, 1, 2, 3, 4
-"""Where the board's whole numbers stand; MOST is the most points of a roll. From TABLES on, first
+GOAL, MUST_ROLL, TOTAL, MAX_POINTS, TABLES = 0, 1, 2, 3, 4
+"""Where the board's whole numbers stand; MAX_POINTS is the most of a roll. From TABLES on, first
 for the first roll of a turn and then for the others: how many of the TOTAL rolls lose the turn,
-lose the score, and are worth 0, 1, …, MOST points."""
+lose the score, and are worth 0, 1, …, MAX_POINTS points."""
 
 
 @njit(TRANSITION_TYPE, cache=True)
@@ -58,7 +58,7 @@ def transition(board, state, edges):
         children[0, PLAYER] = 3 - player
         weights[0], actions[0] = 1.0, HOLD
         n = 1
-    most = ints[MOST]
+    most = ints[MAX_POINTS]
     table = TABLES + (most + 3 if turn > 0 else 0)
     for k in range(most + 3):
         ways = ints[table + k]

@@ -76,8 +76,8 @@ def draw(race: Race, dice: int, sides: int, above: tuple[Shape, ...] = (), top: 
     if not race.over:
         for i in range(dice):
             shapes.append(Die(LEFT + i * (DIE + 10), y, DIE, None, sides, CHANCE))
-        held = f"the turn: {race.turn}"
-        shapes.append(Words(held, LEFT + dice * (DIE + 10) + 12, y + DIE / 2, 22, "start", True))
+        said = f"the turn: {race.turn}"
+        shapes.append(Words(said, LEFT + dice * (DIE + 10) + 12, y + DIE / 2, 22, "start", True))
     title, about = _said(race)
     shapes.append(Words(title, WIDE - 8, y + DIE / 2, 17, "end"))
     return Scene(title, about, WIDE, y + DIE + 8, tuple(shapes))
@@ -195,8 +195,8 @@ class RollNames:
 
     def at_least(self, first: bool, points: int) -> str:
         """What the rolls are called that are worth so many points or more."""
-        worth = {p for _, penalty, p in self.rolls[first] if penalty == "points" and p >= points}
-        return self._short(min(worth)) + " or more" * (len(worth) > 1)
+        found = {p for _, penalty, p in self.rolls[first] if penalty == "points" and p >= points}
+        return self._short(min(found)) + " or more" * (len(found) > 1)
 
     def _short(self, points: int) -> str:
         if self.options.dice == 1 and self.options.count == "faces":
@@ -209,8 +209,8 @@ def _points(names: RollNames, first: bool, points: int) -> str:
     short = names._short(points)
     listed = [
         " and ".join(map(str, faces))
-        for faces, penalty, worth in names.rolls[first]
-        if penalty == "points" and worth == points
+        for faces, penalty, value in names.rolls[first]
+        if penalty == "points" and value == points
     ]
     if names.options.dice == 1 or len(listed) > MAX_LISTED:
         return short

@@ -12,7 +12,7 @@ import pytest
 from luckbase.solver.board.file import board_from_canonical, differences, read_board
 from luckbase.solver.board.model import board_hash, canonical
 from luckbase.solver.errors import BoardError, OptionError
-from luckbase.solver.games.press_your_luck.board import (
+from luckbase.solver.games.press_your_luck.outcomes import (
     Outcomes,
     outcome_distribution,
     require_solvable,

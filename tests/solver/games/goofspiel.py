@@ -11,8 +11,7 @@ from luckbase.solver.board.file import read_board
 from luckbase.solver.dense import InMemory
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.games.goofspiel import agents
-from luckbase.solver.games.goofspiel.agents import Bids
+from luckbase.solver.games.goofspiel.charts import FirstBids, first_bids
 from luckbase.solver.games.goofspiel.layout import Layers
 
 POINTS = Path(__file__).parents[3] / "boards" / "goofspiel" / "points.toml"
@@ -60,10 +59,9 @@ def published(table: int) -> Floats:
     return found
 
 
-def first_move(solved: Solved) -> list[Bids]:
-    """The optimal first bids, an upcard each."""
-    questions = agents.first_bids(solved.game)
-    return [agents.bids(asked, solved.look_up(asked.children)) for asked in questions]
+def first_move(solved: Solved, **words: str) -> FirstBids:
+    """The optimal first bids, or those of a position."""
+    return first_bids(solved.game, solved.look_up, words)
 
 
 def mask(cards: frozenset[int]) -> int:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Coded
-from luckbase.solver.games.goofspiel import agents, rules
+from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.search.expand import expand
 from tests.reference import goofspiel as reference
@@ -205,30 +205,27 @@ def test_the_kernel_solves_the_games_of_the_rules(cards: int, objective: str) ->
 
 def test_table_1_of_the_paper() -> None:
     """Rhoads and Bartholdi 2012, Table 1: five cards, within one unit of the last digit."""
-    chances = np.stack([bids.mine.chances for bids in first_move(solved(5))], axis=1)
-    np.testing.assert_allclose(chances, published(1), rtol=0, atol=1.01e-4)
+    np.testing.assert_allclose(first_move(solved(5)).chances, published(1), rtol=0, atol=1.01e-4)
 
 
 @pytest.mark.slow
 def test_table_2_of_the_paper() -> None:
     """Table 2: thirteen cards, within .001 (four of its entries are off by up to .0009)."""
-    chances = np.stack([bids.mine.chances for bids in first_move(solved(13))], axis=1)
-    np.testing.assert_allclose(chances, published(2), rtol=0, atol=1e-3)
+    np.testing.assert_allclose(first_move(solved(13)).chances, published(2), rtol=0, atol=1e-3)
 
 
 def test_the_nine_on_the_nine() -> None:
     """The paper, 5: with nine cards a 9 is bid on the 9 with .7475; the value of a start is 0."""
-    bids = first_move(solved(9))[-1]
-    assert abs(bids.mine.chances[8] - 0.7475) < 5e-5
-    assert abs(bids.value) < 1e-11 and bids.mine.unique
+    bids = first_move(solved(9))
+    assert abs(bids.chances[8, -1] - 0.7475) < 5e-5
+    assert abs(bids.values[-1]) < 1e-11 and bids.unique[-1]
 
 
 def test_two_cards_left_of_the_paper() -> None:
     """The paper, 3.1: Q K left, 2 4 against 1 3: high on the king with 52%, 12.52 on average."""
     table = Solved(layers(13), [1, 2])
     words = {"mine": "2,4", "theirs": "1,3", "deck": "12,13"}
-    asked = agents.question(table.game, words | {"upcard": "13"})
-    assert abs(agents.bids(asked, table.look_up(asked.children)).mine.chances[1] - 0.52) < 5e-3
+    assert abs(first_move(table, **words).chances[1, 1] - 0.52) < 5e-3
     value = table.look_up(table.game.parse(words)[None])[0, 0]
     assert abs(value - 12.52) < 5e-3
 
@@ -236,15 +233,15 @@ def test_two_cards_left_of_the_paper() -> None:
 @pytest.mark.parametrize("cards", [5, 6, 7, 8, 9])
 def test_on_the_highest_card_the_next_two_are_never_bid(cards: int) -> None:
     """The paper, 4; and with an even number of cards never the 1."""
-    bids = first_move(solved(cards))[-1].mine
-    assert (bids.most[cards - 3 : cards - 1] < 1e-5).all()
-    assert cards % 2 or bids.most[0] < 1e-5
+    most = first_move(solved(cards)).most[:, -1]
+    assert (most[cards - 3 : cards - 1] < 1e-5).all()
+    assert cards % 2 or most[0] < 1e-5
 
 
 def test_winning_with_five_cards_bids_less_on_the_five() -> None:
     """docs/sources.md#numbers-of-this-project: 1 .1444, 2 .0154, 5 .8402
     where points ask for .8636."""
-    chances = first_move(solved(5, "win"))[-1].mine.chances
+    chances = first_move(solved(5, "win")).chances[:, -1]
     np.testing.assert_allclose(chances, [0.1444, 0.0154, 0, 0, 0.8402], rtol=0, atol=5e-5)
 
 
@@ -264,23 +261,14 @@ def test_fields_are_read_and_said_again() -> None:
 def test_bids_are_said_in_the_cards_that_were_named() -> None:
     """The 5 and the 6 beat all of theirs: one is as good as the other, and the 5 has the weight."""
     table = solved(6)
-    words = {"mine": "1,5,6", "theirs": "2,3,4", "deck": "1,4,6", "upcard": "4"}
-    asked = agents.question(table.game, words)
-    answer = agents.bids(asked, table.look_up(asked.children))
-    assert answer.mine.cards == (1, 5, 6) and answer.theirs.cards == (2, 3, 4)
-    assert answer.mine.chances[2] == 0 and not answer.mine.unique
-    assert answer.mine.most[1] == pytest.approx(answer.mine.most[2], abs=1e-5)
+    bids = first_move(table, mine="1,5,6", theirs="2,3,4", deck="1,4,6")
+    assert bids.hand == (1, 5, 6) and bids.deck == (1, 4, 6)
+    assert bids.chances[2, 1] == 0 and not bids.unique[1]
+    assert bids.most[1, 1] == pytest.approx(bids.most[2, 1], abs=1e-5)
     exact = reference.game(frozenset({1, 5, 6}), frozenset({2, 3, 4}), frozenset({1, 4, 6}), 4)
-    assert answer.value == pytest.approx(float(exact_games.solve(exact)[0]), abs=1e-12)
-    other = words | {"mine": "2,3,4", "theirs": "1,5,6"}
-    swapped = agents.question(table.game, other)
-    turned = agents.bids(swapped, table.look_up(swapped.children))
-    assert turned.value == pytest.approx(-answer.value, abs=1e-12)
-
-
-def test_bids_need_an_upcard() -> None:
-    with pytest.raises(StateError, match="upcard is missing"):
-        agents.question(goofspiel(5), {"mine": "1", "theirs": "2", "deck": "3"})
+    assert bids.values[1] == pytest.approx(float(exact_games.solve(exact)[0]), abs=1e-12)
+    swapped = first_move(table, mine="2,3,4", theirs="1,5,6", deck="1,4,6")
+    assert swapped.values[1] == pytest.approx(-bids.values[1], abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -316,11 +316,12 @@ def test_profiles_of_the_rounds_are_what_the_rules_and_the_agents_say(one: str, 
 
 def test_a_best_response_is_no_worse_than_anybody() -> None:
     names = ["best-response", "optimal", "computer", "hold-at-15", "hold-at-20"]
-    for table in (
-        race_agents.matrix(pig(TINY), names),
-        np.array([[c.payoff(pig(ROUNDS, SMALL))[0] for c in row]
-                  for row in rounds_agents.matrix(pig(ROUNDS, SMALL), names)]),
-    ):  # fmt: skip
+    race, rounds = pig(TINY), pig(ROUNDS, SMALL)
+    for payoff in (
+        lambda one, two: race_agents.chance_to_win(race, one, two),
+        lambda one, two: rounds_agents.chances(rounds, one, two).payoff(rounds)[0],
+    ):
+        table = np.array([[payoff(one, two) for two in names] for one in names])
         assert (table[0] >= table - 1e-12).all()  # as player 1, against each
         assert (table[:, 0] <= table.T + 1e-12).all()  # as player 2
         assert (table[1] >= table[1, 1] - 1e-9).all()  # optimal is safe against all

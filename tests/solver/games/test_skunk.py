@@ -6,6 +6,7 @@ import pickle
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from luckbase.solver.game.arrays import Floats, kernel_arrays
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.skunk import kernel
-from luckbase.solver.games.skunk.charts import chart, decisions, entry, hold_points
+from luckbase.solver.games.skunk.charts import Entry, chart, decisions, hold_points
 from luckbase.solver.games.skunk.layout import Race
 from luckbase.solver.search.bellman import evaluate, final_payoffs
 from luckbase.solver.search.expand import expand
@@ -105,6 +106,12 @@ def test_the_chances_are_the_known_ones(state: tuple[int, int, int], chance: flo
 
 def test_the_tables_bounds_are_less_than_1e_12_apart() -> None:
     assert 2 * solved(SEED)[1] < 1e-12
+
+
+def entry(race: Race, out: Floats, mine: int, yours: int, **how: Any) -> Entry:
+    """One line of the chart."""
+    (line,) = chart(race, out, [mine], [yours], **how)
+    return line
 
 
 @pytest.mark.parametrize(
@@ -309,7 +316,7 @@ def test_the_bound_on_the_length_of_a_game_is_one() -> None:
 def test_the_chart_and_the_rules_agree_on_rolling_and_holding() -> None:
     race, out = race_of(), solved()[0]
     for mine, yours in ((0, 0), (3, 17), (12, 5)):
-        roll, hold = decisions(race, out, mine, yours)
+        (roll,), (hold,) = decisions(race, out, mine, [yours])
         states = np.array([[mine, yours, t, 1] for t in range(20 - mine)])
         edges = expand(race.game, states)
         tier, rows = race.locate(edges.children)
@@ -343,7 +350,7 @@ def test_toggles_ascend_and_a_chart_has_a_line_for_each_pair_of_scores() -> None
 def test_choices_that_hang_on_less_than_the_tolerance_are_marked() -> None:
     """The closest call of the board to 100 is 5e-8, at (10,29) with a turn of 21."""
     race, out = race_of(SEED), solved(SEED)[0]
-    roll, hold = decisions(race, out, 10, 29)
+    (roll,), (hold,) = decisions(race, out, 10, [29])
     assert abs(roll[21] - hold[21]) == pytest.approx(5e-8, abs=5e-9)
     assert entry(race, out, 10, 29).uncertain == ()
     rough = entry(race, out, 10, 29, tolerance=1e-7)

@@ -1,4 +1,7 @@
-"""Coarser spins: few amounts in place of many, with the whammy odds, the odds of plus a spin and
+"""What one spin of a board can be: its outcomes, with exact chances.
+
+Amounts are rounded, halves up, to units of `score_unit` dollars; or, with `outcomes = K`, few
+amounts of whole units are put in place of many, with the whammy odds, the odds of plus a spin and
 the mean amount of either kind kept exactly.
 
 Money and money plus a spin are coarsened apart. Given amounts x[i] with chances p[i], and the whole
@@ -32,8 +35,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
+from typing import TYPE_CHECKING
 
-Chances = tuple[tuple[Fraction, Fraction], ...]
+from luckbase.solver.errors import BoardError, OptionError
+
+if TYPE_CHECKING:
+    from luckbase.solver.games.press_your_luck.board import Leaf, PressYourLuckBoard
+
+NOT_SOLVED = {"double", "money or lose a whammy"}
+
+Amounts = tuple[tuple[Fraction, Fraction], ...]
 """(amount in units, chance), ascending, each amount once."""
 Kept = tuple[tuple[int, Fraction], ...]
 """(whole units, chance), ascending, each once."""
@@ -47,7 +58,7 @@ class Coarse:
     kept: Kept
 
 
-def with_mean_kept(amounts: Chances, units: Sequence[int]) -> Coarse | None:
+def with_mean_kept(amounts: Amounts, units: Sequence[int]) -> Coarse | None:
     """The chances of `amounts` on `units` (ascending), the mean kept and least moved.
 
     None where the mean can not be kept so. Units that no chance came to are left out.
@@ -88,7 +99,7 @@ def with_mean_kept(amounts: Chances, units: Sequence[int]) -> Coarse | None:
 
 
 @lru_cache(maxsize=64)
-def by_size(amounts: Chances, least: int) -> dict[int, Coarse]:
+def by_size(amounts: Amounts, least: int) -> dict[int, Coarse]:
     """For every number of amounts that is possible, the coarse chances, `least` units or more.
 
     No amounts: 0 of them. One: where the mean is a whole unit. Empty where the mean is below
@@ -124,7 +135,7 @@ def _without_one(units: Sequence[int]) -> Iterable[Sequence[int]]:
     return ([*units[:i], *units[i + 1 :]] for i in range(len(units)) if len(units) > 2)
 
 
-def _moved_along(amounts: Chances, every: Sequence[int], best: Coarse) -> Coarse:
+def _moved_along(amounts: Amounts, every: Sequence[int], best: Coarse) -> Coarse:
     """The best that single steps come to, from one kept amount to the next of `every`."""
     while True:
         units = [unit for unit, _ in best.kept]
@@ -141,12 +152,12 @@ def _one_step(units: Sequence[int], every: Sequence[int]) -> Iterable[Sequence[i
             yield sorted([*units[:i], every[to], *units[i + 1 :]])
 
 
-def _least(amounts: Chances, choices: Iterable[Sequence[int]]) -> Coarse | None:
+def _least(amounts: Amounts, choices: Iterable[Sequence[int]]) -> Coarse | None:
     found = (with_mean_kept(amounts, units) for units in choices)
-    return min((one for one in found if one is not None), key=lambda one: one.moved, default=None)
+    return min((each for each in found if each), key=lambda each: each.moved, default=None)
 
 
-def coarsened(money: Chances, spin: Chances, count: int) -> tuple[Coarse, Coarse] | None:
+def coarsened(money: Amounts, spin: Amounts, count: int) -> tuple[Coarse, Coarse] | None:
     """Money and money plus a spin on at most `count` amounts in all, least moved, then fewest; None
     where `count` is below `fewest`."""
     either = (
@@ -161,7 +172,99 @@ def coarsened(money: Chances, spin: Chances, count: int) -> tuple[Coarse, Coarse
     return by_size(money, 0)[both - spins], by_size(spin, 1)[spins]
 
 
-def fewest(money: Chances, spin: Chances) -> int | None:
+def fewest(money: Amounts, spin: Amounts) -> int | None:
     """The least number of amounts that keep both means; None where none does."""
     sizes = by_size(money, 0), by_size(spin, 1)
     return min(sizes[0]) + min(sizes[1]) if all(sizes) else None
+
+
+# --- of a board ----------------------------------------------------------------------------------
+
+
+def round_half_up(dollars: int | Fraction, unit: int) -> int:
+    """The whole number of units nearest to an amount, halves up (Python's `round` goes to even)."""
+    return int((2 * dollars + unit) // (2 * unit))
+
+
+def mean_amount(board: PressYourLuckBoard, leaves: Iterable[Leaf]) -> tuple[Fraction, Fraction]:
+    """The mean dollars of the leaves, exact (0 if there are none), and their chance in all."""
+    weights = [(leaf.chance, board.dollars(leaf.slide)) for leaf in leaves]
+    chance = sum((weight for weight, _ in weights), Fraction(0))
+    total = sum((weight * dollars for weight, dollars in weights), Fraction(0))
+    return (total / chance if chance else total), chance
+
+
+def amounts_of(board: PressYourLuckBoard, leaves: Iterable[Leaf]) -> tuple[Amounts, Amounts]:
+    """The amounts of the money and of the money plus a spin, in units, not rounded; the cap's where
+    they are beyond it, for from any score that does the same."""
+    found: dict[bool, dict[Fraction, Fraction]] = {False: {}, True: {}}
+    for leaf in leaves:
+        if leaf.slide.kind != "whammy":
+            units = Fraction(board.dollars(leaf.slide), board.solve.score_unit)
+            amount, kind = min(units, Fraction(board.cap_units)), found[leaf.slide.spin]
+            kind[amount] = kind.get(amount, Fraction(0)) + leaf.chance
+    money, spin = (tuple(sorted(kind.items())) for kind in found.values())
+    return money, spin
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What one spin can be, with exact chances that sum to 1.
+
+    `money` and `spin` hold (units, chance), units ascending and each once: money that uses the
+    spin, and money plus a spin. A unit is `score_unit` dollars; nothing is above the cap, where
+    scores saturate.
+    """
+
+    whammy: Fraction
+    money: tuple[tuple[int, Fraction], ...]
+    spin: tuple[tuple[int, Fraction], ...]
+
+    @property
+    def distinct(self) -> int:
+        """How many different outcomes there are, the whammy included."""
+        return len(self.money) + len(self.spin) + (self.whammy > 0)
+
+
+def require_solvable(board: PressYourLuckBoard) -> None:
+    """Refuse a board that the file format holds and the solver does not take yet, saying where.
+
+    Raises OptionError for `choices = "best"`, BoardError for a slide.
+    """
+    if board.rules.choices != "random":
+        raise OptionError(
+            f"board {board.name}: choices: the solver does not take 'best' yet; write 'random'"
+        )
+    refused = [leaf for leaf in board.leaves() if leaf.slide.kind in NOT_SOLVED]
+    if refused:
+        said = " and ".join(f"'{leaf.slide}' ({board.place(leaf.at)})" for leaf in refused[:3])
+        raise BoardError(f"board {board.name}: the solver does not take {said} yet")
+
+
+def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
+    """What one spin of the board can be, as the docstring of its module derives it.
+
+    With the option `outcomes = "three"`: a whammy, the mean money and the mean money plus a spin,
+    each mean exact and then rounded as any amount. With `outcomes = K`: as `coarsened` makes them,
+    at most K with the whammy. Raises as `require_solvable` does.
+    """
+    require_solvable(board)
+    leaves = board.leaves()
+    whammy = sum((s.chance for s in leaves if s.slide.kind == "whammy"), Fraction(0))
+    if isinstance(board.solve.outcomes, int):
+        coarse = coarsened(*amounts_of(board, leaves), board.solve.outcomes - (whammy > 0))
+        assert coarse is not None, "the model has checked it"
+        return Outcomes(whammy, coarse[0].kept, coarse[1].kept)
+    unit = board.solve.score_unit
+    merged: dict[bool, dict[int, Fraction]] = {False: {}, True: {}}
+    for spin, units in merged.items():
+        paying = [s for s in leaves if s.slide.kind != "whammy" and s.slide.spin == spin]
+        amounts = [mean_amount(board, [leaf]) for leaf in paying]
+        if board.solve.outcomes == "three" and paying:
+            amounts = [mean_amount(board, paying)]
+        for dollars, chance in amounts:
+            # From any score an amount above the cap does what the cap does.
+            key = min(round_half_up(dollars, unit), board.cap_units)
+            units[key] = units.get(key, Fraction(0)) + chance
+    money, spins = (tuple(sorted(units.items())) for units in merged.values())
+    return Outcomes(whammy, money, spins)
