@@ -1,21 +1,9 @@
 """Press Your Luck boards: the models of the file, and the chance that a spin ends on each slide.
 
 A board is 18 squares, numbered clockwise from the top left, of three slides each; every square and
-every slide is equally likely. A slide is one of
-
-    1400                        dollars; the spin is used
-    "3000 + spin"               dollars, and the spin comes back as an earned one
-    "prize", "prize + spin"     worth the board's `prize_value`
-    "whammy"                    the score is lost; the spin is used
-    "go back 2", "advance 2"    to another square, counted around the board
-    "move one"                  to either neighbour
-    "pick a corner"             to one of [places] corners, never the square itself
-    "big bucks", "across"       to the square given in [places]
-    "double", "double + spin"   the score again                          (not solved yet)
-    "2000 or lose a whammy"     dollars, or one whammy taken away        (not solved yet)
-
-With `choices = "random"` every square that a slide offers is equally likely, and landing on it
-draws one of its three slides. So the chance a[n] that one spin visits square n satisfies
+every slide is equally likely. What a slide may be is in `slides`. With `choices = "random"` every
+square that a slide offers is equally likely, and landing on it draws one of its three slides. So
+the chance a[n] that one spin visits square n satisfies
 
     a[n] = 1/18 + sum over the slides that lead to n of  a[its square] / 3 / squares it offers
 
@@ -25,8 +13,7 @@ may give [outcomes]: slides with their chances as fractions. `outcomes` makes of
 can be in units of a score.
 """
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -44,169 +31,34 @@ from pydantic import (
 )
 
 from luckbase.solver.board.model import Board, Location, Section, mistake
+from luckbase.solver.errors import BoardError, OptionError
 from luckbase.solver.games.press_your_luck.outcomes import (
-    NOT_SOLVED,
-    amounts_of,
+    Outcomes,
+    Paid,
+    coarsened,
     fewest,
+    in_units,
     mean_amount,
     round_half_up,
+    rounded,
 )
-from luckbase.solver.sentences import nearest, show
+from luckbase.solver.games.press_your_luck.slides import (
+    MAX_DOLLARS,
+    MAX_OUTCOMES,
+    SLIDES,
+    SQUARES,
+    Chances,
+    Slide,
+    Squares,
+    around,
+    chances_as_written,
+    read_chances,
+    read_squares,
+    squares_as_written,
+)
+from luckbase.solver.sentences import show
 
-SQUARES = 18
-SLIDES = 3
-MAX_DOLLARS = 1_000_000  # an amount beyond this is a typing mistake
-MAX_OUTCOMES = 200  # listed in [outcomes]; a board of squares has at most 54
-
-_PLAIN = ("prize", "whammy", "double", "move one", "pick a corner", "big bucks", "across")
-_WITH_SPIN = ("prize", "double")
-_MOVES = {"go back", "advance", "move one", "pick a corner", "big bucks", "across"}
-_WORDS = (*_PLAIN, *(f"{kind} + spin" for kind in _WITH_SPIN), "go back 2", "advance 2")
-_RIGHT = f"write whole dollars up to {MAX_DOLLARS}, 'N + spin', 'prize', 'whammy', 'move one' …"
-
-
-@dataclass(frozen=True, order=True)
-class Slide:
-    """One slide, or one outcome of [outcomes]; `str` gives it as the file has it."""
-
-    kind: str  # one of _PLAIN, or money, money or lose a whammy, go back, advance
-    number: int = 0  # dollars of the two money kinds, squares of "go back" and "advance", else 0
-    spin: bool = False  # whether the spin comes back
-
-    def __str__(self) -> str:
-        if self.kind.startswith("money"):
-            text = f"{self.number}{self.kind.removeprefix('money')}"
-        else:
-            text = f"{self.kind} {self.number}" if self.number else self.kind
-        return text + " + spin" * self.spin
-
-    @property
-    def moves(self) -> bool:
-        """Whether the slide only leads to another square."""
-        return self.kind in _MOVES
-
-
-def read_slide(written: object) -> Slide:
-    """The slide for what stands in the file, a whole number or text; spaces and case do not matter.
-
-    Raises ValueError with a sentence.
-    """
-    if isinstance(written, bool) or not isinstance(written, int | str):
-        raise ValueError(f"{show(written)} is not a slide; {_RIGHT}")
-    if isinstance(written, int):
-        text = str(written) if 0 <= written <= MAX_DOLLARS else "out of range"
-    else:
-        text = re.sub(r" ?\+ ?", " + ", " ".join(written.lower().split()))
-    base = text.removesuffix(" + spin")
-    spin = base != text
-    if base in _PLAIN and (not spin or base in _WITH_SPIN):
-        return Slide(base, 0, spin)
-    if re.fullmatch(r"[0-9]{1,7}", base) and int(base) <= MAX_DOLLARS:
-        return Slide("money", int(base), spin)
-    found = re.fullmatch(r"([0-9]{1,7}) or lose a whammy", text)
-    if found and int(found[1]) <= MAX_DOLLARS:
-        return Slide("money or lose a whammy", int(found[1]))
-    if found := re.fullmatch(r"(go back|advance) ([0-9]{1,2})", text):
-        if 1 <= int(found[2]) < SQUARES:
-            return Slide(found[1], int(found[2]))
-        raise ValueError(f"{show(written)} must go from 1 to {SQUARES - 1} squares")
-    meant = nearest(text, _WORDS)
-    hint = meant if meant.startswith("did you mean") else _RIGHT
-    raise ValueError(f"{show(written)} is not a slide; {hint}")
-
-
-Squares = tuple[tuple[Slide, ...], ...]  # 18 of 3; square n stands at n - 1
-Chances = tuple[tuple[Slide, Fraction], ...]  # in the order of Slide
-
-
-def read_squares(section: object) -> Squares:
-    """The squares from the file's [squares]. Raises a mistake naming the square and the slide."""
-    if not isinstance(section, Mapping):
-        raise mistake(f"{show(section)} is not a section; write [squares] and 1 = [...] below it")
-    numbers = [str(n) for n in range(1, SQUARES + 1)]
-    for key in section:
-        if key not in numbers:
-            raise mistake(f"{show(key)} is not a square; they are 1 to {SQUARES}", "squares")
-    missing = [number for number in numbers if number not in section]
-    if missing:
-        verb = "are" if len(missing) > 1 else "is"
-        said = f"{', '.join(missing)} {verb} missing; a board has squares 1 to {SQUARES}"
-        raise mistake(said, "squares")
-    squares = []
-    for number in numbers:
-        slides = section[number]
-        if not isinstance(slides, list | tuple):
-            said = f"{show(slides)} is not a list of {SLIDES} slides such as [1400, 1750, 2250]"
-            raise mistake(said, "squares", number)
-        if len(slides) != SLIDES:
-            said = f"has {len(slides)} slides and must have {SLIDES}"
-            raise mistake(said, "squares", number)
-        where: tuple[Location, ...] = tuple(("squares", number, i) for i in range(SLIDES))
-        squares.append(tuple(map(_slide_at, slides, where)))
-    return tuple(squares)
-
-
-def read_chances(section: object) -> Chances:
-    """The outcomes from the file's [outcomes]. Raises a mistake naming the outcome."""
-    if not isinstance(section, Mapping) or not section:
-        said = f"{show(section)} is not a section" if section != {} else "is empty"
-        raise mistake(f'{said}; write [outcomes] and lines such as "whammy" = "1/6" below it')
-    if len(section) > MAX_OUTCOMES:
-        raise mistake(f"{len(section)} are too many; the most is {MAX_OUTCOMES}", "outcomes")
-    chances: dict[Slide, Fraction] = {}
-    for key, written in section.items():
-        slide = _slide_at(key, ("outcomes", key))
-        if slide.moves:
-            said = "leads to another square, and a board of outcomes has no squares"
-            raise mistake(said, "outcomes", key)
-        if slide in chances:
-            raise mistake(f"'{slide}' stands there twice", "outcomes")
-        chances[slide] = _chance(written, ("outcomes", key))
-    total = sum(chances.values())
-    if total != 1:
-        raise mistake(f"the chances sum to {show(total)}, not to 1", "outcomes")
-    return tuple(sorted(chances.items()))
-
-
-def _slide_at(written: object, at: Location) -> Slide:
-    try:
-        return read_slide(written)
-    except ValueError as error:
-        raise mistake(str(error), *at) from None
-
-
-def _chance(written: object, at: Location) -> Fraction:
-    """A chance from the file: a fraction as text, or the whole number 1."""
-    text = str(written) if written == 1 and type(written) is int else written
-    found = isinstance(text, str) and re.fullmatch(r" *([0-9]{1,9})( */ *([0-9]{1,9}))? *", text)
-    if not found or (found[3] and int(found[3]) == 0):
-        raise mistake(f'{show(written)} is not a chance; write a fraction such as "1/6"', *at)
-    chance = Fraction(int(found[1]), int(found[3] or 1))
-    if not 0 < chance <= 1:
-        raise mistake(f"{show(written)} is not a chance above 0 and up to 1", *at)
-    return chance
-
-
-def squares_as_written(squares: Squares | None) -> dict[str, list[int | str]] | None:
-    """[squares] of the canonical form."""
-    if squares is None:
-        return None
-    return {
-        str(number): [s.number if str(s).isdecimal() else str(s) for s in slides]
-        for number, slides in enumerate(squares, start=1)
-    }
-
-
-def chances_as_written(chances: Chances | None) -> dict[str, str] | None:
-    """[outcomes] of the canonical form."""
-    return None if chances is None else {str(slide): str(chance) for slide, chance in chances}
-
-
-def around(square: int) -> int:
-    """The number of a square counted past either end: 0 is 18, 19 is 1."""
-    return (square - 1) % SQUARES + 1
-
-
+NOT_SOLVED = {"double", "money or lose a whammy"}
 MAX_CAP_UNITS = 255  # a score is one byte in the tables
 
 Number = Annotated[StrictInt, Field(ge=1, le=SQUARES)]  # of a square
@@ -339,6 +191,15 @@ class PressYourLuckBoard(Board):
         """What a money or prize slide is worth."""
         return slide.number if slide.kind == "money" else self.prize_value or 0
 
+    def paid(self, leaves: Iterable[Leaf]) -> list[Paid]:
+        """(dollars, chance) of the leaves that pay and use the spin, and of those that pay and give
+        one back."""
+        paying = [leaf for leaf in leaves if leaf.slide.kind != "whammy"]
+        return [
+            [(self.dollars(each.slide), each.chance) for each in paying if each.slide.spin == spin]
+            for spin in (False, True)
+        ]
+
     @model_validator(mode="after")
     def _can_be_played(self) -> Self:
         if (self.squares is None) == (self.outcomes is None):
@@ -368,7 +229,7 @@ class PressYourLuckBoard(Board):
                 self._outcomes_are_enough(leaves, self.solve.outcomes)
             return
         if self.solve.outcomes == "three":
-            mean, _ = mean_amount(self, paying)
+            mean, _ = mean_amount(self.paid(paying)[True])
             if paying and not round_half_up(mean, unit):
                 said = f"the mean amount plus a spin is {mean}, 0 units of score_unit {unit}"
                 raise mistake(f"{said}; {for_ever}", "solve", "outcomes")
@@ -380,10 +241,10 @@ class PressYourLuckBoard(Board):
 
     def _outcomes_are_enough(self, leaves: tuple[Leaf, ...], count: int) -> None:
         """Refuse fewer outcomes than keep the mean of the money and of the money plus a spin."""
-        unit, either = self.solve.score_unit, amounts_of(self, leaves)
-        least = fewest(*either)
+        unit, paid = self.solve.score_unit, self.paid(leaves)
+        least = fewest(*(in_units(each, unit, self.cap_units) for each in paid))
         if least is None:
-            mean, _ = mean_amount(self, [leaf for leaf in leaves if leaf.slide.spin])
+            mean, _ = mean_amount(paid[True])
             said = f"the mean amount plus a spin is {float(mean):,.2f}, below score_unit {unit}"
             raise mistake(f"{said}, and no whole units keep it", "solve", "outcomes")
         least += any(leaf.slide.kind == "whammy" for leaf in leaves)
@@ -469,3 +330,39 @@ def _ends_first(leads: dict[int, list[list[int]]]) -> list[int]:
     for square in leads:
         follow(square, [])
     return done
+
+
+def require_solvable(board: PressYourLuckBoard) -> None:
+    """Refuse a board that the file format holds and the solver does not take yet, saying where.
+
+    Raises OptionError for `choices = "best"`, BoardError for a slide.
+    """
+    if board.rules.choices != "random":
+        raise OptionError(
+            f"board {board.name}: choices: the solver does not take 'best' yet; write 'random'"
+        )
+    refused = [leaf for leaf in board.leaves() if leaf.slide.kind in NOT_SOLVED]
+    if refused:
+        said = " and ".join(f"'{leaf.slide}' ({board.place(leaf.at)})" for leaf in refused[:3])
+        raise BoardError(f"board {board.name}: the solver does not take {said} yet")
+
+
+def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
+    """What one spin of the board can be.
+
+    With the option `outcomes = "three"`: a whammy, the mean money and the mean money plus a spin,
+    each mean exact and then rounded as any amount. With `outcomes = K`: as `outcomes.coarsened`
+    makes them, at most K with the whammy. Raises as `require_solvable` does.
+    """
+    require_solvable(board)
+    grid = board.solve.score_unit, board.cap_units
+    paid = board.paid(board.leaves())
+    whammy = 1 - sum((chance for each in paid for _, chance in each), Fraction(0))
+    if isinstance(board.solve.outcomes, int):
+        money, spin = (in_units(each, *grid) for each in paid)
+        coarse = coarsened(money, spin, board.solve.outcomes - (whammy > 0))
+        assert coarse is not None, "the model has checked it"
+        return Outcomes(whammy, coarse[0].kept, coarse[1].kept)
+    if board.solve.outcomes == "three":
+        paid = [[mean_amount(each)] if each else [] for each in paid]
+    return Outcomes(whammy, *(rounded(each, *grid) for each in paid))

@@ -28,8 +28,7 @@ from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Turni
 from luckbase.solver.game.rules import Rules
 from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.press_your_luck import rules
-from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
-from luckbase.solver.games.press_your_luck.outcomes import outcome_distribution
+from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from luckbase.solver.games.press_your_luck.rules import (
     EARNED,
     PASSED,

@@ -19,9 +19,8 @@ from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats, Ints, 
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.press_your_luck import rules, tables, tiers
-from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
+from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from luckbase.solver.games.press_your_luck.kernel import solve_plane
-from luckbase.solver.games.press_your_luck.outcomes import outcome_distribution
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.njit import njit
 from luckbase.solver.sentences import many, option, setting

@@ -35,19 +35,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING
-
-from luckbase.solver.errors import BoardError, OptionError
-
-if TYPE_CHECKING:
-    from luckbase.solver.games.press_your_luck.board import Leaf, PressYourLuckBoard
-
-NOT_SOLVED = {"double", "money or lose a whammy"}
 
 Amounts = tuple[tuple[Fraction, Fraction], ...]
 """(amount in units, chance), ascending, each amount once."""
 Kept = tuple[tuple[int, Fraction], ...]
 """(whole units, chance), ascending, each once."""
+Paid = Sequence[tuple[int | Fraction, Fraction]]
+"""(dollars, chance) of slides that pay."""
 
 
 @dataclass(frozen=True)
@@ -186,25 +180,30 @@ def round_half_up(dollars: int | Fraction, unit: int) -> int:
     return int((2 * dollars + unit) // (2 * unit))
 
 
-def mean_amount(board: PressYourLuckBoard, leaves: Iterable[Leaf]) -> tuple[Fraction, Fraction]:
-    """The mean dollars of the leaves, exact (0 if there are none), and their chance in all."""
-    weights = [(leaf.chance, board.dollars(leaf.slide)) for leaf in leaves]
-    chance = sum((weight for weight, _ in weights), Fraction(0))
-    total = sum((weight * dollars for weight, dollars in weights), Fraction(0))
+def mean_amount(paid: Paid) -> tuple[Fraction, Fraction]:
+    """The mean dollars, exact (0 if there are none), and their chance in all."""
+    chance = sum((weight for _, weight in paid), Fraction(0))
+    total = sum((weight * dollars for dollars, weight in paid), Fraction(0))
     return (total / chance if chance else total), chance
 
 
-def amounts_of(board: PressYourLuckBoard, leaves: Iterable[Leaf]) -> tuple[Amounts, Amounts]:
-    """The amounts of the money and of the money plus a spin, in units, not rounded; the cap's where
-    they are beyond it, for from any score that does the same."""
-    found: dict[bool, dict[Fraction, Fraction]] = {False: {}, True: {}}
-    for leaf in leaves:
-        if leaf.slide.kind != "whammy":
-            units = Fraction(board.dollars(leaf.slide), board.solve.score_unit)
-            amount, kind = min(units, Fraction(board.cap_units)), found[leaf.slide.spin]
-            kind[amount] = kind.get(amount, Fraction(0)) + leaf.chance
-    money, spin = (tuple(sorted(kind.items())) for kind in found.values())
-    return money, spin
+def in_units(paid: Paid, unit: int, cap: int) -> Amounts:
+    """The amounts in units, not rounded; the cap's where they are beyond it, for from any score
+    that does the same."""
+    found: dict[Fraction, Fraction] = {}
+    for dollars, chance in paid:
+        amount = min(Fraction(dollars, unit), Fraction(cap))
+        found[amount] = found.get(amount, Fraction(0)) + chance
+    return tuple(sorted(found.items()))
+
+
+def rounded(paid: Paid, unit: int, cap: int) -> Kept:
+    """The amounts in whole units, halves up, none above the cap."""
+    found: dict[int, Fraction] = {}
+    for dollars, chance in paid:
+        units = min(round_half_up(dollars, unit), cap)
+        found[units] = found.get(units, Fraction(0)) + chance
+    return tuple(sorted(found.items()))
 
 
 @dataclass(frozen=True)
@@ -217,54 +216,10 @@ class Outcomes:
     """
 
     whammy: Fraction
-    money: tuple[tuple[int, Fraction], ...]
-    spin: tuple[tuple[int, Fraction], ...]
+    money: Kept
+    spin: Kept
 
     @property
     def distinct(self) -> int:
         """How many different outcomes there are, the whammy included."""
         return len(self.money) + len(self.spin) + (self.whammy > 0)
-
-
-def require_solvable(board: PressYourLuckBoard) -> None:
-    """Refuse a board that the file format holds and the solver does not take yet, saying where.
-
-    Raises OptionError for `choices = "best"`, BoardError for a slide.
-    """
-    if board.rules.choices != "random":
-        raise OptionError(
-            f"board {board.name}: choices: the solver does not take 'best' yet; write 'random'"
-        )
-    refused = [leaf for leaf in board.leaves() if leaf.slide.kind in NOT_SOLVED]
-    if refused:
-        said = " and ".join(f"'{leaf.slide}' ({board.place(leaf.at)})" for leaf in refused[:3])
-        raise BoardError(f"board {board.name}: the solver does not take {said} yet")
-
-
-def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
-    """What one spin of the board can be, as the docstring of its module derives it.
-
-    With the option `outcomes = "three"`: a whammy, the mean money and the mean money plus a spin,
-    each mean exact and then rounded as any amount. With `outcomes = K`: as `coarsened` makes them,
-    at most K with the whammy. Raises as `require_solvable` does.
-    """
-    require_solvable(board)
-    leaves = board.leaves()
-    whammy = sum((s.chance for s in leaves if s.slide.kind == "whammy"), Fraction(0))
-    if isinstance(board.solve.outcomes, int):
-        coarse = coarsened(*amounts_of(board, leaves), board.solve.outcomes - (whammy > 0))
-        assert coarse is not None, "the model has checked it"
-        return Outcomes(whammy, coarse[0].kept, coarse[1].kept)
-    unit = board.solve.score_unit
-    merged: dict[bool, dict[int, Fraction]] = {False: {}, True: {}}
-    for spin, units in merged.items():
-        paying = [s for s in leaves if s.slide.kind != "whammy" and s.slide.spin == spin]
-        amounts = [mean_amount(board, [leaf]) for leaf in paying]
-        if board.solve.outcomes == "three" and paying:
-            amounts = [mean_amount(board, paying)]
-        for dollars, chance in amounts:
-            # From any score an amount above the cap does what the cap does.
-            key = min(round_half_up(dollars, unit), board.cap_units)
-            units[key] = units.get(key, Fraction(0)) + chance
-    money, spins = (tuple(sorted(units.items())) for units in merged.values())
-    return Outcomes(whammy, money, spins)

@@ -19,7 +19,8 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck import rules
-from luckbase.solver.games.press_your_luck.board import SQUARES, Leaf, PressYourLuckBoard, Slide
+from luckbase.solver.games.press_your_luck.board import Leaf, PressYourLuckBoard
+from luckbase.solver.games.press_your_luck.slides import SQUARES, Slide
 from luckbase.solver.scene import (
     BAD,
     GONE,

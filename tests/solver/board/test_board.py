@@ -12,12 +12,8 @@ import pytest
 from luckbase.solver.board.file import board_from_canonical, differences, read_board
 from luckbase.solver.board.model import board_hash, canonical
 from luckbase.solver.errors import BoardError, OptionError
-from luckbase.solver.games.press_your_luck.outcomes import (
-    Outcomes,
-    outcome_distribution,
-    require_solvable,
-    round_half_up,
-)
+from luckbase.solver.games.press_your_luck.board import outcome_distribution, require_solvable
+from luckbase.solver.games.press_your_luck.outcomes import Outcomes, round_half_up
 from tests.solver.board.board_files import (
     ALL,
     BOARDS,

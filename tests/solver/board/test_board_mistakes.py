@@ -12,7 +12,7 @@ from luckbase.solver import errors
 from luckbase.solver.board.file import board_from_canonical, differences, read_board
 from luckbase.solver.board.model import Board, board_hash, canonical
 from luckbase.solver.errors import BoardError, OptionError, RequestError
-from luckbase.solver.games.press_your_luck.outcomes import outcome_distribution
+from luckbase.solver.games.press_your_luck.board import outcome_distribution
 from tests.solver.board.board_files import (
     FEBRUARY,
     SMALL,

@@ -19,13 +19,12 @@ from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import LuckbaseError, OptionError
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
+from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from luckbase.solver.games.press_your_luck.outcomes import (
     Outcomes,
     by_size,
     coarsened,
     fewest,
-    outcome_distribution,
     with_mean_kept,
 )
 from tests.reference.press_your_luck import Reference, Rules
