@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.machine import MemoryUsed, cores, memory_used
-from luckbase.cluster.table.format import FileReceipt, payoff_columns, write_tier
+from luckbase.cluster.table.format import FileReceipt, write_tier
 from luckbase.cluster.table.ledger import TIERS, FileEntry
-from luckbase.cluster.table.parquet import SealedFile, numbers_of, seal_file
+from luckbase.cluster.table.parquet import SealedFile, numbers_of, payoff_columns, seal_file
 from luckbase.cluster.table.storage import Folder, Memory, Storage
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board

@@ -49,7 +49,6 @@ from luckbase.cluster.table.folder import SHARDS, ask_name, commit, compact, dro
 from luckbase.cluster.table.format import (
     PayoffTable,
     file_entry,
-    made_by,
     merge,
     search_name,
     search_part,
@@ -57,7 +56,16 @@ from luckbase.cluster.table.format import (
     write_states,
 )
 from luckbase.cluster.table.keyed import SOLVED, KeyPart
-from luckbase.cluster.table.ledger import SEARCH, Done, Goal, Ledger, Roots, Using, table_directory
+from luckbase.cluster.table.ledger import (
+    SEARCH,
+    Done,
+    Goal,
+    Ledger,
+    Roots,
+    Using,
+    made_by,
+    table_directory,
+)
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import StoredTable, open_table
 from luckbase.solver import load_game

@@ -41,10 +41,10 @@ from luckbase.cluster.search.files import (
     write_stages,
 )
 from luckbase.cluster.table.folder import shard_name
-from luckbase.cluster.table.format import PayoffTable, payoff_columns, write_states
+from luckbase.cluster.table.format import PayoffTable, write_states
 from luckbase.cluster.table.keyed import GIVEN, SOLVED
 from luckbase.cluster.table.ledger import FileEntry
-from luckbase.cluster.table.parquet import SealedFile, numbers_of
+from luckbase.cluster.table.parquet import SealedFile, numbers_of, payoff_columns
 from luckbase.cluster.table.storage import Memory, Storage
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board

@@ -105,10 +105,8 @@ def _pages(lines: Iterable[str]) -> Iterator[str]:
         yield "\n".join(page) + "\n"
 
 
-class Counted:
+class Counted(io.RawIOBase):
     """An open pipe: pyarrow asks where it is, which a pipe does not know."""
-
-    closed = False
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._at = file, 0
@@ -126,19 +124,12 @@ class Counted:
 
     def flush(self) -> None:
         """Let them go."""
-        self._file.flush()
+        if not self._file.closed:
+            self._file.flush()
 
     def writable(self) -> bool:
         """Yes."""
         return True
-
-    def readable(self) -> bool:
-        """No."""
-        return False
-
-    def seekable(self) -> bool:
-        """No."""
-        return False
 
 
 def is_special(out: str) -> bool:

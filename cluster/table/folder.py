@@ -292,11 +292,6 @@ class Piece:
         return tuple(Box(*ends) for ends in self.entry.spans[slice(*self.boxes)])
 
     @property
-    def alone(self) -> bool:
-        """Whether it is all of the shard."""
-        return self.boxes == (0, len(self.entry.boxes))
-
-    @property
     def memory(self) -> int:
         """Bytes that its task takes, about."""
         return max(LEAST_BYTES, SWEEP_BYTES * self.states)

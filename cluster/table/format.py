@@ -44,8 +44,8 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.table import FORMAT
 from luckbase.cluster.table.folder import solver_version
-from luckbase.cluster.table.ledger import SEARCH, TIERS, FileEntry
-from luckbase.cluster.table.parquet import column_of, seal_file, texts_of
+from luckbase.cluster.table.ledger import KEY_SHIFT, SEARCH, TIERS, FileEntry
+from luckbase.cluster.table.parquet import column_of, nullable, payoff_columns, seal_file, texts_of
 from luckbase.cluster.table.storage import Storage, forget
 from luckbase.solver.dense import rounding
 from luckbase.solver.errors import DisagreementError
@@ -60,9 +60,6 @@ if TYPE_CHECKING:
 
 ROW_GROUP = 32_768
 """Rows in a row group, about; a lookup decodes one: 0.5 ms."""
-KEY_SHIFT = 40
-STATUS = ("solved", "given")
-"""Of a row of a search: solved from its children; taken from the table named with --using."""
 
 
 @dataclass(frozen=True)
@@ -95,19 +92,9 @@ def search_name(part: str, ask: str, there: Collection[str]) -> str:
     return next(name for name in names if name not in there)
 
 
-def made_by(name: str, ask: str) -> bool:
-    """Whether a file of a search was added by the goal of that ask."""
-    return name.rpartition("/")[2].partition(".")[0] == ask[:12]
-
-
 def search_part(ask: str | None) -> str:
     """The part of a search: one for all those that are exact, one of its own for another."""
     return SEARCH if ask is None else f"{SEARCH}-{ask[:12]}"
-
-
-def payoff_columns(game: Game) -> list[str]:
-    """``payoff_1``, … in turn order."""
-    return [f"payoff_{i + 1}" for i in range(game.players)]
 
 
 def row_group_rows(layout: Layout[Any], tier: Any) -> int:
@@ -122,58 +109,38 @@ def key_range(tier_number: int, rows: int, start: int = 0) -> tuple[int, int]:
     return first, first + rows - 1
 
 
-def start_row(entry: FileEntry) -> int:
-    """The row of its tier that a file of the full table begins with."""
-    return entry.first_key - (entry.tier << KEY_SHIFT)
-
-
 def write_tier(
-    storage: Storage,
-    layout: Layout[Any],
-    tier: Any,
-    payoffs: Floats,
-    decisions: Decisions,
-    error: float,
-    part: int = 0,
-) -> FileReceipt:
+    storage: Storage, layout: Layout[Any], tier: Any, payoffs: Floats, decisions: Decisions,
+    error: float, part: int = 0,
+) -> FileReceipt:  # fmt: skip
     """Write the file of a part of a tier to a temporary place, flush it and read it back; `payoffs`
     and `decisions` as the kernel left them, the payoffs within `error` of the exact ones.
 
     Raises OSError where the disk does.
     """
     first, last = layout.parts(tier)[part]
-    group, total = row_group_rows(layout, tier), error + rounding(layout.game, layout.payoff_type)
     names, constant = payoff_columns(layout.game), layout.tier_fields(tier)
-    same = {name: np.full(min(group, last - first), v, np.int32) for name, v in constant.items()}
 
-    def batch(start: int, stop: int) -> dict[str, Any]:
-        constants = {name: column[: stop - start] for name, column in same.items()}
-        held = tier_columns(layout, tier, payoffs, decisions, (start, stop), first)
-        return {**constants, **held}
+    def columns(start: int, stop: int) -> dict[str, Any]:
+        values = layout.payoff_rows(tier, payoffs, start, stop)
+        found: dict[str, Any] = {
+            name: np.full(stop - start, value, np.int32) for name, value in constant.items()
+        }
+        found |= layout.state_rows(tier, first + start, first + stop)
+        found |= zip(names, values, strict=True)
+        found["best"] = _named(decisions.best[start:stop], layout.best_names)
+        found["to_act"] = layout.acting_rows(tier, first + start, first + stop)
+        if decisions.margin is not None:
+            margin = decisions.margin[start:stop]
+            found["margin"] = column_of(margin.astype(np.float32), np.isnan(margin))
+        return found
 
     others = [name for name in layout.game.columns if name not in constant][:2]
-    about = _about(layout.game, ".".join(f"{k}-{v}" for k, v in constant.items()), total)
-    name = part_name(layout, tier, part)
-    kinds = _Kinds(names, [*constant, *others], about)
-    return _write(storage, name, last - first, group, batch, kinds, total)
-
-
-def tier_columns(
-    layout: Layout[Any], tier: Any, payoffs: Floats, decisions: Decisions,
-    span: tuple[int, int], first: int = 0,
-) -> dict[str, Any]:  # fmt: skip
-    """The columns that are not constant, of the rows [start, stop) of what `solve_tier` left, which
-    begins at row `first` of its tier."""
-    start, stop = span
-    values = layout.payoff_rows(tier, payoffs, start, stop)
-    found: dict[str, Any] = dict(layout.state_rows(tier, first + start, first + stop))
-    found |= zip(payoff_columns(layout.game), values, strict=True)
-    found["best"] = _named(decisions.best[start:stop], layout.best_names)
-    found["to_act"] = layout.acting_rows(tier, first + start, first + stop)
-    if decisions.margin is not None:
-        margin = decisions.margin[start:stop]
-        found["margin"] = column_of(margin.astype(np.float32), np.isnan(margin))
-    return found
+    error += rounding(layout.game, layout.payoff_type)
+    about = _about(layout.game, ".".join(f"{k}-{v}" for k, v in constant.items()), error)
+    size = last - first, row_group_rows(layout, tier)
+    name, pruned = part_name(layout, tier, part), [*constant, *others]
+    return _write(storage, name, size, about, columns, error, names, pruned)
 
 
 def write_states(
@@ -181,49 +148,31 @@ def write_states(
 ) -> FileReceipt:
     """Write the file of a search (module docstring), as `write_tier` does."""
     names = payoff_columns(game)
-    codes, labels = decided(game, solved)
+    # Codes into the labels of the best actions, -1 where nobody decides or both do.
+    known, codes = np.unique(
+        np.maximum(np.where(solved.actor == 0, -1, solved.best), -1), return_inverse=True
+    )
+    labels = [game.action_name(int(action)) for action in known if action >= 0]
+    codes = (codes - (len(known) - len(labels))).astype(np.int32)
 
-    def batch(start: int, stop: int) -> dict[str, Any]:
-        return search_columns(game, solved, codes, labels, slice(start, stop))
+    def columns(start: int, stop: int) -> dict[str, Any]:
+        rows = solved.only(slice(start, stop))
+        return {
+            "key": rows.keys, **game.table_columns(unpack_all(game.bits, rows.keys)),
+            **{name: rows.values[:, i] for i, name in enumerate(names)},
+            "best": _named(codes[start:stop], labels), "to_act": rows.actor,
+            "margin": nullable(rows.margin), "status": rows.status,
+        }  # fmt: skip
 
-    kinds = _Kinds([*names, "margin"], ["key"], _about(game, "", error))
-    return _write(storage, name, len(solved.keys), ROW_GROUP, batch, kinds, error)
-
-
-def search_columns(
-    game: Game, solved: PayoffTable, codes: NDArray[Any], labels: Sequence[str], part: slice
-) -> dict[str, Any]:
-    """The columns of some rows of a search; codes, labels: as `decided`."""
-    names = payoff_columns(game)
-    states = game.table_columns(unpack_all(game.bits, solved.keys[part]))
-    values = {name: solved.values[part, i] for i, name in enumerate(names)}
-    margin = solved.margin[part]
-    return {
-        "key": solved.keys[part], **states, **values,
-        "best": _named(codes[part], labels),
-        "to_act": solved.actor[part],
-        "margin": nullable(margin), "status": solved.status[part],
-    }  # fmt: skip
+    about, split = _about(game, "", error), [*names, "margin"]
+    size = len(solved), ROW_GROUP
+    return _write(storage, name, size, about, columns, error, split, ["key"])
 
 
 def as_table(columns: dict[str, Any]) -> pa.Table:
     """Columns as pyarrow has them."""
     arrays = [_column(column) for column in columns.values()]
     return pa.Table.from_arrays(arrays, names=list(columns))
-
-
-def nullable(values: Floats) -> pa.Array:
-    """A column of float64 numbers; NaN is null."""
-    return column_of(np.asarray(values, np.float64), np.isnan(values))
-
-
-def decided(game: Game, solved: PayoffTable) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """(codes (n,), int32, into the labels, -1 where nobody decides or both do; labels) of the best
-    actions."""
-    solved_by = np.where(solved.actor == 0, -1, solved.best)
-    known, codes = np.unique(np.maximum(solved_by, -1), return_inverse=True)
-    labels = tuple(game.action_name(int(action)) for action in known if action >= 0)
-    return (codes - (len(known) - len(labels))).astype(np.int32), labels
 
 
 def _named(codes: NDArray[Any], labels: Sequence[str]) -> pa.Array:
@@ -239,70 +188,35 @@ def _column(column: Any) -> pa.Array:
     return column if isinstance(column, pa.Array) else column_of(column)
 
 
-@dataclass(frozen=True)
-class _Kinds:
-    """Columns that are written in a way of their own. split: of floats, byte-stream-split; pruned:
-    with statistics. about: the file's key-value metadata."""
-
-    split: list[str]
-    pruned: list[str]
-    about: dict[str, str]
-
-
 def _write(
-    storage: Storage,
-    name: str,
-    rows: int,
-    group: int,
-    batch: Callable[[int, int], dict[str, Any]],
-    kinds: _Kinds,
-    error: float,
-) -> FileReceipt:
-    """Write rows in groups of `group`, on the disk, read back, sealed; the system forgets them."""
+    storage: Storage, name: str, size: tuple[int, int], about: dict[str, str],
+    columns: Callable[[int, int], dict[str, Any]], error: float,
+    split: list[str], pruned: list[str],
+) -> FileReceipt:  # fmt: skip
+    """Write the file, on the disk, read back, sealed; the system forgets it. size: rows, and how
+    many a group. about: its metadata. split: columns of floats that are byte-stream-split; pruned:
+    those with statistics."""
+    rows, group = size
     started = time.perf_counter()
     writer: pq.ParquetWriter | None = None
     path = storage.temporary(name)
     try:
         for start in range(0, max(rows, 1), group):
-            columns = batch(start, min(start + group, rows))
-            arrays = [_column(column) for column in columns.values()]
+            batch = as_table(columns(start, min(start + group, rows)))
             if writer is None:
-                writer = _writer(path, list(columns), arrays, kinds)
-                writer.add_key_value_metadata(kinds.about)
-            written = pa.Table.from_arrays(arrays, schema=writer.schema)
+                writer = _writer(path, batch.schema, split, pruned)
+                writer.add_key_value_metadata(about)
+            written = pa.Table.from_arrays(batch.columns, schema=writer.schema)
             writer.write_table(written, row_group_size=group)
     finally:
         if writer is not None:
             writer.close()
     with path.open("rb") as file:
         os.fsync(file.fileno())
-    size, footer, checks = seal_file(path)
+    length, footer, checks = seal_file(path)
     forget(path)  # written far faster than read: more memory for it, each time, costs a fifth
     seconds = time.perf_counter() - started
-    return FileReceipt(path, rows, group, size, footer, checks, error, seconds)
-
-
-def _writer(
-    path: Path, columns: list[str], arrays: list[pa.Array], kinds: _Kinds
-) -> pq.ParquetWriter:
-    maybe = {"best", "margin"}
-    fields = [
-        pa.field(name, array.type, nullable=name in maybe)
-        for name, array in zip(columns, arrays, strict=True)
-    ]
-    texts = [f.name for f in fields if pa.types.is_dictionary(f.type)]
-    return pq.ParquetWriter(
-        path,
-        pa.schema(fields),
-        compression={name: "zstd" if name in kinds.split else "lz4" for name in columns},
-        compression_level={name: 1 for name in kinds.split},
-        use_dictionary=texts or False,
-        use_byte_stream_split=kinds.split,
-        write_statistics=kinds.pruned,
-        data_page_size=1 << 24,
-        store_schema=False,  # text is text to every reader, however we hand it over
-        write_page_checksum=True,
-    )
+    return FileReceipt(path, rows, group, length, footer, checks, error, seconds)
 
 
 def _about(game: Game, tier: str, error: float) -> dict[str, str]:
@@ -313,6 +227,22 @@ def _about(game: Game, tier: str, error: float) -> dict[str, str]:
         "luckbase.tier": tier,
         "luckbase.payoff_error": repr(float(error)),
     }
+
+
+def _writer(path: Path, schema: pa.Schema, split: list[str], pruned: list[str]) -> pq.ParquetWriter:
+    texts = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    return pq.ParquetWriter(
+        path,
+        pa.schema([field.with_nullable(field.name in ("best", "margin")) for field in schema]),
+        compression={name: "zstd" if name in split else "lz4" for name in schema.names},
+        compression_level={name: 1 for name in split},
+        use_dictionary=texts or False,
+        use_byte_stream_split=split,
+        write_statistics=pruned,
+        data_page_size=1 << 24,
+        store_schema=False,  # text is text to every reader, however we hand it over
+        write_page_checksum=True,
+    )
 
 
 def file_entry(
@@ -334,7 +264,7 @@ class PayoffTable:
     """n states: keys uint64 (n,), values float64 (n, columns), best int64 (n,), status uint8 (n,).
 
     best: an action or a code of `solver.search.bellman`; status: an index into
-    `table.write.STATUS`. gap: float64 (n,), of a cycle that was solved between bounds, at its state
+    `table.keyed.STATUS`. gap: float64 (n,), of a cycle that was solved between bounds, at its state
     of the lowest key, else 0. margin: float64 (n,), what the second best would cost the one who
     decides; NaN where there is no choice. actor: int8 (n,), who acts, from 1; 0 where nobody does,
     or both. The last three are blank if not given.
@@ -358,8 +288,8 @@ class PayoffTable:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def only(self, rows: NDArray[Any]) -> PayoffTable:
-        """These rows: numbers or a mask (n,)."""
+    def only(self, rows: NDArray[Any] | slice) -> PayoffTable:
+        """These rows: numbers, a mask (n,) or a slice."""
         return PayoffTable(*(getattr(self, each.name)[rows] for each in fields(self)))
 
 

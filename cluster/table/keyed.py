@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.actions import EveryAction, joined, numbered, of_some
-from luckbase.cluster.table.format import STATUS, made_by
-from luckbase.cluster.table.ledger import FileEntry
+from luckbase.cluster.table.ledger import FileEntry, made_by
 from luckbase.cluster.table.parquet import SealedFile, labelled, number_rows, numbers_of
 from luckbase.cluster.table.parts import Part, once
 from luckbase.solver.errors import CorruptTableError
@@ -28,6 +27,8 @@ from luckbase.solver.search.bellman import evaluate, payoffs_of
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.search.stages import WHOLE, Box, Stages
 
+STATUS = ("solved", "given")
+"""Of a row of a search: solved from its children; taken from the table named with --using."""
 SOLVED, GIVEN = range(len(STATUS))
 
 

@@ -52,6 +52,8 @@ from luckbase.solver.sentences import on_command_line
 TIERS, SEARCH = "tiers", "search"
 """The parts that grow; a search that ends at another table has a part of its own,
 ``search-<id>``."""
+KEY_SHIFT = 40
+"""Row i of a tier has the key tier << 40 | i."""
 CHECK = 32
 _SEALED = re.compile(r'(?s)(.*),\s*"check":\s*"([0-9a-f]{32})"\s*\}\s*')
 _NAME = re.compile(r"(tiers|search|search-[0-9a-f]{1,32})/[A-Za-z0-9_.-]{1,200}\.parquet")
@@ -158,6 +160,11 @@ class FileEntry:
     stages: list[int] = field(default_factory=list)
     boxes: list[list[int]] = field(default_factory=list)
     precision: float = 0.0
+
+    @property
+    def first_row(self) -> int:
+        """The row of its tier that a file of the full table begins with."""
+        return self.first_key - (self.tier << KEY_SHIFT)
 
     @property
     def resolved_error(self) -> float:
@@ -379,6 +386,11 @@ def solve_command(
 def in_order(state: Mapping[str, Any], game: Game) -> dict[str, Any]:
     """The fields of a state in the game's order; the ledger sorts them."""
     return {name: state[name] for name in game.fields.names if name in state}
+
+
+def made_by(name: str, ask: str) -> bool:
+    """Whether a file of a search was added by the goal of that ask."""
+    return name.rpartition("/")[2].partition(".")[0] == ask[:12]
 
 
 def reach_of(board: Board) -> dict[str, Any]:

@@ -33,7 +33,6 @@ from luckbase.cluster.table.answer import (
     Origin,
     answer_at,
     answer_by_search,
-    answer_step,
     origin_of,
     otherwise,
 )
@@ -44,7 +43,7 @@ from luckbase.solver.errors import CorruptTableError, MissingTableError, StateEr
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
+from luckbase.solver.game.transition import SIMULTANEOUS
 from luckbase.solver.search.bellman import ActionValues, chosen, evaluate, strategies_of
 from luckbase.solver.search.expand import Expanded, expand
 
@@ -254,25 +253,22 @@ class Lookup:
         Raises StateError, also for a state beyond the table where nothing may be searched;
         SearchLimitError.
         """
-        answer = self._ask(state, max_states, on_level)
-        read = self.game.fields.numbers(self.game.fields.read(state))
-        return replace(answer, given=otherwise(self.game.fields.describe(read[0]), answer.state))
+        canonical, inputs = self.game.parse(state), self.game.fields.read(state).reshape(1, -1)
+        found, there = self.every_action(canonical.reshape(1, -1), inputs)
+        if there[0] and not self._lacks_strategies(canonical, found):
+            answer = answer_at(found, 0, self.origin, self.game.describe(canonical))
+        elif max_states:
+            answer = answer_by_search(self, canonical, max_states, state, on_level)
+        else:
+            raise StateError(self._missing(canonical))
+        read = self.game.fields.describe(self.game.fields.numbers(inputs)[0])
+        return replace(answer, given=otherwise(read, answer.state))
 
-    def _ask(self, state: Mapping[str, Any], max_states: int, on_level: Any) -> Answer:
-        asked = self.game.parse(state).reshape(1, -1)
-        edges = expand(self.game, asked)
-        owner = int(self.owners(asked)[0])
-        if edges.kinds[0] != SIMULTANEOUS:
-            part = self.parts[owner] if owner >= 0 else None
-            if part is not None or edges.kinds[0] == TERMINAL:
-                found = _over(self.game, edges) if part is None else part.every_action(asked, edges)
-                return answer_at(found, 0, self.origin, self.game.describe(asked[0]))
-        payoffs, there = once(self.game, self.lookup_or_backup, edges.children)
-        if len(there) and there.all():
-            return answer_step(self, asked[0], edges, payoffs, self.errors(edges.children), state)
-        if max_states:
-            return answer_by_search(self, asked[0], max_states, state, on_level)
-        raise StateError(self._missing(asked[0]))
+    def _lacks_strategies(self, state: Ints, found: EveryAction) -> bool:
+        """Whether both choose at once at a state whose payoffs alone are there."""
+        if not self.game.simultaneous or len(found.at_once()):
+            return False
+        return bool(expand(self.game, state.reshape(1, -1)).kinds[0] == SIMULTANEOUS)
 
     def answers(self, states: Ints) -> list[Answer]:
         """The answers to canonical states (n, fields) that the table holds, or whose children it
@@ -416,13 +412,6 @@ class Lookup:
         """What is wrong with its files, a sentence each, and how many there are: every byte is
         read. on_rows: as `verify`."""
         return [], 0
-
-
-def _over(game: Game, edges: Expanded) -> EveryAction:
-    """Of states that are over."""
-    q = evaluate(edges, np.zeros((len(edges.children), game.players)))
-    exact = np.zeros(len(edges.children))
-    return stepped(game, edges, q, (0.0, 0.0), exact, np.empty((0, game.field_count), np.int64))
 
 
 def policy_of(table: Lookup) -> Policy:

@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from luckbase.cluster.table.format import start_row
 from luckbase.cluster.table.frames import roots_of
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.lookup import Lookup, policy_of
@@ -166,7 +165,7 @@ def _read_side_by_side(files: tuple[File, File], span: range) -> Pair:
         best.append(np.append(coded(labels, names), -1)[codes])
         if "margin" in read.column_names:
             margins = numbers_of(read.column("margin"))
-        first = start_row(entry) + span[0] * entry.row_group_rows
+        first = entry.first_row + span[0] * entry.row_group_rows
         states.append(partial(_states_from, part, part.tier_of_number[entry.tier], first))
     tier = files[0][1].tier
     return Pair(

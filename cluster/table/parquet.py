@@ -35,6 +35,8 @@ from luckbase.cluster.machine import cores
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import CorruptTableError
+from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.game import Game
 
 _TAIL = 8  # the footer's length and PAR1
 _READ = 8 << 20
@@ -210,7 +212,7 @@ class RowGroups:
     thread at a time."""
 
     def __init__(
-        self, storage: Storage, where: Path, entries: Sequence[FileEntry],
+        self, storage: Storage, where: Path, entries: list[FileEntry],
         decode: Callable[[SealedFile, int, str], Any],
     ) -> None:  # fmt: skip
         """decode(file, number, kind): a row group in the form that answers a kind of question, an
@@ -283,6 +285,11 @@ def size_of(decoded: Any) -> int:
 # --- between numpy and Arrow ---
 
 
+def payoff_columns(game: Game) -> list[str]:
+    """``payoff_1``, … in turn order."""
+    return [f"payoff_{i + 1}" for i in range(game.players)]
+
+
 def numbers_of(column: Any, missing: float = np.nan) -> NDArray[Any]:
     """The numbers (n,) of a column, or of a chunk of one; missing: instead of null. They may not be
     written to where they are the column's own memory."""
@@ -321,6 +328,11 @@ def column_of(values: NDArray[Any], gone: NDArray[np.bool_] | None = None) -> pa
         there = pa.py_buffer(np.packbits(~gone, bitorder="little"))
     kind = pa.from_numpy_dtype(flat.dtype)
     return pa.Array.from_buffers(kind, len(flat), [there, pa.py_buffer(content)])
+
+
+def nullable(values: Floats) -> pa.Array:
+    """A column of float64 numbers; NaN is null."""
+    return column_of(np.asarray(values, np.float64), np.isnan(values))
 
 
 def labelled(column: Any) -> tuple[NDArray[np.int16], tuple[str, ...]]:

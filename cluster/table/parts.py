@@ -19,9 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.actions import EveryAction
-from luckbase.cluster.table.format import payoff_columns
 from luckbase.cluster.table.ledger import FileEntry, Ledger
-from luckbase.cluster.table.parquet import RowGroups, SealedFile, labelled, number_rows
+from luckbase.cluster.table.parquet import (
+    RowGroups,
+    SealedFile,
+    labelled,
+    number_rows,
+    payoff_columns,
+)
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
@@ -64,8 +69,7 @@ MayHold = Callable[[Mapping[str, tuple[Any, Any]]], bool]
 class Part(ABC):
     """One part of an open table; one thread at a time.
 
-    where: the table, for people. name: of the part (`cluster.table.ledger`). entries: its files, by
-    first key. error: the bound on each payoff's; precision: as error, but for what hangs on
+    where: the table, for people. name: of the part (`cluster.table.ledger`). error: the bound on each payoff's; precision: as error, but for what hangs on
     decisions that are too close to resolve. dense: whether it is the full table, or as much of it
     as is solved. groups: its open files. action_names: those that were met, into which codes are.
     """
@@ -78,11 +82,19 @@ class Part(ABC):
         self, storage: Storage, where: Path, ledger: Ledger, name: str, game: Game
     ) -> None:
         self.where, self.ledger, self.name, self.game = where, ledger, name, game
-        self.entries: list[FileEntry] = ledger.of_part(name)
         self.error, self.precision = ledger.error(name), ledger.precision(name)
-        self.groups = RowGroups(storage, where, self.entries, self.decode)
+        self.groups = RowGroups(storage, where, ledger.of_part(name), self.decode)
         self.action_names: list[str] = []
         self._codes: dict[tuple[str, ...], NDArray[np.int16]] = {}
+
+    @property
+    def entries(self) -> list[FileEntry]:
+        """Its files, by first key; only those that are set, for whoever reads no others."""
+        return self.groups.entries
+
+    @entries.setter
+    def entries(self, entries: list[FileEntry]) -> None:
+        self.groups.entries = entries
 
     def codes_of(self, labels: tuple[str, ...]) -> NDArray[np.int16]:
         """Labels as indices into `action_names`, which grows by what it has not; -1 behind them."""

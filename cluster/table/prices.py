@@ -39,9 +39,9 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.machine import cores, free_memory
 from luckbase.cluster.table.files import whole_file
-from luckbase.cluster.table.format import as_table, nullable, start_row
+from luckbase.cluster.table.format import as_table
 from luckbase.cluster.table.lookup import Lookup
-from luckbase.cluster.table.parquet import numbers_of
+from luckbase.cluster.table.parquet import nullable, numbers_of
 from luckbase.cluster.table.parts import lookup_or_backup
 from luckbase.cluster.table.tiers import GROUPS_A_READ, TierPart
 from luckbase.solver.errors import OptionError
@@ -253,7 +253,7 @@ class TierCache:
                 file = part.groups.reopen(i)
             for first in range(0, file.groups, GROUPS_A_READ):
                 span = list(range(first, min(first + GROUPS_A_READ, file.groups)))
-                at = start_row(entry) + first * entry.row_group_rows
+                at = entry.first_row + first * entry.row_group_rows
                 read = file.read_all(span, part.columns)
                 for p, column in enumerate(read.columns):
                     payoffs[at : at + len(read), p] = numbers_of(column)

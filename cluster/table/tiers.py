@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.machine import cores
 from luckbase.cluster.table.actions import EveryAction, Lookahead, from_rules, look_ahead
-from luckbase.cluster.table.format import KEY_SHIFT, start_row
-from luckbase.cluster.table.ledger import FileEntry
+from luckbase.cluster.table.ledger import KEY_SHIFT, FileEntry
 from luckbase.cluster.table.parquet import SealedFile, labelled, number_rows, numbers_of
 from luckbase.cluster.table.parts import Batch, Part, lookup_or_backup, once
 from luckbase.solver.errors import CorruptTableError, MissingTableError
@@ -66,7 +65,7 @@ class TierPart(Part):
 
     def states_in(self, entry: FileEntry, start: int, read: Any, rows: Ints) -> Ints:
         tier = self.tier_of_number[entry.tier]
-        return self.layout.states_at(tier, start_row(entry) + start + np.asarray(rows))
+        return self.layout.states_at(tier, entry.first_row + start + np.asarray(rows))
 
     def constants(self, entry: FileEntry) -> dict[str, tuple[Any, Any]]:
         fields = self.layout.tier_fields(self.tier_of_number[entry.tier])
@@ -279,7 +278,7 @@ class TierPart(Part):
         number in another full table."""
         block = entry.row_group_rows
         mine, theirs = self.tier_of_number[entry.tier], other.tier_of_number[entry.tier]
-        start = start_row(entry)
+        start = entry.first_row
         for at in range(start, start + entry.rows, block):
             stop = min(at + block, start + entry.rows)
             rows = [part.layout.state_rows(tier, at, stop) for part, tier in
