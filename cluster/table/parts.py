@@ -69,9 +69,10 @@ MayHold = Callable[[Mapping[str, tuple[Any, Any]]], bool]
 class Part(ABC):
     """One part of an open table; one thread at a time.
 
-    where: the table, for people. name: of the part (`cluster.table.ledger`). error: the bound on each payoff's; precision: as error, but for what hangs on
-    decisions that are too close to resolve. dense: whether it is the full table, or as much of it
-    as is solved. groups: its open files. action_names: those that were met, into which codes are.
+    where: the table, for people. name: of the part (`cluster.table.ledger`). error: the bound on
+    each payoff's; precision: as error, but for what hangs on decisions that are too close to
+    resolve. dense: whether it is the full table, or as much of it as is solved. groups: its open
+    files. action_names: those that were met, into which codes are.
     """
 
     dense = False
