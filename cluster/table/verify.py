@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import numpy as np
 from pydantic import Field, WrapSerializer
@@ -26,7 +27,7 @@ from luckbase.cluster import words
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.folder import check_bytes, files_there, read_ledger
 from luckbase.cluster.table.format import key_range, part_name, row_group_rows
-from luckbase.cluster.table.ledger import FileEntry
+from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.parquet import SealedFile, numbers_of
 from luckbase.cluster.table.parts import Part
 from luckbase.cluster.table.storage import Folder
@@ -40,7 +41,6 @@ from luckbase.solver.sentences import html_facts
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
-    from luckbase.cluster.table.table import StoredTable
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,14 @@ class Verdict(Result):
         return html_facts("no fault was found" if self.ok else "faults were found", rows)
 
 
+class OnDisk(Protocol):
+    """A table in a folder."""
+
+    path: Path
+    ledger: Ledger
+    parts: list[Part]
+
+
 def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = nobody) -> Verdict:
     """Every byte of the table's files, if it has any, then `sample` rows (None: all). on_rows: told
     how far it is with the one, then with the other."""
@@ -105,7 +113,7 @@ def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = n
     return Verdict(faults, files, residuals)
 
 
-def check_files(table: StoredTable, on_rows: OnRows = nobody) -> list[str]:
+def check_files(table: OnDisk, on_rows: OnRows = nobody) -> list[str]:
     """What is wrong with the table's files, a sentence each; empty if nothing is."""
     ledger, storage = table.ledger, Folder(table.path)
     bad = check_bytes(storage, table.path, ledger, on_rows)
@@ -124,7 +132,7 @@ def check_files(table: StoredTable, on_rows: OnRows = nobody) -> list[str]:
     return faults
 
 
-def _missing(table: StoredTable, part: TierPart) -> list[str]:
+def _missing(table: OnDisk, part: TierPart) -> list[str]:
     """The tiers that should be there: those of every goal that is done."""
     done = [goal for goal in table.ledger.goals if goal.part == part.name
             and table.ledger.is_done(goal)]  # fmt: skip
@@ -141,7 +149,7 @@ def _missing(table: StoredTable, part: TierPart) -> list[str]:
             for name in sorted(wanted - there)]  # fmt: skip
 
 
-def _check_entry(table: StoredTable, part: Part, entry: FileEntry) -> list[str]:
+def _check_entry(table: OnDisk, part: Part, entry: FileEntry) -> list[str]:
     """Whether a file's rows and keys are those that its tier, or its own keys, ask for."""
     file = SealedFile(Folder(table.path), table.path, entry)
     rows = int(file.about.num_rows)
