@@ -112,7 +112,7 @@ def _prepared(command: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, game_files: list[str] | None, **kwargs: Any) -> Any:
         try:
             if game_files:
-                from luckbase.solver.game.plugins import load_game_file
+                from luckbase.solver.game.game import load_game_file
 
                 for file in game_files:
                     load_game_file(file)

@@ -22,13 +22,14 @@ from luckbase.solver.game.capabilities import (
     View,
 )
 from luckbase.solver.game.fields import Field, Refuse, set_field
-from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.game import Game, load_game, load_game_file
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Turning
-from luckbase.solver.game.plugins import load_game_file
-from luckbase.solver.game.rules import Capability, Rules, Unavailable
-from luckbase.solver.game.transition import (
+from luckbase.solver.game.rules import (
     JOINT,
+    Capability,
     Numbers,
+    Rules,
+    Unavailable,
     chance,
     decision,
     lead,

@@ -2,7 +2,7 @@
 
 Compiled, in one order whatever the number of threads of a linear algebra library, so that the bits
 depend on the equations alone. (A Markov chain's visits need no subtraction at all and are found in
-another way: `solver.policy.visits`.)
+another way: `solver.policy.chain`.)
 
 Source: Golub and Van Loan, Matrix Computations, 3.4.
 """

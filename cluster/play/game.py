@@ -28,7 +28,7 @@ from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import as_seen_by, choice_names, detailed
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
+from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.policy.chain import Decider
 from luckbase.solver.result import IfAny, Result
 from luckbase.solver.search.bellman import ActionValues, choose, joint

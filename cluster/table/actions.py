@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import choice_names
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import SIMULTANEOUS
+from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.search.bellman import ActionValues, action_starts, chosen, solved_games
 from luckbase.solver.search.expand import Expanded
 

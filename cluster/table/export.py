@@ -38,7 +38,7 @@ from luckbase.cluster.table.parts import Batch, Part
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import choice_names
-from luckbase.solver.game.transition import SIMULTANEOUS
+from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import nearest
 
@@ -317,7 +317,7 @@ def _note(table: Lookup, states: Ints, actions: set[str], choices: set[str]) -> 
         game.action_name(int(action)) for action in np.unique(edges.actions[alone[owners]])
     )
     for x in np.flatnonzero(edges.kinds == SIMULTANEOUS).tolist():
-        from luckbase.solver.game.transition import JOINT
+        from luckbase.solver.game.rules import JOINT
 
         joint = edges.actions[edges.first[x] : edges.first[x + 1]]
         described = game.describe(states[x])

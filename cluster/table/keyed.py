@@ -21,7 +21,7 @@ from luckbase.cluster.table.parts import Part, once
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import level_from
-from luckbase.solver.game.transition import SIMULTANEOUS
+from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.search import keys as hashing
 from luckbase.solver.search.bellman import evaluate, payoffs_of
 from luckbase.solver.search.expand import Expanded, expand

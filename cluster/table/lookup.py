@@ -43,7 +43,7 @@ from luckbase.solver.errors import CorruptTableError, MissingTableError, StateEr
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import SIMULTANEOUS
+from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.search.bellman import ActionValues, chosen, evaluate, strategies_of
 from luckbase.solver.search.expand import Expanded, expand
 

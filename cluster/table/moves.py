@@ -28,7 +28,7 @@ from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import outcome_names
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import JOINT, SIMULTANEOUS, TERMINAL
+from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.result import Flat, IfAny, Number, PythonOnly, Result
 from luckbase.solver.search.expand import Expanded, expand
 

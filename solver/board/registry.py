@@ -4,7 +4,7 @@
   `Entry`. Nothing else names a game.
 * An installed package declares entry points of the group ``luckbase.games``, the name of the game
   leading to an `Entry`, or to whatever registers one when it is loaded.
-* Anybody calls `register`; `solver.game.plugins` does it for somebody's own file.
+* Anybody calls `register`; `solver.game.game` does it for somebody's own file.
 
 Nothing is imported before it is asked for: a board's model brings pydantic, the rules bring numba.
 """

@@ -1,6 +1,6 @@
 """What breaks the rules at one state, in a sentence: the game, the state, what would be right.
 
-The engines hold every state that they expand to `solver.game.transition`
+The engines hold every state that they expand to `solver.game.rules`
 (`solver.search.expand`) and say no more than which state it was; `check_game` looks at more, and
 at the edges one by one.
 """
@@ -15,9 +15,8 @@ import numpy as np
 from luckbase.solver.board import registry
 from luckbase.solver.errors import GameError, LuckbaseError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.game import Game
-from luckbase.solver.game.plugins import line_of
-from luckbase.solver.game.transition import (
+from luckbase.solver.game.game import Game, line_of
+from luckbase.solver.game.rules import (
     CHANCE,
     DECISION,
     JOINT,
@@ -64,7 +63,7 @@ def fault_at(game: Game, state: Ints, error: Exception | None = None) -> GameErr
         check_edges(game, state, edges, n)
     except GameError as found:
         return found
-    return broken(game, state, "its edges break what solver.game.transition says")
+    return broken(game, state, "its edges break what solver.game.rules says")
 
 
 def worth_at(game: Game, state: Ints, value: Floats) -> GameError:

@@ -32,8 +32,7 @@ from numba import types
 
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import Capability
-from luckbase.solver.game.transition import NUMBERS_TYPE, Numbers
+from luckbase.solver.game.rules import NUMBERS_TYPE, Capability, Numbers
 from luckbase.solver.njit import njit
 
 _i, _i1 = types.int64, types.int64[::1]

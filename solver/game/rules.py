@@ -8,19 +8,107 @@ from these alone. What only some games have, and only on some boards, are capabi
 A **state** is a row of int64 numbers, one a column of its fields, always canonical: two positions
 with no difference left between them are one state.
 
-What can happen at a state is the compiled transition (`solver.game.transition`).
+**The transition** is what can happen at a state, the rules themselves: one compiled function a
+game, all of one signature (`TRANSITION_TYPE`), so that every engine is compiled once and serves
+every game::
+
+    n = transition(board, state, edges)
+
+    board.ints      int64 (any,), board.reals float64 (any,): the board as numbers (`Game.numbers`)
+    state           int64 (fields,), canonical; only read
+    edges           where the edges are written, one a row; room for `Game.max_edges`
+      .children     int64 (room, fields), written: the canonical state that each edge leads to
+      .weights      float64 (room,), written: the chance of the edge given its action
+      .actions      int64 (room,), written: the action that the edge belongs to; edges of one action
+                    stand together, and the actions stand in the order in which ties fall
+      .rewards      float64 (room, players): what the edge pays, written where the game `pays` at
+                    all, else 0 on entry; at a terminal state row 0 is written: its payoff
+      .about        int64 (3,), written: the kind (`TERMINAL`, `CHANCE`, `DECISION`,
+                    `SIMULTANEOUS`) and who acts (player from 0; -1 where nobody does). The third
+                    number is `lead`'s own: 0 on entry and on return
+    n               how many edges; 0 at a terminal state
+
+An action is a lottery over children: the weights of each action sum to 1. Actions that have to wait
+for chance need no state in between.
+
+At a `SIMULTANEOUS` state two players choose at once: player 0 a row, player 1 a column, and the
+edge's action is ``row * JOINT + column``; rows ascend, in each row the columns, and every pair is
+there. Such a game is zero-sum: the two payoffs of any state have the same sum everywhere.
+
+**In plain Python.** `transition` compiles a function of that form, the others write its edges::
+
+    @transition
+    def coin(board, state, edges):          # a purse, tosses left: stop, or double or nothing
+        if state[1] == 0:
+            return over(edges, state[0])
+        lead(edges, state, STOP, 1.0)[1] = 0
+        for purse in (0, 2 * state[0]):
+            child = lead(edges, state, TOSS, 0.5)
+            child[0], child[1] = purse, state[1] - 1
+        return decision(edges, 0)
+
+What the function may use is what numba compiles: numbers, loops, arrays, constants and the helpers
+here. It is compiled anew when its file has changed; what it imports from another file of yours is
+taken as it was then.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from luckbase.solver.game.arrays import Ints
+import numba as nb
+import numpy as np
+from numba import types
+from numba.extending import register_jitable
+
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.fields import Field, Refuse
-from luckbase.solver.game.transition import Numbers, Transition
+from luckbase.solver.njit import tuple_type
+
+TERMINAL, CHANCE, DECISION, SIMULTANEOUS = 0, 1, 2, 3
+JOINT = 1 << 20
+"""At a simultaneous state the action is row * JOINT + column."""
+
+
+class Numbers(NamedTuple):
+    """A board as its transition reads it: ints int64 (any,), reals float64 (any,)."""
+
+    ints: Ints
+    reals: Floats
+
+
+class Edges(NamedTuple):
+    """Where a transition writes the edges of one state (module docstring)."""
+
+    children: Ints
+    weights: Floats
+    actions: Ints
+    rewards: Floats
+    about: Ints
+
+
+Transition = Callable[[Numbers, Ints, Edges], int]
+
+NUMBERS_TYPE = tuple_type(Numbers, types.int64[::1], types.float64[::1])
+EDGES_TYPE = tuple_type(
+    Edges, types.int64[:, ::1], types.float64[::1], types.int64[::1], types.float64[:, ::1],
+    types.int64[::1],
+)  # fmt: skip
+TRANSITION_TYPE = types.int64(NUMBERS_TYPE, types.int64[::1], EDGES_TYPE)
+TRANSITION = types.FunctionType(TRANSITION_TYPE)
+"""The type of a transition that is an argument of an engine."""
+
+
+def room_for(edges: int, fields: int, players: int) -> Edges:
+    """Room for so many edges of states of so many fields, as a transition wants it on entry."""
+    return Edges(
+        np.zeros((edges, fields), np.int64), np.zeros(edges), np.zeros(edges, np.int64),
+        np.zeros((edges, players)), np.zeros(3, np.int64),
+    )  # fmt: skip
 
 
 class Capability:
@@ -96,3 +184,89 @@ class Rules:
         ):  # fmt: skip
             if wrong:
                 raise ValueError(why)
+
+
+# --- in plain Python ---------------------------------------------------------------------------
+
+
+def transition(rules: Callable[[Any, Any, Any], int]) -> Transition:
+    """Compile ``rules(board, state, edges)`` (module docstring); kept on disk beside what else is
+    compiled, unless the function stands in no file (a notebook's).
+
+    Raises numba's errors where it uses what can not be compiled.
+    """
+    # The author's own function, not a wrapper around it: numba keeps what it compiles by the place
+    # of the function in its file, and a wrapper's, with another function in it, would never be met
+    # again by another process.
+    compiled: Transition
+    if os.path.exists(rules.__code__.co_filename):
+        try:
+            compiled = nb.njit(TRANSITION_TYPE, cache=True, boundscheck=True)(rules)
+            return compiled
+        except ImportError:  # kept by a process that knew the file by a name not known here
+            pass
+    compiled = nb.njit(TRANSITION_TYPE, boundscheck=True)(rules)
+    return compiled
+
+
+@register_jitable
+def lead(edges: Edges, state: Ints, action: int, weight: float) -> Ints:
+    """Add an edge of `action`, with its chance given the action; returns the child's row, which
+    holds `state` until the author changes it. It pays nothing unless `pay` says so."""
+    n = min(edges.about[2], edges.weights.size - 1)  # more edges than said are found out
+    edges.about[2] += 1
+    for i in range(state.size):
+        edges.children[n, i] = state[i]
+    edges.weights[n], edges.actions[n] = weight, action
+    for p in range(edges.rewards.shape[1]):
+        edges.rewards[n, p] = 0.0
+    child: Ints = edges.children[n]
+    return child
+
+
+@register_jitable
+def pay(edges: Edges, one: float, two: float | None = None, three: float | None = None) -> None:
+    """What the edge that was added last pays each player."""
+    n = min(edges.about[2], edges.weights.size) - 1
+    edges.rewards[n, 0] = one
+    if two is not None:
+        edges.rewards[n, 1] = two
+    if three is not None:
+        edges.rewards[n, 2] = three
+
+
+@register_jitable
+def _finish(edges: Edges, kind: int, player: int) -> int:
+    n: int = edges.about[2]
+    edges.about[0], edges.about[1], edges.about[2] = kind, player, 0
+    return n
+
+
+@register_jitable
+def decision(edges: Edges, player: int) -> int:
+    """The end of a state in which a player, from 0, chooses among the actions of its edges."""
+    return _finish(edges, DECISION, player)
+
+
+@register_jitable
+def chance(edges: Edges) -> int:
+    """The end of a state in which nobody chooses: all its edges are of one action."""
+    return _finish(edges, CHANCE, -1)
+
+
+@register_jitable
+def simultaneous(edges: Edges) -> int:
+    """The end of a state in which both players choose at once; actions are row * JOINT + column."""
+    return _finish(edges, SIMULTANEOUS, -1)
+
+
+@register_jitable
+def over(edges: Edges, one: float, two: float | None = None, three: float | None = None) -> int:
+    """The end of a game, with the payoff of each of its players: no edges."""
+    edges.rewards[0, 0] = one
+    if two is not None:
+        edges.rewards[0, 1] = two
+    if three is not None:
+        edges.rewards[0, 2] = three
+    _finish(edges, TERMINAL, -1)
+    return 0

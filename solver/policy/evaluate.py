@@ -11,7 +11,7 @@ from there on. A player without a policy (`BEST_RESPONSE`) maximises against the
 induction with their states averaged. For one player, value lost = sum of R(x) regret(x).
 
 Only what the profile can come to is expanded. Values are exact as `solver.search.game_graph` is, R
-as `solver.policy.visits`.
+as `solver.policy.chain`.
 
 Source: Puterman, Markov Decision Processes, 4.2 and 5.1; Kakade and Langford (2002), lemma 6.1.
 """

@@ -29,11 +29,7 @@ from numba import types
 
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import (
-    JOINT,
-    SIMULTANEOUS,
-    TERMINAL,
-)
+from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.matrix_game.simplex import SOLVE_GAME, WORK
 from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.search.expand import Expanded, expand, inlined

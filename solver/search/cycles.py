@@ -54,7 +54,7 @@ from numpy.typing import NDArray
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import SIMULTANEOUS
+from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.linear import eliminate
 from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.search.bellman import (

@@ -22,7 +22,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.transition import (
+from luckbase.solver.game.rules import (
     DECISION,
     EDGES_TYPE,
     NUMBERS_TYPE,
@@ -49,12 +49,7 @@ from luckbase.solver.search.keys import find_from, home, pack, unpack
 
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
 _n1, _n2, _u1 = types.int32[::1], types.int32[:, ::1], types.uint64[::1]
-_i2, _f2, _u2, _c1 = (
-    types.int64[:, ::1],
-    types.float64[:, ::1],
-    types.uint64[:, ::1],
-    types.int8[::1],
-)
+_f2, _u2, _c1 = types.float64[:, ::1], types.uint64[:, ::1], types.int8[::1]
 
 FINISHED, GROW, COMPONENT, PAUSE, REFUSED, BEYOND = 0, 1, 2, 3, 4, 5
 """Why a search stops (`search`)."""

@@ -4,7 +4,7 @@ One at a time in compiled code (`expand_one`), many into flat arrays (`expand`),
 among which groups they stand (`classify`). Nothing here knows which game it is.
 
 The games here are held by tests. Of a game of somebody else each state that an engine expands is
-held to what `solver.game.transition` says, before anything is worked out from its edges: how many,
+held to what `solver.game.rules` says, before anything is worked out from its edges: how many,
 chances, who acts, what is paid, children within the bounds of their fields. What is wrong is looked
 for again and said by `solver.game.faults`.
 """
@@ -29,7 +29,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.faults import WEIGHT, fault_at, span_of, worth_at
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.groups import GROUP, Groups, groups_of
-from luckbase.solver.game.transition import (
+from luckbase.solver.game.rules import (
     CHANCE,
     DECISION,
     EDGES_TYPE,

@@ -12,10 +12,12 @@ many games rolls and choices take turns.
 
 The bend itself grows less on the way, so as it is it gives too few states, and `BEND` of it is
 taken. Measured on searches of Press Your Luck (8 to 13 % of 3 to 34 million states counted, in
-units of 250, 500 and 1000): 0.4 to 2.1 times as many; Pig, Skunk and Pig by rounds: 0.3 to 6. Where
-less than `FAR` of the states was counted no more is said than what there are **more than**: with
-`STEEP` times the bend, and no more levels than nine plays at random in ten still take. On all of
-these, cut at any level with `TELLING` states before it: 0.02 to 1.3 times as many as there are.
+units of 250, 500 and 1000): 0.4 to 2.1 times as many; Pig, Skunk and Pig by rounds: 0.3 to 2.7.
+There are never more than the bounds of the fields leave room for.
+
+Where less than `FAR` of the states was counted no more is said than what there are **more than**:
+with `STEEP` times the bend, and no more levels than nine plays at random in ten still take. On all
+of these, cut at any level with `TELLING` states before it: 0.02 to 1.3 times as many as there are.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import hints
 from luckbase.solver.game.faults import fault_at
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import NUMBERS_TYPE, TERMINAL, TRANSITION
+from luckbase.solver.game.rules import NUMBERS_TYPE, TERMINAL, TRANSITION
 from luckbase.solver.njit import njit
 from luckbase.solver.search import keys as hashing
 from luckbase.solver.search.expand import BROKEN, ROOM_TYPE, expand, expand_one, expanding, room_of
@@ -275,7 +277,9 @@ def estimate(game: Game, roots: Ints) -> Estimate:
         below = max(formula(root) for root in roots)
         return Estimate(max(len(keys), round(below)), "formula", False, keys)
     sizes = np.diff(explorer.first).tolist()
-    about = _bell(sizes, BEND, LONGEST)
+    least, most = game.fields.bounds
+    room = float(np.prod(most - least + 1.0))
+    about = min(_bell(sizes, BEND, LONGEST), room)
     is_far = FAR * about > explorer.first[-1]
     states = _more_than(sizes, _nearest(steps)) if is_far else round(about)
     return Estimate(max(len(keys), limit, states), "estimated", is_far, keys)

@@ -12,20 +12,13 @@ from numba import types
 from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.transition import (
-    NUMBERS_TYPE,
-    SIMULTANEOUS,
-    TERMINAL,
-    TRANSITION,
-)
+from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION
 from luckbase.solver.njit import njit, tuple_type
-from luckbase.solver.search.bellman import (
-    JOINTLY,
-)
+from luckbase.solver.search.bellman import JOINTLY
 from luckbase.solver.search.expand import ROOM_TYPE, borrowed, expand_one, inlined, lent
 from luckbase.solver.search.keys import find_from, home, pack, rises, unpack, word_of
 
-FINISHED, GROW, PAUSE, REFUSED, RISES, COMPONENT = 0, 1, 2, 3, 4, 5
+FINISHED, GROW, PAUSE, REFUSED, RISES = range(5)
 """Why a pass stops."""
 NEXT, COUNT, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG, MINE, UNTIL = range(9)
 """Where expanding keeps its place: the number of the next state to expand, states met, states
@@ -37,19 +30,9 @@ LEAF = -3
 """Instead of who acts: nobody, the game is over."""
 GIVEN = -1
 """Instead of a pattern: the state's payoffs are known."""
-_i, _f, _u, _i1, _f1 = (
-    types.int64,
-    types.float64,
-    types.uint64,
-    types.int64[::1],
-    types.float64[::1],
-)
-_n1, _u1, _u2, _f2 = (
-    types.int32[::1],
-    types.uint64[::1],
-    types.uint64[:, ::1],
-    types.float64[:, ::1],
-)
+_i, _u, _i1, _f1 = types.int64, types.uint64, types.int64[::1], types.float64[::1]
+_n1, _u1 = types.int32[::1], types.uint64[::1]
+_u2, _f2 = types.uint64[:, ::1], types.float64[:, ::1]
 
 
 class Place(NamedTuple):

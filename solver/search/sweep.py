@@ -24,15 +24,8 @@ from luckbase.solver.search.bellman import (
     back_up,
     no_matrix_games,
 )
-from luckbase.solver.search.expand import (
-    borrowed,
-    expand,
-    refuse_beyond,
-)
-from luckbase.solver.search.keys import (
-    Keys,
-    unpack_all,
-)
+from luckbase.solver.search.expand import borrowed, expand, refuse_beyond
+from luckbase.solver.search.keys import Keys, unpack_all
 from luckbase.solver.search.stage_kernels import GIVEN, LEAF, ORDER_TYPE, PATTERNS_TYPE, Patterns
 from luckbase.solver.search.stages import BUDGET, Stage
 

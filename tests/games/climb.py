@@ -6,7 +6,7 @@ or when somebody stands on the summit, the higher one wins; level is half a win 
 """
 
 from luckbase.game import Agents, Board, Field, Rules, Section, option, register
-from luckbase.solver.game.transition import decision, lead, over, transition
+from luckbase.solver.game.rules import decision, lead, over, transition
 
 REST, ROLL = 0, 1
 

@@ -47,7 +47,7 @@ import numba as nb
 import numpy as np
 
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.transition import CHANCE, JOINT, SIMULTANEOUS, TERMINAL, TRANSITION_TYPE
+from luckbase.solver.game.rules import CHANCE, JOINT, SIMULTANEOUS, TERMINAL, TRANSITION_TYPE
 from luckbase.solver.games.goofspiel.board import Rules
 from luckbase.solver.njit import njit
 
@@ -83,7 +83,7 @@ def make_canonical(ints, state):
 
 @njit(TRANSITION_TYPE, cache=True)
 def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
-    """The edges of a state, by the contract in `solver.game.transition`."""
+    """The edges of a state, by the contract in `solver.game.rules`."""
     ints = board.ints
     children, weights, actions, rewards, about = edges
     mine, theirs, deck, upcard = state[MINE], state[THEIRS], state[DECK], state[UPCARD]

@@ -41,7 +41,7 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, ClosedForms, choices
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.game.transition import DECISION, TERMINAL, room_for
+from luckbase.solver.game.rules import DECISION, TERMINAL, room_for
 from luckbase.solver.games.jackpot.board import JackpotBoard, Rules
 from luckbase.solver.games.jackpot.game import choices as in_order_of_dice
 

@@ -25,8 +25,7 @@ from luckbase.solver.game.capabilities import (
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
-from luckbase.solver.game.rules import Rules
-from luckbase.solver.game.transition import Numbers
+from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.games.jackpot import rules
 from luckbase.solver.games.jackpot.board import JackpotBoard
 from luckbase.solver.games.jackpot.board import Rules as Options

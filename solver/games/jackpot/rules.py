@@ -30,7 +30,7 @@ from itertools import product
 import numba as nb
 import numpy as np
 
-from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
+from luckbase.solver.game.rules import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
 from luckbase.solver.games.jackpot.board import Rules
 from luckbase.solver.njit import njit
 
@@ -124,7 +124,7 @@ def roll(ints, reals, state, dice, children, weights, actions, edge):
 
 @njit(TRANSITION_TYPE, cache=True)
 def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
-    """The edges of a state, by the contract in `solver.game.transition`.
+    """The edges of a state, by the contract in `solver.game.rules`.
 
     `reals` holds, for Shut the Box, the chance of each sum from 0 on of all dice, then of one.
     """

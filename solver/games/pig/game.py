@@ -34,8 +34,7 @@ from luckbase.solver.game.capabilities import (
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups
-from luckbase.solver.game.rules import Rules
-from luckbase.solver.game.transition import Numbers
+from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.games.pig import kernel
 from luckbase.solver.games.pig.board import PigBoard, PigRoundsBoard, RoundsRules
 from luckbase.solver.games.skunk.agents import TurnAgents

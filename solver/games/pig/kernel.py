@@ -37,7 +37,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
+from luckbase.solver.game.rules import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
 from luckbase.solver.games.pig.board import PigRoundsBoard
 from luckbase.solver.njit import njit
 
@@ -76,7 +76,7 @@ def _pass_on(ints, lead, round_, player, child):
 
 @njit(TRANSITION_TYPE, cache=True)
 def transition(board, state, edges):
-    """The edges of a state, by the contract in `solver.game.transition`. `reals` holds the payoffs
+    """The edges of a state, by the contract in `solver.game.rules`. `reals` holds the payoffs
     of player 1 and then of player 2 where player 1 has won, nobody, player 2."""
     ints, reals = board
     children, weights, actions, rewards, about = edges

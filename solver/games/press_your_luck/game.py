@@ -25,8 +25,7 @@ from luckbase.solver.game.capabilities import (
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Turning
-from luckbase.solver.game.rules import Rules
-from luckbase.solver.game.transition import Numbers
+from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from luckbase.solver.games.press_your_luck.rules import (

@@ -32,7 +32,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
+from luckbase.solver.game.rules import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
 from luckbase.solver.njit import njit
 
 PLAYERS = 3
@@ -137,7 +137,7 @@ def pass_spins(state, up, to, children, actions, edge):
 
 @njit(TRANSITION_TYPE, cache=True)
 def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
-    """The edges of a state, by the contract in `solver.game.transition`.
+    """The edges of a state, by the contract in `solver.game.rules`.
 
     `reals` holds the chance of a whammy, then the outcomes' in the order of their units.
     """

@@ -33,9 +33,8 @@ from luckbase.solver.game.capabilities import (
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Turning
+from luckbase.solver.game.rules import Numbers, Unavailable
 from luckbase.solver.game.rules import Rules as GameRules
-from luckbase.solver.game.rules import Unavailable
-from luckbase.solver.game.transition import Numbers
 from luckbase.solver.games.skunk import rules
 from luckbase.solver.games.skunk.agents import TurnAgents
 from luckbase.solver.games.skunk.board import Rules, SkunkBoard

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
+from luckbase.solver.game.rules import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
 from luckbase.solver.games.skunk.board import Rules
 from luckbase.solver.njit import njit
 
@@ -40,7 +40,7 @@ lose the score, and are worth 0, 1, …, MAX_POINTS points."""
 
 @njit(TRANSITION_TYPE, cache=True)
 def transition(board, state, edges):
-    """The edges of a state, by the contract in `solver.game.transition`."""
+    """The edges of a state, by the contract in `solver.game.rules`."""
     ints = board.ints
     children, weights, actions, rewards, about = edges
     mine, yours, turn, player = state[MINE], state[YOURS], state[TURN], state[PLAYER]

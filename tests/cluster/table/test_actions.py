@@ -16,7 +16,7 @@ from luckbase.cluster.table.answer import Answer, answer_at
 from luckbase.cluster.table.columns import ActionNames, in_order, names_of, word_of
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import SIMULTANEOUS
+from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.matrix_game import certified
 from luckbase.solver.search.expand import expand
 from tests.cluster.table.many_tables import BOARDS, KINDS, TINY, kept, made

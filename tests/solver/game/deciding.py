@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
+from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.search.bellman import ActionValues, choose, evaluate, final_payoffs
 from luckbase.solver.search.expand import expand

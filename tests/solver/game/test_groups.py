@@ -12,7 +12,7 @@ import luckbase
 from luckbase.solver import load_board, load_game
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups, by_columns, groups_of
-from luckbase.solver.game.transition import DECISION, SIMULTANEOUS
+from luckbase.solver.game.rules import DECISION, SIMULTANEOUS
 from luckbase.solver.search.expand import classify, expand
 
 BOARDS = Path(__file__).parents[3] / "boards"

@@ -19,7 +19,7 @@ import pytest
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import (
+from luckbase.solver.game.rules import (
     CHANCE,
     DECISION,
     SIMULTANEOUS,
@@ -115,7 +115,7 @@ def test_more_edges_than_said_are_refused(asked: Callable[[Game, Ints], Any]) ->
 
 
 GAME = """
-from luckbase.solver.game.transition import decision, lead, over, transition
+from luckbase.solver.game.rules import decision, lead, over, transition
 
 STEP = 1
 

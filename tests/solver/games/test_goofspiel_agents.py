@@ -11,7 +11,7 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout, agents_of
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.game.transition import SIMULTANEOUS, TERMINAL
+from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.goofspiel.agents import match, solved, strategies_at
 from luckbase.solver.games.goofspiel.game import options_of
 from luckbase.solver.matrix_game import certified as matrix_game

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from luckbase import solver
 from luckbase.solver.errors import BoardError, OptionError, StateError
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL
+from luckbase.solver.game.rules import CHANCE, DECISION, TERMINAL
 from luckbase.solver.games.jackpot.agents import AGENTS, Exact, Play, State, expected
 from luckbase.solver.games.jackpot.game import choices, options_of
 from luckbase.solver.search.bellman import choose, evaluate

@@ -19,14 +19,14 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import Rules
-from luckbase.solver.game.transition import (
+from luckbase.solver.game.rules import (
     CHANCE,
     DECISION,
     JOINT,
     SIMULTANEOUS,
     TERMINAL,
     Numbers,
+    Rules,
     transition,
 )
 from luckbase.solver.search.keys import Keys, pack_all

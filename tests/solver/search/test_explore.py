@@ -61,7 +61,7 @@ def test_within_a_factor_of_three_of_the_exact_count(
     monkeypatch.setattr(module, "EXACT_STATES", exact // 3)
     found = estimate(game, roots)
     assert found.how in ("estimated", "formula")
-    above = 1 if found.at_least else 6 if options == {"goal": 60} and "skunk" in path else 3
+    above = 1 if found.at_least else 3
     assert exact // 3 <= found.states <= above * exact
     monkeypatch.setattr(module, "EXACT_STATES", exact)
     assert estimate(game, roots).exact and estimate(game, roots).states == exact
@@ -77,6 +77,18 @@ def test_known_large_searches(
     found = estimate(game, roots)
     assert found.how == "estimated" and not found.at_least
     assert exact / 3 <= found.states <= 3 * exact
+
+
+@pytest.mark.parametrize("share", [3, 5, 10])
+@pytest.mark.parametrize("goal", [40, 60])
+def test_never_more_than_the_fields_leave_room_for(
+    goal: int, share: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of Skunk a third counted says up to 27 times as many as there are."""
+    game, roots = load("skunk/seed", {"goal": goal}, None)
+    exact = len(explore(game, roots).keys)
+    monkeypatch.setattr(module, "EXACT_STATES", exact // share)
+    assert estimate(game, roots).states <= 2 * (goal + 1) ** 3
 
 
 def test_small_searches_are_counted() -> None:

@@ -17,7 +17,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.fields import Field, Fields
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.game.transition import DECISION, TERMINAL
+from luckbase.solver.game.rules import DECISION, TERMINAL
 from luckbase.solver.search import find_stages
 from luckbase.solver.search import stage_kernels as kernels
 from luckbase.solver.search import sweep as sweeping_module

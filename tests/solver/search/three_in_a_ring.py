@@ -5,8 +5,7 @@ from __future__ import annotations
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import Rules
-from luckbase.solver.game.transition import decision, lead, over, transition
+from luckbase.solver.game.rules import Rules, decision, lead, over, transition
 
 
 @transition

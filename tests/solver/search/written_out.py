@@ -19,8 +19,8 @@ from luckbase.solver.board.registry import register
 from luckbase.solver.game.capabilities import Agents
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.rules import CHANCE, DECISION, TERMINAL, Numbers, transition
 from luckbase.solver.game.rules import Rules as GameRules
-from luckbase.solver.game.transition import CHANCE, DECISION, TERMINAL, Numbers, transition
 
 Edge = tuple[Any, ...]
 State = dict[str, Any]
