@@ -277,11 +277,13 @@ class StageSearch:
             reach = self._reach(shard, [ask.box for _, ask in asks] + roots)
             held = self.aim.held.files(shard.stages, reach)
         return Find(
-            self.game.board, self.home, self.level, place, self._name(shard), shard.stages,
-            shard.box, np.concatenate(keys) if keys else NO_KEYS,
-            tuple((ask.packed, ask.count) for _, ask in asks), self._known(shard), shard.likely,
-            level_shards.enough(shard), files.SPARSE_BITS, reach, held, self.aim.used,
-            self._find_bytes(shard.likely) + HELD_BYTES * sum(one.rows for one in held),
+            board=self.game.board, home=self.home, level=self.level, shard=place,
+            name=self._name(shard), stages=shard.stages, box=shard.box,
+            wanted=np.concatenate(keys) if keys else NO_KEYS,
+            asks=tuple((ask.packed, ask.count) for _, ask in asks), known=self._known(shard),
+            expected=shard.likely, enough=level_shards.enough(shard), sparse=files.SPARSE_BITS,
+            reach=reach, held=held, used=self.aim.used,
+            memory=self._find_bytes(shard.likely) + HELD_BYTES * sum(one.rows for one in held),
         )  # fmt: skip
 
     def _reach(self, shard: LevelShard, boxes: Sequence[Box]) -> Box:
@@ -353,12 +355,13 @@ class StageSearch:
         for level, path in askers:
             paths.setdefault(str(level), set()).add(path)
         entry = ShardEntry(
-            name, self.aim.goal.ask, sum(receipt.boxes), receipt.bytes, receipt.sha256,
-            round(receipt.solve_seconds, 3), self.aim.known_sha, self.at_level,
-            list(shard.stages), receipt.boxes, receipt.asks_sha256, receipt.edges,
-            ends_of(shard.box), [[one.low, one.high] for one in receipt.spans],
-            [[one.low, one.high] for one in receipt.rest],
-            {level: [number_of(one) for one in sorted(mine)] for level, mine in paths.items()},
+            name=name, ask=self.aim.goal.ask, rows=sum(receipt.boxes), bytes=receipt.bytes,
+            sha256=receipt.sha256, seconds=round(receipt.solve_seconds, 3),
+            given=self.aim.known_sha, level=self.at_level, stages=list(shard.stages),
+            boxes=receipt.boxes, ask_sha256=receipt.asks_sha256, edges=receipt.edges,
+            box=ends_of(shard.box), spans=[[one.low, one.high] for one in receipt.spans],
+            rest=[[one.low, one.high] for one in receipt.rest],
+            askers={at: [number_of(one) for one in sorted(mine)] for at, mine in paths.items()},
         )  # fmt: skip
         files = {ask_name(name): asks, shard_name(name): receipt.path}
         self.keeping.add(entry, files)
@@ -464,11 +467,12 @@ class StageSearch:
             for stage in self.pieces[k].entry.stages:
                 of.setdefault(stage, []).append(place)
         return Sweep(
-            self.game.board, self.home, self.level, i, entry.name, tuple(entry.stages),
-            entry.sha256, piece.boxes, piece.states, reads,
-            {stage: tuple(places) for stage, places in of.items()},
-            tuple(self.pieces[k].spans for k in reads), self._file(piece), self.aim.error,
-            self.aim.precision, self.aim.tolerance, step.keep, step.commit, piece.memory, stored,
+            board=self.game.board, home=self.home, level=self.level, shard=i, name=entry.name,
+            stages=tuple(entry.stages), sha256=entry.sha256, boxes=piece.boxes, states=piece.states,
+            reads=reads, of={stage: tuple(places) for stage, places in of.items()},
+            within=tuple(self.pieces[k].spans for k in reads), file=self._file(piece),
+            error=self.aim.error, precision=self.aim.precision, tolerance=self.aim.tolerance,
+            keep=step.keep, commit=step.commit, memory=piece.memory, stored=stored,
         )  # fmt: skip
 
     def _commit(self, receipt: Swept) -> None:

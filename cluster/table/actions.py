@@ -93,9 +93,10 @@ class EveryAction:
         first, rows = _taken(self.first, at)
         moved = first[:-1] - self.first[at]
         found = EveryAction(
-            self.values[at], self.to_act[at], first, self.names, self.named[rows], self.q[rows],
-            np.where(self.best[at] >= 0, self.best[at] + moved, -1), self.margins[at],
-            self.ties[at], self.errors[at],
+            values=self.values[at], to_act=self.to_act[at], first=first, names=self.names,
+            named=self.named[rows], q=self.q[rows],
+            best=np.where(self.best[at] >= 0, self.best[at] + moved, -1), margins=self.margins[at],
+            ties=self.ties[at], errors=self.errors[at],
         )  # fmt: skip
         if self.bids is None:
             return found
@@ -200,8 +201,9 @@ def from_rules(
     names, named = numbered(game, look.actions[at])
     best = np.where(kept, look.best - look.first[:-1] + first[:-1], -1)
     return EveryAction(
-        values, np.where(kept, edges.actors + 1, 0), first, names, named, look.values[at], best,
-        np.where(kept, look.margins, np.nan), look.ties & kept, np.where(over, 0.0, error),
+        values=values, to_act=np.where(kept, edges.actors + 1, 0), first=first, names=names,
+        named=named, q=look.values[at], best=best, margins=np.where(kept, look.margins, np.nan),
+        ties=look.ties & kept, errors=np.where(over, 0.0, error),
     )  # fmt: skip
 
 
@@ -292,9 +294,10 @@ def joined(pieces: Sequence[tuple[Ints, EveryAction]], n: int, players: int) -> 
     first, names, places = _rows_together(pieces, n)
     k = int(first[-1])
     found = EveryAction(
-        np.zeros((n, players)), np.zeros(n, np.int64), first, names, np.zeros(k, np.int64),
-        np.zeros((k, players)), np.full(n, -1), np.full(n, np.nan), np.zeros(n, bool), np.zeros(n),
-        _joined_bids([(at, piece.bids) for at, piece in pieces if piece.bids is not None], n),
+        values=np.zeros((n, players)), to_act=np.zeros(n, np.int64), first=first, names=names,
+        named=np.zeros(k, np.int64), q=np.zeros((k, players)), best=np.full(n, -1),
+        margins=np.full(n, np.nan), ties=np.zeros(n, bool), errors=np.zeros(n),
+        bids=_joined_bids([(at, piece.bids) for at, piece in pieces if piece.bids is not None], n),
     )  # fmt: skip
     for (at, piece), (rows, named) in zip(pieces, places, strict=True):
         for name in ("values", "to_act", "margins", "ties", "errors"):

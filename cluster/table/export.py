@@ -218,20 +218,9 @@ def told_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction:
         states = np.ascontiguousarray(batch.states(at))
         return table.of_part(part, states, table.game.fields.values(states))
     acts = numbers_of(batch.rows.column("to_act"))[at] != 0
-    n, some = len(at), np.flatnonzero(acts)
-    players = table.game.players
-    silent = EveryAction(
-        np.zeros((n, players)), np.zeros(n, np.int64), np.zeros(n + 1, np.int64), (),
-        np.empty(0, np.int64), np.empty((0, players)), np.full(n, -1), np.full(n, np.nan),
-        np.zeros(n, bool), np.zeros(n),
-    )  # fmt: skip
-    if not len(some):
-        return silent
-    told = part.actions_of_rows(batch, at[some])
-    if len(some) == n:
-        return told
-    others = np.flatnonzero(~acts)
-    return joined([(some, told), (others, silent.only(others))], n, players)
+    some = np.flatnonzero(acts)
+    pieces = [(some, part.actions_of_rows(batch, at[some]))] if len(some) else []
+    return joined(pieces, len(at), table.game.players)
 
 
 @contextmanager

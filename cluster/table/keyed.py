@@ -197,9 +197,9 @@ class KeyPart(Part):
         owner = q.states[at]
         best = self._stored(codes, owner, named, names)
         found = EveryAction(
-            values, np.where(acts, edges.actors + 1, 0), first, names, named, q.values[at], best,
-            np.where(acts, margins, np.nan), np.zeros(len(states), bool),
-            np.where(over, 0.0, self.error),
+            values=values, to_act=np.where(acts, edges.actors + 1, 0), first=first, names=names,
+            named=named, q=q.values[at], best=best, margins=np.where(acts, margins, np.nan),
+            ties=np.zeros(len(states), bool), errors=np.where(over, 0.0, self.error),
         )  # fmt: skip
         found.ties[:] = self._ties(found, owner, np.maximum(edges.actors, 0))
         given = acts & (status == GIVEN)
@@ -236,9 +236,10 @@ class KeyPart(Part):
             return found
         n, m = len(found), len(at)
         alone = EveryAction(
-            found.values[at], found.to_act[at], np.arange(m + 1), tuple(self.action_names),
-            codes[at].astype(np.int64), found.values[at], np.arange(m), found.margins[at],
-            np.zeros(m, bool), found.errors[at],
+            values=found.values[at], to_act=found.to_act[at], first=np.arange(m + 1),
+            names=tuple(self.action_names), named=codes[at].astype(np.int64), q=found.values[at],
+            best=np.arange(m), margins=found.margins[at], ties=np.zeros(m, bool),
+            errors=found.errors[at],
         )  # fmt: skip
         others = np.setdiff1d(np.arange(n), at)
         rest = found.only(others)
