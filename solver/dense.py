@@ -95,13 +95,13 @@ class InMemory(Generic[T]):
         payoffs = np.zeros((len(states), self.game.players))
         if found.any():
             payoffs[found] = final_payoffs(self.game, states[found])
-        held = np.zeros(len(states), bool)
+        in_table = np.zeros(len(states), bool)
         for tier, at, rows in self.locate(states):
             payoffs[at] = self.rows(tier, rows)
-            held[at] = True
-        swapped = held & self.layout.swapped(states)
+            in_table[at] = True
+        swapped = in_table & self.layout.swapped(states)
         payoffs[swapped] = payoffs[swapped][:, ::-1]
-        return payoffs, found | held
+        return payoffs, found | in_table
 
     def rows(self, tier: T, rows: Ints) -> Floats:
         """The payoffs (n, players), float64, in rows (n,) of a tier."""

@@ -25,8 +25,8 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level, hints
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import PythonOnly, Result, Rounded
-from luckbase.solver.search.expand import expand
-from luckbase.solver.search.explore import Estimate, Explorer, estimate
+from luckbase.solver.search.expand import expand, keys_of_roots
+from luckbase.solver.search.explore import Estimate, estimate
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.search.stages import Stages
 
@@ -125,8 +125,7 @@ def root_keys(game: Game, roots: Ints | None) -> Keys:
     """The keys of the roots, ascending, each once."""
     if roots is None:
         roots = game.needed_start().reshape(1, -1)
-    Explorer(game, roots)  # refuses roots that have no key
-    return np.unique(pack_all(game.bits, np.ascontiguousarray(roots)))
+    return np.unique(keys_of_roots(game, roots))
 
 
 def _state_seconds(game: Game, level: Level | None, found: Estimate) -> float:

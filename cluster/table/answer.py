@@ -269,10 +269,10 @@ def known_below(
 ) -> tuple[Keys, Floats]:
     """The states that the table holds among those met from `roots` without going through another
     such: keys (k,) and payoffs (k, players)."""
-    from luckbase.solver.search.explore import HELD, explore  # compiles the search
+    from luckbase.solver.search.explore import KNOWN, explore  # compiles the search
 
-    found = explore(table.game, roots, held=table.holds, max_states=max_states, on_level=on_level)
-    keys = np.ascontiguousarray(found.keys[found.kinds == HELD])
+    found = explore(table.game, roots, known=table.holds, max_states=max_states, on_level=on_level)
+    keys = np.ascontiguousarray(found.keys[found.kinds == KNOWN])
     return keys, table.lookup(unpack_all(table.game.bits, keys))[0]
 
 

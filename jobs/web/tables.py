@@ -25,7 +25,7 @@ from luckbase.solver.game.capabilities import (
     check_agent,
     detailed,
 )
-from luckbase.solver.game.fields import MOST, Field
+from luckbase.solver.game.fields import MAX_VALUE, Field
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.evaluate import OPTIMAL, RANDOM
 from luckbase.solver.result import Flat, Result
@@ -194,7 +194,7 @@ def field_info(game: Game, field: Field, spans: Mapping[str, tuple[int, int, int
     players = not lone and field.length == game.players and not field.as_list
     kind: Literal["players", "list", "set", "choice", "number"]
     kind = "set" if field.is_set else "players" if players else "number" if lone else "list"
-    high = None if field.high == MOST else field.high
+    high = None if field.high == MAX_VALUE else field.high
     choices: list[int] | None = None
     if field.is_set:
         choices = list(range(1, field.high.bit_length() + 1))

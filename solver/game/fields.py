@@ -38,7 +38,7 @@ from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Coded, Ints, coded_sets
 from luckbase.solver.sentences import many, nearest, shorten
 
-MOST = 10**9 - 1
+MAX_VALUE = 10**9 - 1
 """The largest value of a field that says no other."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
 _NUMBERS = (int, float, Decimal, np.integer, np.floating)
@@ -61,7 +61,7 @@ class Field:
     name: str
     length: int = 1
     low: int = 0
-    high: int = MOST
+    high: int = MAX_VALUE
     unit: int = 1
     default: int | None = 0
     blank: int | None = None
@@ -380,8 +380,8 @@ class Fields(Sequence[Field]):
         values = np.array(values, np.int64).reshape(-1, len(self.columns))
         refuse, at = refuse or Refuse(len(values)), 0
         for field in self:
-            held = values[:, at : at + field.length]
-            refuse(field.wrong(held), lambda x, i, f=field, h=held: f.why(int(h[x, i])))
+            own = values[:, at : at + field.length]
+            refuse(field.wrong(own), lambda x, i, f=field, own=own: f.why(int(own[x, i])))
             at += field.length
         return np.ascontiguousarray((values - self._shifts) // self._units)
 

@@ -24,7 +24,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
-from luckbase.solver.errors import LuckbaseError
+from luckbase.solver.errors import LuckbaseError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.faults import WEIGHT, fault_at, span_of, worth_at
 from luckbase.solver.game.game import Game, Stopped
@@ -42,7 +42,7 @@ from luckbase.solver.game.rules import (
     room_for,
 )
 from luckbase.solver.njit import njit
-from luckbase.solver.search.keys import Keys, pack, unpack_all
+from luckbase.solver.search.keys import Keys, fits, pack, pack_all, unpack_all
 
 
 def _borrowed(typing_context: Any, array: Any) -> Any:
@@ -106,6 +106,16 @@ def room_of(game: Game, states: int = 1) -> Room:
         np.array([JOINT**2 if callable(names) else len(names), game.pays, game.simultaneous]),
         np.zeros(game.field_count, np.int64),
     )  # fmt: skip
+
+
+def keys_of_roots(game: Game, roots: Ints) -> Keys:
+    """The keys (m,) of canonical states (m, fields) in which a search begins. Raises StateError for
+    one that has no key."""
+    wrong = ~fits(game.bits, roots)
+    if wrong.any():
+        raise StateError(f"{game.describe(roots[wrong][0])} has numbers too large to search")
+    found: Keys = pack_all(game.bits, np.ascontiguousarray(roots))
+    return found
 
 
 @contextmanager

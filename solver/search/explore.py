@@ -30,7 +30,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from luckbase.solver.errors import SearchLimitError, StateError
+from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import hints
 from luckbase.solver.game.faults import fault_at
@@ -38,7 +38,15 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import NUMBERS_TYPE, TERMINAL, TRANSITION
 from luckbase.solver.njit import njit
 from luckbase.solver.search import keys as hashing
-from luckbase.solver.search.expand import BROKEN, ROOM_TYPE, expand, expand_one, expanding, room_of
+from luckbase.solver.search.expand import (
+    BROKEN,
+    ROOM_TYPE,
+    expand,
+    expand_one,
+    expanding,
+    keys_of_roots,
+    room_of,
+)
 from luckbase.solver.search.keys import (
     Keys,
     find_from,
@@ -52,10 +60,10 @@ from luckbase.solver.search.keys import (
 
 _i1, _n1, _u2 = types.int64[::1], types.int32[::1], types.uint64[:, ::1]
 _pair, _span = types.UniTuple(types.int64, 2), types.UniTuple(types.int64, 3)
-INNER, OVER, HELD = 0, 1, 2
-"""Kinds of a state met: not over, over, held elsewhere and so not expanded."""
+INNER, OVER, KNOWN = 0, 1, 2
+"""Kinds of a state met: not over, over, known elsewhere and so not expanded."""
 PIECE = 1 << 16
-"""States that `held` is asked of at once."""
+"""States that `known` is asked of at once."""
 
 
 @njit(
@@ -95,32 +103,10 @@ def _expand_level(transition, board, room, bits, span, slots, keys, kinds):
     return i, count
 
 
-@dataclass(frozen=True)
-class Levels:
-    """The states met: keys uint64 (n,) by level, level d from first[d] to first[d + 1].
-
-    kinds: uint8 (n,), INNER, OVER or HELD. A level that is not expanded
-    yet does not know which of its states are over.
-    """
-
-    keys: Keys
-    first: tuple[int, ...]
-    kinds: NDArray[np.uint8]
-
-    @property
-    def depth(self) -> int:
-        """The number of the last level."""
-        return len(self.first) - 2
-
-    def level(self, d: int) -> slice:
-        """Where level d stands in `keys`."""
-        return slice(self.first[d], self.first[d + 1])
-
-
 class Explorer:
-    """The levels below some roots, one more with each `deeper`.
-
-    held: of states (k, fields), which another table holds: they are not expanded.
+    """The levels below canonical roots (m, fields), one more with each `deeper`: states of level d
+    stand from first[d] to first[d + 1]. known: of states (k, fields), which another table holds:
+    they are not expanded.
 
     Raises StateError for a root that has no key.
     """
@@ -130,29 +116,30 @@ class Explorer:
         game: Game,
         roots: Ints,
         *,
-        held: Callable[[Ints], NDArray[np.bool_]] | None = None,
+        known: Callable[[Ints], NDArray[np.bool_]] | None = None,
         max_states: int = 1 << 30,
     ) -> None:
-        wrong = ~fits(game.bits, roots)
-        if wrong.any():
-            raise StateError(f"{game.describe(roots[wrong][0])} has numbers too large to search")
-        self.game, self.held, self.max_states = game, held, max_states
+        packed = keys_of_roots(game, roots)
+        self.game, self.known, self.max_states = game, known, max_states
         room = 1 << 12
         while room < 2 * len(roots) + game.max_edges:
             room *= 2
         self._keys, self._kinds = np.empty((room, 1), np.uint64), np.zeros(room, np.uint8)
         self._slots = np.full(2 * room, -1, np.int32)
-        packed = hashing.pack_all(game.bits, np.ascontiguousarray(roots))
         count = hashing.enter(self._slots, self._keys, 0, packed, np.empty(len(packed), np.int32))
         self._room = room_of(game)
         self.first = [0, int(count)]
-        self._ask(0, self.first[1])
+        self._mark_known(0, self.first[1])
 
     @property
-    def levels(self) -> Levels:
-        """What was met so far."""
-        n = self.first[-1]
-        return Levels(self._keys[:n, 0].copy(), tuple(self.first), self._kinds[:n].copy())
+    def keys(self) -> Keys:
+        """uint64 (n,): the states met so far, by level; a copy."""
+        return self._keys[: self.first[-1], 0].copy()
+
+    @property
+    def kinds(self) -> NDArray[np.uint8]:
+        """uint8 (n,): INNER, OVER or KNOWN; which of the last level are over is not known yet."""
+        return self._kinds[: self.first[-1]]
 
     def deeper(self) -> bool:
         """Expand the last level; False where nothing new lies below it.
@@ -180,16 +167,16 @@ class Explorer:
         if count == stop:
             return False
         self.first.append(count)
-        self._ask(stop, count)
+        self._mark_known(stop, count)
         return True
 
-    def _ask(self, start: int, stop: int) -> None:
-        if self.held is None:
+    def _mark_known(self, start: int, stop: int) -> None:
+        if self.known is None:
             return
         for part in range(start, stop, PIECE):
             at = slice(part, min(stop, part + PIECE))
             keys = np.ascontiguousarray(self._keys[at, 0])
-            self._kinds[at][self.held(unpack_all(self.game.bits, keys))] = HELD
+            self._kinds[at][self.known(unpack_all(self.game.bits, keys))] = KNOWN
 
     def _grow(self, count: int) -> None:
         room = 2 * len(self._keys)
@@ -204,20 +191,20 @@ def explore(
     game: Game,
     roots: Ints,
     *,
-    held: Callable[[Ints], NDArray[np.bool_]] | None = None,
+    known: Callable[[Ints], NDArray[np.bool_]] | None = None,
     max_states: int = 1 << 30,
     on_level: Callable[[int, int], None] | None = None,
-) -> Levels:
-    """The levels below canonical roots (m, fields), to the end.
+) -> Explorer:
+    """All levels below canonical roots (m, fields), as an `Explorer` at its end.
 
     on_level: told how many states were met, in how many levels. Raises SearchLimitError
     beyond `max_states`, StateError for a root that has no key.
     """
-    explorer = Explorer(game, roots, held=held, max_states=max_states)
+    explorer = Explorer(game, roots, known=known, max_states=max_states)
     while explorer.deeper():
         if on_level is not None:
             on_level(explorer.first[-1], len(explorer.first) - 1)
-    return explorer.levels
+    return explorer
 
 
 EXACT_STATES = 3_000_000
@@ -269,9 +256,9 @@ def estimate(game: Game, roots: Ints) -> Estimate:
     except SearchLimitError:
         keys, steps = plays(game, roots)
     else:
-        keys = explorer.levels.keys
+        keys = explorer.keys
         return Estimate(len(keys), "counted", False, keys)
-    keys = np.union1d(keys, explorer.levels.keys)
+    keys = np.union1d(keys, explorer.keys)
     formula = hints(game).states_below
     if formula is not None:
         below = max(formula(root) for root in roots)
@@ -288,12 +275,12 @@ def estimate(game: Game, roots: Ints) -> Estimate:
 @dataclass(frozen=True)
 class FarTooMany:
     """Tells, level by level, a search from a root (fields,) that can meet `most` states that there
-    are far more. held: of states (n, fields), which it does not expand."""
+    are far more. known: of states (n, fields), which it does not expand."""
 
     game: Game
     root: Ints
     most: int
-    held: Callable[[Ints], NDArray[np.bool_]]
+    known: Callable[[Ints], NDArray[np.bool_]]
 
     def __call__(self, sizes: Sequence[int]) -> int:
         """How many states it meets at the least, having met so many of each level, if that is more
@@ -305,7 +292,7 @@ class FarTooMany:
 
     @cached_property
     def _levels(self) -> int:  # once: the plays are the same at every level
-        return _nearest(plays(self.game, self.root.reshape(1, -1), self.held)[1])
+        return _nearest(plays(self.game, self.root.reshape(1, -1), self.known)[1])
 
 
 def _nearest(steps: Ints) -> int:
@@ -333,11 +320,11 @@ def _bell(sizes: Sequence[int], share: float, further: int) -> float:
 
 
 def plays(
-    game: Game, roots: Ints, held: Callable[[Ints], NDArray[np.bool_]] | None = None
+    game: Game, roots: Ints, known: Callable[[Ints], NDArray[np.bool_]] | None = None
 ) -> tuple[Keys, Ints]:
     """Plays at random from canonical roots (m, fields), any edge as likely as another: the keys
     (k,) of the states on the way, and how many steps each play takes until it is over, or comes to
-    a state (of n, fields) that is `held`."""
+    a state (of n, fields) that is `known`."""
     rng = np.random.default_rng(1)
     count = min(PLAYS, max(16, PLAY_EDGES // game.max_edges))
     states, met, ends = roots[rng.integers(0, len(roots), count)], [], [0] * (LONGEST + 1)
@@ -347,8 +334,8 @@ def plays(
         taken = edges.first[:-1] + np.floor(rng.random(len(states)) * np.diff(edges.first))
         children = edges.children[taken.astype(np.int64)]
         ended = edges.terminal | ~fits(game.bits, children)
-        if held is not None:
-            ended |= held(states)
+        if known is not None:
+            ended |= known(states)
         ends[step] = int(ended.sum())
         states = children[~ended]
         if not len(states):

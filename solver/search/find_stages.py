@@ -144,14 +144,14 @@ def _hand_out(stages: Stages, keys: Keys, searches: Sequence[_Search]) -> None:
 class _Search:
     """The arrays of `stage_kernels.expand_on`, which grow, and what else is wanted.
 
-    held: the keys of states that are known, ascending. Where they are asked for they join as they
+    known_keys: of known states, ascending. Where another table says which, they join as they
     are met: no state is expanded before.
     """
 
     def __init__(self, stages: Stages, level: int, box: Box, known: Known | Ends) -> None:
         self.stages, self.game, self.level, self.box = stages, stages.game, level, box
         self.known = known
-        self.held = known[0] if isinstance(known, tuple) else NO_KEYS
+        self.known_keys = known[0] if isinstance(known, tuple) else NO_KEYS
         self.place = stages.place(level, box)
         self.wanted: list[Keys] = []
         game = self.game
@@ -202,7 +202,7 @@ class _Search:
             with expanding(game, self.room):
                 code = kernels.expand_on(
                     game.transition, game.numbers, self.room, game.bits, self.place, self.nodes,
-                    self.records, self.patterns, self.held, self.at, BUDGET, limit,
+                    self.records, self.patterns, self.known_keys, self.at, BUDGET, limit,
                 )  # fmt: skip
             if code == kernels.FINISHED and not self._ask():
                 return True
@@ -225,7 +225,7 @@ class _Search:
             return False
         at[kernels.UNTIL] = count
         keys = self.nodes.keys[start:count, 0][self.nodes.outside[start:count] == 0]
-        self.held = np.union1d(self.held, keys[self.known.holds(keys)])
+        self.known_keys = np.union1d(self.known_keys, keys[self.known.holds(keys)])
         return True
 
     def sample(self) -> Keys:
@@ -263,7 +263,7 @@ class _Search:
     def _part(self, box: Box, number: int, before: kernels.Expanded) -> _Search:
         """The search of box `number`."""
         part, at = _Search(self.stages, self.level, box, self.known), self.at
-        part.held = self.held
+        part.known_keys = self.known_keys
         numbers, keys = np.full(len(before.keys), -1, np.int32), np.empty_like(before.keys)
         mine = np.flatnonzero(before.box == number)
         rows = np.flatnonzero(before.box[before.numbers] == number)
@@ -349,22 +349,22 @@ class _Search:
         self, keys: Keys, others: NDArray[np.int32]
     ) -> list[tuple[int, Keys, NDArray[np.int32]]]:
         """The keys of the others, by stage."""
-        asked = keys[others]
-        stage = self.stages.of(asked)
+        theirs = keys[others]
+        stage = self.stages.of(theirs)
         found = []
-        for one in np.unique(stage):
-            mine = np.flatnonzero(stage == one)
-            mine = mine[np.argsort(asked[mine])]
-            found.append((int(one), asked[mine], others[mine]))
+        for number in np.unique(stage):
+            mine = np.flatnonzero(stage == number)
+            mine = mine[np.argsort(theirs[mine])]
+            found.append((int(number), theirs[mine], others[mine]))
         return found
 
     def _trimmed(self, kinds: int, edges: int) -> Patterns:
-        given = self.patterns
+        full = self.patterns
         return Patterns(
-            np.empty(0, np.int32), np.empty(0, np.uint64), given.first[: kinds + 1].copy(),
-            given.actors[:kinds].copy(), given.weights[:edges].copy(),
-            given.actions[:edges].copy(),
-            given.rewards[: edges if self.game.pays else 0].copy(), given.payoffs[:kinds].copy(),
+            np.empty(0, np.int32), np.empty(0, np.uint64), full.first[: kinds + 1].copy(),
+            full.actors[:kinds].copy(), full.weights[:edges].copy(),
+            full.actions[:edges].copy(),
+            full.rewards[: edges if self.game.pays else 0].copy(), full.payoffs[:kinds].copy(),
         )  # fmt: skip
 
 

@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.errors import GameError, SearchLimitError, StateError
+from luckbase.solver.errors import GameError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.faults import fault_at, worth_at
 from luckbase.solver.game.game import Game, Stopped
@@ -67,8 +67,8 @@ from luckbase.solver.search.depth_first import (
     Task,
     search,
 )
-from luckbase.solver.search.expand import expand, expanding, refuse_beyond, room_of
-from luckbase.solver.search.keys import Keys, fits, unpack_all
+from luckbase.solver.search.expand import expand, expanding, keys_of_roots, refuse_beyond, room_of
+from luckbase.solver.search.keys import Keys, unpack_all
 
 BUDGET = 200_000
 """States visited between two looks at `stop`: a fifth of a second."""
@@ -229,11 +229,7 @@ class Graph:
         cycle that `solver.search.cycles` refuses; GameError for a state whose edges break the
         rules, or whose payoff is out of their range; Stopped soon after `stop()` turns true.
         """
-        wrong = ~fits(self.game.bits, roots)
-        if wrong.any():
-            said = self.game.describe(roots[wrong][0])
-            raise StateError(f"{said} has numbers too large to search")
-        numbers = self._enter(hashing.pack_all(self.game.bits, np.ascontiguousarray(roots)))
+        numbers = self._enter(keys_of_roots(self.game, roots))
         self._at[ROOT] = 0
         while True:
             code = self._search(numbers)

@@ -191,13 +191,13 @@ class Sweeping:
         rows = np.empty((n, 1 + players))
         by_key(stage.states.numbers[stage.places], self._values, stage.keys, rows)
         refuse_beyond(game, stage.keys, rows[:, 1:])
-        held, at, given = self._out, stage.places, np.zeros(n, bool)
+        out, at, given = self._out, stage.places, np.zeros(n, bool)
         if len(stage.given.best):
             given = self._given
-            held.best[given], held.margins[given] = stage.given.best, stage.given.margins
-            held.actors[given] = stage.given.actors
+            out.best[given], out.margins[given] = stage.given.best, stage.given.margins
+            out.actors[given] = stage.given.actors
         return SolvedStage(
-            rows, held.best[at], held.margins[at], held.actors[at], self._gap[at], given[at]
+            rows, out.best[at], out.margins[at], out.actors[at], self._gap[at], given[at]
         )
 
     def _solve_component(self, start: int, members: int, tolerance: float) -> None:

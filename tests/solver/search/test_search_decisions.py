@@ -120,7 +120,7 @@ def test_a_margin_between_bounds_is_what_an_action_is_sure_to_be_ahead() -> None
         explorer = Explorer(game, root)
         for _ in range(depth):
             explorer.deeper()
-        last = explorer.levels.keys[explorer.levels.level(explorer.levels.depth)]
+        last = explorer.keys[explorer.first[-2] :]
         leaves = last[~expand(game, unpack_all(game.bits, last)).terminal]
         graph = Graph(game, bounds=True)
         graph.know(leaves, np.tile([0.0, 0, 0, 1, 1, 1], (len(leaves), 1)))
