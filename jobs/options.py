@@ -208,14 +208,14 @@ def split_from(words: Iterable[str], start: list[str] | None) -> tuple[list[str]
 def read_start(start: Sequence[str] | None, more: Sequence[str] | None = None) -> Any:
     """What ``--from`` names, with the fields that stand without it: a state as fields, a table of
     the states in a file, or None. Raises StateError, OptionError."""
-    given = [*(start or []), *(more or [])]
-    if not given:
+    words = [*(start or []), *(more or [])]
+    if not words:
         return None
-    if len(given) == 1 and "=" not in given[0]:
+    if len(words) == 1 and "=" not in words[0]:
         from luckbase.cluster.table.files import read_rows
 
-        return read_rows(given[0])[1]
-    return read_fields(given)
+        return read_rows(words[0])[1]
+    return read_fields(words)
 
 
 def board_of(name: str | Path, settings: Iterable[str] | None) -> Board:

@@ -326,7 +326,7 @@ def _attributes(style: str) -> str:
 
 # --- text ----------------------------------------------------------------------------------------
 
-PIPED, LEAST_WIDTH, MARGIN, MOST_ROWS = 100, 40, 9, 52
+PIPED, MIN_WIDTH, MARGIN, MAX_ROWS = 100, 40, 9, 52
 """Columns: where there is no terminal, at least, left of the picture. Lines of a heat map."""
 LETTERS = "ox+*@%&="
 Span = tuple[float, float]
@@ -335,9 +335,9 @@ Span = tuple[float, float]
 def text(picture: Heatmap | Curves, width: int | None = None, colour: bool = False) -> str:
     """The picture in lines of at most `width` columns, a line break at the end of each.
 
-    width: `PIPED` if not given; no less than `LEAST_WIDTH`. colour: with escape sequences.
+    width: `PIPED` if not given; no less than `MIN_WIDTH`. colour: with escape sequences.
     """
-    columns = max(width or PIPED, LEAST_WIDTH) - MARGIN
+    columns = max(width or PIPED, MIN_WIDTH) - MARGIN
     lines = [picture.title, picture.about, "", picture.y_label]
     if isinstance(picture, Heatmap):
         lines += _heatmap_text(picture, columns, _coloured if colour else str)
@@ -348,7 +348,7 @@ def text(picture: Heatmap | Curves, width: int | None = None, colour: bool = Fal
 
 def _heatmap_text(picture: Heatmap, columns: int, paint: Callable[[str], str]) -> Iterator[str]:
     (n, m), across, up = picture.values.shape, _edges(picture.xs), _edges(picture.ys)
-    columns, rows = min(columns, 2 * n), min(m, MOST_ROWS)
+    columns, rows = min(columns, 2 * n), min(m, MAX_ROWS)
     none = np.isnan(picture.values)
     blank = none if picture.blank is None else picture.blank | none
     numbers = picture.values[~blank]

@@ -38,7 +38,7 @@ LINE_SECONDS = 5.0
 """Off a terminal, a line of progress as often as this."""
 A_MOMENT = 1.0
 """Seconds of a search after which a person is told of it."""
-LEAST_SHARE = 0.01
+MIN_SHARE = 0.01
 """Of the work, after which there is a pace to go by: the first shards are the smallest."""
 
 
@@ -234,7 +234,7 @@ def left_seconds(now: Progress, compiled: float) -> float | None:
     there is a pace."""
     done, total = _parts(now)
     working, new = now.seconds - compiled, done - (now.before if now.rows_total else 0)
-    if not total or new < LEAST_SHARE * total or working <= 0:
+    if not total or new < MIN_SHARE * total or working <= 0:
         return None
     return working * (total - done) / new
 

@@ -12,22 +12,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.frames import Axis, Grid, Wish, column_spans, grid
+from luckbase.cluster.table.frames import Axis, Wish, column_spans, grid
 from luckbase.cluster.table.moves import address
-from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.web.http import whole
-from luckbase.jobs.web.tables import label, need_state
 from luckbase.solver.charts import Chart, Curves, Heatmap, Listing
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import scene_of
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import Array2, Flat, Result, WholeNumbers, WholeNumbers2
 from luckbase.solver.scene import Box, Counter, Die, Scene, Shape, Words
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.table import StoredTable
 
 # --- charts ------------------------------------------------------------------------------------
 
@@ -101,23 +102,21 @@ class GridView(Result):
     payoff_name: str
 
 
-def grid_view(
-    table: StoredTable, x: str, y: str, colour: str, state: Mapping[str, str], seed: int | None
-) -> GridView:
-    """The grid over two columns. state: all other fields, and of a column its first and last value
-    and the step between, as ``NAME_from``, ``NAME_to``, ``NAME_step``. Raises OptionError,
-    StateError."""
-    held, rest, spans = column_spans(table), dict(state), {}
+def grid_bounds(
+    table: StoredTable, x: str, y: str, state: Mapping[str, str]
+) -> tuple[dict[str, tuple[int, int, int]], dict[str, str]]:
+    """Of each of two columns its first and last value and the step between, which `state` says as
+    ``NAME_from``, ``NAME_to``, ``NAME_step``; and the rest of the state. Raises OptionError."""
+    known, rest, spans = column_spans(table), dict(state), {}
     for name in (x, y):
-        low, high, step = held.get(name, (0, 0, 1))
+        low, high, step = known.get(name, (0, 0, 1))
         bounds = (
             _bound(rest, f"{name}_from", low, -(10**9)), _bound(rest, f"{name}_to", high, -(10**9)),
             _bound(rest, f"{name}_step", step, 1),
         )  # fmt: skip
-        if name in held:
+        if name in known:
             spans[name] = bounds
-    made = grid(table, Wish(x, y, need_state(table, rest, seed), colour, spans))
-    return _grid_view(table, colour, made)
+    return spans, rest
 
 
 def _bound(state: dict[str, str], name: str, default: int, low: int) -> int:
@@ -125,10 +124,12 @@ def _bound(state: dict[str, str], name: str, default: int, low: int) -> int:
     return default if text is None else whole(name, text, low, 10**9)
 
 
-def _grid_view(table: StoredTable, colour: str, made: Grid) -> GridView:
+def grid_view(table: StoredTable, wish: Wish) -> GridView:
+    """The grid over two columns. Raises OptionError, StateError."""
+    made = grid(table, wish)
     full = table.game.fields.describe(table.game.fields.numbers(made.full)[0])
     return GridView(
-        x=_axis_view(made.x), y=_axis_view(made.y), colour=colour, cells=made.values,
+        x=_axis_view(made.x), y=_axis_view(made.y), colour=wish.colour, cells=made.values,
         best=[[None if k < 0 else k for k in row] for row in made.best.tolist()],
         to_act=made.to_act, actions=made.actions, queries=address(full), state=full,
         payoff_name=table.game.payoff_name,
@@ -136,7 +137,7 @@ def _grid_view(table: StoredTable, colour: str, made: Grid) -> GridView:
 
 
 def _axis_view(axis: Axis) -> AxisView:
-    return AxisView(axis.name, label(axis.name), axis.values)
+    return AxisView(axis.name, axis.name.replace("_", " "), axis.values)
 
 
 # --- scenes ------------------------------------------------------------------------------------

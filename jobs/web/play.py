@@ -24,7 +24,7 @@ from luckbase.cluster.play.game import (
     read_action,
     read_end,
 )
-from luckbase.cluster.table.moves import Moves, address
+from luckbase.cluster.table.moves import address
 from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import state_in, whole
@@ -176,20 +176,7 @@ def _check_priced(table: StoredTable, play: Play) -> None:
     states = np.concatenate([play.state.reshape(1, -1), play.edges.children])
     known = table.lookup_or_backup(simplify(table.game, states))[1]
     if not known[1:].all():
-        raise MissingTableError(f"state: {words.fields(play.shown)} {UNPRICED}")
-
-
-UNPRICED = "can not be played from: the table does not have the payoffs of what can happen there"
-
-
-def why_not(there: Moves) -> str | None:
-    """Why a state can not be played from; None if it can."""
-    if there.over:
-        return "the game is over there"
-    outcomes = [*there.outcomes, *(each for move in there.moves for each in move.outcomes)]
-    if there.answer.source == "table" and all(each.value is not None for each in outcomes):
-        return None
-    return f"{words.fields(there.answer.state)} {UNPRICED}"
+        raise MissingTableError(f"state: {words.fields(play.shown)} {tables.UNPRICED}")
 
 
 def _beginning(table: StoredTable) -> Mapping[str, str] | None:
@@ -200,14 +187,14 @@ def _beginning(table: StoredTable) -> Mapping[str, str] | None:
 def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:
     """What is said while the moves are played, and whether another one is asked for."""
     said: list[str] = []
-    talk, given, at = play.talk(), None, 0
+    talk, answer, at = play.talk(), None, 0
     read = read_end if play.game.simultaneous else read_action
     while True:
         try:
-            event = talk.send(given)
+            event = talk.send(answer)
         except StopIteration:
             break
-        given = None
+        answer = None
         if not isinstance(event, Question):
             said.append(event)
             continue
@@ -218,7 +205,7 @@ def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:
             raise OptionError(
                 f"moves: number {at + 1}, '{shorten(moves[at], 30)}', is none of {', '.join(names)}"
             )
-        given, at = moves[at], at + 1
+        answer, at = moves[at], at + 1
     if at < len(moves):
         raise OptionError(f"moves: {len(moves)} are given, and the game was over after {at}")
     return said, False

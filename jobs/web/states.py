@@ -14,7 +14,7 @@ from luckbase.cluster import words
 from luckbase.cluster.table.files import encode, rows_in
 from luckbase.cluster.table.moves import Addressed, Moves, Outcome, address, moves
 from luckbase.cluster.table.table import StoredTable, Table
-from luckbase.jobs.web import play, tables
+from luckbase.jobs.web import tables
 from luckbase.jobs.web.pictures import drawing
 from luckbase.solver.errors import OptionError, SearchLimitError, StateError, TableError
 from luckbase.solver.result import Flat, Result
@@ -39,7 +39,7 @@ class StateView(Result):
 def state_view(table: StoredTable, state: Mapping[str, str], drawn: bool) -> StateView:
     """The answer to a state with what can happen there, and its drawing."""
     there = _moves(table, state)
-    why = play.why_not(there)
+    why = tables.why_not(there)
     return StateView(there, why is None, why, drawing(table.game, state) if drawn else None)
 
 
@@ -123,10 +123,10 @@ def _middle(outcomes: Sequence[Outcome], player: int, met: Set[str]) -> Outcome 
     likely = [each for each in outcomes if each.chance > top - ROUNDING]
     fresh = [each for each in likely if address(each.state) not in met] or likely
 
-    def worth(each: Outcome) -> float:
+    def payoff(each: Outcome) -> float:
         return 0.0 if each.value is None else each.value[player] + each.reward[player]
 
-    ordered = sorted(fresh, key=worth)
+    ordered = sorted(fresh, key=payoff)
     return ordered[(len(ordered) - 1) // 2] if ordered else None
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from luckbase.cluster.table.frames import column_spans
 from luckbase.cluster.table.ledger import TIERS
-from luckbase.cluster.table.moves import Addressed, moves
+from luckbase.cluster.table.moves import Addressed, Moves, moves
 from luckbase.cluster.table.status import Condition
-from luckbase.cluster.table.table import StoredTable, Table
-from luckbase.cluster.words import typed
-from luckbase.jobs.web.pool import TableEntry, TablePool
+from luckbase.cluster.words import fields, typed
 from luckbase.solver.board.model import canonical
 from luckbase.solver.charts import Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError
@@ -29,6 +27,10 @@ from luckbase.solver.game.fields import MAX_VALUE, Field
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.evaluate import OPTIMAL, RANDOM
 from luckbase.solver.result import Flat, Result
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.table import StoredTable, Table
+    from luckbase.jobs.web.pool import TableEntry, TablePool
 
 SEARCH_STATES = 200_000
 """States that a search above a table may meet for a page: half a second."""
@@ -201,10 +203,10 @@ def field_info(game: Game, field: Field, spans: Mapping[str, tuple[int, int, int
     elif high is not None and (high - field.low) // field.unit < CHOICES:
         choices = list(range(field.low, high + 1, field.unit))
         kind = "choice" if kind == "number" else kind
-    held = [spans[name][1] for name in field.columns if name in spans]
+    highest = [spans[name][1] for name in field.columns if name in spans]
     return FieldInfo(
         name=field.name, label=label(field.name), kind=kind, players=players, length=field.length,
-        min=field.low, max=high, step=field.unit, held_max=max(held, default=None),
+        min=field.low, max=high, step=field.unit, held_max=max(highest, default=None),
         choices=choices, default=field.default,
         optional=field.default is not None or field.blank is not None,
         blank=field.blank is not None,
@@ -274,3 +276,16 @@ def need_state(table: StoredTable, words: Mapping[str, str], seed: int | None) -
     if found is None:
         raise MissingTableError(f"{table.origin}: holds no state yet; solve it first")
     return found
+
+
+UNPRICED = "can not be played from: the table does not have the payoffs of what can happen there"
+
+
+def why_not(there: Moves) -> str | None:
+    """Why a state can not be played from; None if it can."""
+    if there.over:
+        return "the game is over there"
+    outcomes = [*there.outcomes, *(each for move in there.moves for each in move.outcomes)]
+    if there.answer.source == "table" and all(each.value is not None for each in outcomes):
+        return None
+    return f"{fields(there.answer.state)} {UNPRICED}"

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field, TypeAdapter
 
+from luckbase.cluster.table.frames import Wish
 from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.web import play, states, tables
 from luckbase.jobs.web.http import (
@@ -23,7 +24,7 @@ from luckbase.jobs.web.http import (
     encode,
     from_to,
 )
-from luckbase.jobs.web.pictures import ChartView, GridView, chart_view, grid_view
+from luckbase.jobs.web.pictures import ChartView, GridView, chart_view, grid_bounds, grid_view
 from luckbase.jobs.web.pool import TablePool
 from luckbase.solver.errors import LuckbaseError, StaleTableError
 from luckbase.solver.result import IfAny, Result, adapter
@@ -176,8 +177,9 @@ def _chart(table: StoredTable, params: ChartParams, request: ApiRequest) -> Char
 
 
 def _grid(table: StoredTable, params: GridParams, request: ApiRequest) -> GridView:
-    colour = params.colour or "value_1"
-    return grid_view(table, params.x, params.y, colour, params.state, params.seed)
+    spans, rest = grid_bounds(table, params.x, params.y, params.state)
+    state = tables.need_state(table, rest, params.seed)
+    return grid_view(table, Wish(params.x, params.y, state, params.colour or "value_1", spans))
 
 
 # --- many states, two tables, a game -----------------------------------------------------------

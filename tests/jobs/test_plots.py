@@ -18,7 +18,7 @@ from luckbase.jobs.options import PICTURES
 from luckbase.jobs.plots import (
     CLASSES,
     COLOURS,
-    LEAST_WIDTH,
+    MIN_WIDTH,
     STROKES,
     draw,
     for_page,
@@ -266,7 +266,7 @@ def test_a_heat_map_fits_whatever_its_size(across: int, up: int, wide: int) -> N
     printed = text(heatmap(values), wide)
     rows = field(printed)
     assert rows and len(rows) <= 52
-    assert max(len(line) for line in printed.splitlines() if "|" in line) <= max(wide, LEAST_WIDTH)
+    assert max(len(line) for line in printed.splitlines() if "|" in line) <= max(wide, MIN_WIDTH)
     assert printed.isascii() and printed.endswith("\n")
 
 
@@ -312,9 +312,9 @@ def test_a_gap_is_a_gap_and_a_band_is_marked() -> None:
 def test_curves_fit_and_every_number_is_drawn(values: list[float], wide: int) -> None:
     printed = text(curves(values), wide)
     rows = field(printed)
-    assert max(len(line) for line in printed.splitlines()[3:]) <= max(wide, LEAST_WIDTH) + 16
+    assert max(len(line) for line in printed.splitlines()[3:]) <= max(wide, MIN_WIDTH) + 16
     columns = {k for row in rows for k, char in enumerate(row) if char == "o"}
-    assert columns and max(columns) < max(wide, LEAST_WIDTH)
+    assert columns and max(columns) < max(wide, MIN_WIDTH)
     assert 0 in columns
 
 

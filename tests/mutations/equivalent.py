@@ -25,10 +25,10 @@ PLACES: dict[tuple[str, str, str], str] = {
      "if abs(f[d + i * MOST + j]) > abs(f[d + p * MOST + q]):",
      "if abs(f[d + i * MOST + j]) >= abs(f[d + p * MOST + q]):"): "of equal pivots the last",
     ("solver/games/press_your_luck/scene.py",
-     "shapes += _desk(i, WIDE + gap + i * (DESK + gap), top, role, held, most) "
-     "said.append(_said(i, held, inside[i]))",
-     "said.append(_said(i, held, inside[i])) "
-     "shapes += _desk(i, WIDE + gap + i * (DESK + gap), top, role, held, most)"): "two lists",
+     "shapes += _desk(i, WIDE + gap + i * (DESK + gap), top, role, desk, most) "
+     "said.append(_said(i, desk, inside[i]))",
+     "said.append(_said(i, desk, inside[i])) "
+     "shapes += _desk(i, WIDE + gap + i * (DESK + gap), top, role, desk, most)"): "two lists",
     ("cluster/run/lock.py", "sweep(storage, table, ledger) compact(storage, ledger)",
      "compact(storage, ledger) sweep(storage, table, ledger)"): "by the same ledger, in memory",
 }  # fmt: skip
