@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from luckbase.cluster.run.driver import solve
+    from luckbase.cluster.run.tiers import solve
     from luckbase.cluster.search.solve import solve_below
     from luckbase.cluster.table.table import open_table
 
@@ -33,7 +33,7 @@ __all__ = ["open_table", "solve", "solve_below"]
 def __getattr__(name: str) -> Any:
     # numba and pyarrow take a second to import: only for those who use them.
     if name == "solve":
-        from luckbase.cluster.run.driver import solve
+        from luckbase.cluster.run.tiers import solve
 
         return solve
     if name == "solve_below":

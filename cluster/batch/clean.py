@@ -24,7 +24,7 @@ from pathlib import Path
 
 from luckbase.cluster import words
 from luckbase.cluster.batch.requests import requests_for
-from luckbase.cluster.run.lock import LOCK, MARK, lock
+from luckbase.cluster.run.lock import LOCK, PROBE, lock
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.files import is_special
 from luckbase.cluster.table.find import is_table, tables_in, what_changed
@@ -52,7 +52,7 @@ FOLDERS = {
     "spill": ("*",),
 }
 """The folders in a table's, and what luckbase writes there."""
-FILES = (HEAD, f"{HEAD}.*.part", RUNNING, f".{RUNNING}.*", f"{MARK}*", LOCK)
+FILES = (HEAD, f"{HEAD}.*.part", RUNNING, f".{RUNNING}.*", f"{PROBE}*", LOCK)
 REMOVED_LAST = ("ledger/", HEAD, LOCK)
 
 

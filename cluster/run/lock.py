@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO
 
-from luckbase.cluster.run.worker import Home
+from luckbase.cluster.run.worker import TableLocation
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.folder import (
     LINES,
@@ -42,7 +42,7 @@ from luckbase.solver.errors import (
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import option
 
-MARK, LOCK = ".here-", ".lock"
+PROBE, LOCK = ".here-", ".lock"
 
 
 def open_ledger(game: Game, table: Path, part: str, *, check: bool) -> tuple[Ledger, list[str]]:
@@ -77,7 +77,7 @@ def open_ledger(game: Game, table: Path, part: str, *, check: bool) -> tuple[Led
         compact(storage, ledger)
         damaged += lost
     shutil.rmtree(spill_folder(table), ignore_errors=True)
-    for path in (table / RUNNING, *table.glob(f"{MARK}*")):
+    for path in (table / RUNNING, *table.glob(f"{PROBE}*")):
         path.unlink(missing_ok=True)
     return ledger, [*damaged, *bad.values()]
 
@@ -170,15 +170,15 @@ def spill_folder(table: Path) -> Path:
 
 
 @contextmanager
-def marked(table: Path) -> Iterator[Home]:
-    """The table with a mark in its folder, by which machines that share it know it; at the end
+def shown_by_a_file(table: Path) -> Iterator[TableLocation]:
+    """The table with a file in its folder, by which machines that share it know it; at the end
     both are as before."""
-    home = Home(table, f"{MARK}{attempt()}")
-    (table / home.mark).touch()
+    location = TableLocation(table, f"{PROBE}{attempt()}")
+    (table / location.probe_file).touch()
     try:
-        yield home
+        yield location
     finally:
-        (table / home.mark).unlink(missing_ok=True)
+        (table / location.probe_file).unlink(missing_ok=True)
         shutil.rmtree(spill_folder(table), ignore_errors=True)
 
 

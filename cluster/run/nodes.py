@@ -265,48 +265,60 @@ class Refusal:
     why: str
 
 
-_ready: set[int] = set()
+@dataclass(frozen=True)
+class Missing:
+    """A machine that does not see what a job reads: its id, the files that it has to be sent."""
+
+    node: str
+    names: tuple[str, ...]
 
 
-def run(needed: Requirements, content: bytes, *given: Any) -> Iterator[Any]:
-    """Do a pickled task, as `worker.work`; yields a Refusal or None, the payoffs, the receipt, the
-    bytes of the file: always four, for Ray may ask another machine for one of them again."""
-    why = needed.environment.differs_from(own_environment())
-    if why:
-        import ray
+_ready: set[type] = set()
 
-        node = ray.get_runtime_context().get_node_id()
-        yield from (Refusal(node, socket.gethostname(), why), None, None, None)
-        return
+
+def run(needed: Requirements, content: bytes, sent: tuple[str, ...], *given: Any) -> Iterator[Any]:
+    """Do a pickled job, as `worker.work`. sent: the names of the files whose bytes are given first;
+    then come payoffs. Yields a Refusal, a Missing or None, the payoffs, the receipt, the bytes of
+    the file: always four, for Ray may ask another machine for one of them again."""
     import ray
 
-    from luckbase.cluster.run.worker import PayoffsLostError, work
+    node = ray.get_runtime_context().get_node_id()
+    why = needed.environment.differs_from(own_environment())
+    if why:
+        yield from (Refusal(node, socket.gethostname(), why), None, None, None)
+        return
+    from luckbase.cluster.run.worker import NotSeenError, PayoffsLostError, work
 
-    if any(one is None for one in given):  # made again where it is refused
+    if any(part is None for part in given):  # made again where it is refused
         raise PayoffsLostError("payoffs were lost with their machine; what was solved stays")
-    task = prepare(needed, content)
+    job, files = prepare(needed, content), dict(zip(sent, given, strict=False))
+    steps = work(job, given[len(sent) :], files)
+    try:
+        payoffs = next(steps)
+    except NotSeenError as error:
+        yield from (Missing(node, error.names), None, None, None)
+        return
     yield None
-    steps = work(task, given)
-    yield next(steps)
-    result, node = next(steps), ray.get_runtime_context().get_node_id()
-    yield replace(result.receipt, node=node)
-    yield result.content
+    yield payoffs
+    receipt, content_of_file = next(steps)
+    yield replace(receipt, node=node)
+    yield content_of_file
 
 
 def prepare(needed: Requirements, content: bytes) -> Any:
-    """A pickled task; what it needs is loaded, or compiled, when this returns."""
+    """A pickled job; what it needs is loaded, or compiled, when this returns."""
     import ray
 
-    from luckbase.cluster.run.worker import work  # noqa: F401  (the rest of what a task imports)
+    from luckbase.cluster.run.worker import work  # noqa: F401  (the rest of what a job imports)
 
-    task = pickle.loads(content)
-    if id(type(task)) not in _ready:
+    job = pickle.loads(content)
+    if type(job) not in _ready:
         with _one_at_a_time():
             for compiled in ray.get(list(needed.compiled)):
                 _unpack(compiled)
-            task.compile()
-        _ready.add(id(type(task)))
-    return task
+            job.compile()
+        _ready.add(type(job))
+    return job
 
 
 def _unpack(content: bytes) -> None:

@@ -32,7 +32,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -42,6 +42,7 @@ from luckbase.cluster.run.lock import spill_folder
 from luckbase.cluster.run.nodes import (
     LOOK_SECONDS,
     Head,
+    Missing,
     Nodes,
     Refusal,
     Requirements,
@@ -49,7 +50,15 @@ from luckbase.cluster.run.nodes import (
     run,
     source_files,
 )
-from luckbase.cluster.run.worker import AnyTask, Handed, Home, PayoffsLostError, Workers, work
+from luckbase.cluster.run.worker import (
+    Handed,
+    Kept,
+    PayoffsLostError,
+    TableLocation,
+    Task,
+    Workers,
+    work,
+)
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.words import size
 from luckbase.solver.compiled import pack
@@ -65,14 +74,14 @@ GET_SECONDS = 600.0
 
 @dataclass
 class _Running:
-    """A task that is on its way: what it yields, and how much of it has come."""
+    """A task that is on its way. sent: the files that come with it, by name. results: what it
+    yields, of which so much has been seen."""
 
-    task: AnyTask
-    given: tuple[Any, ...]
-    results: Any
+    task: Task
+    payoffs: tuple[Any, ...]
+    sent: dict[str, Any] = field(default_factory=dict)
+    results: Any = None
     seen: int = 0
-    payoffs: Any = None
-    handed: bool = False
     tries: int = 0
 
 
@@ -97,10 +106,12 @@ def quiet(text: str, *, tell: bool = True) -> None:
 class RayWorkers:
     """Workers that Ray places."""
 
-    def __init__(self, ray: Any, home: Home, on_note: Note, *, joined: bool, most: int) -> None:
+    def __init__(
+        self, ray: Any, location: TableLocation, on_note: Note, *, joined: bool, most: int
+    ) -> None:
         """joined: to a cluster, whose nodes are told apart. most: slots, however many there are; 0
         for all of a cluster."""
-        self._ray, self._home, self._joined, self._most = ray, home, joined, most
+        self._ray, self._location, self._joined, self._most = ray, location, joined, most
         self._needed: Any = None
         self._remote = ray.remote(num_returns="streaming", max_retries=RETRIES)(run)
         self._gather = ray.remote(max_retries=RETRIES)(_together)
@@ -141,19 +152,23 @@ class RayWorkers:
 
     # --- tasks -------------------------------------------------------------------------------
 
-    def submit(self, task: AnyTask) -> None:
-        self._submit(task, tuple(self._kept[tier].whole for tier in task.reads))
+    def submit(self, task: Task) -> None:
+        self._submit(_Running(task, tuple(self._kept[tier].whole for tier in task.reads)))
 
-    def _submit(self, task: AnyTask, given: tuple[Any, ...], tries: int = 0) -> None:
+    def _submit(self, running: _Running) -> None:
+        """Hand a task out, maybe not for the first time."""
+        job, sent = running.task.job, running.sent
         options: dict[str, Any] = {"num_cpus": 1}
         if self._joined:
-            options["memory"] = task.memory
-            bad = self.nodes.refused + (self.nodes.unseeing if task.used else [])
+            options["memory"] = running.task.memory
+            ends_at_a_table = getattr(job, "used", None) is not None
+            bad = self.nodes.refused + (self.nodes.unseeing if ends_at_a_table else [])
             if bad:
                 options["label_selector"] = {"ray.io/node-id": f"!in({','.join(bad)})"}
-        remote = self._remote.options(**options)
-        results = remote.remote(self._requirements(), pickle.dumps(task), *given)
-        self._tasks.append(_Running(task, given, results, tries=tries))
+        results = self._remote.options(**options).remote(
+            self._requirements(), pickle.dumps(job), tuple(sent), *sent.values(), *running.payoffs
+        )
+        self._tasks.append(replace(running, results=results, seen=0))
 
     def _requirements(self) -> Any:
         """A reference to what machines have to be made of."""
@@ -188,18 +203,12 @@ class RayWorkers:
             return None
         running.seen += 1
         if running.seen == 1:
-            refusal = self._get(reference)
-            if isinstance(refusal, Refusal):
-                self._tasks.remove(running)
-                self.nodes.leave_out(refusal.node, refusal.name, refusal.why)
-                self._submit(task, running.given)
-            return None
+            why_not = self._get(reference)
+            return None if why_not is None else self._elsewhere(running, why_not)
         if running.seen == 2:
-            running.payoffs = reference
-            if not task.keep or task.needs:
-                return None  # a file that it needs may not be seen there: its receipt says so
-            self._keep(task, reference)
-            running.handed = True
+            if task.keep is None:
+                return None
+            self._keep(task.keep, reference)
             return Handed(task.shard)
         self._tasks.remove(running)
         return self._finished(running, self._get(reference))
@@ -212,45 +221,38 @@ class RayWorkers:
                 f"Ray ended a task half-way {RETRIES + 1} times; what was solved stays, and the "
                 "same command goes on"
             )
-        self._submit(running.task, running.given, running.tries + 1)
+        self._submit(replace(running, tries=running.tries + 1))
+
+    def _elsewhere(self, running: _Running, why_not: Refusal | Missing) -> Any:
+        """Hand out a task again that a machine does not do; the receipt of one that ends at a table
+        which none but this one sees: it is done here."""
+        self._tasks.remove(running)
+        if isinstance(why_not, Refusal):
+            self.nodes.leave_out(why_not.node, why_not.name, why_not.why)
+        elif why_not.names:
+            folder = Folder(self._location.table)
+            running.sent = {name: self._ray.put(folder.read(name)) for name in why_not.names}
+        else:
+            self.nodes.see_not(why_not.node)
+            if not self.nodes.unseeing:
+                *_, (receipt, _) = work(running.task.job, ())
+                return receipt
+        self._submit(running)
+        return None
 
     def _finished(self, running: _Running, receipt: Any) -> Any:
-        """The receipt of a task; None where it has to be done again."""
-        task = running.task
-        if getattr(receipt, "missing", False):
-            if not task.needs:
-                return self._elsewhere(task, receipt.node)
-            folder = Folder(self._home.table)
-            contents = [self._ray.put(folder.read(name)) for name in task.needs]
-            self._submit(task, (*running.given, *contents))
-            return None
-        if task.keep and not running.handed:
-            self._keep(task, running.payoffs)
-        receipt = self._with_file(running, receipt)
-        if receipt is not None and receipt.node in self.nodes.there:
+        """The receipt of a task, its file in a temporary place of the table's folder; None where
+        its bytes were lost with their machine, and the shard is solved again."""
+        if receipt.sent:
+            content = self._get(next(running.results))
+            if content is None:  # made again on a machine that shares the folder
+                self._submit(running)
+                return None
+            place = running.task.job.place
+            receipt = receipt.at(Folder(self._location.table).written(place, content))
+        if receipt.node in self.nodes.there:
             self.nodes.there[receipt.node].shards += 1
         return receipt
-
-    def _elsewhere(self, task: AnyTask, node: str) -> Any:
-        """Do a task again whose table a node does not see: on another that may, else here, which
-        gives its receipt."""
-        self.nodes.see_not(node)
-        if self.nodes.unseeing:
-            self._submit(task, ())
-            return None
-        *_, result = work(task, ())
-        return result.receipt
-
-    def _with_file(self, running: _Running, receipt: Any) -> Any:
-        """The receipt with the shard's file in a temporary place of the table's folder; None where
-        its bytes were lost with their machine, and the shard is solved again."""
-        if not receipt.sent:
-            return receipt
-        content = self._get(next(running.results))
-        if content is None:  # made again on a machine that shares the folder
-            self._submit(running.task, running.given)
-            return None
-        return receipt.at(Folder(self._home.table).written(running.task.place, content))
 
     def _get(self, reference: Any) -> Any:
         errors = self._ray.exceptions
@@ -290,12 +292,12 @@ class RayWorkers:
 
     # --- payoffs -----------------------------------------------------------------------------
 
-    def _keep(self, task: AnyTask, payoffs: Any) -> None:
-        tier = self._kept.setdefault(task.tier, _Tier())
-        tier.parts[task.part] = payoffs
-        if len(tier.parts) == task.parts:
-            parts = [tier.parts[i] for i in range(task.parts)]
-            tier.whole = parts[0] if task.parts == 1 else self._gather.remote(*parts)
+    def _keep(self, kept: Kept, payoffs: Any) -> None:
+        tier = self._kept.setdefault(kept.tier, _Tier())
+        tier.parts[kept.part] = payoffs
+        if len(tier.parts) == kept.parts:
+            parts = [tier.parts[i] for i in range(kept.parts)]
+            tier.whole = parts[0] if kept.parts == 1 else self._gather.remote(*parts)
             tier.parts = {}
 
     def drop(self, tier: int) -> None:
@@ -342,7 +344,9 @@ def _before_import() -> None:
 
 
 @contextmanager
-def ray_here(count: int, home: Home, store: int, on_note: Note = quiet) -> Iterator[Workers]:
+def ray_here(
+    count: int, location: TableLocation, store: int, on_note: Note = quiet
+) -> Iterator[Workers]:
     """Ray on this machine for the length of a solve, with `count` workers and an object store of so
     many bytes, which spills beside the table; it listens on the loopback address only."""
     _before_import()
@@ -351,7 +355,7 @@ def ray_here(count: int, home: Home, store: int, on_note: Note = quiet) -> Itera
     os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     import ray
 
-    spill = spill_folder(home.table)
+    spill = spill_folder(location.table)
     spill.mkdir(parents=True, exist_ok=True)
     with _words_to_the_log(on_note):
         with _own_signals():
@@ -366,14 +370,14 @@ def ray_here(count: int, home: Home, store: int, on_note: Note = quiet) -> Itera
                 _node_ip_address="127.0.0.1",
             )
         try:
-            yield RayWorkers(ray, home, on_note, joined=False, most=count)
+            yield RayWorkers(ray, location, on_note, joined=False, most=count)
         finally:
             ray.shutdown()
 
 
 @contextmanager
 def ray_cluster(
-    address: str, home: Home, on_note: Note, most: int | None = None
+    address: str, location: TableLocation, on_note: Note, most: int | None = None
 ) -> Iterator[Workers]:
     """The Ray cluster at an address for the length of a solve. Raises OptionError where there is
     none, or none that lets this process in."""
@@ -416,7 +420,7 @@ def ray_cluster(
         lost = True
         try:
             with _words_to_the_log(on_note):
-                workers = RayWorkers(ray, home, on_note, joined=True, most=most or 0)
+                workers = RayWorkers(ray, location, on_note, joined=True, most=most or 0)
                 with closing(workers):
                     yield workers
             lost = False

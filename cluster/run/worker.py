@@ -1,52 +1,82 @@
-"""What a worker does: solve one shard; its file, its payoffs and a receipt come back.
+"""What a worker does: one task; its payoffs, its file and a receipt come back.
 
-`work` is the only function that runs elsewhere. A shard of a full table is a tier or a part of one
-(`solve_shard`): its children's payoffs are handed to it. Shards of a search are of two kinds
-(`cluster.search.tasks`). A file is written in a temporary place of the table's folder where
-this machine shares that, which a mark in it says, for the driver to put in its place; else its
-bytes come back.
+A **task** says where the payoffs are that it reads, and where its own are to stand; the **job** in
+it is what is done, wherever that is: to solve a tier or a part of one (`tiers`), or what a search
+by stages has to do (`cluster.search.tasks`). A file is written in a temporary place of the table's
+folder where the machine shares that, which a file in it tells, for the driver to put in its place;
+else its bytes come back.
+
+Workers are threads of this process (`Threads`), or those that Ray places (`ray`). The kernel and
+the Parquet writer let go of Python's lock, so threads use all cores. To touch fresh memory costs
+more than the kernel, so arrays of payoffs come from a pool: what nobody reads any more is used
+again. What is beyond the pool's bytes lies in files without a name, whose pages the system may let
+go of.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
 import socket
+import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from luckbase.cluster.machine import MemoryUsed, cores, memory_used
-from luckbase.cluster.table.format import FileReceipt, write_tier
-from luckbase.cluster.table.ledger import TIERS, FileEntry
-from luckbase.cluster.table.parquet import SealedFile, numbers_of, payoff_columns, seal_file
+from luckbase.cluster.machine import MemoryUsed, memory_used
+from luckbase.cluster.table.format import FileReceipt
+from luckbase.cluster.table.parquet import seal_file
 from luckbase.cluster.table.storage import Folder, Memory, Storage
-from luckbase.solver import load_layout
-from luckbase.solver.board.model import Board
 from luckbase.solver.errors import WorkerError
-from luckbase.solver.game.arrays import Decisions, Floats
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.arrays import Floats
+
+Stop = Callable[[], bool]
+Sent = Mapping[str, bytes]
+"""The files of the table that were sent with a task, by name."""
+
+
+class NotSeenError(WorkerError):
+    """A job reads files that are not to be seen on its machine: it has to be sent them. Without
+    names: a table that can not be sent."""
+
+    def __init__(self, names: tuple[str, ...] = ()) -> None:
+        super().__init__("files of the table that are read are not to be seen any more")
+        self.names = names
 
 
 @dataclass(frozen=True)
-class Home:
+class TableLocation:
     """Where a table lies: its folder, and the name of a file there by which a machine that shares
     the folder knows it."""
 
     table: Path
-    mark: str
+    probe_file: str
+
+    @property
+    def shared(self) -> bool:
+        """Whether this machine sees the folder."""
+        return (self.table / self.probe_file).exists()
+
+    def source(self, names: Sequence[str], sent: Sent) -> Storage:
+        """Where these files are read: in the folder, or among what was sent. Raises
+        NotSeenError."""
+        if sent:
+            return Memory(sent)
+        if names and not self.shared:
+            raise NotSeenError(tuple(names))
+        return Folder(self.table)
 
     @contextmanager
     def storage(self) -> Iterator[Storage]:
-        """The folder where this machine shares it, else memory."""
-        if (self.table / self.mark).exists():
+        """Where a file is written: the folder where this machine shares it, else memory."""
+        if self.shared:
             yield Folder(self.table)
             return
         memory = Memory()
@@ -56,122 +86,78 @@ class Home:
             memory.close()
 
 
-class AnyTask(Protocol):
-    """What a worker is handed. keep: whether its payoffs are to be kept, as part `part` of so many
-    of `tier`; shape: of the whole of those, span: its rows in them. reads: whose payoffs it is
-    handed. memory: bytes that it takes. stored: set where its payoffs are read back only. needs:
-    the files that it reads; used: the other table that it asks, if any. place: where its own goes,
-    about."""
+class Job(Protocol):
+    """What a task does. Picklable."""
 
     @property
-    def shard(self) -> int: ...
-    @property
-    def memory(self) -> int: ...
-    @property
-    def keep(self) -> bool: ...
-    @property
-    def stored(self) -> Any: ...
-    @property
-    def tier(self) -> int: ...
-    @property
-    def part(self) -> int: ...
-    @property
-    def parts(self) -> int: ...
-    @property
-    def reads(self) -> tuple[int, ...]: ...
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def span(self) -> tuple[int, int]: ...
-    @property
-    def needs(self) -> tuple[str, ...]: ...
-    @property
-    def used(self) -> Any: ...
-    @property
-    def place(self) -> str: ...
+    def place(self) -> str:
+        """Where its file goes in the table's folder, about."""
 
     def compile(self) -> None:
         """Compile, or load, what it needs."""
 
     def run(
-        self, given: Sequence[Any], out: Floats | None, stop: Callable[[], bool]
+        self, payoffs: Sequence[Floats], sent: Sent, out: Floats | None, stop: Stop
     ) -> Iterator[Any]:
-        """Do it; yields as `work`."""
+        """Do it; yields its own payoffs, None where they are not to be kept, and once its file is
+        written a receipt, with the bytes of the file where those are to be sent.
+
+        payoffs: of what it reads. out: where its own are to stand. Raises Stopped soon after
+        `stop()` turns true; before it yields anything, NotSeenError."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Where the payoffs of a shard are kept for others: rows `span` of those of a tier, an array of
+    this shape, as part `part` of so many."""
+
+    tier: int
+    shape: tuple[int, ...]
+    span: tuple[int, int]
+    part: int = 0
+    parts: int = 1
 
 
 @dataclass(frozen=True)
 class Task:
-    """One shard of a full table: a part, of so many, of the tier with this index in the board's
-    plan; what of it is wanted: its file (commit), its payoffs (keep).
+    """What a worker is handed. memory: bytes that it takes. reads: the tiers whose payoffs it
+    is handed. keep: where its own are kept, if they are."""
 
-    span: its rows in the tier. shape: of the whole tier's payoffs. reads: the tiers, by index,
-    whose payoffs it is handed. memory: bytes that it takes. stored: the shard's committed file
-    where that holds the kernel's own numbers: they are read back, and nothing is solved. threads:
-    that solve it, at most; 0 for as many as its machine has cores.
-    """
-
-    board: Board
-    home: Home
     shard: int
-    tier: int
-    part: int
-    parts: int
-    span: tuple[int, int]
-    shape: tuple[int, ...]
-    reads: tuple[int, ...]
-    commit: bool
-    keep: bool
+    job: Job
     memory: int
-    margin: bool = False
-    stored: FileEntry | None = None
-    threads: int = 0
-    used: None = None
-
-    @property
-    def place(self) -> str:
-        """Where its file goes, about."""
-        return f"{TIERS}/shard-{self.shard}"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The files that it reads."""
-        return () if self.stored is None else (self.stored.name,)
-
-    def compile(self) -> None:
-        """Compile, or load, what it needs."""
-        layout_of(self.board).compile()
-
-    def run(
-        self, given: Sequence[Any], out: Floats | None, stop: Callable[[], bool]
-    ) -> Iterator[Any]:
-        """Solve the shard, or read it back; yields as `work`."""
-        if self.stored is not None:
-            return _read_back(self, given, out)
-        return solve_shard(self, given, out, stop)
-
-    @property
-    def own_shape(self) -> tuple[int, ...]:
-        """The shape of its payoffs."""
-        return self.shape if self.parts == 1 else (self.span[1] - self.span[0], *self.shape[1:])
+    reads: tuple[int, ...] = ()
+    keep: Kept | None = None
 
 
-@dataclass(frozen=True)
+def process_name() -> str:
+    """This process among those of all machines."""
+    return f"{socket.gethostname()} {os.getpid()}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """What came of a shard: its file (None if none was wanted), seconds in the kernel, the process
-    that solved it, the most memory that one has had, and what the game counted.
-    sent: whether the file's bytes came back, and it stands in no folder. missing: nothing came of
-    it, for a file that it reads is not to be seen there. node: Ray's id of the machine; "" for this
-    one."""
+    """What came of a task. Made by the worker when all is done."""
 
     shard: int
-    file: FileReceipt | None
     solve_seconds: float
-    process: str
-    peak: MemoryUsed
-    tally: dict[str, float]
+    file: FileReceipt | None = None
+    """None where none was wanted."""
+    tally: dict[str, float] = field(default_factory=dict)
+    """What the game counted."""
+    process: str = field(default_factory=process_name)
+    peak: MemoryUsed = field(default_factory=memory_used)
+    """The most memory that the process has had."""
     sent: bool = False
-    missing: bool = False
+    """Whether the file's bytes came back, and it stands in no folder."""
     node: str = ""
+    """Ray's id of the machine; "" for this one."""
+
+    def with_bytes(self, storage: Storage, path: Path) -> tuple[Receipt, bytes | None]:
+        """The same, with the bytes of its file where that was written to memory."""
+        if not isinstance(storage, Memory):
+            return self, None
+        return replace(self, sent=True), path.read_bytes()
 
     def at(self, path: Path) -> Receipt:
         """The same with its file somewhere else. Raises WorkerError where it changed."""
@@ -189,135 +175,13 @@ class Handed:
     shard: int
 
 
-@dataclass(frozen=True)
-class Result:
-    """What a worker gives back at the end: a receipt; the bytes of the shard's file where the
-    table's folder is not shared."""
-
-    receipt: Any
-    content: bytes | None = None
-
-
-_own = threading.local()
-
-
-def _buffer(name: str, shape: tuple[int, ...], kind: Any = np.float64) -> NDArray[Any]:
-    """This worker's buffer, the size it needs; touching fresh memory costs more than the kernel."""
-    size = int(np.prod(shape))
-    held: NDArray[Any] | None = getattr(_own, name, None)
-    if held is None or held.size < size:
-        setattr(_own, name, None)  # let go of the old one first
-        held = np.empty(size, kind)
-        setattr(_own, name, held)
-    return held[:size].reshape(shape)
-
-
 def work(
-    task: AnyTask,
-    given: Sequence[Any],
-    out: Floats | None = None,
-    stop: Callable[[], bool] = lambda: False,
-) -> Iterator[Any]:
-    """Do a task; yields its payoffs, None where they are not to be kept, and once its file is
-    written a `Result`. Raises Stopped when told to stop.
-
-    given: the payoffs of what it reads, then the bytes of the files that it needs, where they were
-    asked for. out: where its payoffs are to stand.
-    """
+    job: Job, payoffs: Sequence[Any], sent: Sent = {}, out: Floats | None = None,
+    stop: Stop = lambda: False,
+) -> Iterator[Any]:  # fmt: skip
+    """Do a job, as `Job.run` says."""
     memory_used()  # from here on it is looked at
-    return task.run(given, out, stop)
-
-
-def process_name() -> str:
-    """This process among those of all machines."""
-    return f"{socket.gethostname()} {os.getpid()}"
-
-
-@lru_cache(maxsize=2)
-def layout_of(board: Board) -> Layout[Any]:
-    """The layout of a board, kept from one shard to the next."""
-    return load_layout(board)
-
-
-def solve_shard(
-    task: Task, given: Sequence[Floats], out: Floats | None, stop: Callable[[], bool]
-) -> Iterator[Any]:
-    """Solve a shard, then write its file; yields as `work`."""
-    layout = layout_of(task.board)
-    tiers = layout.tiers()
-    tier = tiers[task.tier]
-    layout.threads = task.threads or cores()
-    below = {
-        tiers[i]: writable(payoffs).reshape(layout.shape(tiers[i]))
-        for i, payoffs in zip(task.reads, given, strict=True)
-    }
-    started = time.perf_counter()
-    payoffs = _buffer("payoffs", task.own_shape) if out is None else out
-    decisions, rows = None, task.span[1] - task.span[0]
-    if task.commit:
-        best = _buffer("best", (rows,), np.int8)
-        best.fill(-1)
-        margin = _buffer("margin", (rows,)) if task.margin else None
-        if margin is not None:
-            margin.fill(np.nan)
-        decisions = Decisions(best, margin)
-    error = layout.solve_tier(tier, payoffs, below.__getitem__, stop, task.part, decisions)
-    tally = layout.take_tally(tier, task.part)
-    seconds = time.perf_counter() - started
-    yield payoffs if task.keep else None
-    file, content = None, None
-    if decisions is not None:
-        with task.home.storage() as storage:
-            file = write_tier(storage, layout, tier, payoffs, decisions, error, task.part)
-            if isinstance(storage, Memory):
-                content = file.path.read_bytes()
-    sent = content is not None
-    receipt = Receipt(task.shard, file, seconds, process_name(), memory_used(), tally, sent)
-    yield Result(receipt, content)
-
-
-def nothing_seen(shard: int) -> Iterator[Any]:
-    """What a task yields whose files are not to be seen on its machine: it asks for them."""
-    yield None
-    yield Result(Receipt(shard, None, 0.0, process_name(), memory_used(), {}, missing=True))
-
-
-def source_of(task: AnyTask, storage: Storage, contents: Sequence[Any]) -> Storage | None:
-    """Where the files are that a task needs: in the table's folder, or among what it was handed;
-    None where they are not to be seen. storage: as of `Home.storage`."""
-    if contents:
-        return Memory(dict(zip(task.needs, contents, strict=True)))
-    return None if task.needs and isinstance(storage, Memory) else storage
-
-
-def _read_back(task: Task, given: Sequence[bytes], out: Floats | None) -> Iterator[Any]:
-    """The kernel's own numbers from a committed file; yields as `work`.
-
-    Raises CorruptTableError."""
-    entry, layout = task.stored, layout_of(task.board)
-    assert entry is not None
-    seconds = time.perf_counter()
-    with task.home.storage() as storage:
-        source = source_of(task, storage, given)
-        if source is None:
-            yield from nothing_seen(task.shard)
-            return
-        payoffs = np.empty(task.own_shape) if out is None else out
-        planes = layout.kernel_planes(layout.tiers()[task.tier])
-        flat = payoffs.reshape(len(planes), -1)
-        names = payoff_columns(layout.game)
-        read = [names[player] for player in planes if player >= 0]
-        file, at = SealedFile(source, task.home.table, entry), 0
-        for number in range(file.groups):
-            group = file.read(number, read)
-            rows = slice(at, at + group.num_rows)
-            for plane, player in zip(flat, planes, strict=True):
-                plane[rows] = numbers_of(group.column(names[player])) if player >= 0 else 0.0
-            at = rows.stop
-        file.close()
-    seconds = time.perf_counter() - seconds
-    yield payoffs
-    yield Result(Receipt(task.shard, None, seconds, process_name(), memory_used(), {}))
+    return job.run(payoffs, sent, out, stop)
 
 
 class PayoffsLostError(WorkerError):
@@ -332,7 +196,7 @@ class Workers(Protocol):
     def slots(self) -> int:
         """How many tasks they do at once; may change."""
 
-    def submit(self, task: AnyTask) -> None:
+    def submit(self, task: Task) -> None:
         """Hand out a task. What it reads must be kept."""
 
     def wait_one(self, seconds: float) -> Any:
@@ -364,3 +228,130 @@ class _Unlocked:
         self._array = array  # whose memory must stay
         about = dict(array.__array_interface__)
         self.__array_interface__ = about | {"data": (about["data"][0], False)}
+
+
+class Threads:
+    """Workers in this process."""
+
+    def __init__(self, count: int, pool: Pool) -> None:
+        self.slots = count
+        self._arrays = pool
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="luckbase")
+        self._stop = threading.Event()
+        self._tasks: dict[Future[Any], int] = {}
+        self._events: SimpleQueue[Handed | Future[Any]] = SimpleQueue()
+        self._kept: dict[int, PooledArray] = {}
+
+    def submit(self, task: Task) -> None:
+        payoffs = [self._kept[tier].array for tier in task.reads]
+        out = None if task.keep is None else self._place(task.keep)
+        future = self._pool.submit(self._work, task, payoffs, out)
+        self._tasks[future] = task.shard
+        future.add_done_callback(self._events.put)
+
+    def _work(self, task: Task, payoffs: list[Any], out: Any) -> Any:
+        steps = work(task.job, payoffs, {}, out, self._stop.is_set)
+        next(steps)
+        if out is not None:
+            self._events.put(Handed(task.shard))
+        receipt, _ = next(steps)
+        return receipt
+
+    def _place(self, kept: Kept) -> Any:
+        """Where the payoffs of a shard stand, among those of its tier."""
+        if kept.tier not in self._kept:
+            self._kept[kept.tier] = self._arrays.take(kept.shape)
+        whole = self._kept[kept.tier].array
+        return whole if kept.parts == 1 else whole[slice(*kept.span)]
+
+    def wait_one(self, seconds: float) -> Any:
+        try:
+            event = self._events.get(timeout=seconds)
+        except Empty:
+            return None
+        if isinstance(event, Handed):
+            return event
+        del self._tasks[event]
+        return event.result()
+
+    def drop(self, tier: int) -> None:
+        self._arrays.give(self._kept.pop(tier))
+
+    def doing(self) -> list[dict[str, Any]]:
+        return [{"node": "this process", "slots": self.slots, "shards": list(self._tasks.values())}]
+
+    def check_memory(self, needed: int, smaller: str) -> None:
+        """Checked before (`plan.check_room`)."""
+
+    def forget(self) -> None:
+        self._tasks, self._kept = {}, {}
+
+    def close(self) -> None:
+        """Stop tasks between planes and wait for them."""
+        self._stop.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def threads(count: int, pool: Pool) -> Iterator[Workers]:
+    """Workers in this process for the length of a solve; pool: for the payoffs that they keep."""
+    workers = Threads(count, pool)
+    try:
+        yield workers
+    finally:
+        workers.close()
+
+
+ROOMY = 1.5
+"""So many times what is needed a used array may have."""
+
+
+@dataclass(frozen=True)
+class PooledArray:
+    """An array of payoffs and the memory that it lies in."""
+
+    array: Floats
+    buffer: Floats
+
+
+class Pool:
+    """Arrays of payoffs for one run; one thread at a time takes and gives back."""
+
+    def __init__(self, memory: int, folder: Path) -> None:
+        """memory: bytes that arrays may have; folder: where what is beyond lies."""
+        self._memory, self._folder = memory, folder
+        self._free: list[Floats] = []
+        self._bytes = 0
+
+    def take(self, shape: tuple[int, ...]) -> PooledArray:
+        """An array of this shape; what stands in it is anything. Raises OSError where the disk is
+        full."""
+        size = int(np.prod(shape))
+        fitting = [b for b in self._free if size <= b.size <= max(1, ROOMY * size)]
+        if fitting:
+            buffer = min(fitting, key=lambda b: b.size)
+            self._free = [b for b in self._free if b is not buffer]
+        else:
+            while self._free and self._bytes + 8 * size > self._memory:
+                self._let_go(max(range(len(self._free)), key=lambda i: self._free[i].size))
+            if self._bytes + 8 * size > self._memory:
+                buffer = self._in_a_file(size)
+            else:
+                buffer = np.empty(size)
+                self._bytes += buffer.nbytes
+        return PooledArray(buffer[:size].reshape(shape), buffer)
+
+    def give(self, pooled: PooledArray) -> None:
+        """Nobody reads this any more."""
+        if pooled.buffer.base is None:  # what lies in a file goes with its last reader
+            self._free.append(pooled.buffer)
+
+    def _let_go(self, i: int) -> None:
+        self._bytes -= self._free.pop(i).nbytes
+
+    def _in_a_file(self, size: int) -> Floats:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=self._folder) as file:
+            os.posix_fallocate(file.fileno(), 0, max(8, 8 * size))  # a full disk says so here
+            mapped = mmap.mmap(file.fileno(), max(8, 8 * size))
+        return np.frombuffer(mapped, np.float64)[:size]

@@ -18,11 +18,10 @@ from typing import Unpack
 
 import numpy as np
 
-from luckbase.cluster.machine import look_from_now, memory_used, total
-from luckbase.cluster.run.lock import complete_ledger, is_new, lock, make_goal, open_ledger, tidy
+from luckbase.cluster.run.driver import Work, peak_memory, solve_table
+from luckbase.cluster.run.lock import is_new
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, SolvedSearch, Watch
-from luckbase.cluster.run.worker import process_name
 from luckbase.cluster.search.boundary import (
     HeldStages,
     UsedEnds,
@@ -56,22 +55,12 @@ from luckbase.cluster.table.format import (
     write_states,
 )
 from luckbase.cluster.table.keyed import SOLVED, KeyPart
-from luckbase.cluster.table.ledger import (
-    SEARCH,
-    Done,
-    Goal,
-    Ledger,
-    Roots,
-    Using,
-    made_by,
-    table_directory,
-)
+from luckbase.cluster.table.ledger import SEARCH, Done, Goal, Ledger, Roots, Using, made_by
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import StoredTable, open_table
 from luckbase.solver import load_game
 from luckbase.solver.board.identity import rules_identity
 from luckbase.solver.board.model import Board
-from luckbase.solver.check import check_sample
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Ints
 from luckbase.solver.game.capabilities import Level, hints, level_from
@@ -88,31 +77,16 @@ def solve_below(
 ) -> SolvedSearch:  # fmt: skip
     """Solve all that lies below canonical `roots` (m, fields), or below the game's start.
 
-    Raises OptionError where a start is missing, RequestError as `Graph.solve`, DisagreementError.
+    Raises OptionError where a start is missing, RequestError as `Graph.solve`, DisagreementError;
+    as `driver.solve_table`.
     """
-    asked = Options(**options)
     game = load_game(board)
-    if asked.joins:
-        from luckbase.cluster.run.ray import check_address  # Ray itself comes later
-
-        check_address(str(asked.address))
-    keys = root_keys(game, roots)
-    wanted, part = goal_of(game, keys, asked)
-    table = table_directory(asked.folder, game)
-    if not (asked.force or asked.check):
-        ledger = complete_ledger(game, table, part, wanted)
-        if ledger is not None:
-            goal = make_goal(game, ledger, part, 1, roots=wanted)
-            kept = sum(entry.rows for entry in ledger.of_part(part))
-            tidy(table)
-            return SolvedSearch(origin_of(game), table, ledger, goal, kept=kept, workers=0)
-    with lock(table):
-        return _solve_locked(game, table, keys, part, wanted, asked)
+    return solve_table(_Below(game, root_keys(game, roots), Options(**options)))
 
 
-def goal_of(game: Game, keys: Keys, asked: Options) -> tuple[Roots, str]:
-    """What is asked for, and the part of the table that it belongs to."""
-    used = None if asked.using is None else Path(asked.using)
+def goal_of(game: Game, keys: Keys, options: Options) -> tuple[Roots, str]:
+    """What is wanted, and the part of the table that it belongs to."""
+    used = None if options.using is None else Path(options.using)
     wanted = Roots(
         [game.describe(state) for state in unpack_all(game.bits, keys)],
         using=None if used is None else using_table(game, used),
@@ -136,64 +110,63 @@ def warm_up(game: Game) -> None:
     graph.solve(state)
 
 
-def _solve_locked(
-    game: Game, table: Path, keys: Keys, part: str, wanted: Roots, asked: Options
-) -> SolvedSearch:
-    look_from_now()
-    ledger, damaged = open_ledger(game, table, part, check=asked.check)
-    goal = make_goal(game, ledger, part, 1, roots=wanted)
-    others = dict(ledger.done)
-    if asked.force:
-        mine = [e.name for e in ledger.of_part(part) if made_by(e.name, goal.ask)]
+class _Below(Work[SolvedSearch]):
+    def __init__(self, game: Game, keys: Keys, options: Options) -> None:
+        super().__init__(game, options)
+        self.keys, self.undone = keys, dict[str, Done]()
+        self.roots, self.part = goal_of(game, keys, options)
+
+    def starts(self) -> Ints:
+        return np.asarray(unpack_all(self.game.bits, self.keys))
+
+    def is_there(self, ledger: Ledger) -> bool:
+        return True
+
+    def report(self, table: Path, ledger: Ledger, goal: Goal) -> SolvedSearch:
+        kept = sum(entry.rows for entry in ledger.of_part(self.part))
+        return SolvedSearch(origin_of(self.game), table, ledger, goal, kept=kept, workers=0)
+
+    def forget(self, table: Path, ledger: Ledger) -> None:
+        self.undone = dict(ledger.done)
+        goal = Goal(self.part, {}, self.roots, 1, "", {})
+        mine = [e.name for e in ledger.of_part(self.part) if made_by(e.name, goal.ask)]
         drop_files(Folder(table), ledger, mine, goal)
-    report = SolvedSearch(origin_of(game), table, ledger, goal, damaged=tuple(damaged), workers=1)
-    if goal.ask not in ledger.done:
-        asked.on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
-        check_sample(game, unpack_all(game.bits, keys))
-        warm_up(game)
-        run = _Search(game, table, ledger, goal, keys, asked)
+
+    def compile(self) -> None:
+        warm_up(self.game)
+
+    def solve(self, report: SolvedSearch) -> SolvedSearch:
+        run = _Search(self.game, report, self.keys, self.options)
         with closing(run):
             run.solve()
-        report = replace(run.report, damaged=tuple(damaged))
-        if asked.force:  # what this goal's files held is there again, and what others need of it
-            for ask, done in others.items():
-                files = sum(made_by(name, ask) for name in ledger.files)
-                if ask not in ledger.done and files == done.files:
-                    commit(Folder(table), ledger, done)
-    else:
-        if is_new(goal, ledger):
-            commit(Folder(table), ledger, goal)
-        compact(Folder(table), ledger)
-    return report
+        ledger = report.ledger
+        for ask, done in self.undone.items():  # what --force undid, and all is there again
+            files = sum(made_by(name, ask) for name in ledger.files)
+            if ask not in ledger.done and files == done.files:
+                commit(Folder(report.table), ledger, done)
+        return run.report
 
 
 class _Search:
     """One run: in one piece while it is small, else by stages; the ledger, the counts."""
 
-    def __init__(
-        self,
-        game: Game,
-        table: Path,
-        ledger: Ledger,
-        goal: Goal,
-        roots: Keys,
-        asked: Options,
-    ) -> None:
-        self.game, self.table, self.ledger, self.goal, self.roots = game, table, ledger, goal, roots
-        self.asked = asked
-        self.storage, self.tolerance = Folder(table), game.tie_tolerance
-        self.held = KeyPart(self.storage, table, ledger, goal.part, game)
+    def __init__(self, game: Game, report: SolvedSearch, roots: Keys, options: Options) -> None:
+        self.game, self.roots, self.options = game, roots, options
+        self.table, self.ledger, self.goal = report.table, report.ledger, report.goal
+        self.storage, self.tolerance = Folder(self.table), game.tie_tolerance
+        self.held = self._part()
         # What lies below a goal's files is all there once the goal is done, and not before.
-        self.trusted = KeyPart(self.storage, table, ledger, goal.part, game)
+        self.trusted = self._part()
         self.trusted.entries = [
             entry for entry in self.held.entries
-            if any(made_by(entry.name, ask) for ask in ledger.done)
+            if any(made_by(entry.name, ask) for ask in self.ledger.done)
         ]  # fmt: skip
         self.started = time.perf_counter()
         self.error = self.precision = FLOAT64_ERROR + game.cut_error
-        self.report = SolvedSearch(
-            origin_of(game), table, ledger, goal, kept=self.held.rows, workers=1
-        )
+        self.report = replace(report, kept=self.held.rows, workers=1)
+
+    def _part(self) -> KeyPart:
+        return KeyPart(self.storage, self.table, self.ledger, self.goal.part, self.game)
 
     @property
     def root_states(self) -> Ints:
@@ -209,8 +182,8 @@ class _Search:
     def solve(self) -> None:
         """Solve all that lies below the roots, and commit."""
         self._note_stopped()
-        most, small = self.asked.most, self.asked.one_piece
-        using = self.asked.using is not None
+        most, small = self.options.most, self.options.one_piece
+        using = self.options.using is not None
         grows = not using and bool(self.trusted.entries)
         given = None
         if not grows and not using:
@@ -241,7 +214,7 @@ class _Search:
         that end at this table."""
         stopped = {one.ask for one in self.ledger.shards.values()} - {self.goal.ask}
         if any(goal.ask in stopped and self._is_undone(goal) for goal in self.ledger.goals):
-            self.asked.on_note(
+            self.options.on_note(
                 "another search of this table was stopped half-way; once this one is solved that "
                 "one begins anew (to keep what it found, finish it first)"
             )
@@ -269,8 +242,8 @@ class _Search:
     @cached_property
     def _used(self) -> UsedTable:
         """The table that was asked for, without what this search writes into it."""
-        assert self.asked.using is not None
-        path = Path(self.asked.using)
+        assert self.options.using is not None
+        path = Path(self.options.using)
         return used_table(path, self.goal.part if path.samefile(self.table) else "")
 
     @cached_property
@@ -300,7 +273,7 @@ class _Search:
         ]  # fmt: skip
         if line is not None and own:
             why = "what is known" if line.given != given else "how stages are cut"
-            self.asked.on_note(f"{why} has changed since this search was stopped: it begins anew")
+            self.options.on_note(f"{why} has changed since this search was stopped: it begins anew")
             self._forget_shards()
             del self.ledger.levels[self.goal.ask]
         for name in names:
@@ -309,13 +282,13 @@ class _Search:
             compact(self.storage, self.ledger)
         for name in names:
             self.storage.delete(name)
-        self.held = KeyPart(self.storage, self.table, self.ledger, self.goal.part, self.game)
+        self.held = self._part()
         self.report = replace(self.report, kept=self.held.rows)
 
     def _given(self, most: int) -> PayoffTable:
         """What is known of the states at which the search ends: from the part's other files, or
         the table that was asked for. Raises SearchLimitError where more than `most` lie above."""
-        if self.asked.using is not None:
+        if self.options.using is not None:
             given = known_payoffs(self.game, self.root_states, self._ends.table, most)
             self._take_table(self._ends.table)
             return given
@@ -341,13 +314,13 @@ class _Search:
     def _in_one_piece(self, given: PayoffTable) -> bool:
         """Solve it in this process and memory; whether it was small enough. A game without levels
         is, up to `Options.most`."""
-        small, most = self.asked.one_piece, self.asked.most
+        small, most = self.options.one_piece, self.options.most
         if small < 1 and self._level() is not None:
             return False
         graph = Graph(self.game, tolerance=self.tolerance, max_states=min(most, max(small, 1)))
         graph.know(given.keys, given.values, given.best, given.margin, given.actor)
         known = graph.count
-        with Watch(self.table, self.asked.on_progress, self.asked.on_note) as watch:
+        with Watch(self.table, self.options.on_progress, self.options.on_note) as watch:
 
             def show() -> bool:
                 now = time.perf_counter() - self.started
@@ -391,7 +364,7 @@ class _Search:
 
                 level = find_level(self.game, self.root_states)
                 if level is not None:
-                    self.asked.on_note(f"a level was found: {level}")
+                    self.options.on_note(f"a level was found: {level}")
             self._its_level = level
         return self._its_level
 
@@ -412,17 +385,17 @@ class _Search:
             self.goal, self.roots, given, held, used, digest, self.error, self.precision,
             self.tolerance,
         )  # fmt: skip
-        search = StageSearch(self.game, level, self.ledger, aim, self.asked, self.report)
+        search = StageSearch(self.game, level, aim, self.report, self.options)
         try:
             self.report = search.run()
         except RisingError as error:
             if not level.found:
                 raise
-            self.asked.on_note(f"{error}; the search goes on in one piece")
+            self.options.on_note(f"{error}; the search goes on in one piece")
             self._forget_stages()
             self._its_level = None
             if held is not None or used is not None:
-                given = self._given(self.asked.most)
+                given = self._given(self.options.most)
             self._in_one_piece(given)
             return
         self._finish()
@@ -457,7 +430,7 @@ class _Search:
         self.error = with_untold(self.game, margins, self.tolerance, self.error + gaps)
         self._write(solved)
         self.report = replace(
-            self.report, peak_memory=total({process_name(): memory_used()}),
+            self.report, peak_memory=peak_memory(),
             seconds=time.perf_counter() - self.started,
         )  # fmt: skip
         self._finish()
@@ -479,8 +452,9 @@ class _Search:
         if not tells(self.game, self.tolerance):
             count = undecided(self.storage, self.table, mine, self.tolerance)
             if count:
-                self.asked.on_note(
-                    f"{count} decisions are closer than the payoffs of {self.asked.using} can tell "
+                where = f"the payoffs of {self.options.using}"
+                self.options.on_note(
+                    f"{count} decisions are closer than {where} can tell "
                     f"({self.tolerance:.1e}); the earlier action is taken, and how far off the "
                     "others' payoffs are there, and above, is not known; a table in float64 would "
                     "tell"

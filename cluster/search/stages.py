@@ -15,27 +15,18 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from luckbase.cluster.machine import MemoryUsed, memory_used, total
-from luckbase.cluster.run.driver import (
-    Hooks,
-    memory_budget,
-    open_workers,
-    run_shards,
-    through_losses,
-)
-from luckbase.cluster.run.lock import marked
+from luckbase.cluster.run.driver import Run, memory_budget
 from luckbase.cluster.run.options import Options
-from luckbase.cluster.run.progress import Progress, SolvedSearch, Watch
+from luckbase.cluster.run.progress import Progress, SolvedSearch
 from luckbase.cluster.run.schedule import Schedule, Shard, Solve
-from luckbase.cluster.run.worker import Home, Workers, process_name
+from luckbase.cluster.run.worker import Kept, Task
 from luckbase.cluster.search import files
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.boundary import HeldStages, UsedTable, let_go, used_ends
@@ -52,7 +43,7 @@ from luckbase.cluster.search.shards import (
     number_of,
     told_by,
 )
-from luckbase.cluster.search.tasks import Find, Found, Sweep, Swept
+from luckbase.cluster.search.tasks import Below, Find, Found, Sweep, Swept
 from luckbase.cluster.table.folder import (
     LEAST_BYTES,
     Commits,
@@ -67,10 +58,9 @@ from luckbase.cluster.table.folder import (
     stage_file_name,
 )
 from luckbase.cluster.table.format import PayoffTable, file_entry
-from luckbase.cluster.table.ledger import FileEntry, Goal, Ledger, LevelEntry, ShardEntry
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.ledger import FileEntry, Goal, LevelEntry, ShardEntry
 from luckbase.cluster.words import many
-from luckbase.solver.errors import LuckbaseError, SearchLimitError, WorkerError
+from luckbase.solver.errors import LuckbaseError, SearchLimitError
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.explore import estimate
@@ -104,57 +94,42 @@ class Aim:
     tolerance: float
 
 
-class StageSearch:
+class StageSearch(Run[SolvedSearch]):
     """One run: both passes, the ledger, the counts."""
 
     def __init__(
-        self,
-        game: Game,
-        level: Level,
-        ledger: Ledger,
-        aim: Aim,
-        asked: Options,
-        report: SolvedSearch,
+        self, game: Game, level: Level, aim: Aim, report: SolvedSearch, options: Options
     ) -> None:
-        self.game, self.aim, self.ledger, self.asked = game, aim, ledger, asked
-        self.stages, self.level = Stages(game, level), json.dumps(level.as_json())
-        self.storage, self.report = Folder(report.table), report
-        self.started = time.perf_counter()
-        self.processes: dict[str, MemoryUsed] = {}
-        self.seconds_down = self.seconds_up = self.seconds_finding = 0.0
+        super().__init__(game, report, options, memory_budget(options))
+        self.aim, self.stages, self.level = aim, Stages(game, level), json.dumps(level.as_json())
+        self.seconds_finding = 0.0
         self.at_level = self.done_before = 0
-        mine = [one.rows for one in ledger.shards.values() if one.ask == aim.goal.ask]
+        mine = [one.rows for one in self.ledger.shards.values() if one.ask == aim.goal.ask]
         self.found_before = self.met = sum(mine)
         self.shards_met = len(mine)
         self.found: list[ShardEntry] = []
         self.levels: list[list[LevelShard]] = []
-        self.solved = self.committed = self.cores = 0
+        self.solved = self.committed = 0
         self.about: int | None = None
-        self.keeping = Commits(self.storage, ledger)
-        self.committing = Commits(self.storage, ledger)
+        self.keeping = Commits(self.storage, self.ledger)
 
     def run(self) -> SolvedSearch:
         """Both passes. Raises as `find_stages.expand_level` and `stage.Sweeping.solve` do."""
-        table, goal = self.report.table, self.aim.goal
-        entry = LevelEntry(goal.ask, json.loads(self.level), self.aim.known_sha, cutting())
+        goal = self.aim.goal
         if goal.ask not in self.ledger.levels:
-            commit(self.storage, self.ledger, entry)
-        with (
-            Watch(table, self.asked.on_progress, self.asked.on_note) as watch,
-            marked(table) as home,
-            self._workers(home, watch) as workers,
-        ):
-            self.home, self.watch, self.workers = home, watch, workers
+            level = json.loads(self.level)
+            commit(
+                self.storage, self.ledger,
+                LevelEntry(goal.ask, level, self.aim.known_sha, cutting()),
+            )  # fmt: skip
+        with self.open(self.memory // 2, min(self.memory // 4, STORE_BYTES)):
             self._down()
-            self.seconds_finding = time.perf_counter() - self.started
+            self.seconds_finding = self.seconds
             self._up()
-        peak = total(self.processes | {process_name(): memory_used()})
-        return replace(
-            self.report, states=self.solved, solved=self.solved, shards=len(self.found),
-            edges=self._edges(), stages=self._stage_count(),
-            levels=len(self.levels), peak_memory=peak,
-            solve_seconds=self.seconds_down + self.seconds_up,
-            seconds=time.perf_counter() - self.started, workers=self.cores or self.asked.slots,
+        stages = {stage for one in self.found for stage in one.stages}
+        return self.done(
+            states=self.solved, solved=self.solved, shards=len(self.found), edges=self._edges(),
+            stages=len(stages), levels=len(self.levels),
         )  # fmt: skip
 
     def _name(self, shard: LevelShard) -> str:
@@ -166,20 +141,9 @@ class StageSearch:
         states = sum(one.rows for one in self.found)
         return sum(one.edges for one in self.found) * self.committed // max(1, states)
 
-    def _stage_count(self) -> int:
-        return len({stage for one in self.found for stage in one.stages})
-
     def _file(self, piece: Piece) -> str:
         """The table's file of a piece."""
         return stage_file_name(self.aim.goal.part, piece.entry.name, piece.number)
-
-    def _workers(self, home: Home, watch: Watch) -> AbstractContextManager[Workers]:
-        asked = self.asked
-        self.memory = memory_budget(asked)
-        self.report = replace(self.report, ray=asked.address is not None)
-        self.cores = 0 if asked.joins else asked.slots
-        store = min(self.memory // 4, STORE_BYTES)
-        return open_workers(asked, home, watch, self.memory // 2, store)
 
     # --- down --------------------------------------------------------------------------------
 
@@ -205,7 +169,7 @@ class StageSearch:
             let_go(self.aim.used)
 
     def _check_limit(self) -> None:
-        met, most = sum(one.rows for one in self.found), self.asked.max_states
+        met, most = sum(one.rows for one in self.found), self.options.max_states
         if most is not None and met > most:
             raise SearchLimitError(
                 f"the search has met {many(met, 'state')} in {many(len(self.levels), 'level')} "
@@ -222,7 +186,7 @@ class StageSearch:
             left = [(box, level_shards.SHARD_STATES) for box in rest]
             order.done(i, boxes_in_order(self.stages, shard.stages, left, first, shard.path))
 
-        def next_one() -> tuple[Find, list[Asker]] | None:
+        def next_one() -> tuple[Task, list[Asker]] | None:
             """The next one to find, past those that are there, and whose asks it is handed."""
             while (i := order.pop()) is not None:
                 entry = self._there(order.shards[i])
@@ -245,7 +209,7 @@ class StageSearch:
                     self.workers.submit(task)
                     running[task.shard] = task.memory, askers
                     waits = next_one()
-                receipt = self._next_found()
+                receipt = self.workers.wait_one(0.0 if self.keeping else 0.5)
                 if receipt is not None:
                     i = receipt.shard
                     _, askers = running.pop(i)
@@ -260,31 +224,24 @@ class StageSearch:
         self._show_found()
         return order.in_order()
 
-    def _next_found(self) -> Found | None:
-        """What a task has found; None where none came for a moment."""
-        receipt = self.workers.wait_one(0.0 if self.keeping else 0.5)
-        if receipt is None or isinstance(receipt, Found):
-            return receipt
-        raise WorkerError("files of the table that the search reads are not to be seen any more")
-
     def _task_to_find(
         self, place: int, shard: LevelShard, asks: Sequence[tuple[Asker, Ask]]
-    ) -> Find:
+    ) -> Task:
         keys = [self.wanted[stage] for stage in shard.stages if stage in self.wanted]
         reach, held = shard.box, tuple[FileEntry, ...]()
         if self.aim.held is not None:
             roots = [self.stages.around(some) for some in keys]
             reach = self._reach(shard, [ask.box for _, ask in asks] + roots)
             held = self.aim.held.files(shard.stages, reach)
-        return Find(
-            board=self.game.board, home=self.home, level=self.level, shard=place,
-            name=self._name(shard), stages=shard.stages, box=shard.box,
-            wanted=np.concatenate(keys) if keys else NO_KEYS,
+        job = Find(
+            board=self.game.board, location=self.location, level=self.level, number=place,
+            name=self._name(shard), shard=shard, wanted=np.concatenate(keys) if keys else NO_KEYS,
             asks=tuple((ask.packed, ask.count) for _, ask in asks), known=self._known(shard),
-            expected=shard.likely, enough=level_shards.enough(shard), sparse=files.SPARSE_BITS,
-            reach=reach, held=held, used=self.aim.used,
-            memory=self._find_bytes(shard.likely) + HELD_BYTES * sum(one.rows for one in held),
+            enough=level_shards.enough(shard), sparse=files.SPARSE_BITS, reach=reach, held=held,
+            used=self.aim.used,
         )  # fmt: skip
+        memory = self._find_bytes(shard.likely) + HELD_BYTES * sum(one.rows for one in held)
+        return Task(place, job, memory)
 
     def _reach(self, shard: LevelShard, boxes: Sequence[Box]) -> Box:
         """The part of a shard's box that lies below what is asked of it, in these boxes, for no
@@ -361,23 +318,23 @@ class StageSearch:
             boxes=receipt.boxes, ask_sha256=receipt.asks_sha256, edges=receipt.edges,
             box=ends_of(shard.box), spans=[[one.low, one.high] for one in receipt.spans],
             rest=[[one.low, one.high] for one in receipt.rest],
-            askers={at: [number_of(one) for one in sorted(mine)] for at, mine in paths.items()},
+            askers={level: list(map(number_of, sorted(mine))) for level, mine in paths.items()},
         )  # fmt: skip
         files = {ask_name(name): asks, shard_name(name): receipt.path}
         self.keeping.add(entry, files)
         self.met, self.shards_met = self.met + entry.rows, self.shards_met + 1
-        self.seconds_down += receipt.solve_seconds
-        self.processes[receipt.process] = receipt.peak
+        self.solve_seconds += receipt.solve_seconds
+        self.note_memory(receipt)
 
     def _show_found(self) -> None:
         """How far it is on its way down."""
-        seconds, finding = time.perf_counter() - self.started, f"level {self.at_level}"
-        if seconds > ABOUT_AFTER and self.about is None and not self.aim.known_sha:
+        if self.seconds > ABOUT_AFTER and self.about is None and not self.aim.known_sha:
             self.about = 0
             threading.Thread(target=self._estimate, daemon=True, name="luckbase estimate").start()
-        about = max(self.met, self.about) if self.about else 0
-        now = Progress(self.shards_met, 0, self.met, 0, seconds, finding=finding, about=about)
-        self._show(replace(now, before=self.found_before))
+        self.show(Progress(
+            self.shards_met, 0, self.met, 0, self.seconds, finding=f"level {self.at_level}",
+            about=max(self.met, self.about) if self.about else 0, before=self.found_before,
+        ))  # fmt: skip
 
     def _estimate(self) -> None:
         """About how many states there are. What is wrong with one the search itself will say."""
@@ -385,18 +342,12 @@ class StageSearch:
             roots = unpack_all(self.game.bits, self.aim.roots)
             self.about = estimate(self.game, roots).states
 
-    def _show_solved(self) -> None:
+    def progress(self) -> Progress:
         """How far it is on its way up."""
-        seconds = time.perf_counter() - self.started - self.seconds_finding
-        now = Progress(self.swept, len(self.pieces), self.done, self.met, seconds, of="shards")
-        self._show(replace(now, before=self.done_before))
-
-    def _show(self, now: Progress) -> None:
-        doing = self.workers.doing()
-        if self.report.ray:
-            slots = sum(one["slots"] for one in doing if "left_out" not in one)
-            self.cores = max(self.cores, slots)
-        self.watch.show(now, doing)
+        return Progress(
+            self.swept, len(self.pieces), self.done_rows, self.met,
+            self.seconds - self.seconds_finding, of="shards", before=self.done_before,
+        )  # fmt: skip
 
     # --- up ----------------------------------------------------------------------------------
 
@@ -416,34 +367,29 @@ class StageSearch:
         for i, piece in enumerate(self.pieces):
             own = [k for k in of_shard[piece.entry.name] if k < i]
             self.reads.append(sorted(own + of_asker[piece.entry.name]))
-        through_losses(self._solve_shards, self.workers, self.watch.note)
+        self.solve_shards()
 
-    def _solve_shards(self) -> None:
+    def make_schedule(self) -> Schedule:
         pieces, files = self.pieces, self.ledger.files
         shards = tuple(
             Shard(i, one.entry.name, tuple(self.reads[i]), one.states, one.memory)
             for i, one in enumerate(pieces)
         )
         stored = {i for i, one in enumerate(pieces) if self._file(one) in files}
-        self.schedule = Schedule(
+        self.swept, self.done_rows = 0, sum(pieces[i].states for i in stored)
+        self.done_before = self.done_rows
+        return Schedule(
             shards, workers=self.workers.slots, memory=self.memory,
             committed=stored | self.empty, stored=stored,
         )  # fmt: skip
-        self.swept, self.done = 0, sum(pieces[i].states for i in stored)
-        self.done_before = self.done
-        hooks = Hooks(
-            self._task, self.committing, self._commit, self._count, self._drop, self._show_solved
-        )
-        run_shards(self.schedule, self.workers, hooks)
 
-    def _count(self, receipt: Swept) -> None:
+    def count(self, receipt: Swept) -> None:
         self.swept += 1
         new = receipt.shard not in self.schedule.stored
-        self.done += self.pieces[receipt.shard].states * new
-        self.seconds_up += receipt.solve_seconds
-        self.processes[receipt.process] = receipt.peak
+        self.done_rows += self.pieces[receipt.shard].states * new
+        self.solve_seconds += receipt.solve_seconds
 
-    def _drop(self, shards: list[int]) -> None:
+    def drop(self, shards: list[int]) -> None:
         for shard in shards:
             self.workers.drop(shard)
             self._let_go(self.pieces[shard].entry)
@@ -456,26 +402,21 @@ class StageSearch:
         if there and not any(i in some for i in mine for some in still):
             self.storage.delete(shard_name(entry.name))
 
-    def _task(self, step: Solve) -> Sweep:
+    def task(self, step: Solve) -> Task:
         i, piece = step.shard, self.pieces[step.shard]
-        entry, stored = piece.entry, None
-        if i in self.schedule.stored:
-            stored = self.ledger.files[self._file(piece)]
+        stored = self.ledger.files[self._file(piece)] if i in self.schedule.stored else None
         reads = () if stored else tuple(self.reads[i])
-        of: dict[int, list[int]] = {}
-        for place, k in enumerate(reads):
-            for stage in self.pieces[k].entry.stages:
-                of.setdefault(stage, []).append(place)
-        return Sweep(
-            board=self.game.board, home=self.home, level=self.level, shard=i, name=entry.name,
-            stages=tuple(entry.stages), sha256=entry.sha256, boxes=piece.boxes, states=piece.states,
-            reads=reads, of={stage: tuple(places) for stage, places in of.items()},
-            within=tuple(self.pieces[k].spans for k in reads), file=self._file(piece),
-            error=self.aim.error, precision=self.aim.precision, tolerance=self.aim.tolerance,
-            keep=step.keep, commit=step.commit, memory=piece.memory, stored=stored,
+        below = (self.pieces[k] for k in reads)
+        job = Sweep(
+            board=self.game.board, location=self.location, level=self.level, number=i, piece=piece,
+            below=tuple(Below(tuple(one.entry.stages), one.spans) for one in below),
+            file=self._file(piece), error=self.aim.error, precision=self.aim.precision,
+            tolerance=self.aim.tolerance, keep=step.keep, commit=step.commit, stored=stored,
         )  # fmt: skip
+        keep = Kept(i, job.shape, (0, job.shape[0])) if step.keep else None
+        return Task(i, job, piece.memory, reads, keep)
 
-    def _commit(self, receipt: Swept) -> None:
+    def commit(self, receipt: Swept) -> None:
         piece, file = self.pieces[receipt.shard], receipt.file
         self.solved += receipt.solved
         self.committed += piece.states
@@ -488,4 +429,4 @@ class StageSearch:
         line = file_entry(name, self.aim.goal.part, 0, receipt.keys, file, seconds, told)
         boxes = [] if piece.spans == (WHOLE,) else receipt.boxes
         line = replace(line, stages=list(piece.entry.stages), boxes=boxes)
-        self.committing.add(line, {name: file.path})
+        self.commits.add(line, {name: file.path})

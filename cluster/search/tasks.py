@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,14 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from luckbase.cluster.machine import MemoryUsed, memory_used
 from luckbase.cluster.run.worker import (
-    Home,
+    NotSeenError,
     Receipt,
-    Result,
-    nothing_seen,
-    process_name,
-    source_of,
+    Sent,
+    Stop,
+    TableLocation,
     writable,
 )
 from luckbase.cluster.search.boundary import UsedTable, joined, read_held, used_ends, with_untold
@@ -40,12 +38,13 @@ from luckbase.cluster.search.files import (
     write_asks,
     write_stages,
 )
-from luckbase.cluster.table.folder import shard_name
+from luckbase.cluster.search.shards import LevelShard
+from luckbase.cluster.table.folder import Piece, shard_name
 from luckbase.cluster.table.format import PayoffTable, write_states
 from luckbase.cluster.table.keyed import GIVEN, SOLVED
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.parquet import SealedFile, numbers_of, payoff_columns
-from luckbase.cluster.table.storage import Memory, Storage
+from luckbase.cluster.table.storage import Storage
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import CorruptTableError
@@ -58,8 +57,6 @@ from luckbase.solver.search.find_stages import LevelSearch, expand_level
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.search.stages import Box, Known, Stage, Stages
 from luckbase.solver.search.sweep import Sweeping
-
-Stop = Callable[[], bool]
 
 
 def warm_up_stages(stages: Stages) -> None:
@@ -85,11 +82,11 @@ def stages_of(board: Board, level: str) -> Stages:
 
 
 @dataclass(frozen=True)
-class _StageTask:
-    """What both tasks have: the board, where its table lies, the level as JSON."""
+class _StageJob:
+    """What both jobs have: the board, where its table lies, the level as JSON."""
 
     board: Board
-    home: Home
+    location: TableLocation
     level: str
 
     def compile(self) -> None:
@@ -98,76 +95,55 @@ class _StageTask:
 
 
 @dataclass(frozen=True)
-class Find(_StageTask):
-    """A shard to find: the stages of these numbers, all of one level, or `box` of the one. wanted:
-    the keys with which it begins. asks: what others ask of these stages, packed, and how many keys
-    each. known: states that are not expanded. enough: states after which the boxes that are left
-    are left to others. sparse: bits, of the sample of what it asks. held: files of the table whose
-    states are not expanded either; reach: the part of the box in which such may be met. used: the
-    table at which the search ends. name: of its stage file. memory: bytes that it takes, about.
+class Find(_StageJob):
+    """To find a shard, number `number` of its level; name: of its stage file. wanted: the keys with
+    which it begins. asks: what others ask of these stages, packed, and how many keys each. known:
+    states that are not expanded. enough: states after which the boxes that are left are left to
+    others. sparse: bits, of the sample of what it asks. held: files of the table whose states are
+    not expanded either; reach: the part of the shard's box in which such may be met. used: the
+    table at which the search ends.
     """
 
-    shard: int
+    number: int
     name: str
-    stages: tuple[int, ...]
-    box: Box
+    shard: LevelShard
     wanted: Keys
     asks: tuple[tuple[bytes, int], ...]
     known: Known
-    expected: int
     enough: int
     sparse: int
     reach: Box
     held: tuple[FileEntry, ...]
     used: UsedTable | None
-    memory: int = 0
-
-    reads: tuple[int, ...] = ()
-    shape: tuple[int, ...] = ()
-    span: tuple[int, int] = (0, 0)
-    tier: int = -1
-    parts: int = 1
-    part: int = 0
-    keep: bool = False
-    stored: None = None
 
     @property
     def place(self) -> str:
         """Where its file goes."""
         return shard_name(self.name)
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The files that it reads."""
-        return tuple(entry.name for entry in self.held)
-
-    def run(self, given: Sequence[Any], out: Floats | None, stop: Stop) -> Iterator[Any]:
-        """Find the states and write the stage file; yields as `worker.work`."""
+    def run(
+        self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
+    ) -> Iterator[Any]:
+        """Find the states and write the stage file; yields as `worker.Job.run`."""
         started = time.perf_counter()
-        stages = stages_of(self.board, self.level)
-        with self.home.storage() as storage:
-            source = source_of(self, storage, given)
-            if source is None:
-                yield from nothing_seen(self.shard)
-                return
-            ends = None if self.used is None else used_ends(self.used)
-            if self.used is not None and ends is None:
-                yield from nothing_seen(self.shard)
-                return
-            where = self.stages, self.reach
-            there = read_held(source, self.home.table, self.held, stages, where, payoffs=True)
+        stages, numbers, box = stages_of(self.board, self.level), self.shard.stages, self.shard.box
+        source = self.location.source([entry.name for entry in self.held], sent)
+        ends = None if self.used is None else used_ends(self.used)
+        if self.used is not None and ends is None:
+            raise NotSeenError
+        where = numbers, self.reach
+        there = read_held(source, self.location.table, self.held, stages, where, payoffs=True)
         yield None
-        level = self.stages[0] >> 32
-        wanted = [_within(stages, self.wanted, [self.box])]
-        wanted += [_within(stages, unpacked(*ask), [self.box]) for ask in self.asks]
+        wanted = [_within(stages, self.wanted, [box])]
+        wanted += [_within(stages, unpacked(*ask), [box]) for ask in self.asks]
         search = LevelSearch(
-            stages, level, [keys for keys in wanted if len(keys)], box=self.box,
-            known=ends or joined(self.known, there), expected=self.expected, enough=self.enough,
+            stages, numbers[0] >> 32, [keys for keys in wanted if len(keys)], box=box,
+            known=ends or joined(self.known, there), expected=self.shard.likely,
+            enough=self.enough,
         )  # fmt: skip
         asked: dict[int, list[Keys]] = {}
         edges, boxes, spans = 0, [], []
-        content = None
-        with self.home.storage() as storage:
+        with self.location.storage() as storage:
             path = storage.temporary(self.place)
             for stage in write_stages(path, search.boxes(stop)):
                 boxes.append(len(stage.keys))
@@ -175,21 +151,19 @@ class Find(_StageTask):
                 edges += stage.edges
                 for number, keys, _ in stage.wanted:
                     asked.setdefault(number, []).append(keys)
-            with path.open("rb") as file:
-                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-            size = path.stat().st_size
-            if isinstance(storage, Memory):
-                content = path.read_bytes()
-        met = wanted[1:]
-        if search.rest:  # else its spans are all of its box
-            met = [_within(stages, keys, spans) for keys in met]
-        asks = write_asks(self._asks(stages, asked, spans))
-        receipt = Found(
-            self.shard, boxes, spans, search.rest, edges, path, size, sha256, asks,
-            hashlib.sha256(asks).hexdigest(), [i for i, keys in enumerate(met) if len(keys)],
-            time.perf_counter() - started, process_name(), memory_used(), content is not None,
-        )  # fmt: skip
-        yield Result(receipt, content)
+            met = wanted[1:]
+            if search.rest:  # else its spans are all of its box
+                met = [_within(stages, keys, spans) for keys in met]
+            asks = write_asks(self._asks(stages, asked, spans))
+            receipt = Found(
+                shard=self.number, boxes=boxes, spans=spans, rest=search.rest, edges=edges,
+                path=path, bytes=path.stat().st_size, sha256=_sha256(path), asks=asks,
+                asks_sha256=hashlib.sha256(asks).hexdigest(),
+                met=[i for i, keys in enumerate(met) if len(keys)],
+                solve_seconds=time.perf_counter() - started,
+            )  # fmt: skip
+            done = receipt.with_bytes(storage, path)
+        yield done
 
     def _asks(
         self, stages: Stages, asked: dict[int, list[Keys]], spans: Sequence[Box]
@@ -198,7 +172,7 @@ class Find(_StageTask):
         found = []
         for number, lists in asked.items():
             keys = _merged(lists)
-            if number in self.stages:
+            if number in self.shard.stages:
                 keys = keys[stages.boxes_of(keys, spans) < 0]
             if len(keys):
                 found.append(ask_of(stages, number, keys, self.sparse))
@@ -221,13 +195,17 @@ def _merged(lists: Sequence[Keys]) -> Keys:
     return keys
 
 
-@dataclass(frozen=True)
-class Found:
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found(Receipt):
     """What came of a `Find`: the states of each box and where it lies, the boxes that are left,
     edges expanded, its file; what it asks for, as it is to be written, and that one's SHA-256;
-    met: which of the asks that it was handed it met. sent, node: as of a `Receipt`."""
+    met: which of the asks that it was handed it met."""
 
-    shard: int
     boxes: list[int]
     spans: list[Box]
     rest: list[Box]
@@ -238,65 +216,40 @@ class Found:
     asks: Content
     asks_sha256: str
     met: list[int]
-    solve_seconds: float
-    process: str
-    peak: MemoryUsed
-    sent: bool = False
-    node: str = ""
 
     def at(self, path: Path) -> Found:
         """The same with its file somewhere else. Raises CorruptTableError where it changed."""
-        with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != self.sha256:
-                raise CorruptTableError(f"{path}: its bytes changed on the way from {self.node}")
+        if _sha256(path) != self.sha256:
+            raise CorruptTableError(f"{path}: its bytes changed on the way from {self.node}")
         return replace(self, path=path)
 
 
 @dataclass(frozen=True)
-class Sweep(_StageTask):
-    """A piece of a shard to solve. name, stages, sha256: of its stage file; boxes: from the first
-    to before the last, with so many states. reads: the pieces whose payoff tables it is handed; of:
-    for each stage that it asks for, which of these; within: the boxes that each has of its stages.
-    file: the table's, that it writes. error, precision: of all and where all decisions are told,
-    beside the gaps of cycles. stored: its committed file, where payoffs are read back only.
+class Below:
+    """A piece whose payoff table a `Sweep` is handed: its stages, and the boxes that it has of
+    them."""
+
+    stages: tuple[int, ...]
+    boxes: tuple[Box, ...]
+
+
+@dataclass(frozen=True)
+class Sweep(_StageJob):
+    """To solve a piece of a shard, number `number` of all. below: the pieces that it reads. file:
+    the table's, that it writes. error, precision: of all and where all decisions are told, beside
+    the gaps of cycles. stored: its committed file, where payoffs are read back only.
     """
 
-    shard: int
-    name: str
-    stages: tuple[int, ...]
-    sha256: str
-    boxes: tuple[int, int]
-    states: int
-    reads: tuple[int, ...]
-    of: dict[int, tuple[int, ...]]
-    within: tuple[tuple[Box, ...], ...]
+    number: int
+    piece: Piece
+    below: tuple[Below, ...]
     file: str
     error: float
     precision: float
     tolerance: float
     keep: bool
     commit: bool
-    memory: int
     stored: FileEntry | None = None
-
-    parts: int = 1
-    part: int = 0
-    used: None = None
-
-    @property
-    def tier(self) -> int:
-        """By what its payoffs are kept."""
-        return self.shard
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of its payoff table."""
-        return self.states + 1, 1 + load_game(self.board).players
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """Its rows."""
-        return 0, self.states + 1
 
     @property
     def place(self) -> str:
@@ -304,70 +257,70 @@ class Sweep(_StageTask):
         return self.file
 
     @property
-    def needs(self) -> tuple[str, ...]:
-        """The files that it reads."""
-        return (shard_name(self.name), *([self.stored.name] if self.stored else []))
+    def shape(self) -> tuple[int, int]:
+        """The shape of its payoff table."""
+        return self.piece.states + 1, 1 + load_game(self.board).players
 
-    def run(self, given: Sequence[Any], out: Floats | None, stop: Stop) -> Iterator[Any]:
-        """Solve the states and write their file; yields as `worker.work`."""
+    def run(
+        self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
+    ) -> Iterator[Any]:
+        """Solve the states and write their file; yields as `worker.Job.run`."""
         started = time.perf_counter()
-        below, contents = given[: len(self.reads)], given[len(self.reads) :]
-        with self.home.storage() as storage:
-            source = source_of(self, storage, contents)
-            if source is None:
-                yield from nothing_seen(self.shard)
-                return
-            content = source.read(self.needs[0])
-            if hashlib.sha256(content).hexdigest() != self.sha256:
-                raise CorruptTableError(f"{self.needs[0]}: is not as luckbase wrote it")
-            rows = np.empty(self.shape) if out is None else out
-            with StageFile(content) as file:
-                spans = [list(file.box(i)) for i in range(*self.boxes)]
-                if self.stored is not None:
-                    self._read_back(file, source, rows)
-                    table = None
-                else:
-                    tables = [writable(one).reshape(-1, rows.shape[1]) for one in below]
-                    table = self._solve(file, tables, rows, stop)
-            del content
-            seconds = time.perf_counter() - started
-            yield rows if self.keep else None
-            written, sent = None, None
-            if self.commit and table is not None and len(table):
-                game = stages_of(self.board, self.level).game
-                written = write_states(storage, self.file, game, table, float(rows[0, 1]))
-                if isinstance(storage, Memory):
-                    sent = written.path.read_bytes()
-        keys = (0, 0) if table is None or not len(table) else (table.keys[0], table.keys[-1])
-        yield Result(
-            Swept(
-                self.shard, written, seconds, process_name(), memory_used(), {},
-                sent is not None, keys=(int(keys[0]), int(keys[1])), boxes=spans,
-                solved=0 if table is None else int((table.status == SOLVED).sum()),
-                precision=float(rows[0, 0]),
-            ),
-            sent,
-        )  # fmt: skip
+        name = shard_name(self.piece.entry.name)
+        stored = [] if self.stored is None else [self.stored.name]
+        source = self.location.source([name, *stored], sent)
+        content = source.read(name)
+        if hashlib.sha256(content).hexdigest() != self.piece.entry.sha256:
+            raise CorruptTableError(f"{name}: is not as luckbase wrote it")
+        rows, table = np.empty(self.shape) if out is None else out, None
+        with StageFile(content) as file:
+            spans = [list(file.box(i)) for i in range(*self.piece.boxes)]
+            if self.stored is not None:
+                self._read_back(file, source, self.stored, rows)
+            else:
+                tables = [writable(read).reshape(-1, rows.shape[1]) for read in payoffs]
+                table = self._solve(file, tables, rows, stop)
+        del content
+        seconds = time.perf_counter() - started
+        yield rows if self.keep else None
+        of_it: dict[str, Any] = {
+            "shard": self.number, "solve_seconds": seconds, "boxes": spans,
+            "precision": float(rows[0, 0]),
+        }  # fmt: skip
+        if not self.commit or table is None or not len(table):
+            yield Swept(**of_it), None
+            return
+        with self.location.storage() as storage:
+            game = stages_of(self.board, self.level).game
+            written = write_states(storage, self.file, game, table, float(rows[0, 1]))
+            receipt = Swept(
+                **of_it, file=written, keys=(int(table.keys[0]), int(table.keys[-1])),
+                solved=int((table.status == SOLVED).sum()),
+            )  # fmt: skip
+            done = receipt.with_bytes(storage, written.path)
+        yield done
 
     def _solve(
         self, file: StageFile, tables: Sequence[Floats], rows: Floats, stop: Stop
     ) -> PayoffTable:
         """Fill `rows`, lowest box first; returns what of them the table is to hold."""
         stages = stages_of(self.board, self.level)
-        game, n = stages.game, self.states
+        game, n, numbers = stages.game, self.piece.states, self.piece.entry.stages
+        of: dict[int, list[tuple[Box, Floats]]] = {}
+        for piece, rows_of_piece in zip(self.below, tables, strict=True):
+            for number in piece.stages:
+                of.setdefault(number, []).extend((box, rows_of_piece[1:]) for box in piece.boxes)
         at, place = self._places(file)
         best, margins = np.empty(n, np.int64), np.empty(n)
         actors, gap, given = np.empty(n, np.int8), np.empty(n), np.empty(n, bool)
         solved: list[tuple[Box, Floats]] = []
-        first, stop_at = self.boxes
+        first, stop_at = self.piece.boxes
         for i in range(stop_at - 1, first - 1, -1):
             stage = file.stage(i)
             sweeping = Sweeping(game, stage)
             for wanted, (number, keys, _) in enumerate(stage.wanted):
-                others = self.of.get(number, ())
-                there = [(box, tables[k][1:]) for k in others for box in self.within[k]]
-                found = _give(stages, sweeping, wanted, there)
-                if number in self.stages:
+                found = _give(stages, sweeping, wanted, of.get(number, ()))
+                if number in numbers:
                     found += _give(stages, sweeping, wanted, solved)
                 if found != len(keys):
                     raise CorruptTableError(f"{self.file}: payoffs that it asks for are missing")
@@ -391,27 +344,26 @@ class Sweep(_StageTask):
 
     def _places(self, file: StageFile) -> tuple[Ints, Ints]:
         """Where the keys of each box begin, and the row of each by key."""
-        every = [file.keys(i) for i in range(*self.boxes)]
+        every = [file.keys(i) for i in range(*self.piece.boxes)]
         at = np.cumsum([0, *map(len, every)])
-        place = np.empty(self.states, np.int64)
-        place[np.argsort(np.concatenate(every))] = np.arange(self.states)
+        place = np.empty(self.piece.states, np.int64)
+        place[np.argsort(np.concatenate(every))] = np.arange(len(place))
         return at, place
 
-    def _read_back(self, file: StageFile, source: Storage, rows: Floats) -> None:
+    def _read_back(self, file: StageFile, source: Storage, stored: FileEntry, rows: Floats) -> None:
         """Fill `rows` from the committed file; what that has not, from the rules or what was given.
 
         Raises CorruptTableError."""
-        assert self.stored is not None
         stages = stages_of(self.board, self.level)
         game = stages.game
         at, place = self._places(file)
-        known = np.zeros(self.states, bool)
-        for i in range(*self.boxes):
+        known = np.zeros(self.piece.states, bool)
+        for i in range(*self.piece.boxes):
             stage = file.stage(i)
-            here = place[at[i - self.boxes[0]] : at[i - self.boxes[0] + 1]]
+            here = place[at[i - self.piece.boxes[0]] : at[i - self.piece.boxes[0] + 1]]
             rows[1 + here, 0] = stage.keys.view(np.float64)
             self._leaves(stage, here, rows, known)
-        sealed = SealedFile(source, self.home.table, self.stored)
+        sealed = SealedFile(source, self.location.table, stored)
         names = ["key", *payoff_columns(game)]
         read = sealed.read_all(range(sealed.groups), names)
         sealed.close()
@@ -424,7 +376,7 @@ class Sweep(_StageTask):
         if len(left):
             rows[1 + left, 1:] = final_payoffs(game, unpack_all(game.bits, keys[left]))
         rows[0] = 0.0
-        rows[0, :2] = self.stored.resolved_error, self.stored.error
+        rows[0, :2] = stored.resolved_error, stored.error
 
     @staticmethod
     def _leaves(stage: Stage, here: Ints, rows: Floats, known: Any) -> None:
@@ -450,7 +402,7 @@ def _give(
     return sum(sweeping.give(wanted, rows, which == number[box]) for box, rows in tables)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Swept(Receipt):
     """What came of a `Sweep`: also the first and the last key of its file, how many of its rows it
     solved, its boxes, its precision."""

@@ -95,7 +95,7 @@ def _times(run: Any, looks: list[float]) -> TaskTimes:
     return TaskTimes(
         run.met, looks, finds, [_sweep_seconds(run, piece) for piece in run.pieces], run.reads,
         [piece.states for piece in run.pieces], 8 * (1 + run.game.players),
-        run.keeping.seconds, run.committing.seconds,
+        run.keeping.seconds, run.commits.seconds,
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +50,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]
     found = {}
     with pytest.MonkeyPatch.context() as patched:
         layout.layer_of.cache_clear()
+        patched.setattr("luckbase.solver.game.game._loaded", deque())
         patched.setattr(layout, "GAMES_A_PART", 1000)
         for board, solves in SOLVES.items():
             results = tmp_path_factory.mktemp("results")

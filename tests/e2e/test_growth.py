@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run import worker
-from luckbase.cluster.run.driver import add_tally
+from luckbase.cluster.run import tiers, worker
 from luckbase.cluster.run.lock import lock
 from luckbase.cluster.run.plan import make_plan
 from luckbase.cluster.run.progress import Solved
+from luckbase.cluster.run.tiers import add_tally
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder
@@ -177,18 +177,17 @@ def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once: Path, tmp_path:
     for which in range(3):
         table = tmp_path / str(which)
         tier, part = plan.parts[3]
-        shape = layout.shape(layout.tiers()[tier])
-        home = worker.Home(table, "mark")
+        location = worker.TableLocation(table, "mark")
         (table / "tiers").mkdir(parents=True)
         (table / "mark").touch()
-        task = worker.Task(
-            layout.game.board, home, 3, tier, part, 1, (0, plan.shards[3].rows), shape, (), True,
-            True, 0,
+        job = tiers.SolveTier(
+            board=layout.game.board, location=location, shard=3, tier=tier, part=part, reads=(),
+            commit=True, keep=True,
         )  # fmt: skip
         with ThreadPoolExecutor(2) as pool:
-            results = list(pool.map(lambda each: list(worker.work(each, ()))[1], [task, task]))
-        assert [result.content for result in results] == [None, None]
-        receipts = [result.receipt for result in results]
+            results = list(pool.map(lambda each: list(worker.work(each, ()))[1], [job, job]))
+        assert [content for _, content in results] == [None, None]
+        receipts = [receipt for receipt, _ in results]
         one, two = receipts if which % 2 else reversed(receipts)
         assert one.file is not None and two.file is not None
         assert one.file.path != two.file.path

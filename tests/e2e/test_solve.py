@@ -18,9 +18,10 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run import driver
+from luckbase.cluster.run import driver, tiers
 from luckbase.cluster.run.lock import lock
 from luckbase.cluster.run.progress import Progress, Solved
+from luckbase.cluster.run.worker import Receipt
 from luckbase.cluster.table import RUNNING, storage
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.ledger import Ledger
@@ -280,7 +281,7 @@ def test_at_the_address_local_no_running_ray_cluster_is_joined(
     import ray
 
     from luckbase.cluster.run.ray import ray_here
-    from luckbase.cluster.run.worker import Home
+    from luckbase.cluster.run.worker import TableLocation
 
     asked: list[dict[str, object]] = []
     monkeypatch.setattr(ray, "init", lambda **given: asked.append(given))
@@ -292,7 +293,7 @@ def test_at_the_address_local_no_running_ray_cluster_is_joined(
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")
     on_term = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(ray, "put", lambda value: value)
-    with ray_here(2, Home(tmp_path, "mark"), 0):
+    with ray_here(2, TableLocation(tmp_path, "mark"), 0):
         pass
     assert [given["address"] for given in asked] == ["local"]
     assert signal.getsignal(signal.SIGTERM) == on_term
@@ -316,15 +317,15 @@ def test_a_killed_ray_worker_costs_a_retry_and_no_state(
     """The first receipt names its worker's process, which is killed there and then; of a cluster
     that the solve itself starts and ends."""
     killed: list[str] = []
-    real = driver._Run._commit
+    real = tiers._Run.commit
 
-    def commit(self: driver._Run, receipt: driver.Receipt) -> None:
+    def commit(self: tiers._Run, receipt: Receipt) -> None:
         real(self, receipt)
         if len(killed) < 2 and receipt.process not in killed:
             killed.append(receipt.process)
             os.kill(int(receipt.process.split()[1]), signal.SIGKILL)
 
-    monkeypatch.setattr(driver._Run, "_commit", commit)
+    monkeypatch.setattr(tiers._Run, "commit", commit)
     solved = _solve_with_ray(tmp_path, monkeypatch)
     assert killed and solved.ray
     assert files(solved.table) == files(undisturbed)

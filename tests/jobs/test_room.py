@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from luckbase import solver
-from luckbase.cluster.run import plan, threads, worker
+from luckbase.cluster.run import plan, tiers, worker
 from luckbase.cluster.run.plan import check_room, make_plan
 from luckbase.cluster.table import storage
 from luckbase.cluster.table.folder import read_ledger
@@ -65,7 +65,7 @@ def test_a_disk_that_fills_up_is_one_sentence_and_the_same_command_goes_on(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In a worker and in the driver; what was committed stays."""
-    home = worker if where == "write_tier" else storage.Folder
+    home = tiers if where == "write_tier" else storage.Folder
     true, calls = getattr(home, where), [0]
 
     def until_full(*given: Any, **named: Any) -> Any:
@@ -115,7 +115,7 @@ def test_payoffs_that_go_to_a_full_disk_say_that_it_is_full(
 ) -> None:
     """When they are made room for: a page of a mapped file that finds none ends the process."""
     monkeypatch.setattr(os, "posix_fallocate", full)
-    pool = threads.Pool(8, tmp_path / "spill")
+    pool = worker.Pool(8, tmp_path / "spill")
     assert pool.take((1,)).array.shape == (1,)
     with pytest.raises(OSError) as error:
         pool.take((1,))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luckbase.cluster.run.driver import Hooks, run_shards
+from luckbase.cluster.run.driver import Run
 from luckbase.cluster.run.schedule import Schedule, Shard
 from luckbase.cluster.run.worker import Handed
 from luckbase.cluster.table import folder as table_folder
@@ -100,12 +100,27 @@ def test_what_is_solved_is_committed_before_anything_goes_and_at_an_error(
             assert not commits
             assert commits.ledger.files.keys() >= {name[i] for i in {*indices, *readers}}
 
-        hooks = Hooks(
-            lambda step: SimpleNamespace(shard=step.shard, keep=step.keep),  # type: ignore[arg-type, return-value]
-            commits, commit, lambda receipt: None, drop, lambda: None,
-        )  # fmt: skip
+        class SomeRun(Run[Any]):
+            make_schedule = progress = lambda self: None  # type: ignore[assignment]
+
+            def __init__(self) -> None:
+                self.workers, self.schedule, self.commits = workers, schedule, commits
+
+            def task(self, step: Any) -> Any:
+                return SimpleNamespace(shard=step.shard, keep=step.keep)
+
+            def commit(self, receipt: Any) -> None:
+                commit(receipt)
+
+            def drop(self, shards: list[int]) -> None:
+                drop(shards)
+
+            def count(self, receipt: Any) -> None: ...
+            def note_memory(self, receipt: Any) -> None: ...
+            def show(self, progress: Any) -> None: ...
+
         with suppress(LostError):
-            run_shards(schedule, workers, hooks)
+            SomeRun().follow_schedule()
         read = read_ledger(Folder(Path(folder)), Path(folder), head=HEAD)
         assert read.files.keys() == commits.ledger.files.keys() == {name[i] for i in asked}
         assert all((Path(folder) / name[i]).read_bytes() == b"%d" % i for i in asked)

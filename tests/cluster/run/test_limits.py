@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.driver import add_tally
 from luckbase.cluster.run.plan import DISK_RESERVE, PROCESS_BYTES, Plan, check_room
 from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.schedule import Schedule, Shard
+from luckbase.cluster.run.tiers import add_tally
 from luckbase.cluster.table.answer import answer_by_search
 from luckbase.jobs.options import read_memory
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run import driver
+from luckbase.cluster.run import tiers
 from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import StateError
@@ -23,6 +24,7 @@ WIN = Path(__file__).parents[3] / "boards/goofspiel/win.toml"
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     layout.layer_of.cache_clear()
+    monkeypatch.setattr("luckbase.solver.game.game._loaded", deque())
     monkeypatch.setattr(layout, "GAMES_A_PART", 3000)
     yield
     layout.layer_of.cache_clear()
@@ -68,15 +70,15 @@ def test_a_stopped_solve_in_parts_goes_on_to_the_same_bytes(
 ) -> None:
     board = solver.load_board(POINTS, cards=7)
     once = cluster.solve(board, results=tmp_path / "once").table
-    commit, done = driver._Run._commit, [0]
+    commit, done = tiers._Run.commit, [0]
 
-    def stop_after(self: driver._Run, receipt: object) -> None:
+    def stop_after(self: tiers._Run, receipt: object) -> None:
         commit(self, receipt)  # type: ignore[arg-type]
         done[0] += 1
         if done[0] % 5 == 0:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(driver._Run, "_commit", stop_after)
+    monkeypatch.setattr(tiers._Run, "commit", stop_after)
     runs = 0
     while True:
         runs += 1

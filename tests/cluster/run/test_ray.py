@@ -11,7 +11,7 @@ import pytest
 
 from luckbase.cluster.run import ray as ray_workers
 from luckbase.cluster.run.ray import RETRIES, RayWorkers
-from luckbase.cluster.run.worker import Handed, Home
+from luckbase.cluster.run.worker import Handed, Kept, TableLocation, Task
 from luckbase.solver.errors import WorkerError
 
 
@@ -60,13 +60,16 @@ RECEIPT = SimpleNamespace(sent=False, node="a", shard=7)
 
 
 def task(*, keep: bool) -> Any:
-    return SimpleNamespace(
-        reads=(), needs=(), memory=1, keep=keep, shard=7, tier=7, part=0, parts=1, stored=None
-    )
+    return Task(7, "a job", 1, keep=Kept(7, (1,), (0, 1)) if keep else None)  # type: ignore[arg-type]
+
+
+def workers_of(ray: SomeRay) -> RayWorkers:
+    nowhere = TableLocation(Path("/nowhere"), "")
+    return RayWorkers(ray, nowhere, lambda text: None, joined=False, most=1)
 
 
 def receipts(ray: SomeRay, *, keep: bool) -> list[Any]:
-    workers = RayWorkers(ray, Home(Path("/nowhere"), ""), lambda text: None, joined=False, most=1)
+    workers = workers_of(ray)
     workers.submit(task(keep=keep))
     said: list[Any] = []
     while not said or said[-1] is not RECEIPT:
@@ -106,7 +109,7 @@ def test_what_does_not_come_is_not_waited_for_where_the_cluster_is_lost(
 ) -> None:
     ray = SomeRay([None, "payoffs", RECEIPT, None])
     ray.silent = 3
-    workers = RayWorkers(ray, Home(Path("/nowhere"), ""), lambda text: None, joined=False, most=1)
+    workers = workers_of(ray)
     workers.submit(task(keep=False))
     looked: list[int] = []
     monkeypatch.setattr(workers.nodes, "look", lambda: looked.append(1))
@@ -129,7 +132,7 @@ def test_in_the_end_what_does_not_come_is_a_sentence(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(ray_workers, "GET_SECONDS", 0.0)
     ray = SomeRay([None, "payoffs", RECEIPT, None])
     ray.silent = 100
-    workers = RayWorkers(ray, Home(Path("/nowhere"), ""), lambda text: None, joined=False, most=1)
+    workers = workers_of(ray)
     workers.submit(task(keep=False))
     with pytest.raises(WorkerError, match="has not come within 0 s; what was solved stays"):
         workers.wait_one(0.0)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.plan import make_plan
-from luckbase.cluster.run.threads import Pool, PooledArray
-from luckbase.cluster.run.worker import writable
+from luckbase.cluster.run.worker import Pool, PooledArray, writable
 from tests.e2e.test_solve import files
 from tests.places import ROOT
 

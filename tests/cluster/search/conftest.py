@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from luckbase.cluster.run.progress import Solved
+from luckbase.cluster.run.worker import Task
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import Find
 from tests.cluster.search.searches import WIDE, by, cut_small, search, tiny
 
 
@@ -34,12 +34,12 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Solved:
 
 
 @pytest.fixture
-def finds(monkeypatch: pytest.MonkeyPatch) -> list[Find]:
+def finds(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The tasks to find a shard that are handed out, as they are."""
-    found: list[Find] = []
+    found: list[Task] = []
     make = StageSearch._task_to_find
 
-    def task(run: StageSearch, *given: Any) -> Find:
+    def task(run: StageSearch, *given: Any) -> Task:
         found.append(make(run, *given))
         return found[-1]
 

@@ -60,7 +60,7 @@ def by(results: Path, roots: Ints | None = None, **how: object) -> Solved:
 @contextmanager
 def stopped_after(files: int) -> Iterator[None]:
     """Searches by stages raise Stopped once they have committed so many files."""
-    commit, left = StageSearch._commit, [files]
+    commit, left = StageSearch.commit, [files]
 
     def stops(run: StageSearch, receipt: Swept) -> None:
         commit(run, receipt)
@@ -69,7 +69,7 @@ def stopped_after(files: int) -> Iterator[None]:
             raise Stopped
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(StageSearch, "_commit", stops)
+        patch.setattr(StageSearch, "commit", stops)
         yield
 
 

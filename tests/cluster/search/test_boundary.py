@@ -13,17 +13,16 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.nodes import Nodes
+from luckbase.cluster.run.nodes import Missing, Nodes
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.ray import RayWorkers
-from luckbase.cluster.run.worker import Home
+from luckbase.cluster.run.worker import NotSeenError, TableLocation
 from luckbase.cluster.search import boundary
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search import stages as by_stages
 from luckbase.cluster.search import tasks as stage_tasks
 from luckbase.cluster.search.boundary import UsedEnds, UsedTable, let_go, used_ends, used_table
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import Find
 from luckbase.cluster.table.keyed import GIVEN, SOLVED
 from luckbase.cluster.table.table import StoredTable
 from luckbase.cluster.table.verify import check_residuals
@@ -68,15 +67,15 @@ def whole(full: Path, tmp_path: Path) -> Solved:
 
 
 def test_nothing_is_gone_through_before_and_nobody_holds_what_is_met(
-    finds: list[Find], limits: list[int], full: Path, whole: Solved, tmp_path: Path,
+    finds: list[Any], limits: list[int], full: Path, whole: Solved, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     limits.clear()
     monkeypatch.setattr(boundary, "given_at_once", lambda table: 7)
     solved = by(tmp_path / "one", using=full, workers=1)
     assert limits == [1], "a look whether it is small, no more"
-    assert finds and all(task.used and task.memory > by_stages.LEAST_BYTES for task in finds)
-    assert not any(len(task.known[0]) for task in finds)
+    assert finds and all(task.job.used and task.memory > by_stages.LEAST_BYTES for task in finds)
+    assert not any(len(task.job.known[0]) for task in finds)
     assert rows_of(solved.table) == rows_of(whole.table) and solved.states == whole.states
     status = np.concatenate(statuses(solved))
     assert solved.states == (status != GIVEN).sum() and (status == GIVEN).sum() > 20
@@ -117,7 +116,7 @@ def test_what_stands_in_its_own_table_is_answered_there(full: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("share", [0.3, 0.7])
 def test_one_that_was_stopped_goes_on(
-    finds: list[Find], share: float, full: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finds: list[Any], share: float, full: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows that were given are read back with the others."""
     clean = by(tmp_path / "clean", using=full, workers=1)
@@ -130,7 +129,7 @@ def test_one_that_was_stopped_goes_on(
 
 
 def test_it_begins_anew_where_that_table_has_grown(
-    finds: list[Find], own: Path, table_of: Callable[..., Path], tmp_path: Path,
+    finds: list[Any], own: Path, table_of: Callable[..., Path], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     with pytest.raises(Stopped), stopped_after(3):
@@ -145,7 +144,7 @@ def test_it_begins_anew_where_that_table_has_grown(
 
 
 def test_one_that_ends_at_its_own_table_goes_on_too(
-    finds: list[Find], own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finds: list[Any], own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it has written of itself is no part of what it ends at."""
     clean = by(tmp_path / "clean", using=own, workers=1)
@@ -218,25 +217,28 @@ def test_both_may_choose_at_once(table_of: Callable[..., Path], tmp_path: Path) 
 
 
 def test_a_machine_that_does_not_see_it_says_so_and_the_driver_finds_that(
-    finds: list[Find], full: Path, tmp_path: Path
+    finds: list[Any], full: Path, tmp_path: Path
 ) -> None:
     table = by(tmp_path, using=full, workers=1).table
     (table / "here").touch()
-    task = replace(max(finds, key=lambda one: len(one.asks)), home=Home(table, "here"))
-    *_, seen = task.run((), None, lambda: False)
-    assert task.used is not None
-    *_, missing = replace(task, used=replace(task.used, path=tmp_path)).run((), None, lambda: False)
-    assert missing.receipt.missing and not task.needs
+    job = max((one.job for one in finds), key=lambda job: len(job.asks))
+    job = replace(job, location=TableLocation(table, "here"))
+    *_, (seen, _) = job.run((), {}, None, lambda: False)
+    assert job.used is not None
+    with pytest.raises(NotSeenError) as not_seen:
+        list(replace(job, used=replace(job.used, path=tmp_path)).run((), {}, None, lambda: False))
+    assert not_seen.value.names == ()
     notes: list[str] = []
     listed = [{"NodeID": name, "Alive": True, "NodeManagerHostname": name,
                "NodeManagerAddress": "-", "Resources": {"CPU": 1}} for name in "ab"]  # fmt: skip
     nodes, handed = Nodes(lambda: listed, notes.append), list[Any]()
-    run: Any = SimpleNamespace(nodes=nodes, _submit=lambda *what: handed.append(what))
-    assert RayWorkers._elsewhere(run, task, "a") is None
-    assert nodes.unseeing == ["a"] and handed == [(task, ())]
+    task = SimpleNamespace(task=SimpleNamespace(job=job))
+    run: Any = SimpleNamespace(nodes=nodes, _submit=handed.append, _tasks=[task] * 3)
+    assert RayWorkers._elsewhere(run, task, Missing("a", ())) is None  # type: ignore[arg-type]
+    assert nodes.unseeing == ["a"] and handed == [task]
     for _ in range(2):  # nobody sees it
-        found = RayWorkers._elsewhere(run, task, "b")
-        assert found.sha256 == seen.receipt.sha256 and not found.sent
+        found = RayWorkers._elsewhere(run, task, Missing("b", ()))  # type: ignore[arg-type]
+        assert found.sha256 == seen.sha256 and not found.sent
     assert nodes.unseeing == [] and len(handed) == 1
     assert len(notes) == 2 and "node a (-) does not see the table" in notes[0]
     nodes._looked = float("-inf")

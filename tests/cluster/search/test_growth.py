@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,11 @@ import pytest
 
 from luckbase import cluster
 from luckbase.cluster.run.progress import Solved
-from luckbase.cluster.run.worker import Home, nothing_seen
+from luckbase.cluster.run.worker import NotSeenError, TableLocation
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search import stages as by_stages
 from luckbase.cluster.search.boundary import HeldStages, held_stages, read_held, read_rows
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import Find
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import SEARCH, Ledger
@@ -40,18 +38,18 @@ def grown(results: Path, words: dict[str, object], **how: Any) -> Solved:
 
 
 def test_nothing_is_gone_through_before_and_no_process_has_all_that_is_there(
-    finds: list[Find], limits: list[int], tmp_path: Path
+    finds: list[Any], limits: list[int], tmp_path: Path
 ) -> None:
     first = grown(tmp_path / "grown", WIDE)
-    assert not any(task.held for task in finds)
+    assert not any(task.job.held for task in finds)
     finds.clear()
     limits.clear()
     second = grown(tmp_path / "grown", MORE)
     assert limits == [1], "a look whether it is small, no more"
     there = {entry.name for entry in first.ledger.files.values()}
-    held = [{entry.name for entry in task.held} for task in finds]
+    held = [{entry.name for entry in task.job.held} for task in finds]
     assert any(held) and all(one < there for one in held) and not all(held)
-    assert not any(len(task.known[0]) for task in finds)
+    assert not any(len(task.job.known[0]) for task in finds)
     both = np.array([tiny().parse(words) for words in (WIDE, MORE)])
     whole = search(tmp_path / "whole", both)
     assert first.states + second.states == whole.states > 1.1 * first.states
@@ -61,19 +59,19 @@ def test_nothing_is_gone_through_before_and_no_process_has_all_that_is_there(
 
 
 def test_of_a_stage_that_is_there_only_what_may_be_met_is_read(
-    finds: list[Find], tmp_path: Path
+    finds: list[Any], tmp_path: Path
 ) -> None:
     """No function rises inside a stage, so what lies above all that is asked can not be met; the
     rows of the files that are read count as memory."""
     grown(tmp_path, WIDE)
     finds.clear()
     solved = grown(tmp_path, {**WIDE, "scores": "0,500,500"})
-    read = [task for task in finds if task.held]
-    assert any(task.box.whole and not task.reach.whole for task in read)
-    assert all(task.memory > by_stages.HELD_BYTES * task.held[0].rows for task in read)
+    read = [task for task in finds if task.job.held]
+    assert any(task.job.shard.box.whole and not task.job.reach.whole for task in read)
+    assert all(task.memory > by_stages.HELD_BYTES * task.job.held[0].rows for task in read)
     every = KeyPart(Folder(solved.table), solved.table, solved.ledger, SEARCH, tiny()).entries
-    assert min(len(task.held) for task in read) < sum(
-        bool(set(entry.stages) & set(read[0].stages)) for entry in every
+    assert min(len(task.job.held) for task in read) < sum(
+        bool(set(entry.stages) & set(read[0].job.shard.stages)) for entry in every
     )
 
 
@@ -86,13 +84,18 @@ def test_a_limit_is_said_before_anything_is_touched(tmp_path: Path) -> None:
     assert sorted(path.name for path in (table / "ledger").iterdir()) == before[1]
 
 
-def test_a_task_that_does_not_see_its_files_is_not_waited_for_without_end() -> None:
+def test_a_task_that_does_not_see_its_files_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of workers that can not be handed them: threads."""
-    receipts = list(nothing_seen(0))
-    nobody = SimpleNamespace(wait_one=lambda seconds: receipts[-1].receipt)
-    run: Any = SimpleNamespace(workers=nobody, keeping=False)
+    grown(tmp_path, WIDE)
+
+    def not_seen(location: TableLocation, names: list[str], sent: object) -> None:
+        raise NotSeenError(tuple(names))
+
+    monkeypatch.setattr(TableLocation, "source", not_seen)
     with pytest.raises(WorkerError, match="are not to be seen"):
-        StageSearch._next_found(run)
+        grown(tmp_path, MORE)
 
 
 def test_workers_do_not_change_its_bytes(tmp_path: Path) -> None:
@@ -104,30 +107,31 @@ def test_workers_do_not_change_its_bytes(tmp_path: Path) -> None:
 
 
 def test_a_machine_that_does_not_see_the_files_asks_for_them_and_finds_the_same(
-    finds: list[Find], tmp_path: Path
+    finds: list[Any], tmp_path: Path
 ) -> None:
     grown(tmp_path, WIDE)
     finds.clear()
     table = grown(tmp_path, MORE).table
     (table / "here").touch()
-    some = [task for task in finds if task.held]
+    some = [task for task in finds if task.job.held]
     assert some
     for task in some:
-        here = replace(task, home=Home(table, "here"))
-        *_, seen = here.run((), None, lambda: False)
-        away = replace(task, home=Home(table, "away"))
-        *_, missing = away.run((), None, lambda: False)
-        assert missing.receipt.missing
-        handed = [(table / name).read_bytes() for name in away.needs]
-        *_, found = away.run(handed, None, lambda: False)
-        assert found.receipt.boxes == seen.receipt.boxes and found.receipt.sent
-        assert found.receipt.asks_sha256 == seen.receipt.asks_sha256
-        assert found.receipt.sha256 == seen.receipt.sha256
-        seen.receipt.path.unlink()
+        here = replace(task.job, location=TableLocation(table, "here"))
+        *_, (seen, _) = here.run((), {}, None, lambda: False)
+        away = replace(task.job, location=TableLocation(table, "away"))
+        with pytest.raises(NotSeenError) as not_seen:
+            list(away.run((), {}, None, lambda: False))
+        sent = {name: (table / name).read_bytes() for name in not_seen.value.names}
+        *_, (found, content) = away.run((), sent, None, lambda: False)
+        assert content is not None and found.sent
+        assert found.boxes == seen.boxes
+        assert found.asks_sha256 == seen.asks_sha256
+        assert found.sha256 == seen.sha256
+        seen.path.unlink()
 
 
 def test_one_that_was_stopped_goes_on(
-    finds: list[Find], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finds: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grown(tmp_path, WIDE)
     with monkeypatch.context() as patched:
@@ -139,10 +143,12 @@ def test_one_that_was_stopped_goes_on(
     assert not finds and solved.states
 
 
-def test_what_was_solved_in_one_piece_is_known_too(finds: list[Find], tmp_path: Path) -> None:
+def test_what_was_solved_in_one_piece_is_known_too(finds: list[Any], tmp_path: Path) -> None:
     first = grown(tmp_path / "grown", WIDE, one_piece=10**6)
     second = grown(tmp_path / "grown", MORE)
-    assert not any(task.held for task in finds) and any(len(task.known[0]) for task in finds)
+    assert not any(task.job.held for task in finds) and any(
+        len(task.job.known[0]) for task in finds
+    )
     whole = search(tmp_path / "whole", np.array([tiny().parse(w) for w in (WIDE, MORE)]))
     assert first.states + second.states == whole.states
     assert rows_of(second.table) == rows_of(whole.table)

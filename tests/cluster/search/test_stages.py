@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
+from luckbase.cluster.run import driver
 from luckbase.cluster.run.progress import Progress, Solved
-from luckbase.cluster.run.worker import Home
+from luckbase.cluster.run.worker import TableLocation
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search import stages as by_stages
 from luckbase.cluster.search.shards import LevelShard
@@ -432,10 +433,10 @@ def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_wha
     near = by(tmp_path / "near", workers=1)
 
     @contextmanager
-    def nowhere(table: Path) -> Iterator[Home]:
-        yield Home(table, ".no-machine-sees-this")
+    def nowhere(table: Path) -> Iterator[TableLocation]:
+        yield TableLocation(table, ".no-machine-sees-this")
 
-    monkeypatch.setattr(by_stages, "marked", nowhere)
+    monkeypatch.setattr(driver, "shown_by_a_file", nowhere)
     far = by(tmp_path / "far", workers=2, address=ray_cluster)
     assert far.ray and far.shards > 20
     assert files_of(far.table) == files_of(near.table)

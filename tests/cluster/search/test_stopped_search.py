@@ -80,7 +80,7 @@ class Watched:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.found: list[str] = []
         self.solved: list[str] = []
-        keep, commit = StageSearch._keep, StageSearch._commit
+        keep, commit = StageSearch._keep, StageSearch.commit
 
         def kept(search: StageSearch, shard: LevelShard, *how: object) -> None:
             self.found.append(search._name(shard))
@@ -92,7 +92,7 @@ class Watched:
             commit(search, receipt)
 
         patch.setattr(StageSearch, "_keep", kept)
-        patch.setattr(StageSearch, "_commit", committed)
+        patch.setattr(StageSearch, "commit", committed)
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_a_search_that_is_cut_another_way_does_not_go_on_from_what_is_there(
     watched: Watched, monkeypatch: pytest.MonkeyPatch, whole: Solved,
 ) -> None:  # fmt: skip
     """Its files may have the same names; what is in them is not the same."""
-    table = halfway("_commit")
+    table = halfway("commit")
     there = read_ledger(Folder(table), table)
     assert there.files and all(level.cutting for level in there.levels.values())
     cut_small(monkeypatch, states)
@@ -261,10 +261,10 @@ def emptied(path: Path) -> None:
         ("stage file", changed, "_keep"),
         ("ask", changed, "_keep"),
         ("ask", Path.unlink, "_keep"),
-        ("stage file", changed, "_commit"),
-        ("ask", changed, "_commit"),
-        ("stage file", Path.unlink, "_commit"),
-        ("ask", emptied, "_commit"),
+        ("stage file", changed, "commit"),
+        ("ask", changed, "commit"),
+        ("stage file", Path.unlink, "commit"),
+        ("ask", emptied, "commit"),
     ],
 )
 def test_a_shard_that_is_lost_is_said_and_found_again(
@@ -288,7 +288,7 @@ def test_a_shard_that_is_lost_is_said_and_found_again(
 def test_a_stage_file_that_is_solved_and_still_read_is_found_again_when_it_is_lost(
     staged: Solved, watched: Watched, tmp_path: Path, halfway: Callable[[str], Path]
 ) -> None:
-    table = halfway("_commit")
+    table = halfway("commit")
     left = read_ledger(Folder(table), table)
     names = [name for name in left.shards if stage_file_name("search", name, 0) in left.files]
     (lost, *_) = [name for name in names if (table / shard_name(name)).exists()]
@@ -310,7 +310,7 @@ def halfway(small: None, tmp_path: Path) -> Callable[[str], Path]:
         def stops(search: StageSearch, *how: object) -> None:
             do(search, *how)
             done.append(0)
-            if len(done) == {"_keep": 7, "_commit": 40}[step]:
+            if len(done) == {"_keep": 7, "commit": 40}[step]:
                 raise KeyboardInterrupt
 
         with pytest.MonkeyPatch.context() as patch:
@@ -327,7 +327,7 @@ def test_every_shard_lost_is_a_search_from_its_beginning(
     staged: Solved, watched: Watched, tmp_path: Path, halfway: Callable[[str], Path]
 ) -> None:
     """Files that were written stay."""
-    table = halfway("_commit")
+    table = halfway("commit")
     watched.solved.clear()
     left = read_ledger(Folder(table), table)
     shutil.rmtree(table / "shards")
@@ -341,7 +341,7 @@ def test_a_stopped_search_goes_on_after_another_has_solved_part_of_it(
 ) -> None:
     """What that one solved is known now, so other states are left to find; no key stands twice."""
     below = tiny().parse(OTHER)[None]
-    for i, (step, one_piece) in enumerate([("_keep", 0), ("_commit", 0), ("_commit", 10**6)]):
+    for i, (step, one_piece) in enumerate([("_keep", 0), ("commit", 0), ("commit", 10**6)]):
         table = halfway(step)
         notes: list[str] = []
         search(tmp_path / "half", below, one_piece=one_piece, on_note=notes.append)
