@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.run.progress import Progress
 
 Place = str | os.PathLike[str]
-MOST_STATES = 200_000_000
+MAX_STATES = 200_000_000
 """States that a search in one piece may meet if nothing is said."""
 ONE_PIECE = 1_000_000
 """States up to which a search is solved in one piece: a second."""
@@ -64,7 +64,7 @@ class Options:
     @property
     def most(self) -> int:
         """States that a search in one piece may meet."""
-        return MOST_STATES if self.max_states is None else self.max_states
+        return MAX_STATES if self.max_states is None else self.max_states
 
     @property
     def searches(self) -> bool:

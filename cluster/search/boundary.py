@@ -1,7 +1,7 @@
 """The boundary of a search: the states at which it ends, for their payoffs are known.
 
 They are rows of the part's own other files, all at once (`known_payoffs`) or, of a search by stages
-of the same level, by stage (`HeldStages`): read where they are wanted, those of a shard by the
+of the same level, by stage (`StoredStages`): read where they are wanted, those of a shard by the
 worker that finds it. Or they are rows of another table (`--using`, `UsedTable`), asked by whoever
 finds states: no process goes through what lies above that table, and none holds all that the search
 meets of it. A worker that sees another table there than the driver did, or none, says so, and the
@@ -105,7 +105,7 @@ def _acting(game: Game, states: Ints, names: list[str | None]) -> tuple[Ints, ND
 
 
 @dataclass(frozen=True)
-class HeldStages:
+class StoredStages:
     """The files of a table that hold states of each stage; keys ascend in a file."""
 
     stages: Stages
@@ -127,7 +127,7 @@ class HeldStages:
     def keys(self, stage: int) -> Keys:
         """The keys of a stage that are there, ascending."""
         files = self.files([stage], WHOLE)
-        return read_held(Folder(self.table), self.table, files, self.stages, ([stage], WHOLE))[0]
+        return read_stored(Folder(self.table), self.table, files, self.stages, ([stage], WHOLE))[0]
 
     def digest(self) -> bytes:
         """What is there, as a SHA-256."""
@@ -135,9 +135,9 @@ class HeldStages:
         return hashlib.sha256(repr(sorted(names.items())).encode()).digest()
 
 
-def held_stages(
+def stored_stages(
     stages: Stages, table: Path, ledger: Ledger, entries: Collection[FileEntry]
-) -> HeldStages | None:
+) -> StoredStages | None:
     """The files `entries` of a table by stages; those of searches in one piece are left out. None
     where one has stages of another level."""
     ours = stages.level.as_json()
@@ -149,10 +149,10 @@ def held_stages(
             return None
         for stage in entry.stages:
             of.setdefault(stage, []).append(entry)
-    return HeldStages(stages, table, of)
+    return StoredStages(stages, table, of)
 
 
-def read_held(
+def read_stored(
     storage: Storage, table: Path, files: Collection[FileEntry], stages: Stages,
     where: tuple[Collection[int], Box], payoffs: bool = False,
 ) -> Known:  # fmt: skip
@@ -203,7 +203,7 @@ def joined(one: Known, other: Known) -> Known:
     return keys[order], np.concatenate([one[1], other[1]])[order]
 
 
-def digest_of(given: PayoffTable, held: HeldStages | None) -> str:
+def digest_of(given: PayoffTable, held: StoredStages | None) -> str:
     """The SHA-256 of all that is known before a search, "" for nothing."""
     content = given.keys.tobytes() + given.values.tobytes()
     if held is not None and held.of:
@@ -321,17 +321,17 @@ def undecided(storage: Storage, table: Path, entries: Iterable[FileEntry], toler
     return found
 
 
-def tells(game: Game, tolerance: float) -> bool:
+def can_decide(game: Game, tolerance: float) -> bool:
     """Whether payoffs of which those closer than this, the tie tolerance and twice their error, can
     not be told apart tell every decision: what is closer is tied, by the rules (`table.off`)."""
     return tolerance <= 3 * game.tie_tolerance
 
 
-def with_untold(game: Game, margins: Floats, tolerance: float, precision: float) -> float:
+def error_with_undecided(game: Game, margins: Floats, tolerance: float, precision: float) -> float:
     """How far off payoffs may be that are within `precision` where all decisions, by their margins,
     could be told: else as far as the game allows, for those who do not decide."""
     most = float(np.ptp(game.payoff_range))
-    told = tells(game, tolerance) or not (margins <= tolerance).any()
+    told = can_decide(game, tolerance) or not (margins <= tolerance).any()
     return min(most, precision) if told else most
 
 

@@ -42,7 +42,7 @@ STAGE_SECONDS, PIECE_SECONDS, AT_ONCE_SECONDS, CIRCLES_SECONDS = 1.75e-6, 1.6e-6
 """Seconds of one core a state, the table included: by stages, in one piece; of games in which both
 choose at once (Goofspiel: 4.9 of 9 cards, 10 of 11), and of those that go in circles (Pig 17, two
 dice and Skunk 70)."""
-LOOKED_AT, STEPS, MOST_MET = 32, 6, 2000
+SAMPLED, STEPS, MAX_MET = 32, 6, 2000
 """Of so many states it is looked whether they lead back to themselves, in so many steps, as long as
 no more states are met."""
 WORKERS_SHARE = 0.85
@@ -140,7 +140,7 @@ def _state_seconds(game: Game, level: Level | None, found: Estimate) -> float:
 
 def goes_in_circles(game: Game, keys: Keys) -> bool:
     """Whether a quarter of some states lead back to themselves by others, within `STEPS`."""
-    some = keys[:: max(1, len(keys) // LOOKED_AT)]
+    some = keys[:: max(1, len(keys) // SAMPLED)]
     return 4 * sum(_comes_back(game, key) for key in some) >= len(some)
 
 
@@ -154,7 +154,7 @@ def _comes_back(game: Game, key: np.uint64) -> bool:
             return True
         last = np.setdiff1d(after, met, assume_unique=True)
         met = np.union1d(met, last)
-        if not len(last) or len(met) > MOST_MET:
+        if not len(last) or len(met) > MAX_MET:
             break
     return False
 

@@ -26,13 +26,13 @@ from luckbase.solver.search.stages import NO_KEYS, WHOLE, Box, Knows, Looks, Spr
 
 SHARD_STATES = 200_000
 """States of a shard, about: a quarter of a second."""
-MOST_BOXES = 4096
+MAX_BOXES = 4096
 """Boxes of a stage, about: who waits for whom are pairs of them."""
 LEFT_AFTER = 2
 """A box that has so many times as many leaves what is left of it to others."""
 BURST = 2
 """Stages are put together as long as they have at most so many times as many, should they burst."""
-MOST_GROWTH = 4.0
+MAX_GROWTH = 4.0
 DEEPEST = 8
 """So many times a box that was left to others may leave boxes to others; then all of it is found by
 one task, for names must end somewhere."""
@@ -48,7 +48,7 @@ Asker = tuple[int, Path]
 def cutting() -> str:
     """What decides how a search is cut, and so what is in which file."""
     said = [
-        CUTTING, SHARD_STATES, MOST_BOXES, LEFT_AFTER, BURST, MOST_GROWTH, DEEPEST,
+        CUTTING, SHARD_STATES, MAX_BOXES, LEFT_AFTER, BURST, MAX_GROWTH, DEEPEST,
         files.SPARSE_BITS, stages.RANGES, stages.MAX_CELLS, stages.MAX_ROOTS,
         find_stages.CACHED, find_stages.PIECES, find_stages.SAMPLE, find_stages.FEW,
         find_stages.EARLY, folder.PIECE_STATES,
@@ -83,7 +83,7 @@ class LevelShard:
 @dataclass(frozen=True)
 class Above:
     """What the shards of a level told for the next one. growth: states for each that was asked for,
-    at most `MOST_GROWTH`: below a single root there are millions. burst: how many times as many as
+    at most `MAX_GROWTH`: below a single root there are millions. burst: how many times as many as
     expected a shard had at most, and largest: how many that were."""
 
     growth: float = 1.0
@@ -91,7 +91,7 @@ class Above:
     largest: int = 0
 
 
-def told_by(shards: Sequence[LevelShard], states: Sequence[int], asked: int) -> Above:
+def growth_of(shards: Sequence[LevelShard], states: Sequence[int], asked: int) -> Above:
     """What the shards of a level tell, in order, which have so many states; asked: what was asked
     of it. What one left to others counts as its own."""
     first: dict[int, int] = {}
@@ -99,10 +99,10 @@ def told_by(shards: Sequence[LevelShard], states: Sequence[int], asked: int) -> 
         first[one.path[0]] = first.get(one.path[0], 0) + n
     least = max(1, SHARD_STATES // 8)  # where none was expected a few are no burst
     bursts = [first[one.path[0]] / max(least, one.expected) for one in shards if len(one.path) == 1]
-    return Above(min(MOST_GROWTH, sum(states) / asked), max(bursts), max(first.values()))
+    return Above(min(MAX_GROWTH, sum(states) / asked), max(bursts), max(first.values()))
 
 
-class Asked:
+class Demand:
     """What is asked of the stages that are not found yet."""
 
     def __init__(
@@ -171,7 +171,7 @@ class Asked:
             boxes: list[tuple[Box, int]] = []
             if lies is not None:
                 size = max(lies.total, self._keys(stage))
-                boxes = grid(self.stages, lies, min(MOST_BOXES, -(-size // SHARD_STATES)))
+                boxes = grid(self.stages, lies, min(MAX_BOXES, -(-size // SHARD_STATES)))
             at_most = min(above.largest, round(size * above.burst))
             if together and max(states + size, (burst + at_most) // BURST) > SHARD_STATES:
                 found.append(_together(len(found), together, states, burst))
@@ -193,7 +193,7 @@ class Asked:
         each = 1 << files.SPARSE_BITS
         return {
             stage: self._looks.at(stage, self._sample(stage), each, widths)
-            for stage in sampled if self._keys(stage) * MOST_GROWTH > SHARD_STATES
+            for stage in sampled if self._keys(stage) * MAX_GROWTH > SHARD_STATES
         }  # fmt: skip
 
     def of(self, shard: LevelShard) -> list[tuple[Asker, Ask]]:

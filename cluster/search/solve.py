@@ -23,25 +23,25 @@ from luckbase.cluster.run.lock import is_new
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, SolvedSearch, Watch
 from luckbase.cluster.search.boundary import (
-    HeldStages,
+    StoredStages,
     UsedEnds,
     UsedTable,
+    can_decide,
     digest_of,
-    held_stages,
+    error_with_undecided,
     known_payoffs,
     known_rows,
     let_go,
     nothing_known,
     read_rows,
-    tells,
+    stored_stages,
     undecided,
     used_ends,
     used_table,
-    with_untold,
 )
 from luckbase.cluster.search.plan import root_keys
 from luckbase.cluster.search.shards import cutting
-from luckbase.cluster.search.stages import Aim, StageSearch
+from luckbase.cluster.search.stages import SearchContext, StageSearch
 from luckbase.cluster.search.tasks import some_state
 from luckbase.cluster.table.answer import origin_of
 from luckbase.cluster.table.folder import SHARDS, ask_name, commit, compact, drop_files, shard_name
@@ -196,7 +196,7 @@ class _Search:
                     raise
         if given is not None and self._was_small(given):
             return
-        held = self._held_stages() if grows else None
+        held = self._stored_stages() if grows else None
         used = self._used if using and self._level_of_stages() is not None else None
         if held is not None:
             given = self._in_one_piece_before()
@@ -230,14 +230,14 @@ class _Search:
         self._drop_stopped(digest_of(given, None))
         return self.goal.ask not in self.ledger.levels and self._in_one_piece(given)
 
-    def _held_stages(self) -> HeldStages | None:
+    def _stored_stages(self) -> StoredStages | None:
         """The stages that the table has already; None where it has some of another level, or the
         search has none."""
         entries = self.trusted.entries
         level = self._level_of_stages()
         if level is None:
             return None
-        return held_stages(Stages(self.game, level), self.table, self.ledger, entries)
+        return stored_stages(Stages(self.game, level), self.table, self.ledger, entries)
 
     @cached_property
     def _used(self) -> UsedTable:
@@ -374,18 +374,18 @@ class _Search:
         return self._level() if line is None else level_from(line.level)
 
     def _by_stages(
-        self, given: PayoffTable, held: HeldStages | None, used: UsedTable | None
+        self, given: PayoffTable, held: StoredStages | None, used: UsedTable | None
     ) -> None:
         level = self._level_of_stages()
         assert level is not None
         digest = digest_of(given, held) if used is None else used.sha256
         self._drop_stopped(digest, by_stages=True)
         self._note_goal()
-        aim = Aim(
+        context = SearchContext(
             self.goal, self.roots, given, held, used, digest, self.error, self.precision,
             self.tolerance,
         )  # fmt: skip
-        search = StageSearch(self.game, level, aim, self.report, self.options)
+        search = StageSearch(self.game, level, context, self.report, self.options)
         try:
             self.report = search.run()
         except RisingError as error:
@@ -427,7 +427,7 @@ class _Search:
         self._note_goal()
         gaps, margins = float(solved.gap.sum()) / 2, solved.margin[solved.status == SOLVED]
         self.precision += gaps
-        self.error = with_untold(self.game, margins, self.tolerance, self.error + gaps)
+        self.error = error_with_undecided(self.game, margins, self.tolerance, self.error + gaps)
         self._write(solved)
         self.report = replace(
             self.report, peak_memory=peak_memory(),
@@ -449,7 +449,7 @@ class _Search:
         """Commit that the goal is there."""
         mine = [e for e in self.ledger.of_part(self.goal.part) if made_by(e.name, self.goal.ask)]
         rows = sum(entry.rows for entry in mine)
-        if not tells(self.game, self.tolerance):
+        if not can_decide(self.game, self.tolerance):
             count = undecided(self.storage, self.table, mine, self.tolerance)
             if count:
                 where = f"the payoffs of {self.options.using}"

@@ -29,19 +29,19 @@ from luckbase.cluster.run.schedule import Schedule, Shard, Solve
 from luckbase.cluster.run.worker import Kept, Task
 from luckbase.cluster.search import files
 from luckbase.cluster.search import shards as level_shards
-from luckbase.cluster.search.boundary import HeldStages, UsedTable, let_go, used_ends
+from luckbase.cluster.search.boundary import StoredStages, UsedTable, let_go, used_ends
 from luckbase.cluster.search.files import Ask, read_asks
 from luckbase.cluster.search.shards import (
     Above,
-    Asked,
     Asker,
+    Demand,
     LevelShard,
     Order,
     Path,
     boxes_in_order,
     cutting,
+    growth_of,
     number_of,
-    told_by,
 )
 from luckbase.cluster.search.tasks import Below, Find, Found, Sweep, Swept
 from luckbase.cluster.table.folder import (
@@ -68,7 +68,7 @@ from luckbase.solver.search.find_stages import CACHED
 from luckbase.solver.search.keys import Keys, unpack_all
 from luckbase.solver.search.stages import NO_KEYS, WHOLE, Box, Knows, Stages, among
 
-FIND_BYTES, ASK_BYTES, HELD_BYTES = 160, 24, 100
+FIND_BYTES, ASK_BYTES, STORED_BYTES = 160, 24, 100
 """Bytes a state of the box that is being found, and of the whole shard, for what is asked of it; a
 row of the files that it reads, if all were wanted."""
 ABOUT_AFTER = 20.0
@@ -78,7 +78,7 @@ STORE_BYTES = 4 << 30
 
 
 @dataclass(frozen=True)
-class Aim:
+class SearchContext:
     """What is searched: the goal, the keys of its roots, what is known (by ascending key; in the
     table's files; in the table that was asked for), and what comes with it: the bounds on the
     error, of all and where all decisions are told, and the tolerance of ties."""
@@ -86,7 +86,7 @@ class Aim:
     goal: Goal
     roots: Keys
     known: PayoffTable
-    held: HeldStages | None
+    held: StoredStages | None
     used: UsedTable | None
     known_sha: str
     error: float
@@ -98,13 +98,22 @@ class StageSearch(Run[SolvedSearch]):
     """One run: both passes, the ledger, the counts."""
 
     def __init__(
-        self, game: Game, level: Level, aim: Aim, report: SolvedSearch, options: Options
+        self,
+        game: Game,
+        level: Level,
+        context: SearchContext,
+        report: SolvedSearch,
+        options: Options,
     ) -> None:
         super().__init__(game, report, options, memory_budget(options))
-        self.aim, self.stages, self.level = aim, Stages(game, level), json.dumps(level.as_json())
+        self.context, self.stages, self.level = (
+            context,
+            Stages(game, level),
+            json.dumps(level.as_json()),
+        )
         self.seconds_finding = 0.0
         self.at_level = self.done_before = 0
-        mine = [one.rows for one in self.ledger.shards.values() if one.ask == aim.goal.ask]
+        mine = [one.rows for one in self.ledger.shards.values() if one.ask == context.goal.ask]
         self.found_before = self.met = sum(mine)
         self.shards_met = len(mine)
         self.found: list[ShardEntry] = []
@@ -115,12 +124,12 @@ class StageSearch(Run[SolvedSearch]):
 
     def run(self) -> SolvedSearch:
         """Both passes. Raises as `find_stages.expand_level` and `stage.Sweeping.solve` do."""
-        goal = self.aim.goal
+        goal = self.context.goal
         if goal.ask not in self.ledger.levels:
             level = json.loads(self.level)
             commit(
                 self.storage, self.ledger,
-                LevelEntry(goal.ask, level, self.aim.known_sha, cutting()),
+                LevelEntry(goal.ask, level, self.context.known_sha, cutting()),
             )  # fmt: skip
         with self.open(self.memory // 2, min(self.memory // 4, STORE_BYTES)):
             self._down()
@@ -134,7 +143,7 @@ class StageSearch(Run[SolvedSearch]):
 
     def _name(self, shard: LevelShard) -> str:
         """The name of a shard."""
-        return f"{self.aim.goal.ask[:12]}-{shard.stages[0] >> 32}-{number_of(shard.path)}"
+        return f"{self.context.goal.ask[:12]}-{shard.stages[0] >> 32}-{number_of(shard.path)}"
 
     def _edges(self) -> int:
         """Edges of the states that this run has solved; about, of a search that went on."""
@@ -143,30 +152,30 @@ class StageSearch(Run[SolvedSearch]):
 
     def _file(self, piece: Piece) -> str:
         """The table's file of a piece."""
-        return stage_file_name(self.aim.goal.part, piece.entry.name, piece.number)
+        return stage_file_name(self.context.goal.part, piece.entry.name, piece.number)
 
     # --- down --------------------------------------------------------------------------------
 
     def _down(self) -> None:
         """Find all stages, level by level."""
-        stages = self.stages.of(self.aim.roots)
+        stages = self.stages.of(self.context.roots)
         self.wanted = {
-            stage: np.ascontiguousarray(self.aim.roots[stages == stage])
+            stage: np.ascontiguousarray(self.context.roots[stages == stage])
             for stage in np.unique(stages).tolist()
         }
-        self.ends = None if self.aim.used is None else used_ends(self.aim.used)
-        self.asks, above = Asked(self.stages, self.aim.roots, self._knows), Above()
+        self.ends = None if self.context.used is None else used_ends(self.context.used)
+        self.asks, above = Demand(self.stages, self.context.roots, self._knows), Above()
         while (level := self.asks.highest()) is not None:
             self.at_level = level
             shards = self._find(level, Order(self.asks.shards(level, above)))
             entries = [self.ledger.shards[self._name(one)] for one in shards]
-            above = told_by(shards, [entry.rows for entry in entries], self.asks.keys(level))
+            above = growth_of(shards, [entry.rows for entry in entries], self.asks.keys(level))
             self.asks.done(level)
             self.found += entries
             self.levels.append(shards)
             self._check_limit()
-        if self.aim.used is not None:
-            let_go(self.aim.used)
+        if self.context.used is not None:
+            let_go(self.context.used)
 
     def _check_limit(self) -> None:
         met, most = sum(one.rows for one in self.found), self.options.max_states
@@ -229,18 +238,18 @@ class StageSearch(Run[SolvedSearch]):
     ) -> Task:
         keys = [self.wanted[stage] for stage in shard.stages if stage in self.wanted]
         reach, held = shard.box, tuple[FileEntry, ...]()
-        if self.aim.held is not None:
+        if self.context.held is not None:
             roots = [self.stages.around(some) for some in keys]
             reach = self._reach(shard, [ask.box for _, ask in asks] + roots)
-            held = self.aim.held.files(shard.stages, reach)
+            held = self.context.held.files(shard.stages, reach)
         job = Find(
             board=self.game.board, location=self.location, level=self.level, number=place,
             name=self._name(shard), shard=shard, wanted=np.concatenate(keys) if keys else NO_KEYS,
             asks=tuple((ask.packed, ask.count) for _, ask in asks), known=self._known(shard),
             enough=level_shards.enough(shard), sparse=files.SPARSE_BITS, reach=reach, held=held,
-            used=self.aim.used,
+            used=self.context.used,
         )  # fmt: skip
-        memory = self._find_bytes(shard.likely) + HELD_BYTES * sum(one.rows for one in held)
+        memory = self._find_bytes(shard.likely) + STORED_BYTES * sum(one.rows for one in held)
         return Task(place, job, memory)
 
     def _reach(self, shard: LevelShard, boxes: Sequence[Box]) -> Box:
@@ -268,7 +277,7 @@ class StageSearch(Run[SolvedSearch]):
         if entry is None:
             return None
         same = entry.stages == list(shard.stages) and entry.box == ends_of(shard.box)
-        if same and entry.given == self.aim.known_sha:
+        if same and entry.given == self.context.known_sha:
             return entry
         del self.ledger.shards[entry.name]
         compact(self.storage, self.ledger)  # else what it says may count at the next reading
@@ -280,12 +289,12 @@ class StageSearch(Run[SolvedSearch]):
         if self.ends is not None:
             return self.ends.holds
         known = self._known(LevelShard((0,), (stage,), WHOLE, 0))[0]
-        held = NO_KEYS if self.aim.held is None else self.aim.held.keys(stage)
+        held = NO_KEYS if self.context.held is None else self.context.held.keys(stage)
         keys = np.sort(np.concatenate([known, held]), kind="stable")  # it merges what is in order
         return among(keys)
 
     def _known(self, shard: LevelShard) -> tuple[Keys, np.ndarray]:
-        known = self.aim.known
+        known = self.context.known
         if not len(known):
             return NO_KEYS, np.empty((0, self.game.players))
         order, stages = self._known_stages
@@ -299,7 +308,7 @@ class StageSearch(Run[SolvedSearch]):
     @cached_property
     def _known_stages(self) -> tuple[np.ndarray, np.ndarray]:
         """What is known by stage: its rows, and the stage of each of these."""
-        stages = self.stages.of(self.aim.known.keys)
+        stages = self.stages.of(self.context.known.keys)
         order = np.argsort(stages, kind="stable")
         return order, stages[order]
 
@@ -312,9 +321,9 @@ class StageSearch(Run[SolvedSearch]):
         for level, path in askers:
             paths.setdefault(str(level), set()).add(path)
         entry = ShardEntry(
-            name=name, ask=self.aim.goal.ask, rows=sum(receipt.boxes), bytes=receipt.bytes,
+            name=name, ask=self.context.goal.ask, rows=sum(receipt.boxes), bytes=receipt.bytes,
             sha256=receipt.sha256, seconds=round(receipt.solve_seconds, 3),
-            given=self.aim.known_sha, level=self.at_level, stages=list(shard.stages),
+            given=self.context.known_sha, level=self.at_level, stages=list(shard.stages),
             boxes=receipt.boxes, ask_sha256=receipt.asks_sha256, edges=receipt.edges,
             box=ends_of(shard.box), spans=[[one.low, one.high] for one in receipt.spans],
             rest=[[one.low, one.high] for one in receipt.rest],
@@ -328,7 +337,7 @@ class StageSearch(Run[SolvedSearch]):
 
     def _show_found(self) -> None:
         """How far it is on its way down."""
-        if self.seconds > ABOUT_AFTER and self.about is None and not self.aim.known_sha:
+        if self.seconds > ABOUT_AFTER and self.about is None and not self.context.known_sha:
             self.about = 0
             threading.Thread(target=self._estimate, daemon=True, name="luckbase estimate").start()
         self.show(Progress(
@@ -339,7 +348,7 @@ class StageSearch(Run[SolvedSearch]):
     def _estimate(self) -> None:
         """About how many states there are. What is wrong with one the search itself will say."""
         with suppress(LuckbaseError):
-            roots = unpack_all(self.game.bits, self.aim.roots)
+            roots = unpack_all(self.game.bits, self.context.roots)
             self.about = estimate(self.game, roots).states
 
     def progress(self) -> Progress:
@@ -410,8 +419,8 @@ class StageSearch(Run[SolvedSearch]):
         job = Sweep(
             board=self.game.board, location=self.location, level=self.level, number=i, piece=piece,
             below=tuple(Below(tuple(one.entry.stages), one.spans) for one in below),
-            file=self._file(piece), error=self.aim.error, precision=self.aim.precision,
-            tolerance=self.aim.tolerance, keep=step.keep, commit=step.commit, stored=stored,
+            file=self._file(piece), error=self.context.error, precision=self.context.precision,
+            tolerance=self.context.tolerance, keep=step.keep, commit=step.commit, stored=stored,
         )  # fmt: skip
         keep = Kept(i, job.shape, (0, job.shape[0])) if step.keep else None
         return Task(i, job, piece.memory, reads, keep)
@@ -426,7 +435,7 @@ class StageSearch(Run[SolvedSearch]):
         share = piece.states / max(1, piece.entry.rows)
         name, seconds = self._file(piece), piece.entry.seconds * share + receipt.solve_seconds
         told = receipt.precision
-        line = file_entry(name, self.aim.goal.part, 0, receipt.keys, file, seconds, told)
+        line = file_entry(name, self.context.goal.part, 0, receipt.keys, file, seconds, told)
         boxes = [] if piece.spans == (WHOLE,) else receipt.boxes
         line = replace(line, stages=list(piece.entry.stages), boxes=boxes)
         self.commits.add(line, {name: file.path})

@@ -28,7 +28,13 @@ from luckbase.cluster.run.worker import (
     TableLocation,
     writable,
 )
-from luckbase.cluster.search.boundary import UsedTable, joined, read_held, used_ends, with_untold
+from luckbase.cluster.search.boundary import (
+    UsedTable,
+    error_with_undecided,
+    joined,
+    read_stored,
+    used_ends,
+)
 from luckbase.cluster.search.files import (
     Ask,
     Content,
@@ -132,7 +138,7 @@ class Find(_StageJob):
         if self.used is not None and ends is None:
             raise NotSeenError
         where = numbers, self.reach
-        there = read_held(source, self.location.table, self.held, stages, where, payoffs=True)
+        there = read_stored(source, self.location.table, self.held, stages, where, payoffs=True)
         yield None
         wanted = [_within(stages, self.wanted, [box])]
         wanted += [_within(stages, unpacked(*ask), [box]) for ask in self.asks]
@@ -335,7 +341,7 @@ class Sweep(_StageJob):
         keys = np.ascontiguousarray(rows[1:, 0]).view(np.uint64)
         mine = np.flatnonzero(given | (best != OVER) & (best != KNOWN))
         chosen, rows[0] = margins[mine[~given[mine]]], 0.0
-        rows[0, :2] = precision, with_untold(game, chosen, self.tolerance, error)
+        rows[0, :2] = precision, error_with_undecided(game, chosen, self.tolerance, error)
         status = np.where(given[mine], GIVEN, SOLVED).astype(np.uint8)
         return PayoffTable(
             keys[mine], rows[1:, 1:][mine], best[mine], status, gap[mine],

@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.schedule import Shard
-from luckbase.cluster.search.shards import Asked, LevelShard, Order
+from luckbase.cluster.search.shards import Demand, LevelShard, Order
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.table.folder import Piece
 from luckbase.solver.search.stages import WHOLE
@@ -67,9 +67,9 @@ def recording() -> Iterator[list[TaskTimes]]:
     """The times of each search by stages that ends meanwhile in this process."""
     found: list[TaskTimes] = []
     looks: list[float] = []
-    run, shards = StageSearch.run, Asked.shards
+    run, shards = StageSearch.run, Demand.shards
 
-    def timed(asked: Asked, *given: Any) -> Any:
+    def timed(asked: Demand, *given: Any) -> Any:
         began = time.perf_counter()
         cut = shards(asked, *given)
         looks.append(time.perf_counter() - began)
@@ -81,7 +81,7 @@ def recording() -> Iterator[list[TaskTimes]]:
         found.append(_times(search, list(looks)))
         return solved
 
-    with patch.object(Asked, "shards", timed), patch.object(StageSearch, "run", kept):
+    with patch.object(Demand, "shards", timed), patch.object(StageSearch, "run", kept):
         yield found
 
 

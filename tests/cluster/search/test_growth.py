@@ -14,7 +14,7 @@ from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.worker import NotSeenError, TableLocation
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search import stages as by_stages
-from luckbase.cluster.search.boundary import HeldStages, held_stages, read_held, read_rows
+from luckbase.cluster.search.boundary import StoredStages, read_rows, read_stored, stored_stages
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.keyed import KeyPart
@@ -68,7 +68,7 @@ def test_of_a_stage_that_is_there_only_what_may_be_met_is_read(
     solved = grown(tmp_path, {**WIDE, "scores": "0,500,500"})
     read = [task for task in finds if task.job.held]
     assert any(task.job.shard.box.whole and not task.job.reach.whole for task in read)
-    assert all(task.memory > by_stages.HELD_BYTES * task.job.held[0].rows for task in read)
+    assert all(task.memory > by_stages.STORED_BYTES * task.job.held[0].rows for task in read)
     every = KeyPart(Folder(solved.table), solved.table, solved.ledger, SEARCH, tiny()).entries
     assert min(len(task.job.held) for task in read) < sum(
         bool(set(entry.stages) & set(read[0].job.shard.stages)) for entry in every
@@ -171,29 +171,29 @@ def test_a_level_that_does_not_hold_leaves_no_key_twice(
             lambda run: replace(level(run), found=True),  # type: ignore[type-var]
         )  # fmt: skip
         patched.setattr(searching._Search, "_forget_stages", lambda run: None)
-        patched.setattr(searching, "held_stages", held)
+        patched.setattr(searching, "stored_stages", held)
         second = grown(tmp_path / "grown", MORE)
     whole = search(tmp_path / "whole", np.array([tiny().parse(w) for w in (WIDE, MORE)]))
     assert rows_of(second.table) == rows_of(whole.table)
 
 
-def held(stages: Stages, *rest: Any) -> HeldStages | None:
+def held(stages: Stages, *rest: Any) -> StoredStages | None:
     """The same by the level as it was declared."""
-    return held_stages(Stages(stages.game, replace(stages.level, found=False)), *rest)
+    return stored_stages(Stages(stages.game, replace(stages.level, found=False)), *rest)
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> tuple[Ledger, Stages, HeldStages]:
+def opened(tmp_path: Path) -> tuple[Ledger, Stages, StoredStages]:
     table = grown(tmp_path / "held", WIDE).table
     ledger = read_ledger(Folder(table), table)
     stages = Stages(tiny(), searching.hints(tiny()).level)  # type: ignore[arg-type]
-    found = held_stages(stages, table, ledger, ledger.files.values())
+    found = stored_stages(stages, table, ledger, ledger.files.values())
     assert found is not None
     return ledger, stages, found
 
 
 def test_each_stage_has_its_rows_and_no_others(
-    opened: tuple[Ledger, Stages, HeldStages],
+    opened: tuple[Ledger, Stages, StoredStages],
 ) -> None:
     ledger, stages, held = opened
     folder, files = Folder(held.table), ledger.files.values()
@@ -208,7 +208,7 @@ def test_each_stage_has_its_rows_and_no_others(
         for box in (WHOLE, low):
             here = mine if box.whole else mine & (places <= middle).all(axis=1)
             some = held.files([number], box)
-            found, values = read_held(
+            found, values = read_stored(
                 folder, held.table, some, stages, ([number], box), payoffs=True
             )
             assert np.array_equal(found, keys[here]) and np.array_equal(values, payoffs[here])
@@ -219,9 +219,9 @@ def test_each_stage_has_its_rows_and_no_others(
 
 
 def test_stages_of_another_level_are_not_taken_for_these(
-    opened: tuple[Ledger, Stages, HeldStages],
+    opened: tuple[Ledger, Stages, StoredStages],
 ) -> None:
     ledger, stages, found = opened
-    assert held_stages(stages, found.table, ledger, ()) is not None
+    assert stored_stages(stages, found.table, ledger, ()) is not None
     other = Stages(stages.game, replace(stages.level, inside=()))
-    assert held_stages(other, found.table, ledger, ledger.files.values()) is None
+    assert stored_stages(other, found.table, ledger, ledger.files.values()) is None

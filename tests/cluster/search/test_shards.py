@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.files import Ask, ask_of
-from luckbase.cluster.search.shards import Above, Asked, LevelShard, Order, told_by
+from luckbase.cluster.search.shards import Above, Demand, LevelShard, Order, growth_of
 from luckbase.solver.search.keys import Keys
 from luckbase.solver.search.stages import NO_KEYS, WHOLE, Stages, among
 from tests.solver.search.laid_out import Laid, Shape, shapes
@@ -19,11 +19,11 @@ from tests.solver.search.stages_below import found_of, tiny
 SIZES = st.sampled_from([1, 3, 10, 1000])
 
 
-def asked_of(laid: Laid, lists: list[list[int]]) -> tuple[Asked, dict[int, list[Keys]]]:
+def asked_of(laid: Laid, lists: list[list[int]]) -> tuple[Demand, dict[int, list[Keys]]]:
     """What lists of states ask, each of a shard of its own far above; all of it by stage."""
     stages = Stages(laid.game, laid.shape.true_level)
     keys = np.unique(laid.keys(laid.spots))
-    asked, every = Asked(stages, NO_KEYS), {}
+    asked, every = Demand(stages, NO_KEYS), {}
     for number, chosen in enumerate(lists):
         mine = keys[sorted({i % len(keys) for i in chosen})]
         numbers = stages.of(mine)
@@ -90,17 +90,17 @@ def test_a_level_tells_how_it_grew(monkeypatch: pytest.MonkeyPatch) -> None:
         LevelShard((1,), (2,), WHOLE, 0),
         LevelShard((2,), (3,), WHOLE, 50),
     ]
-    assert told_by(shards, [20, 5, 75], 50) == Above(2.0, 5.0, 75)
-    assert told_by(shards, [20, 5000, 75], 50).growth == level_shards.MOST_GROWTH
+    assert growth_of(shards, [20, 5, 75], 50) == Above(2.0, 5.0, 75)
+    assert growth_of(shards, [20, 5000, 75], 50).growth == level_shards.MAX_GROWTH
     monkeypatch.setattr(level_shards, "SHARD_STATES", 80)  # a few where none was expected
-    assert told_by(shards, [20, 5, 75], 50).burst == 2.0
+    assert growth_of(shards, [20, 5, 75], 50).burst == 2.0
 
 
 def test_stages_that_may_burst_are_not_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(level_shards, "SHARD_STATES", 100)
     laid = Laid(Shape())
     stages = Stages(laid.game, laid.shape.true_level)
-    asked = Asked(stages, NO_KEYS)
+    asked = Demand(stages, NO_KEYS)
     asked.add((8, (0,)), [Ask((7 << 32) + i, WHOLE, 10, NO_KEYS, b"") for i in range(12)])
     assert [len(one.stages) for one in asked.shards(7, Above())] == [10, 2]
     assert [len(one.stages) for one in asked.shards(7, Above(2.0))] == [5, 5, 2]
@@ -121,9 +121,9 @@ def grown_one() -> tuple[Stages, int, Keys, Keys]:
     return stages, stage, wanted[stage], found[stage]
 
 
-def asked_below(stage: int, keys: Keys, stages: Stages) -> Asked:
+def asked_below(stage: int, keys: Keys, stages: Stages) -> Demand:
     """A level above that asks keys of one stage."""
-    asked = Asked(stages, NO_KEYS)
+    asked = Demand(stages, NO_KEYS)
     asked.add(((stage >> 32) + 1, (0,)), [ask_of(stages, stage, keys, 1)])
     return asked
 
@@ -141,9 +141,9 @@ def test_a_stage_of_which_little_is_asked_is_cut_by_how_it_lies(
     assert len(shards) > 3 and all(one.stages == (stage,) for one in shards)
     held = [int((stages.boxes_of(found, [one.box]) >= 0).sum()) for one in shards]
     assert sum(held) == states and max(held) < states / 2
-    monkeypatch.setattr(level_shards, "MOST_BOXES", 2)
+    monkeypatch.setattr(level_shards, "MAX_BOXES", 2)
     assert len(asked.shards(stage >> 32, Above())) == 2
-    monkeypatch.setattr(level_shards, "MOST_GROWTH", 0.5)  # it can not be large
+    monkeypatch.setattr(level_shards, "MAX_GROWTH", 0.5)  # it can not be large
     assert len(asked.shards(stage >> 32, Above())) == 1
 
 
@@ -151,9 +151,9 @@ def test_roots_are_looked_at_and_not_below_what_is_known(monkeypatch: pytest.Mon
     monkeypatch.setattr(stage_file, "SPARSE_BITS", 1)
     stages, stage, roots, found = grown_one()
     monkeypatch.setattr(level_shards, "SHARD_STATES", len(found) // 6)
-    shards = Asked(stages, roots).shards(stage >> 32, Above())
+    shards = Demand(stages, roots).shards(stage >> 32, Above())
     assert len(shards) > 3 and sum(one.expected for one in shards) > 2 * len(roots)
-    ends = Asked(stages, roots, lambda _: among(np.sort(roots))).shards(stage >> 32, Above())
+    ends = Demand(stages, roots, lambda _: among(np.sort(roots))).shards(stage >> 32, Above())
     assert sum(one.expected for one in ends) < 1.5 * len(roots)
 
 

@@ -463,7 +463,7 @@ def test_what_is_known_of_a_shard_is_found_among_numbers_that_no_float_tells_apa
     numbers = np.array([(1 << 60) + i for i in (0, 1, 1, 2, 3)], np.uint64)
     keys, nothing = np.array([5, 6, 7, 8, 9], np.uint64), np.zeros(5, np.int64)
     known = PayoffTable(keys, np.arange(5.0)[:, None], nothing, nothing.astype(np.uint8))
-    run: Any = SimpleNamespace(aim=SimpleNamespace(known=known))
+    run: Any = SimpleNamespace(context=SimpleNamespace(known=known))
     run._known_stages = np.arange(5), numbers
     shard = LevelShard((0,), ((1 << 60) + 1, (1 << 60) + 3), WHOLE, 1)
     found, values = StageSearch._known(run, shard)

@@ -140,7 +140,7 @@ def test_boxes_that_a_shard_leaves_to_others_are_found_by_these_also_after_a_sto
 ) -> None:
     """Nobody foresees that a shard bursts, so all of a stage is one shard at first."""
     cut_small(monkeypatch)
-    monkeypatch.setattr(level_shards, "MOST_GROWTH", 0.01)
+    monkeypatch.setattr(level_shards, "MAX_GROWTH", 0.01)
     monkeypatch.setattr(level_shards, "BURST", 1000)
     monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "most", 40)  # type: ignore[arg-type]
     once = by(tmp_path / "once", workers=1)
@@ -171,7 +171,7 @@ def test_boxes_are_left_to_others_so_many_times_and_no_more(
     """Names end somewhere; what is left is found by one shard."""
     cut_small(monkeypatch, 4)
     root = tiny().parse(START)[None]
-    for name, value in (("MOST_GROWTH", 0.01), ("BURST", 1000), ("DEEPEST", 2)):
+    for name, value in (("MAX_GROWTH", 0.01), ("BURST", 1000), ("DEEPEST", 2)):
         monkeypatch.setattr(level_shards, name, value)
     monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "most", 4)  # type: ignore[arg-type]
     rows = rows_of(by(tmp_path / "stages", root, workers=1).table)
