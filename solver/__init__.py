@@ -36,8 +36,7 @@ def load_board(path: str | os.PathLike[str], **settings: object) -> Board:
 
     Raises BoardError or OptionError, each one sentence.
     """
-    from luckbase.solver.board.file import as_words, read_board
-    from luckbase.solver.board.toml_file import path_of
+    from luckbase.solver.board.file import as_words, path_of, read_board
 
     return read_board(path_of(path), as_words(settings))
 

@@ -34,9 +34,8 @@ from luckbase.cluster.table.status import running
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.words import check_folder
 from luckbase.solver import load_game
-from luckbase.solver.board.file import read_board
-from luckbase.solver.board.identity import rules_identity
-from luckbase.solver.board.toml_file import path_of
+from luckbase.solver.board.file import path_of, read_board
+from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import LuckbaseError, OptionError, TableError
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.result import OrNull, PythonOnly, Result

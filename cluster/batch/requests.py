@@ -26,9 +26,15 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from luckbase.cluster.table.files import is_special
 from luckbase.cluster.words import check_folder
-from luckbase.solver.board.file import as_words, read_board, sentence_of
+from luckbase.solver.board.file import (
+    as_words,
+    path_of,
+    read_board,
+    read_toml,
+    sentence_of,
+    show_path,
+)
 from luckbase.solver.board.model import Board, Section, board_hash, mistake
-from luckbase.solver.board.toml_file import path_of, read_toml, show_path
 from luckbase.solver.errors import BoardError, JobError, LuckbaseError, OptionError
 from luckbase.solver.sentences import nearest, show
 

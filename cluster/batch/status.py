@@ -33,7 +33,7 @@ from luckbase.cluster.table.ledger import RESULTS, TIERS, board_command, table_d
 from luckbase.cluster.table.status import Status, status_of, statuses_of
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
-from luckbase.solver.board.toml_file import path_of
+from luckbase.solver.board.file import path_of
 from luckbase.solver.errors import LuckbaseError, MissingTableError
 
 

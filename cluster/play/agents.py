@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from luckbase.cluster.words import many
-from luckbase.solver.board.identity import rules_identity
+from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import agents_of, check_agent, plain
 from luckbase.solver.policy.evaluate import (

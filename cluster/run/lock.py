@@ -29,7 +29,7 @@ from luckbase.cluster.table.folder import (
 from luckbase.cluster.table.ledger import TIERS, Goal, Ledger, Roots, new_head, reach_of
 from luckbase.cluster.table.storage import Folder, attempt, flush_folder
 from luckbase.solver.board.file import read_board
-from luckbase.solver.board.identity import rules_form, rules_identity
+from luckbase.solver.board.model import rules_form, rules_identity
 from luckbase.solver.errors import (
     CorruptTableError,
     ForeignTableError,

@@ -59,8 +59,7 @@ from luckbase.cluster.table.ledger import SEARCH, Done, Goal, Ledger, Roots, Usi
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import StoredTable, open_table
 from luckbase.solver import load_game
-from luckbase.solver.board.identity import rules_identity
-from luckbase.solver.board.model import Board
+from luckbase.solver.board.model import Board, rules_identity
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Ints
 from luckbase.solver.game.capabilities import Level, hints, level_from

@@ -1,6 +1,6 @@
 """Tables, on disk (format 3) and in memory: what is in a folder, and who reads and writes it.
 
-One folder holds everything that was solved under one rules identity (`solver.board.identity`)::
+One folder holds everything that was solved under one rules identity (`solver.board.model`)::
 
     results/<game>/<board>/<rules identity>/
         table.json            the head (`ledger`): which board and rules; never changes

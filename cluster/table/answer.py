@@ -22,7 +22,7 @@ from pydantic import Field
 
 from luckbase.cluster import words
 from luckbase.cluster.table.actions import EveryAction, stepped, sure
-from luckbase.solver.board.identity import changed_options, rules_identity
+from luckbase.solver.board.model import changed_options, rules_identity
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game

@@ -15,10 +15,8 @@ from luckbase.cluster.table.folder import HEAD, check_identity, read_head, read_
 from luckbase.cluster.table.ledger import Head, Ledger, board_command
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
-from luckbase.solver.board.file import differences, read_board
-from luckbase.solver.board.identity import rules_form, rules_identity
-from luckbase.solver.board.model import Board
-from luckbase.solver.board.toml_file import path_of
+from luckbase.solver.board.file import differences, path_of, read_board
+from luckbase.solver.board.model import Board, rules_form, rules_identity
 from luckbase.solver.errors import (
     LuckbaseError,
     MissingTableError,

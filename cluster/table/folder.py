@@ -47,7 +47,7 @@ from luckbase.cluster.table.ledger import (
 )
 from luckbase.cluster.table.storage import Storage
 from luckbase.cluster.words import many
-from luckbase.solver.board.identity import identity_of
+from luckbase.solver.board.model import identity_of
 from luckbase.solver.errors import CorruptTableError, ForeignTableError, MissingTableError
 from luckbase.solver.search.stages import Box
 

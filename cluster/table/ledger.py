@@ -38,8 +38,7 @@ from luckbase.cluster.table import FORMAT
 from luckbase.cluster.words import fields, many, program
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import board_from_canonical
-from luckbase.solver.board.identity import rules_form, rules_identity
-from luckbase.solver.board.model import Board
+from luckbase.solver.board.model import Board, rules_form, rules_identity
 from luckbase.solver.errors import (
     BoardError,
     CorruptTableError,

@@ -95,7 +95,7 @@ class Lookup:
 
     @property
     def identity(self) -> str:
-        """The identity of the rules under which it was solved (`solver.board.identity`)."""
+        """The identity of the rules under which it was solved (`solver.board.model`)."""
         return self.origin.solve_id
 
     @property

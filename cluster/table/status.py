@@ -28,8 +28,7 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import StoredTable, Table
 from luckbase.solver import load_game
 from luckbase.solver.board.file import read_board
-from luckbase.solver.board.identity import changed_options
-from luckbase.solver.board.model import canonical
+from luckbase.solver.board.model import canonical, changed_options
 from luckbase.solver.errors import (
     LuckbaseError,
     MissingTableError,

@@ -57,8 +57,7 @@ from luckbase.jobs.web.views import (
     smallest,
     warm_up,
 )
-from luckbase.solver.board.file import read_board
-from luckbase.solver.board.toml_file import path_of
+from luckbase.solver.board.file import path_of, read_board
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
 
 THREADS, BATCHES = 4, 2

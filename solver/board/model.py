@@ -7,14 +7,19 @@ pydantic model, a subclass of `Board`.
 The canonical form is the board as JSON, sorted, with every default written out. It holds what can
 change values or the rows of a table and nothing else: not the title, the comments, the name, nor
 the order of keys. Two boards with one canonical form are one board; `board_hash` is its SHA-256.
-(`solver.board.identity`: without what says only how far a table goes.)
+
+The **rules identity** of a game on a board is made of the canonical board without the options of
+reach (`Board.reach`), which say how far a table goes, and of the version of that game's rules. The
+file's name is not in it, nor the frontier, nor the roots of a search: tables of one identity hold
+the same payoffs and grow together.
 """
 
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from pydantic_core import PydanticCustomError
@@ -136,3 +141,52 @@ def _sorted(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value, key=in_order)}
     return value
+
+
+DIGITS = 12
+
+
+def rules_form(board: Board) -> dict[str, Any]:
+    """The canonical form of the board without the options of reach: what changes a payoff."""
+    form = canonical(board)
+    for option in type(board).reach:
+        *sections, key = map(str, type(board).options()[option])
+        inner = form
+        for section in sections:
+            inner = inner.get(section, {})
+        inner.pop(key, None)
+    return {key: value for key, value in form.items() if value != {}}
+
+
+def identity_of(form: Mapping[str, Any], rules_version: int) -> str:
+    """The rules identity of a `rules_form`, in 12 hexadecimal digits."""
+    text = json.dumps([form, rules_version], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:DIGITS]
+
+
+class _OnBoard(Protocol):
+    @property
+    def board(self) -> Board: ...
+    @property
+    def rules_version(self) -> int: ...
+
+
+def rules_identity(game: _OnBoard) -> str:
+    """The rules identity of a game on its board, in 12 hexadecimal digits."""
+    return identity_of(rules_form(game.board), game.rules_version)
+
+
+def changed_options(board: Board) -> dict[str, Any]:
+    """The options that are not at their game's defaults, by name, those of reach left out."""
+    found: dict[str, Any] = {}
+    for option, location in type(board).options().items():
+        if option in type(board).reach:
+            continue
+        *sections, key = map(str, location)
+        inner: Any = board
+        for section in sections:
+            inner = getattr(inner, section)
+        value, field = getattr(inner, key), type(inner).model_fields[key]
+        if value != field.default:
+            found[option] = value
+    return dict(sorted(found.items()))

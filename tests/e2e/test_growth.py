@@ -23,8 +23,7 @@ from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.jobs.app import run
-from luckbase.solver.board.identity import rules_identity
-from luckbase.solver.board.model import Board
+from luckbase.solver.board.model import Board, rules_identity
 from luckbase.solver.errors import OptionError, RequestError
 from tests.e2e.stopped import solve_until
 

@@ -234,7 +234,7 @@ def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(
 ) -> None:
     from luckbase.cluster.table.folder import write_head
     from luckbase.cluster.table.ledger import Head
-    from luckbase.solver.board.identity import identity_of
+    from luckbase.solver.board.model import identity_of
 
     below(tmp_path, A)
     rules = {"game": "tiddlywinks", "rules": {}}

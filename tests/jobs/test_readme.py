@@ -18,7 +18,7 @@ import typer.main
 
 from luckbase import solver
 from luckbase.jobs.app import app, run
-from luckbase.solver.board.identity import rules_identity
+from luckbase.solver.board.model import rules_identity
 from tests.docs.generated import PAGE, README, page, with_table
 from tests.docs.test_blocks import PAGES, blocks_of
 

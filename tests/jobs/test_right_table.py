@@ -12,7 +12,7 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.table.ledger import seal
 from luckbase.jobs.app import run
-from luckbase.solver.board.identity import rules_identity
+from luckbase.solver.board.model import rules_identity
 
 ROOT = Path(__file__).parents[2]
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")

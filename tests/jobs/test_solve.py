@@ -17,7 +17,7 @@ from types import FrameType
 import pytest
 
 import luckbase
-from luckbase.solver.board.toml_file import read_toml
+from luckbase.solver.board.file import read_toml
 from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, press, put
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from luckbase import cluster, solver
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.keyed import SOLVED
-from luckbase.solver.board.identity import rules_identity
+from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import FLOAT64_ERROR
 from tests.places import ROOT

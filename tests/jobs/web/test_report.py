@@ -22,7 +22,7 @@ from luckbase.jobs.plots import for_page
 from luckbase.jobs.web import report as page
 from luckbase.jobs.web.report import Detail, chart_section, report_chart
 from luckbase.solver import load_board, load_game
-from luckbase.solver.board.identity import rules_identity
+from luckbase.solver.board.model import rules_identity
 from luckbase.solver.charts import Band, Chart, Curve, Curves, Heatmap, Line, Listing, Words
 from tests.e2e.stopped import solve_until
 from tests.places import BOARDS, ROOT
