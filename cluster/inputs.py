@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from luckbase.cluster.table.find import find_table, table_of, table_used
-from luckbase.cluster.table.frames import roots_of as roots_of
 from luckbase.cluster.words import many
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.file import as_words
@@ -28,6 +27,13 @@ MOST_IN_MEMORY = 100_000_000
 """States of a full table that is kept in memory."""
 MOST_SEARCHED = 1e9
 """States that a search without a word is begun for, by the game's own rough guess."""
+
+
+def roots_of(game: Game, start: Any) -> Ints | None:
+    """The canonical states (m, fields) where searches begin (`cluster.table.frames.roots_of`)."""
+    from luckbase.cluster.table import frames
+
+    return frames.roots_of(game, start)
 
 
 def game_of(board: Board | str | os.PathLike[str], /, **options: object) -> Game:

@@ -30,7 +30,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import and_
@@ -52,7 +52,7 @@ DECISION_COLUMNS = {
     "to_act": pa.int8(), "best": pa.string(), "margin": pa.float64(), "toss_up": pa.bool_(),
 }  # fmt: skip
 """What is said of a decision beside its actions."""
-MOST_COLUMNS = 2_000
+MAX_COLUMNS = 2_000
 """Columns of actions that are made; more would be read by nobody."""
 
 
@@ -72,10 +72,10 @@ class ActionNames:
         players = range(1, self.game.players + 1)
         every = (f"{self.words[name]}_{kind}_{i}" for name, kind in pairs for i in players)
         found = list(dict.fromkeys(every))
-        if len(found) > MOST_COLUMNS:
+        if len(found) > MAX_COLUMNS:
             raise OptionError(
                 f"actions: {len(self.actions) + len(self.choices):,} of them make {len(found):,} "
-                f"columns, and the most is {MOST_COLUMNS:,}; ask for fewer states, or without "
+                f"columns, and the most is {MAX_COLUMNS:,}; ask for fewer states, or without "
                 "actions"
             )
         return found
@@ -92,55 +92,39 @@ class ActionNames:
             found[name] = word
         return found
 
-    def of(self, told: EveryAction, wanted: Collection[str] | None = None) -> dict[str, pa.Array]:
+    def of(self, found: EveryAction, wanted: Collection[str] | None = None) -> dict[str, pa.Array]:
         """The columns of n states, those wanted: `DECISION_COLUMNS` and of actions."""
-        made: dict[str, Any] = {
-            "to_act": lambda: pa.array(told.to_act.astype(np.int8)),
-            "best": lambda: pa.array(told.best_names(), pa.string()),
-            "margin": lambda: nullable(told.margins),
-            "toss_up": lambda: pa.array(told.ties),
+        n, names = len(found), [*DECISION_COLUMNS, *self.columns]
+        names = [name for name in names if wanted is None or name in wanted]
+        made = dict.fromkeys(names, nullable(np.full(n, np.nan)))
+        decisions: dict[str, Any] = {
+            "to_act": lambda: pa.array(found.to_act.astype(np.int8)),
+            "best": lambda: pa.array(found.best_names(), pa.string()),
+            "margin": lambda: nullable(found.margins),
+            "toss_up": lambda: pa.array(found.ties),
         }
-        made |= self._payoffs(told)
-        names = [*DECISION_COLUMNS, *self.columns]
-        shown = [name for name in names if wanted is None or name in wanted]
-        none = np.full(len(told), np.nan)
-        return {name: made[name]() if name in made else nullable(none) for name in shown}
+        made |= {name: make() for name, make in decisions.items() if name in made}
+        for name, owners, values in self._payoffs(found):
+            if name in made:
+                column = np.full(n, np.nan)
+                column[owners] = values
+                made[name] = nullable(column)
+        return made
 
-    def _payoffs(self, told: EveryAction) -> dict[str, Any]:
-        """How to make each column of those of these states."""
-        found: dict[str, Any] = {}
-        owners = np.repeat(np.arange(len(told)), np.diff(told.first))
-        for name, rows in _rows_of(told.names, told.named):
+    def _payoffs(self, found: EveryAction) -> Iterator[tuple[str, Ints, Floats]]:
+        """(column, which states (k,) have it, what it says of them (k,)) of all actions."""
+        owners, bids = np.repeat(np.arange(len(found)), np.diff(found.first)), found.bids
+        for name, rows in _rows_of(found.names, found.named):
             for i in range(self.game.players):
-                column = _Column(len(told), owners, told.q[:, i], rows)
-                found[f"{self.words[name]}_payoff_{i + 1}"] = column
-        bids = told.bids
+                yield f"{self.words[name]}_payoff_{i + 1}", owners[rows], found.q[rows, i]
         if bids is None:
-            return found
-        owners = np.repeat(np.arange(len(told)), np.diff(bids.first))
+            return
+        owners = np.repeat(np.arange(len(found)), np.diff(bids.first))
         for name, rows in _rows_of(bids.names, bids.named):
-            for kind, values in (("chance", bids.chances), ("payoff", bids.payoffs)):
-                for player in range(2):
-                    own = rows[bids.players[rows] == player]
-                    column = _Column(len(told), owners, values, own)
-                    found[f"{self.words[name]}_{kind}_{player + 1}"] = column
-        return found
-
-
-@dataclass(frozen=True)
-class _Column:
-    """A column of n states that is made when it is called for: of some rows of what the actions
-    have, each at its owner's place."""
-
-    n: int
-    owners: Ints
-    values: Floats
-    rows: Ints
-
-    def __call__(self) -> pa.Array:
-        found = np.full(self.n, np.nan)
-        found[self.owners[self.rows]] = self.values[self.rows]
-        return nullable(found)
+            for player in range(2):
+                own, word = rows[bids.players[rows] == player], self.words[name]
+                yield f"{word}_chance_{player + 1}", owners[own], bids.chances[own]
+                yield f"{word}_payoff_{player + 1}", owners[own], bids.payoffs[own]
 
 
 def _rows_of(names: Sequence[str], named: Ints) -> Iterable[tuple[str, Ints]]:
@@ -157,10 +141,10 @@ def word_of(name: str) -> str:
     return word if word and not word[0].isdigit() else f"action_{word}".rstrip("_")
 
 
-def names_of(game: Game, told: EveryAction) -> ActionNames:
+def names_of(game: Game, found: EveryAction) -> ActionNames:
     """The actions that n states have."""
-    actions = [told.names[code] for code in np.unique(told.named).tolist()]
-    bids = told.bids
+    actions = [found.names[code] for code in np.unique(found.named).tolist()]
+    bids = found.bids
     choices = [] if bids is None else [bids.names[c] for c in np.unique(bids.named).tolist()]
     return ActionNames(game, in_order(game, actions), in_order(game, choices))
 

@@ -23,6 +23,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from luckbase.cluster.machine import cores
 from luckbase.cluster.table import FORMAT, OnRows, nobody
@@ -49,7 +50,9 @@ from luckbase.cluster.table.storage import Storage
 from luckbase.cluster.words import many
 from luckbase.solver.board.model import identity_of
 from luckbase.solver.errors import CorruptTableError, ForeignTableError, MissingTableError
-from luckbase.solver.search.stages import Box
+
+if TYPE_CHECKING:
+    from luckbase.solver.search.stages import Box
 
 HEAD = "table.json"
 LINES, ALL = "ledger/", "ledger/all-"
@@ -289,6 +292,8 @@ class Piece:
     @property
     def spans(self) -> tuple[Box, ...]:
         """Where they lie."""
+        from luckbase.solver.search.stages import Box  # compiles the search
+
         return tuple(Box(*ends) for ends in self.entry.spans[slice(*self.boxes)])
 
     @property

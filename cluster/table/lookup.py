@@ -118,7 +118,7 @@ class Lookup:
 
     @property
     def precision(self) -> float:
-        """As `error`, but for what hangs on decisions that could not be told."""
+        """As `error`, but for what hangs on decisions that are too close to resolve."""
         return max((part.precision for part in self.parts), default=0.0)
 
     @property
@@ -283,34 +283,34 @@ class Lookup:
         return [answer_at(found, x, self.origin, state) for x, state in enumerate(described)]
 
     def every_action(
-        self, states: Ints, given: Ints | None = None
+        self, states: Ints, inputs: Ints | None = None
     ) -> tuple[EveryAction, NDArray[np.bool_]]:
         """What `ask` says of canonical states (n, fields), nothing searched, as arrays; and of
         which (n,) there is an answer: they are held, or all of their children are, or are over.
 
-        given: the same as a person gave them, values (n, fields), for the names of his bids.
+        inputs: the same as a person gave them, values (n, fields), for the names of their bids.
         """
         states = np.ascontiguousarray(np.asarray(states, np.int64))
-        given = self.game.fields.values(states) if given is None else given
+        inputs = self.game.fields.values(states) if inputs is None else inputs
         owners, there = self.owners(states), np.ones(len(states), bool)
         pieces: list[tuple[Ints, EveryAction]] = []
         for at in self._shares(states, np.flatnonzero(owners < 0)):
-            found, there[at] = self._stepped(states[at], given[at])
+            found, there[at] = self._stepped(states[at], inputs[at])
             pieces.append((at, found))
         for i in np.unique(owners[owners >= 0]).tolist():
             part = self.parts[i]
             for at in self._shares(states, np.flatnonzero(owners == i), part):
-                pieces.append((at, self.of_part(part, states[at], given[at])))
+                pieces.append((at, self.of_part(part, states[at], inputs[at])))
         return joined(pieces, len(states), self.game.players), there
 
-    def of_part(self, part: Part, states: Ints, given: Ints) -> EveryAction:
+    def of_part(self, part: Part, states: Ints, inputs: Ints) -> EveryAction:
         """The same of states that a part holds: with the strategies where both choose at once and
         their children are there."""
         edges = expand(self.game, states)
         found, both = part.every_action(states, edges), np.flatnonzero(edges.kinds == SIMULTANEOUS)
         if not len(both):
             return found
-        met, known = self._stepped(states[both], given[both])
+        met, known = self._stepped(states[both], inputs[both])
         kept = np.flatnonzero(known)
         others = np.setdiff1d(np.arange(len(states)), both[kept])
         pieces = [(others, found.only(others)), (both[kept], met.only(kept))]
@@ -330,7 +330,7 @@ class Lookup:
         for start in range(0, len(at), most):
             yield at[start : start + most]
 
-    def _stepped(self, states: Ints, given: Ints) -> tuple[EveryAction, NDArray[np.bool_]]:
+    def _stepped(self, states: Ints, inputs: Ints) -> tuple[EveryAction, NDArray[np.bool_]]:
         """One step of the rules from canonical states (n, fields) that no part holds, and at which
         (n,) all children are there, or over."""
         edges = expand(self.game, states)
@@ -338,47 +338,43 @@ class Lookup:
         fine = np.logical_and.reduceat(there, edges.first[:-1])
         q = evaluate(edges, payoffs)
         near, errors = (self.tolerance, self.precision), self.errors(edges.children)
-        return stepped(self.game, edges, q, near, errors, given), fine
+        return stepped(self.game, edges, q, near, errors, inputs), fine
 
     def best_of(
-        self, states: Ints, given: Ints | None = None
+        self, states: Ints, inputs: Ints | None = None
     ) -> tuple[list[str | None], Floats, NDArray[np.bool_]]:
         """Of canonical states (n, fields): the best actions, None where nobody decides or it is not
         decided; the margins (n,), NaN where there is no choice; and which are toss-ups. Also of
-        states that are not held but all of whose children are; given: as `every_action`.
+        states that are not held but all of whose children are; inputs: as `every_action`.
 
         Raises MissingTableError for a state that is not in the table and not over.
         """
         owners = self.owners(states)
-        names: list[str | None] = [None] * len(states)
+        names = np.full(len(states), None, object)
         margins = np.full(len(states), np.nan)
         ties = np.zeros(len(states), bool)
         for i in np.unique(owners).tolist():
             at = np.flatnonzero(owners == i)
             if i < 0:
-                found, there = self.every_action(states[at], None if given is None else given[at])
+                found, there = self.every_action(states[at], None if inputs is None else inputs[at])
                 if not there.all():
                     raise MissingTableError(self._missing(states[at[np.flatnonzero(~there)[0]]]))
-                best, margins[at], ties[at] = found.best_names(), found.margins, found.ties
+                names[at], margins[at], ties[at] = found.best_names(), found.margins, found.ties
             else:
                 part = self.parts[i]
                 codes, margins[at] = part.best_of(states[at])
-                best, ties[at] = part.named(codes), margins[at] <= part.tolerance
-            for x, name in zip(at.tolist(), best, strict=True):
-                names[x] = name
-        return names, margins, ties
+                names[at], ties[at] = part.named(codes), margins[at] <= part.tolerance
+        return names.tolist(), margins, ties
 
     def stored_best(self, states: Ints) -> list[str | None]:
         """The best actions of canonical states, as they are stored; None of what is not held."""
         owners = self.owners(states)
-        names: list[str | None] = [None] * len(states)
-        for i in np.unique(owners[owners >= 0]):
-            at = np.flatnonzero(owners == i)
-            part = self.parts[i]
-            best = part.named(part.best_codes(states[at]))
-            for x, name in zip(at.tolist(), best, strict=True):
-                names[x] = name
-        return names
+        names = np.full(len(states), None, object)
+        for i in np.unique(owners[owners >= 0]).tolist():
+            at, part = np.flatnonzero(owners == i), self.parts[i]
+            names[at] = part.named(part.best_codes(states[at]))
+        found: list[str | None] = names.tolist()
+        return found
 
     def best_names(self, states: Ints) -> list[str | None]:
         """The best actions of canonical states, as they are stored, or a step above those that are.

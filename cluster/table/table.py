@@ -26,16 +26,6 @@ from luckbase.cluster.table import FORMAT, OnRows, nobody
 from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.cluster.table.find import results_of, why_stale
 from luckbase.cluster.table.folder import read_ledger
-from luckbase.cluster.table.format import (
-    FileReceipt,
-    file_entry,
-    key_range,
-    part_name,
-    solved_rows,
-    write_states,
-    write_tier,
-)
-from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import SEARCH, TIERS, Goal, Head, Ledger, solve_command
 from luckbase.cluster.table.lookup import MAX_SEARCHED, Lookup, policy_of
 from luckbase.cluster.table.parts import Part
@@ -44,7 +34,6 @@ from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.words import many
 from luckbase.solver import load_game
 from luckbase.solver.charts import FULL, START, STATES, Chart, ChartRequest, Kind
-from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Ints
 from luckbase.solver.game.capabilities import Charts, Layout, choose_chart
@@ -57,6 +46,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.comparison import Comparison
     from luckbase.cluster.table.diff import DiffOptions
     from luckbase.cluster.table.export_files import Exported, How
+    from luckbase.cluster.table.format import FileReceipt
     from luckbase.cluster.table.moves import Moves
     from luckbase.cluster.table.verify import Verdict
     from luckbase.solver.policy.evaluate import Policy
@@ -219,15 +209,9 @@ class StoredTable(Table):
         self.path, self.ledger, self.named_by_board = path, ledger, named_by_board
         goal = ledger.furthest
         game = load_game(ledger.board({} if goal is None else goal.reach))
-        storage = Folder(path)
-        super().__init__(
-            game,
-            [
-                (TierPart if name == TIERS else KeyPart)(storage, path, ledger, name, game)
-                for name in ledger.part_names()
-            ],
-            path,
-        )
+        names, storage = ledger.part_names(), Folder(path)
+        parts = [_part_kind(name)(storage, path, ledger, name, game) for name in names]
+        super().__init__(game, parts, path)
 
     @cached_property
     def origin(self) -> Origin:
@@ -286,22 +270,31 @@ MAX_STATES = 20_000_000
 """States that a search in memory may meet unless told otherwise."""
 
 
-class _InMemory:
-    """The files of a table as they are made, in this process; `kind` is the part's class."""
+def _part_kind(name: str) -> type[Part]:
+    """What holds the rows of a part."""
+    if name == TIERS:
+        return TierPart
+    from luckbase.cluster.table.keyed import KeyPart  # brings the search
 
-    def __init__(self, game: Game, kind: type[Part], name: str) -> None:
-        head = Head(FORMAT, game.board.game, game.board.name, "", {}, game.rules_version)
-        self.storage, self.ledger = Memory(), Ledger(head)
-        self.game, self.kind, self.name = game, kind, name
+    return KeyPart
 
-    def add(self, name: str, tier: int, keys: tuple[int, int], file: FileReceipt) -> None:
-        self.storage.put(name, file.path)
-        self.storage.close()
-        self.ledger.add(file_entry(name, self.name, tier, keys, file))
 
-    def table(self, source: str) -> Table:
-        part = self.kind(self.storage, MEMORY, self.ledger, self.name, self.game)
-        return Table(self.game, [part], MEMORY, source)
+def _in_memory(
+    game: Game, name: str, source: str,
+    write: Callable[[Memory], Iterator[tuple[str, int, tuple[int, int], FileReceipt]]],
+) -> Table:  # fmt: skip
+    """A table of one part: write(storage) makes its files, and says each one's name, tier, keys."""
+    from luckbase.cluster.table.format import file_entry
+
+    storage = Memory()
+    head = Head(FORMAT, game.board.game, game.board.name, "", {}, game.rules_version)
+    ledger = Ledger(head)
+    for file, tier, keys, receipt in write(storage):
+        storage.put(file, receipt.path)
+        storage.close()
+        ledger.add(file_entry(file, name, tier, keys, receipt))
+    part = _part_kind(name)(storage, MEMORY, ledger, name, game)
+    return Table(game, [part], MEMORY, source)
 
 
 def tiers_in_memory(layout: Layout[Any], stop: Callable[[], bool] = lambda: False) -> Table:
@@ -310,18 +303,23 @@ def tiers_in_memory(layout: Layout[Any], stop: Callable[[], bool] = lambda: Fals
 
     Raises OptionError where the board has none, Stopped soon after `stop()` turns true.
     """
+    from luckbase.cluster.table.format import key_range, part_name, write_tier
+    from luckbase.solver.dense import InMemory
+
     solved = InMemory(layout, best=True, stop=stop)
-    files = _InMemory(layout.game, TierPart, TIERS)
-    for tier in list(solved.payoffs):
-        payoffs, best = solved.payoffs.pop(tier), solved.best.pop(tier)
-        parts, number = layout.parts(tier), layout.tier_number(tier)
-        for k, (start, stop_row) in enumerate(parts):
-            rows = payoffs if len(parts) == 1 else payoffs[start:stop_row]
-            decisions, error = Decisions(best[start:stop_row]), solved.errors[tier]
-            file = write_tier(files.storage, layout, tier, rows, decisions, error, k)
-            name, keys = part_name(layout, tier, k), key_range(number, stop_row - start, start)
-            files.add(name, number, keys, file)
-    return files.table("all tiers, solved just now")
+
+    def write(storage: Memory) -> Iterator[tuple[str, int, tuple[int, int], FileReceipt]]:
+        for tier in list(solved.payoffs):
+            payoffs, best = solved.payoffs.pop(tier), solved.best.pop(tier)
+            parts, number, error = layout.parts(tier), layout.tier_number(tier), solved.errors[tier]
+            for k, (first, last) in enumerate(parts):
+                rows = payoffs if len(parts) == 1 else payoffs[first:last]
+                decisions = Decisions(best[first:last])
+                receipt = write_tier(storage, layout, tier, rows, decisions, error, k)
+                keys = key_range(number, last - first, first)
+                yield part_name(layout, tier, k), number, keys, receipt
+
+    return _in_memory(layout.game, TIERS, "all tiers, solved just now", write)
 
 
 def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> Table:
@@ -329,6 +327,7 @@ def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> T
 
     Raises SearchLimitError beyond `max_states`, StateError as `Graph.solve`.
     """
+    from luckbase.cluster.table.format import solved_rows, write_states
     from luckbase.solver.search.game_graph import Graph
 
     graph = Graph(game, max_states=max_states)
@@ -336,9 +335,10 @@ def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> T
     solved = solved_rows(graph)
     solved = solved.only(np.argsort(solved.keys))
     error = FLOAT64_ERROR + game.cut_error + float(solved.gap.sum()) / 2
-    files = _InMemory(game, KeyPart, SEARCH)
-    name = f"{SEARCH}/all.parquet"
-    file = write_states(files.storage, name, game, solved, error)
-    keys = (int(solved.keys[0]), int(solved.keys[-1])) if len(solved) else (0, 0)
-    files.add(name, 0, keys, file)
-    return files.table("a search of all that lies below")
+
+    def write(storage: Memory) -> Iterator[tuple[str, int, tuple[int, int], FileReceipt]]:
+        name, keys = f"{SEARCH}/all.parquet", solved.keys
+        ends = (int(keys[0]), int(keys[-1])) if len(keys) else (0, 0)
+        yield name, 0, ends, write_states(storage, name, game, solved, error)
+
+    return _in_memory(game, SEARCH, "a search of all that lies below", write)

@@ -175,9 +175,23 @@ def _solve(board: Path, results: Path) -> None:
     render.print_table("Whole tables, disk included", heads, rows, sys.stdout)
 
 
+def with_descendants(layout: Layout[Any], tier: Any) -> list[Any]:
+    """A tier and all that it reads, children first."""
+    found: dict[Any, None] = {}
+
+    def visit(one: Any) -> None:
+        if one not in found:
+            for child in layout.children(one):
+                visit(child)
+            found[one] = None
+
+    visit(tier)
+    return list(found)
+
+
 def solve_in_memory(layout: Layout[Any], tier: Any) -> Floats:
     """The payoffs of one tier, its descendants solved first, nothing on disk."""
-    from luckbase.solver.dense import InMemory, with_descendants
+    from luckbase.solver.dense import InMemory
 
     return InMemory(layout, with_descendants(layout, tier)).payoffs[tier]
 

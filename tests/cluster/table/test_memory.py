@@ -13,13 +13,14 @@ from luckbase import cluster, solver
 from luckbase.cluster.play import tables
 from luckbase.cluster.play.tables import soonest
 from luckbase.cluster.table.table import tiers_in_memory
-from luckbase.solver.dense import InMemory, with_descendants
+from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.cycles import TOLERANCES
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
+from tests.bench import with_descendants
 from tests.solver.search.written_out import chance, decides, over, written
 
 BOARDS = Path(__file__).parents[3] / "boards"
