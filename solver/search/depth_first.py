@@ -334,7 +334,6 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: see above
                     if not (out[p] <= limits[1] and out[columns - players + p] >= limits[0]):
                         code = BEYOND
                 if code == BEYOND:
-                    best[x] = OPEN - 2 * numbers[f, LOW]
                     break
             if margin == margin:
                 margins[x] = margin

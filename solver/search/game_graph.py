@@ -263,11 +263,13 @@ class Graph:
             self._fault = error
             raise
         if code == REFUSED:
-            raise fault_at(game, room.at)
+            self._fault = fault_at(game, room.at)
         if code == BEYOND:
             at = self._frames.numbers[self._path.frames[self._at[DEPTH]], [NODE]]
             values = self._task.scratch.out[: game.players]
-            raise worth_at(game, self.states(at)[0], values)
+            self._fault = worth_at(game, self.states(at)[0], values)
+        if self._fault is not None:
+            raise self._fault
         return int(code)
 
     def _solve_component(self) -> None:

@@ -69,12 +69,14 @@ def blocks_of(page: Path) -> list[Block]:
     return found
 
 
-def words_of(line: str) -> list[str] | None:
-    """The words of a line that only calls luckbase; None where a shell is needed."""
-    if re.search(r"[|<>;&$`*]", line):
+def words_of(line: str) -> tuple[list[str], str] | None:
+    """The words of a line that only calls luckbase, and the file that takes what it prints ("":
+    none); None where a shell is needed."""
+    line, _, out = re.sub(r"\s+# exit \d+$", "", line).partition(" > ")
+    if re.search(r"[|<>;&$`*]", re.sub(r"'[^']*'", "", line + out)):
         return None
     words = shlex.split(line, comments=True)
-    return words[1:] if words and words[0] == "luckbase" else None
+    return (words[1:], out) if words and words[0] == "luckbase" else None
 
 
 def joined(text: str) -> list[str]:
@@ -116,12 +118,16 @@ def run_line(line: str, folder: Path) -> tuple[int, str]:
     """(exit code, all that it printed) of a command."""
     if "pip install" in line and "&& " in line:
         line = line.rpartition("&& ")[2].replace(".venv/bin/", "")
-    words = words_of(line)
-    if words is None or words[0] == "play":
+    simple = words_of(line)
+    if simple is None or simple[0][0] == "play":
         return shell(line, folder)
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+    words, out = simple
+    printed, said = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said if out else printed):
         code = run(words)
+    if out:
+        (folder / out).write_text(printed.getvalue())
+        return code, said.getvalue()
     return code, printed.getvalue()
 
 

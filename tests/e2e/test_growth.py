@@ -258,6 +258,15 @@ def test_a_damaged_table_is_said_so_and_exactly_that_is_solved_again(
     assert run(["status", "--results", str(tmp_path)]) == 0
 
 
+def test_a_damaged_head_is_said_so_and_written_again(tmp_path: Path) -> None:
+    table = cluster.solve(solver.load_board(TINY, frontier=1), results=tmp_path).table
+    head, sound = table / "table.json", files(table)
+    head.write_text("{")
+    again = cluster.solve(solver.load_board(TINY, frontier=1), results=tmp_path)
+    assert [str(head) in said for said in again.damaged] == [True]
+    assert files(table) == sound
+
+
 def test_a_damaged_ledger_is_named_and_only_its_line_is_solved_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

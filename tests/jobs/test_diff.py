@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,20 @@ def test_only_what_can_come_up(words: list[str], capsys: pytest.CaptureFixture[s
     other = json.loads(capsys.readouterr().out)
     assert own["reachable"] and other["reachable"]
     assert 0 < own["states"] < 1100 and own["states"] != other["states"]
+
+
+def test_a_picture_names_the_boards_or_of_one_board_the_tables(
+    words: list[str], tables: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    titles: list[str] = []
+    monkeypatch.setattr(
+        plots, "draw", lambda picture, _: titles.append(f"{picture.title} {picture.about}") or b""
+    )
+    picture = str(tmp_path / "x.png")
+    assert run([*words, "--picture", picture]) == 1
+    assert run(["diff", tables["large a"], tables["large c"], "--picture", picture]) == 1
+    assert re.search(r"tiny \(\w+\) in place of tiny \(\w+\)", titles[0])
+    assert "c in place of a" in titles[1]
 
 
 @pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])

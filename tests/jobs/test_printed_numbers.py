@@ -14,11 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tests.games.climb  # noqa: F401  (registers the game)
+from luckbase import cluster
 from luckbase.cluster.play.evaluate import gain_of
 from luckbase.cluster.play.game import seeded as _draw
 from luckbase.cluster.play.simulate import errors_off
 from luckbase.jobs.app import run
+from luckbase.jobs.terminal import solve_report
 from luckbase.jobs.terminal.render import count, duration, size
+from luckbase.solver import load_game
+from tests.solver.search.written_out import board_of, chance, over
 
 BOARDS = Path(__file__).parents[2] / "boards"
 JACKPOT, PIG = str(BOARDS / "jackpot/seed.toml"), str(BOARDS / "pig/tiny.toml")
@@ -219,3 +223,13 @@ def test_sizes_and_counts_are_right_to_three_digits_and_without_an_exponent(numb
         assert "e" not in said.replace("bytes", "")
         digits, _, unit = said.partition(" ")
         assert float(digits.replace(",", "")) * units[unit] == pytest.approx(number, rel=0.005)
+
+
+def test_a_search_of_one_state_says_how_many_edges_it_has(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    board = board_of(chance((0.5, 1), (0.5, 2)), over(0.25, 0.75), over(0.75, 0.25))
+    roots = load_game(board).parse({"at": "0"}).reshape(1, -1)
+    solved = cluster.solve_below(board, roots, results=tmp_path, workers=1)
+    solve_report.say(solved, Path("written.toml"), [])
+    assert "2.0 edges a state" in capsys.readouterr().err

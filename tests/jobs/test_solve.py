@@ -17,6 +17,7 @@ from types import FrameType
 import pytest
 
 import luckbase
+from luckbase.cluster.run.lock import lock
 from luckbase.solver.board.file import read_toml
 from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, press, put
 
@@ -250,6 +251,9 @@ def test_clean_lists_and_with_yes_removes(command: Command) -> None:
     assert "nothing to remove" in command("clean", "--yes")[2]
     code, out, _ = command("clean", new, "--yes")
     assert code == 1 and "asks for it" in out and Path(new).is_dir()
+    with lock(Path(named)):
+        code, out, _ = command("clean", named, "--yes")
+    assert code == 1 and "another solve of this table is running" in out
     code, out, _ = command("clean", named, "--yes")
     assert code == 0 and not Path(named).exists()
     assert command("clean", "nowhere")[0] == 2

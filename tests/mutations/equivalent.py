@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.mutations.drawn import Mutation
 
 FILES: dict[str, str] = {}
@@ -31,12 +33,60 @@ PLACES: dict[tuple[str, str, str], str] = {
      "shapes += _desk(i, WIDE + gap + i * (DESK + gap), top, role, desk, most)"): "two lists",
     ("cluster/run/lock.py", "sweep(storage, table, ledger) compact(storage, ledger)",
      "compact(storage, ledger) sweep(storage, table, ledger)"): "by the same ledger, in memory",
+    ("cluster/play/game.py",
+     "given = answer(self) if isinstance(said, Question) else None "
+     "lines.append(said.prompt if isinstance(said, Question) else said)",
+     "lines.append(said.prompt if isinstance(said, Question) else said) "
+     "given = answer(self) if isinstance(said, Question) else None"): "who answers sees no lines",
+    ("jobs/plots.py", "axes.set_xlabel(picture.x_label) axes.set_ylabel(picture.y_label)",
+     "axes.set_ylabel(picture.y_label) axes.set_xlabel(picture.x_label)"): "two axes",
+    ("cluster/search/boundary.py", "REMEMBERED = 64 << 20",
+     "REMEMBERED = 65 << 20"): "a cache of another size",
+    ("cluster/play/draw.py",
+     'picture.attr(rankdir="TB", label=title, labelloc="t", fontname="Helvetica") '
+     'picture.attr("node", shape="box", style="rounded", fontname="Helvetica", fontsize="10")',
+     'picture.attr("node", shape="box", style="rounded", fontname="Helvetica", fontsize="10") '
+     'picture.attr(rankdir="TB", label=title, labelloc="t", fontname="Helvetica")',
+     ): "of the graph, and of its nodes",
+    ("solver/games/skunk/kernel.py", "s = np.zeros((goal + 1, goal + 1))",
+     "s = np.zeros((goal + 1, goal + 2))"): "a column that nothing reads",
+    ("solver/search/bellman.py",
+     "found: Floats = 2 * np.maximum(error, (game.max_edges + 2) * 2.0**-53 * largest)",
+     "found: Floats = 2 * np.maximum(error, (game.max_edges + 3) * 2.0**-53 * largest)",
+     ): "a bound of roundings, one wider",
+    ("cluster/table/export_files.py",
+     "super().__init__(file, schema, out) "
+     'self._writer = pa.csv.CSVWriter(pa.PythonFile(file, "w"), schema)',
+     'self._writer = pa.csv.CSVWriter(pa.PythonFile(file, "w"), schema) '
+     "super().__init__(file, schema, out)"): "both take the file; neither reads the other",
+    ("solver/game/plugins.py",
+     "registry.enter(replace(entry, stamp=stamp(file.text), file=file)) "
+     "copyreg.pickle(entry.model(), _reduced)",
+     "copyreg.pickle(entry.model(), _reduced) "
+     "registry.enter(replace(entry, stamp=stamp(file.text), file=file))"): "two registries",
+    ("cluster/table/files.py", "self._file.write(data) self._at += len(data)",
+     "self._at += len(data) self._file.write(data)"): "a count that nobody reads in between",
+    ("solver/search/cycles.py",
+     "edges = Lotteries(c.children, c.weights, c.actions, np.empty((0, 1))) # nothing is paid",
+     "edges = Lotteries(c.children, c.weights, c.actions, np.empty((0, 2))) # nothing is paid",
+     ): "of no rows the width is read by nobody",
 }  # fmt: skip
 """(file, lines before, lines after) -> why that is the same."""
+
+
+ARRAY_TYPE = re.compile(r"[\w, ]+ = .*types\.\w+\[.*::1\]")
+"""Lines that name types of compiled functions' arrays."""
 
 
 def reason(mutation: Mutation, source: bytes) -> str:
     """Why a mutation is equivalent, or ""."""
     if mutation.kind == "constant" and mutation.file in FILES:
         return FILES[mutation.file]
-    return PLACES.get((mutation.file, *mutation.shown(source)), "")
+    before, after = mutation.shown(source)
+    if ARRAY_TYPE.match(before) and before == re.sub(r"::2\b", "::1", after):
+        return "an array of any layout is taken where one in a row is passed"
+    if mutation.kind == "order" and before.count("os.environ.setdefault") == 2:
+        return "two variables of the environment"
+    if mutation.kind == "constant" and before.startswith('("#'):
+        return "how a line of a chart is dotted"
+    return PLACES.get((mutation.file, before, after), "")

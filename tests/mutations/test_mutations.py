@@ -75,14 +75,14 @@ def test_constants_set_as_a_tuple_are_each_their_own(checkout: Path) -> None:
 def test_a_compiled_function_has_the_tests_of_who_calls_it() -> None:
     """`best_of` is seen by no coverage, `Graph.solve` is."""
     record = object.__new__(Record)
-    place = "solver/search/stage.py:Sweeping.solve"
+    place = "solver/search/sweep.py:Sweeping.solve"
     record.tests, record.seconds = (
-        {place: {"tests/solver/search/test_stage.py::test"}},
-        {"tests/solver/search/test_stage.py::test": 1},
+        {place: {"tests/solver/test_linear.py::test"}},
+        {"tests/solver/test_linear.py::test": 1},
     )
-    record.size, record.new = {"tests/solver/search/test_stage.py::test": 1}, set()
-    found = record.closest("solver/search/stage.py", "", "_solve_component", 10)
-    assert found == ["tests/solver/search/test_stage.py::test"]
+    record.size, record.new = {"tests/solver/test_linear.py::test": 1}, set()
+    found = record.closest("solver/search/sweep.py", "", "_solve_component", 10)
+    assert found == ["tests/solver/test_linear.py::test"]
 
 
 def test_what_a_test_runs_in_a_process_of_its_own_is_found_by_its_module() -> None:
@@ -91,6 +91,10 @@ def test_what_a_test_runs_in_a_process_of_its_own_is_found_by_its_module() -> No
     record.tests, record.new = {}, set()
     record.seconds, record.size = {watched: 1.0, "tests/docs/test_blocks.py::test": 1.0}, {}
     assert record.closest("cluster/machine.py", "_Peak.so_far", "so_far", 10) == [watched]
+    lanes = "tests/solver/matrix_game/test_eight_games.py::test_lanes"  # compiled functions alone
+    record.seconds = {watched: 1.0, lanes: 1.0}
+    file = "solver/matrix_game/eight_games.py"
+    assert record.closest(file, "read_support", "read_support", 10) == [lanes]
 
 
 def test_the_tests_that_there_are_are_found_by_name() -> None:

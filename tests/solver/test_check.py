@@ -26,10 +26,12 @@ from luckbase.game import (
     pay,
     transition,
 )
+from luckbase.solver.check import _levels
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.arrays import Floats, Ints
+from tests.solver.search import written_out
 
-BOARDS = Path(__file__).parents[3] / "boards"
+BOARDS = Path(__file__).parents[2] / "boards"
 STATE = ({"scores": (500, 1000, 1500), "earned": (0, 2, 1)},)
 
 
@@ -271,3 +273,18 @@ def test_a_kernel_is_held_to_its_own_bound(off: float, bound: float, fine: bool)
     said = "purse=32 tosses=1: the kernel says .0.5000000.*, one step of the rules says .0.5."
     with pytest.raises(GameError, match=said):
         check_game(made)
+
+
+def test_a_part_of_a_wide_level_has_no_state_twice() -> None:
+    game = solver.load_game(solver.load_board(BOARDS / "jackpot/seed.toml"))
+    root = game.needed_start().reshape(1, -1)
+    levels = list(_levels(game, root, 10_000, 40, np.random.default_rng(1)))
+    assert max(map(len, levels)) == 40
+    assert all(len(np.unique(level, axis=0)) == len(level) for level in levels)
+
+
+def test_the_chance_that_can_not_be_is_the_one_that_is_named() -> None:
+    edges = written_out.chance((0.7, 1), (0.5, 2), (-0.2, 3))
+    board = written_out.board_of(edges, *[written_out.over(0.5, 0.5)] * 3)
+    with pytest.raises(GameError, match=r"an edge has chance -0\.2; expected above 0"):
+        check_game(board)

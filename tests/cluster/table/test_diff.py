@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import json
 import math
 import shutil
@@ -23,9 +24,10 @@ from luckbase import cluster, solver
 from luckbase.cluster.table import diff as comparing
 from luckbase.cluster.table import format as table_format
 from luckbase.cluster.table import pairs, prices
-from luckbase.cluster.table.comparison import Comparison, _span
+from luckbase.cluster.table.comparison import Comparison, ThresholdDifference, _sentence, _span
 from luckbase.cluster.table.table import Table, search_in_memory
 from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.game.groups import Turning
 from luckbase.solver.search.expand import expand
 from tests.cluster.table.test_export import through
 from tests.solver.search.written_out import chance, decides, over, written
@@ -141,7 +143,7 @@ PAIRS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "other dice": ("skunk/tiny", {"goal": 10}, {"goal": 10, "sides": 2}),
     "rounds": ("pig/rounds", {"rounds": 2, "cut": 12}, {"rounds": 2, "cut": 12, "sides": 4}),
     "what is paid": ("jackpot/tiny", {}, {"objective": "sum"}),
-    "a die of five": ("jackpot/seed", {"tiles": 7}, {"tiles": 7, "sides": 5}),
+    "a die of five": ("jackpot/seed", {"tiles": 6}, {"tiles": 6, "sides": 5}),
     "cards": ("goofspiel/tiny", {"cards": 3}, {"cards": 4}),
 }  # fmt: skip
 
@@ -534,3 +536,14 @@ def test_the_plain_words_come_from_the_numbers() -> None:
 def test_of_two_in_the_middle_the_lower_is_the_median(counts: dict[int, int], median: int) -> None:
     found = _span(Counter(counts))
     assert found is not None and found[1] == median
+
+
+def test_where_a_decision_turns_is_said_of_the_middle_case() -> None:
+    """Neither of the least nor of the greatest, which are said behind it."""
+    threshold = Turning("one", "holds", lambda action: action == "hold", of="points")
+    found = ThresholdDifference("one", "holds", 9, 5, 2, (3, 7, 8), (2, 6, 9), (0, 0))
+    said = _sentence(threshold, found, (7, 6), 5)
+    assert said.startswith("one now holds from 6 points, was 7; in the middle, with the rest")
+    same = dataclasses.replace(found, second=(2, 7, 9))
+    said = _sentence(threshold, same, (3, 2), 4)
+    assert "; in the middle 7 points as before" in said

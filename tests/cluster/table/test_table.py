@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import time
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from luckbase.cluster.table.find import why_stale
 from luckbase.cluster.table.folder import check_bytes, compact, read_ledger
 from luckbase.cluster.table.format import part_name
 from luckbase.cluster.table.ledger import FileEntry, Ledger
-from luckbase.cluster.table.parquet import seal_file
+from luckbase.cluster.table.parquet import SealedFile, seal_file
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.verify import check_files, check_residuals
@@ -103,10 +104,20 @@ def test_probe_and_get_of_what_is_not_there(path: Path) -> None:
             table.ask({"scores": "0,0,0", "earned": "3,0,0"})
 
 
-def test_a_closed_table_opens_its_files_anew(path: Path) -> None:
+def test_a_closed_table_lets_go_of_its_files_and_opens_them_anew(path: Path) -> None:
+    gc.collect()
+    others = {id(each) for each in gc.get_objects() if isinstance(each, SealedFile)}
+
+    def opened() -> int:
+        found = (each for each in gc.get_objects() if isinstance(each, SealedFile))
+        return sum(id(each) not in others for each in found)
+
     with cluster.open_table(path) as table:
         states = all_states(table)[::500]
         before = table.probe(states)
+        assert opened()
+    gc.collect()
+    assert not opened()
     assert np.array_equal(table.probe(states), before)
     table.close()
 

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from luckbase.solver import errors
-from luckbase.solver.board.file import board_from_canonical, differences, read_board
+from luckbase.solver.board.file import MAX_BYTES, board_from_canonical, differences, read_board
 from luckbase.solver.board.model import Board, board_hash, canonical
 from luckbase.solver.errors import BoardError, OptionError, RequestError
 from luckbase.solver.games.press_your_luck.board import outcome_distribution
@@ -184,6 +184,15 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(BoardError, match=said) as caught:
             read_board(tmp_path / name)
         assert_one_sentence(caught.value)
+
+
+def test_a_file_may_be_as_large_as_it_says(tmp_path: Path) -> None:
+    path, text = tmp_path / "full.toml", FEBRUARY.read_bytes() + b"\n#"
+    path.write_bytes(text.ljust(MAX_BYTES, b"#"))
+    assert read_board(path).rules == read_board(FEBRUARY).rules
+    path.write_bytes(text.ljust(MAX_BYTES + 1, b"#"))
+    with pytest.raises(BoardError, match=f"is larger than {MAX_BYTES} bytes"):
+        read_board(path)
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path: Path) -> None:

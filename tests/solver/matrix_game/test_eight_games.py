@@ -79,3 +79,31 @@ def test_a_game_without_numbers_is_never_believed() -> None:
         z[at] = size
         z[at + 1 : at + 4] = z[at + 17 : at + 20] = [0, 1, 2]
         assert eight_games.try_support(f, z, 0, 3, 3, at, 255, TOLERANCE) == 0
+
+
+def complete_pivoting(d: NDArray[np.float64]) -> list[tuple[int, int]]:
+    """(row, column) of each pivot of a matrix, the greatest entry that is left first."""
+    d, rows, columns = d.copy(), list(range(len(d))), list(range(len(d)))
+    found = []
+    while rows:
+        p, q = max(((r, c) for r in rows for c in columns), key=lambda at: abs(d[at]))
+        found.append((p, q))
+        rows.remove(p)
+        columns.remove(q)
+        d[rows] -= np.outer(d[rows, q] / d[p, q], d[p])
+    return found
+
+
+def test_a_support_is_written_in_the_order_of_complete_pivoting() -> None:
+    """Of the differences from the row and the column of the greatest weight, which come last."""
+    for seed in range(40):
+        game = of_kind("random", 1, 7, 7, seed=seed)[0]
+        f, z = in_lanes(np.repeat(game[None], 8, axis=0))
+        assert eight_games.simplex_eight(f, z, 0, 7, 7, TOLERANCE) & 1
+        at = z.size - eight_games.SUPPORT
+        eight_games.read_support(f, z, 0, 7, 7, 0, at)
+        size = int(z[at])
+        rows, columns = (z[at + k : at + k + size] for k in (eight_games.ROWS, eight_games.COLUMNS))
+        r, c = int(rows[-1]), int(columns[-1])
+        d = game[np.ix_(rows, columns)] - game[rows, c][:, None] - game[r, columns] + game[r, c]
+        assert complete_pivoting(d[:-1, :-1]) == [(i, i) for i in range(size - 1)]

@@ -138,3 +138,10 @@ def test_what_is_dominated_goes_until_nothing_is() -> None:
     rows, columns = np.empty(4, np.int64), np.empty(4, np.int64)
     assert undominated(game, 4, 4, rows, columns) == (1, 1)
     assert (rows[0], columns[0]) == (2, 1)
+
+
+def test_what_is_dominated_is_forgotten_in_its_own_place() -> None:
+    game = np.array([[4.0, 1, 3, 5], [4, 0, 5, 4], [4, 1, 5, 2], [5, 1, 0, 5]])
+    rows, columns = np.arange(50, 59), np.arange(50, 59)
+    undominated(game, 4, 4, rows, columns)
+    assert rows[4:].tolist() == columns[4:].tolist() == [54, 55, 56, 57, 58]

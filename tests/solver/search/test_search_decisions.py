@@ -14,9 +14,18 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier
+from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.policy.chain import explore_profile
 from luckbase.solver.policy.evaluate import deciders_of
-from luckbase.solver.search.bellman import MIXED, NEW, OVER, UNDECIDED, choose_by_bounds, evaluate
+from luckbase.solver.search.bellman import (
+    MIXED,
+    NEW,
+    OVER,
+    UNDECIDED,
+    choose_by_bounds,
+    evaluate,
+    strategies_of,
+)
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.explore import Explorer
 from luckbase.solver.search.game_graph import Graph
@@ -219,3 +228,20 @@ def test_bounds_leave_the_actions_that_the_rule_for_ties_may_take(
     lower = [0.5 if action == sure else 0.3 for action in range(2)]
     q, out = np.column_stack([lower, upper]), np.empty(2)
     assert choose_by_bounds(2, sure, 0, 0.01, q, out) == left
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_each_sides_strategy_keeps_what_its_side_can_be_sure_of(seat: int) -> None:
+    """Where the hands differ, and each side has to mix."""
+    game = solver.load_game(solver.load_board(BOARDS / "goofspiel/points.toml", cards=5))
+    words = {"mine": "1,2,3", "theirs": "1,2,4", "deck": "1,2,3", "upcard": "1"}
+    edges = expand(game, game.parse(words).reshape(1, -1))
+    graph = Graph(game)
+    graph.solve(edges.children)
+    q = evaluate(edges, graph.values[graph.look_up(pack_all(game.bits, edges.children))])
+    (own,) = strategies_of(q, seat)
+    matrix = q.values[:, 0].reshape(3, 3)
+    value = matrix_game.solve(matrix[None]).values[0]
+    sure = (own @ matrix).min() if seat == 0 else (matrix @ own).max()
+    assert sure == pytest.approx(value, abs=1e-9)
+    assert matrix.max(axis=0).min() > value + 0.01 > matrix.min(axis=1).max() + 0.02
