@@ -1,4 +1,4 @@
-"""Many workers and the disk: solve a table, keep it, ask it, check it; play with it.
+"""Many workers and the disk: solve a table, keep it, query it, check it; play with it.
 
 What a person calls is on `luckbase`'s own page; here are its parts.
 
@@ -20,6 +20,7 @@ What a person calls is on `luckbase`'s own page; here are its parts.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,20 +29,11 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.table import open_table
 
 __all__ = ["open_table", "solve", "solve_below"]
+_WHERE = {"solve": "run.tiers", "solve_below": "search.solve", "open_table": "table.table"}
 
 
 def __getattr__(name: str) -> Any:
     # numba and pyarrow take a second to import: only for those who use them.
-    if name == "solve":
-        from luckbase.cluster.run.tiers import solve
-
-        return solve
-    if name == "solve_below":
-        from luckbase.cluster.search.solve import solve_below
-
-        return solve_below
-    if name == "open_table":
-        from luckbase.cluster.table.table import open_table
-
-        return open_table
+    if name in _WHERE:
+        return getattr(import_module(f"luckbase.cluster.{_WHERE[name]}"), name)
     raise AttributeError(f"module 'cluster' has no attribute {name!r}")

@@ -331,8 +331,8 @@ def error_with_undecided(game: Game, margins: Floats, tolerance: float, precisio
     """How far off payoffs may be that are within `precision` where all decisions, by their margins,
     could be told: else as far as the game allows, for those who do not decide."""
     most = float(np.ptp(game.payoff_range))
-    told = can_decide(game, tolerance) or not (margins <= tolerance).any()
-    return min(most, precision) if told else most
+    decided = can_decide(game, tolerance) or not (margins <= tolerance).any()
+    return min(most, precision) if decided else most
 
 
 def let_go(used: UsedTable) -> None:

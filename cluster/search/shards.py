@@ -91,15 +91,15 @@ class Above:
     largest: int = 0
 
 
-def growth_of(shards: Sequence[LevelShard], states: Sequence[int], asked: int) -> Above:
-    """What the shards of a level tell, in order, which have so many states; asked: what was asked
+def growth_of(shards: Sequence[LevelShard], states: Sequence[int], demand: int) -> Above:
+    """What the shards of a level tell, in order, which have so many states; demand: what was asked
     of it. What one left to others counts as its own."""
     first: dict[int, int] = {}
     for one, n in zip(shards, states, strict=True):
         first[one.path[0]] = first.get(one.path[0], 0) + n
     least = max(1, SHARD_STATES // 8)  # where none was expected a few are no burst
     bursts = [first[one.path[0]] / max(least, one.expected) for one in shards if len(one.path) == 1]
-    return Above(min(MAX_GROWTH, sum(states) / asked), max(bursts), max(first.values()))
+    return Above(min(MAX_GROWTH, sum(states) / demand), max(bursts), max(first.values()))
 
 
 class Demand:
@@ -156,9 +156,9 @@ class Demand:
 
     def done(self, level: int) -> None:
         """A level is found: nobody asks for it any more."""
-        for told in (self._total, self._most, self._asks, self._samples):
-            for stage in [stage for stage in told if stage >> 32 == level]:
-                del told[stage]
+        for counts in (self._total, self._most, self._asks, self._samples):
+            for stage in [stage for stage in counts if stage >> 32 == level]:
+                del counts[stage]
 
     def shards(self, level: int, above: Above) -> list[LevelShard]:
         """The shards of a level, if it grows as the one above did."""

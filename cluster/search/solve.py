@@ -10,7 +10,6 @@ board, the roots and `using` only.
 from __future__ import annotations
 
 import time
-from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -80,7 +79,7 @@ def solve_below(
     as `driver.solve_table`.
     """
     game = load_game(board)
-    return solve_table(_Below(game, root_keys(game, roots), Options(**options)))
+    return solve_table(_Search(game, root_keys(game, roots), Options(**options)))
 
 
 def goal_of(game: Game, keys: Keys, options: Options) -> tuple[Roots, str]:
@@ -109,11 +108,16 @@ def warm_up(game: Game) -> None:
     graph.solve(state)
 
 
-class _Below(Work[SolvedSearch]):
+class _Search(Work[SolvedSearch]):
+    """In one piece while it is small, else by stages; the ledger, the counts."""
+
     def __init__(self, game: Game, keys: Keys, options: Options) -> None:
+        """keys: of its roots."""
         super().__init__(game, options)
         self.keys, self.undone = keys, dict[str, Done]()
         self.roots, self.part = goal_of(game, keys, options)
+        self.tolerance, self.started = game.tie_tolerance, time.perf_counter()
+        self.error = self.precision = FLOAT64_ERROR + game.cut_error
 
     def starts(self) -> Ints:
         return np.asarray(unpack_all(self.game.bits, self.keys))
@@ -135,78 +139,59 @@ class _Below(Work[SolvedSearch]):
         warm_up(self.game)
 
     def solve(self, report: SolvedSearch) -> SolvedSearch:
-        run = _Search(self.game, report, self.keys, self.options)
-        with closing(run):
-            run.solve()
-        ledger = report.ledger
-        for ask, done in self.undone.items():  # what --force undid, and all is there again
-            files = sum(made_by(name, ask) for name in ledger.files)
-            if ask not in ledger.done and files == done.files:
-                commit(Folder(report.table), ledger, done)
-        return run.report
-
-
-class _Search:
-    """One run: in one piece while it is small, else by stages; the ledger, the counts."""
-
-    def __init__(self, game: Game, report: SolvedSearch, roots: Keys, options: Options) -> None:
-        self.game, self.roots, self.options = game, roots, options
         self.table, self.ledger, self.goal = report.table, report.ledger, report.goal
-        self.storage, self.tolerance = Folder(self.table), game.tie_tolerance
-        self.held = self._part()
+        self.storage, self.started = Folder(self.table), time.perf_counter()
+        self.stored, self.trusted = self._key_part(), self._key_part()
         # What lies below a goal's files is all there once the goal is done, and not before.
-        self.trusted = self._part()
         self.trusted.entries = [
-            entry for entry in self.held.entries
+            entry for entry in self.stored.entries
             if any(made_by(entry.name, ask) for ask in self.ledger.done)
         ]  # fmt: skip
-        self.started = time.perf_counter()
-        self.error = self.precision = FLOAT64_ERROR + game.cut_error
-        self.report = replace(report, kept=self.held.rows, workers=1)
+        self.result = replace(report, kept=self.stored.rows, workers=1)
+        try:
+            self._solve()
+        finally:
+            if "_used" in self.__dict__:
+                let_go(self._used)
+        for ask, done in self.undone.items():  # what --force undid, and all is there again
+            files = sum(made_by(name, ask) for name in self.ledger.files)
+            if ask not in self.ledger.done and files == done.files:
+                commit(self.storage, self.ledger, done)
+        return self.result
 
-    def _part(self) -> KeyPart:
-        return KeyPart(self.storage, self.table, self.ledger, self.goal.part, self.game)
-
-    @property
-    def root_states(self) -> Ints:
-        return np.asarray(unpack_all(self.game.bits, self.roots))
-
-    def close(self) -> None:
-        """Let go of the table at which it ends."""
-        if "_used" in self.__dict__:
-            let_go(self._used)
+    def _key_part(self) -> KeyPart:
+        return KeyPart(self.storage, self.table, self.ledger, self.part, self.game)
 
     # --- to the end --------------------------------------------------------------------------
 
-    def solve(self) -> None:
-        """Solve all that lies below the roots, and commit."""
+    def _solve(self) -> None:
         self._note_stopped()
         most, small = self.options.most, self.options.one_piece
         using = self.options.using is not None
         grows = not using and bool(self.trusted.entries)
-        given = None
+        boundary = None
         if not grows and not using:
-            given = self._given(most)
+            boundary = self._boundary(most)
         elif self.goal.ask not in self.ledger.levels:
             try:
-                given = self._given(min(most, max(1, small)))
+                boundary = self._boundary(min(most, max(1, small)))
             except SearchLimitError:  # many states lie above those that a table has
                 if most <= small:
                     raise
-        if given is not None and self._was_small(given):
+        if boundary is not None and self._was_small(boundary):
             return
-        held = self._stored_stages() if grows else None
+        stored = self._stored_stages() if grows else None
         used = self._used if using and self._level_of_stages() is not None else None
-        if held is not None:
-            given = self._in_one_piece_before()
+        if stored is not None:
+            boundary = self._in_one_piece_before()
         elif used is not None:  # its states are looked up as they are met
-            given = nothing_known(self.game)
+            boundary = nothing_known(self.game)
             self._take_table(self._ends.table)
-        elif given is None:
-            given = self._given(most)
-            if self._was_small(given):
+        elif boundary is None:
+            boundary = self._boundary(most)
+            if self._was_small(boundary):
                 return
-        self._by_stages(given, held, used)
+        self._by_stages(boundary, stored, used)
 
     def _note_stopped(self) -> None:
         """Say that others that were stopped half-way will not go on from there: of this part, or
@@ -222,12 +207,12 @@ class _Search:
         """Whether what this search solves is known to another one."""
         using = None if goal.roots is None else goal.roots.using
         here = using is not None and Path(using.table) == self.table.absolute()
-        return here or goal.part == self.goal.part
+        return here or goal.part == self.part
 
-    def _was_small(self, given: PayoffTable) -> bool:
+    def _was_small(self, boundary: PayoffTable) -> bool:
         """Solve it in one piece, if it is not to go on by stages; whether that was done."""
-        self._drop_stopped(digest_of(given, None))
-        return self.goal.ask not in self.ledger.levels and self._in_one_piece(given)
+        self._drop_stopped(digest_of(boundary, None))
+        return self.goal.ask not in self.ledger.levels and self._in_one_piece(boundary)
 
     def _stored_stages(self) -> StoredStages | None:
         """The stages that the table has already; None where it has some of another level, or the
@@ -243,7 +228,7 @@ class _Search:
         """The table that was asked for, without what this search writes into it."""
         assert self.options.using is not None
         path = Path(self.options.using)
-        return used_table(path, self.goal.part if path.samefile(self.table) else "")
+        return used_table(path, self.part if path.samefile(self.table) else "")
 
     @cached_property
     def _ends(self) -> UsedEnds:
@@ -257,21 +242,21 @@ class _Search:
         self._take_part(self.trusted)
         return known_rows(*read_rows(self.storage, self.table, files, self.game))
 
-    def _drop_stopped(self, given: str, by_stages: bool = False) -> None:
+    def _drop_stopped(self, digest: str, by_stages: bool = False) -> None:
         """Take away the files of stages of searches that are not done: other ones', whose states
         this one is to solve, and its own if other states were known when they were solved, or
         stages were cut another way.
         by_stages: also all others that are not done, for it does not look at them."""
         line = self.ledger.levels.get(self.goal.ask)
-        own = line is not None and (line.given != given or line.cutting != cutting())
+        own = line is not None and (line.given != digest or line.cutting != cutting())
         trusted = {entry.name for entry in self.trusted.entries}
         names = [
-            entry.name for entry in self.held.entries
+            entry.name for entry in self.stored.entries
             if entry.name not in trusted and (entry.stages or by_stages)
             and (own or not entry.stages or not made_by(entry.name, self.goal.ask))
         ]  # fmt: skip
         if line is not None and own:
-            why = "what is known" if line.given != given else "how stages are cut"
+            why = "what is known" if line.given != digest else "how stages are cut"
             self.options.on_note(f"{why} has changed since this search was stopped: it begins anew")
             self._forget_shards()
             del self.ledger.levels[self.goal.ask]
@@ -281,20 +266,20 @@ class _Search:
             compact(self.storage, self.ledger)
         for name in names:
             self.storage.delete(name)
-        self.held = self._part()
-        self.report = replace(self.report, kept=self.held.rows)
+        self.stored = self._key_part()
+        self.result = replace(self.result, kept=self.stored.rows)
 
-    def _given(self, most: int) -> PayoffTable:
+    def _boundary(self, most: int) -> PayoffTable:
         """What is known of the states at which the search ends: from the part's other files, or
         the table that was asked for. Raises SearchLimitError where more than `most` lie above."""
         if self.options.using is not None:
-            given = known_payoffs(self.game, self.root_states, self._ends.table, most)
+            boundary = known_payoffs(self.game, self.starts(), self._ends.table, most)
             self._take_table(self._ends.table)
-            return given
+            return boundary
         own = self.trusted if self.trusted.entries else None
         if own is not None:
             self._take_part(own)
-        return known_payoffs(self.game, self.root_states, own, most)
+        return known_payoffs(self.game, self.starts(), own, most)
 
     def _take_part(self, own: KeyPart) -> None:
         """Count the errors of what the part has."""
@@ -310,14 +295,14 @@ class _Search:
         # Rounded payoffs must not decide ties.
         self.tolerance = self.game.tie_tolerance + 2 * used.precision
 
-    def _in_one_piece(self, given: PayoffTable) -> bool:
+    def _in_one_piece(self, boundary: PayoffTable) -> bool:
         """Solve it in this process and memory; whether it was small enough. A game without levels
         is, up to `Options.most`."""
         small, most = self.options.one_piece, self.options.most
         if small < 1 and self._level() is not None:
             return False
         graph = Graph(self.game, tolerance=self.tolerance, max_states=min(most, max(small, 1)))
-        graph.know(given.keys, given.values, given.best, given.margin, given.actor)
+        graph.know(boundary.keys, boundary.values, boundary.best, boundary.margin, boundary.actor)
         known = graph.count
         with Watch(self.table, self.options.on_progress, self.options.on_note) as watch:
 
@@ -330,26 +315,26 @@ class _Search:
             show()
             graph.stop = show
             try:
-                graph.solve(self.root_states)
+                graph.solve(self.starts())
             except SearchLimitError:
                 if most <= small:
                     raise
                 if self._level() is not None:
                     return False
                 graph.max_states = most
-                graph.solve(self.root_states)
+                graph.solve(self.starts())
         solved = solved_rows(graph, known)
-        self.report = replace(
-            self.report, states=len(solved), solved=len(solved), edges=graph.edges, shards=1,
+        self.result = replace(
+            self.result, states=len(solved), solved=len(solved), edges=graph.edges, shards=1,
             bytes_a_state=graph.bytes_a_state, solve_seconds=time.perf_counter() - self.started,
         )  # fmt: skip
-        if self.goal.part == SEARCH:  # what was given stands in the part's other files
+        if self.part == SEARCH:  # what was given stands in the part's other files
             solved = solved.only(np.argsort(solved.keys))
         else:
-            solved, _ = merge(self.game, [solved, given])
-        if len(self.trusted.entries) < len(self.held.entries):
+            solved, _ = merge(self.game, [solved, boundary])
+        if len(self.trusted.entries) < len(self.stored.entries):
             states = unpack_all(self.game.bits, solved.keys)
-            solved = solved.only(~self.held.holds(states))
+            solved = solved.only(~self.stored.holds(states))
         self._commit(solved)
         return True
 
@@ -361,7 +346,7 @@ class _Search:
             if level is None:
                 from luckbase.solver.search.find_level import find_level
 
-                level = find_level(self.game, self.root_states)
+                level = find_level(self.game, self.starts())
                 if level is not None:
                     self.options.on_note(f"a level was found: {level}")
             self._its_level = level
@@ -373,29 +358,29 @@ class _Search:
         return self._level() if line is None else level_from(line.level)
 
     def _by_stages(
-        self, given: PayoffTable, held: StoredStages | None, used: UsedTable | None
+        self, boundary: PayoffTable, stored: StoredStages | None, used: UsedTable | None
     ) -> None:
         level = self._level_of_stages()
         assert level is not None
-        digest = digest_of(given, held) if used is None else used.sha256
+        digest = digest_of(boundary, stored) if used is None else used.sha256
         self._drop_stopped(digest, by_stages=True)
         self._note_goal()
         context = SearchContext(
-            self.goal, self.roots, given, held, used, digest, self.error, self.precision,
+            self.goal, self.keys, boundary, stored, used, digest, self.error, self.precision,
             self.tolerance,
         )  # fmt: skip
-        search = StageSearch(self.game, level, context, self.report, self.options)
+        search = StageSearch(self.game, level, context, self.result, self.options)
         try:
-            self.report = search.run()
+            self.result = search.run()
         except RisingError as error:
             if not level.found:
                 raise
             self.options.on_note(f"{error}; the search goes on in one piece")
             self._forget_stages()
             self._its_level = None
-            if held is not None or used is not None:
-                given = self._given(self.options.most)
-            self._in_one_piece(given)
+            if stored is not None or used is not None:
+                boundary = self._boundary(self.options.most)
+            self._in_one_piece(boundary)
             return
         self._finish()
 
@@ -428,25 +413,25 @@ class _Search:
         self.precision += gaps
         self.error = error_with_undecided(self.game, margins, self.tolerance, self.error + gaps)
         self._write(solved)
-        self.report = replace(
-            self.report, peak_memory=peak_memory(),
+        self.result = replace(
+            self.result, peak_memory=peak_memory(),
             seconds=time.perf_counter() - self.started,
         )  # fmt: skip
         self._finish()
 
     def _write(self, solved: PayoffTable) -> None:
         if len(solved):
-            name = search_name(self.goal.part, self.goal.ask, self.ledger.files)
+            name = search_name(self.part, self.goal.ask, self.ledger.files)
             file = write_states(self.storage, name, self.game, solved, self.error)
             keys = int(solved.keys[0]), int(solved.keys[-1])
             self.storage.put(name, file.path)
-            seconds, told = self.report.solve_seconds, self.precision
-            entry = file_entry(name, self.goal.part, 0, keys, file, seconds, told)
+            seconds, resolved = self.result.solve_seconds, self.precision
+            entry = file_entry(name, self.part, 0, keys, file, seconds, resolved)
             commit(self.storage, self.ledger, entry)
 
     def _finish(self) -> None:
         """Commit that the goal is there."""
-        mine = [e for e in self.ledger.of_part(self.goal.part) if made_by(e.name, self.goal.ask)]
+        mine = [e for e in self.ledger.of_part(self.part) if made_by(e.name, self.goal.ask)]
         rows = sum(entry.rows for entry in mine)
         if not can_decide(self.game, self.tolerance):
             count = undecided(self.storage, self.table, mine, self.tolerance)

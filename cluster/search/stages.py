@@ -86,7 +86,7 @@ class SearchContext:
     goal: Goal
     roots: Keys
     known: PayoffTable
-    held: StoredStages | None
+    stored: StoredStages | None
     used: UsedTable | None
     known_sha: str
     error: float
@@ -238,10 +238,10 @@ class StageSearch(Run[SolvedSearch]):
     ) -> Task:
         keys = [self.wanted[stage] for stage in shard.stages if stage in self.wanted]
         reach, held = shard.box, tuple[FileEntry, ...]()
-        if self.context.held is not None:
+        if self.context.stored is not None:
             roots = [self.stages.around(some) for some in keys]
             reach = self._reach(shard, [ask.box for _, ask in asks] + roots)
-            held = self.context.held.files(shard.stages, reach)
+            held = self.context.stored.files(shard.stages, reach)
         job = Find(
             board=self.game.board, location=self.location, level=self.level, number=place,
             name=self._name(shard), shard=shard, wanted=np.concatenate(keys) if keys else NO_KEYS,
@@ -289,7 +289,7 @@ class StageSearch(Run[SolvedSearch]):
         if self.ends is not None:
             return self.ends.holds
         known = self._known(LevelShard((0,), (stage,), WHOLE, 0))[0]
-        held = NO_KEYS if self.context.held is None else self.context.held.keys(stage)
+        held = NO_KEYS if self.context.stored is None else self.context.stored.keys(stage)
         keys = np.sort(np.concatenate([known, held]), kind="stable")  # it merges what is in order
         return among(keys)
 
@@ -434,8 +434,8 @@ class StageSearch(Run[SolvedSearch]):
             return
         share = piece.states / max(1, piece.entry.rows)
         name, seconds = self._file(piece), piece.entry.seconds * share + receipt.solve_seconds
-        told = receipt.precision
-        line = file_entry(name, self.context.goal.part, 0, receipt.keys, file, seconds, told)
+        resolved = receipt.precision
+        line = file_entry(name, self.context.goal.part, 0, receipt.keys, file, seconds, resolved)
         boxes = [] if piece.spans == (WHOLE,) else receipt.boxes
         line = replace(line, stages=list(piece.entry.stages), boxes=boxes)
         self.commits.add(line, {name: file.path})

@@ -147,7 +147,7 @@ class Find(_StageJob):
             known=ends or joined(self.known, there), expected=self.shard.likely,
             enough=self.enough,
         )  # fmt: skip
-        asked: dict[int, list[Keys]] = {}
+        demand: dict[int, list[Keys]] = {}
         edges, boxes, spans = 0, [], []
         with self.location.storage() as storage:
             path = storage.temporary(self.place)
@@ -156,11 +156,11 @@ class Find(_StageJob):
                 spans.append(stage.box)
                 edges += stage.edges
                 for number, keys, _ in stage.wanted:
-                    asked.setdefault(number, []).append(keys)
+                    demand.setdefault(number, []).append(keys)
             met = wanted[1:]
             if search.rest:  # else its spans are all of its box
                 met = [_within(stages, keys, spans) for keys in met]
-            asks = write_asks(self._asks(stages, asked, spans))
+            asks = write_asks(self._asks(stages, demand, spans))
             receipt = Found(
                 shard=self.number, boxes=boxes, spans=spans, rest=search.rest, edges=edges,
                 path=path, bytes=path.stat().st_size, sha256=_sha256(path), asks=asks,
@@ -172,11 +172,11 @@ class Find(_StageJob):
         yield done
 
     def _asks(
-        self, stages: Stages, asked: dict[int, list[Keys]], spans: Sequence[Box]
+        self, stages: Stages, demand: dict[int, list[Keys]], spans: Sequence[Box]
     ) -> list[Ask]:
         """What it asks of others: of its own stages what lies elsewhere."""
         found = []
-        for number, lists in asked.items():
+        for number, lists in demand.items():
             keys = _merged(lists)
             if number in self.shard.stages:
                 keys = keys[stages.boxes_of(keys, spans) < 0]

@@ -18,10 +18,10 @@ PLACES: dict[tuple[str, str, str], str] = {
      "while j + step < count and keys[j + step, 0] <= wanted[i]:",
      "while j + step < count and keys[j + step, 0] < wanted[i]:"): "the second loop finds it",
     ("cluster/search/solve.py",
-     "given = known_payoffs(self.game, self.root_states, self._ends.table, most) "
+     "boundary = known_payoffs(self.game, self.starts(), self._ends.table, most) "
      "self._take_table(self._ends.table)",
      "self._take_table(self._ends.table) "
-     "given = known_payoffs(self.game, self.root_states, self._ends.table, most)",
+     "boundary = known_payoffs(self.game, self.starts(), self._ends.table, most)",
      ): "one reads the table, the other its ledger",
     ("solver/matrix_game/eight_games.py",
      "if abs(f[d + i * MOST + j]) > abs(f[d + p * MOST + q]):",
