@@ -34,16 +34,12 @@ from luckbase.solver.game.capabilities import Agents
 from luckbase.solver.game.game import Agent, Game, load_game
 from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.board import GoofspielBoard, Rules
+from luckbase.solver.games.goofspiel.game import options_of
 from luckbase.solver.games.goofspiel.layout import Layers
 from luckbase.solver.policy.evaluate import Policy
 from luckbase.solver.search.bellman import evaluate, strategies_of
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import setting
-
-
-def _options(game: Game) -> Rules:
-    assert isinstance(game.board, GoofspielBoard)
-    return game.board.rules
 
 
 def match(game: Game, player: int, state: Ints, actions: list[int]) -> int:
@@ -74,7 +70,7 @@ def _decide(
     objective: str, game: Game, player: int, states: Ints, actions: list[Ints]
 ) -> list[Floats]:
     """`Policy.decide` of the player who is optimal for `objective`."""
-    options = _options(game)
+    options = options_of(game)
     _check_lead(options, objective)
     table = solved(options.cards, objective)
     mine = rules.as_seen_by(options, player, states)
@@ -89,7 +85,7 @@ def _one_then(
     objective: str, game: Game, player: int, states: Ints, actions: list[Ints]
 ) -> list[Floats]:
     """As `_decide`, but for the lowest card on the highest upcard of the first move."""
-    cards = _options(game).cards
+    cards = options_of(game).cards
     found = _decide(objective, game, player, states, actions)
     first = states[:, rules.DECK] == (1 << cards) - 1
     for x in np.flatnonzero(first & (states[:, rules.UPCARD] == cards)):
@@ -108,7 +104,7 @@ def _check_lead(options: Rules, objective: str) -> None:
 def check(game: Game, name: str) -> None:
     """Raises OptionError where a board can not have an agent: for what they look at, or for the
     size of what they solve in memory."""
-    options = _options(game)
+    options = options_of(game)
     if name == "match" and not options.keep_cards:
         raise OptionError(
             "agent 'match' looks at the cards of their hand; play it with "
@@ -116,12 +112,14 @@ def check(game: Game, name: str) -> None:
         )
     if name in SOLVES:
         _check_lead(options, SOLVES[name])
-        check_size(options.cards, SOLVES[name])
+        _layers(options.cards, SOLVES[name])
 
 
 def seconds(game: Game, name: str) -> float:
     """About how long an agent that `check` lets pass works before their first bid."""
-    return seconds_to_solve(_options(game).cards, SOLVES[name]) if name in SOLVES else 0.0
+    if name not in SOLVES:
+        return 0.0
+    return SECONDS_A_GAME * _games(_layers(options_of(game).cards, SOLVES[name]))
 
 
 AGENTS: dict[str, Agent | Policy] = {
@@ -144,8 +142,6 @@ OWN = Agents(AGENTS, check=check, seconds=seconds)
 
 MAX_GAMES = 400_000_000
 """Matrix games that are solved without a word: half a minute of work and half a gigabyte."""
-
-
 SECONDS_A_GAME = 7.5e-8
 _LOCK = threading.Lock()
 
@@ -165,22 +161,12 @@ def _solved(cards: int, objective: str) -> InMemory[int]:
     return InMemory(_layers(cards, objective))
 
 
-def check_size(cards: int, objective: str) -> None:
-    """Raises OptionError for a game that is too large to be solved in memory."""
-    _layers(cards, objective)
-
-
-def seconds_to_solve(cards: int, objective: str) -> float:
-    """About how long it takes to solve one that is not too large."""
-    return SECONDS_A_GAME * _games(_layers(cards, objective))
-
-
 def _games(layers: Layers) -> int:
-    """The matrix games that are solved."""
     return sum(layers.layer(tier).games for tier in layers.tiers())
 
 
 def _layers(cards: int, objective: str) -> Layers:
+    """Raises OptionError for a game that is too large to be solved in memory."""
     rules = {"cards": cards, "objective": objective}
     board = GoofspielBoard.model_validate({"game": "goofspiel", "name": objective, "rules": rules})
     layers = Layers(load_game(board))

@@ -52,8 +52,8 @@ from luckbase.solver.game.capabilities import Charts, Drawing, detailed, simplif
 from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.goofspiel import rules
-from luckbase.solver.games.goofspiel.board import GoofspielBoard
 from luckbase.solver.games.goofspiel.board import Rules as Options
+from luckbase.solver.games.goofspiel.game import options_of
 from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.scene import CHANCE, GONE, QUIET, UP, Box, Scene, Shape, Words, listed
 from luckbase.solver.search.bellman import evaluate, solved_games
@@ -77,8 +77,7 @@ class MoveCharts(Charts):
     """The charts of a board (module docstring)."""
 
     def __init__(self, game: Game) -> None:
-        assert isinstance(game.board, GoofspielBoard)
-        self.game, self.options = game, game.board.rules
+        self.game, self.options = game, options_of(game)
         self.win = self.options.objective == "win"
         self.kinds = (*KINDS, LEAD) if self.win else KINDS
 
@@ -333,8 +332,7 @@ MIN_CARDS = 9
 
 def drawing(game: Game) -> Drawing:
     """The drawing of a board's states."""
-    assert isinstance(game.board, GoofspielBoard)
-    return Drawing(partial(draw, game.board.rules))
+    return Drawing(partial(draw, options_of(game)))
 
 
 def draw(options: Options, values: Ints) -> Scene:

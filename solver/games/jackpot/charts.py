@@ -31,9 +31,8 @@ from luckbase.solver.game.capabilities import Charts, Drawing
 from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.jackpot import rules
-from luckbase.solver.games.jackpot.board import JackpotBoard
 from luckbase.solver.games.jackpot.board import Rules as Options
-from luckbase.solver.games.jackpot.game import outcome_names, positions
+from luckbase.solver.games.jackpot.game import options_of, outcome_names, positions
 from luckbase.solver.scene import CHANCE, GONE, Box, Die, Scene, Shape, Words, listed
 from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
@@ -60,8 +59,7 @@ class TileCharts(Charts):
     kinds = KINDS
 
     def __init__(self, game: Game) -> None:
-        assert isinstance(game.board, JackpotBoard)
-        self.game, self.options = game, game.board.rules
+        self.game, self.options = game, options_of(game)
         self.shuts = self.options.objective != "sum"
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
@@ -189,8 +187,7 @@ MIN_TILES = 7
 
 def drawing(game: Game) -> Drawing:
     """Tiles and dice, the names of rolls, and every position before a roll."""
-    assert isinstance(game.board, JackpotBoard)
-    options = game.board.rules
+    options = options_of(game)
     return Drawing(
         partial(draw, options), partial(outcome_names, options), partial(positions, game),
         options.rolls,

@@ -46,7 +46,7 @@ from luckbase.solver.games.skunk.game import (
     two_forms,
 )
 from luckbase.solver.games.skunk.layout import Question
-from luckbase.solver.games.skunk.scene import Race, RollNames, draw, rounds
+from luckbase.solver.games.skunk.scene import RaceScene, RollNames, draw, rounds
 from luckbase.solver.scene import Scene
 
 HERE = __package__
@@ -171,7 +171,9 @@ def _draw(options: RoundsRules, values: Ints) -> Scene:
     if over and mine != yours:
         winner = 0 if banked[0] > banked[1] else 1
     end = max(MIN_END, -(-(max(banked) + turn) // MIN_END) * MIN_END)
-    race = Race(banked, turn, player - 1, end, False, rolls[0] if rolls else None, winner, over)
+    race = RaceScene(
+        banked, turn, player - 1, end, False, rolls[0] if rolls else None, winner, over
+    )
     above, top = rounds(options.rounds, round_)
     scene = draw(race, options.dice, options.sides, above, top)
     said = f"Round {min(round_, options.rounds)} of {options.rounds}. "

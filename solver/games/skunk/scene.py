@@ -34,7 +34,7 @@ DIE, TICKS = 44.0, 10
 
 
 @dataclass(frozen=True)
-class Race:
+class RaceScene:
     """What is drawn of a race. banked: of player 1 and player 2; turn: the points of the turn of
     `player`, from 0; end: of the track; goal: whether that is what wins; rolls: of the turn, where
     they are counted; winner: from 0, None while nobody has won; over: the game is."""
@@ -62,12 +62,16 @@ def _draw(options: Rules, values: Ints) -> Scene:
         winner = player - 1
     elif yours >= options.goal:
         winner = 2 - player
-    race = Race(banked, turn, player - 1, options.goal, True, rolls[0] if rolls else None, winner,
-                winner is not None)  # fmt: skip
+    race = RaceScene(
+        banked, turn, player - 1, options.goal, True, rolls[0] if rolls else None, winner,
+        winner is not None,
+    )  # fmt: skip
     return draw(race, options.dice, options.sides)
 
 
-def draw(race: Race, dice: int, sides: int, above: tuple[Shape, ...] = (), top: float = 0) -> Scene:
+def draw(
+    race: RaceScene, dice: int, sides: int, above: tuple[Shape, ...] = (), top: float = 0
+) -> Scene:
     """The tracks and the dice below what stands `above` them, which is `top` units high."""
     shapes: list[Shape] = list(above)
     for i in range(2):
@@ -83,7 +87,7 @@ def draw(race: Race, dice: int, sides: int, above: tuple[Shape, ...] = (), top: 
     return Scene(title, about, WIDE, y + DIE + 8, tuple(shapes))
 
 
-def _track(race: Race, player: int, y: float) -> Iterator[Shape]:
+def _track(race: RaceScene, player: int, y: float) -> Iterator[Shape]:
     acts, banked = player == race.player and not race.over, race.banked[player]
     wide = WIDE - LEFT - RIGHT
     field = "mine" if player == race.player else "yours"
@@ -113,13 +117,13 @@ def _track(race: Race, player: int, y: float) -> Iterator[Shape]:
         yield Words("wins", LEFT + wide + 8, y + TRACK / 2, 15, "start")
 
 
-def _head(race: Race, player: int) -> str:
+def _head(race: RaceScene, player: int) -> str:
     if race.winner == player:
         return "has won"
     return "acts" if player == race.player and not race.over else "waits"
 
 
-def _said(race: Race) -> tuple[str, str]:
+def _said(race: RaceScene) -> tuple[str, str]:
     """The title and the sentences."""
     one, two = race.banked
     if race.over:
