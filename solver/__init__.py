@@ -6,8 +6,10 @@
 
 * `board`: board files, read and checked; which rules a board asks for.
 * `game`: what a game gives, and what follows from it for every game alike.
-* `games`: the games, one folder each.
-* `graph`: the states below some roots: found, ordered, solved.
+* `games`: the games, one folder each, which reads as `board`, `rules`, `game`, `layout`, `kernel`,
+  `agents`, `charts`, `scene`, as far as it has them.
+* `search`: the states below some roots: found, ordered, solved. `dense`: a full table in memory.
+  `check`: a game held to its contract.
 * `matrix_game`: zero-sum matrix games, for states in which both choose at once.
 * `policy`: what agents get: exact values, best responses, Monte Carlo.
 * `charts`: charts as data; `scene`: a state as it looks. `result`: results as JSON, and its schema.
