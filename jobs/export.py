@@ -67,8 +67,7 @@ def export(
         )  # fmt: skip
         origin, left = opened.origin, opened.unfinished()
     if as_json:
-        said = {"out": done.out, "rows": done.rows, "columns": done.columns, "bytes": done.bytes}
-        print(json.dumps({**origin.as_json(), "unfinished": left, **said}))
+        print(json.dumps({**origin.as_json(), "unfinished": left, **done.as_json()}))
         return
     counts = f"{render.many(done.rows, 'row')}, {render.many(len(done.columns), 'column')}"
     if out != "-":

@@ -115,12 +115,16 @@ class ActionNames:
         """(column, which states (k,) have it, what it says of them (k,)) of all actions."""
         owners, bids = np.repeat(np.arange(len(found)), np.diff(found.first)), found.bids
         for name, rows in _rows_of(found.names, found.named):
+            if name not in self.words:  # of columns that nobody wants
+                continue
             for i in range(self.game.players):
                 yield f"{self.words[name]}_payoff_{i + 1}", owners[rows], found.q[rows, i]
         if bids is None:
             return
         owners = np.repeat(np.arange(len(found)), np.diff(bids.first))
         for name, rows in _rows_of(bids.names, bids.named):
+            if name not in self.words:
+                continue
             for player in range(2):
                 own, word = rows[bids.players[rows] == player], self.words[name]
                 yield f"{word}_chance_{player + 1}", owners[own], bids.chances[own]

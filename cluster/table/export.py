@@ -1,4 +1,5 @@
-"""All rows of a table as a stream of Arrow batches, filtered, a row group in memory at a time.
+"""All rows of a table, filtered: as a stream of Arrow batches, and into a file or a pipe as CSV,
+Excel's .xlsx, Parquet, Arrow, JSON lines. A row group is in memory at a time.
 
 The columns are those of the files (`cluster.table.format`), the same for all parts: what a part
 does not have is null (a search has no constant columns of a tier, the full table no `status`), and
@@ -15,13 +16,19 @@ their states once before.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet as pq
 
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.actions import EveryAction, joined
@@ -33,14 +40,16 @@ from luckbase.cluster.table.columns import (
     listed_actions,
     parse_where,
 )
+from luckbase.cluster.table.files import Counted, is_special, whole_file
 from luckbase.cluster.table.parquet import column_of, numbers_of
 from luckbase.cluster.table.parts import Batch, Part
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import choice_names
-from luckbase.solver.game.rules import SIMULTANEOUS
+from luckbase.solver.game.rules import JOINT, SIMULTANEOUS
+from luckbase.solver.result import Result
 from luckbase.solver.search.expand import expand
-from luckbase.solver.sentences import nearest
+from luckbase.solver.sentences import nearest, on_command_line, option
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
@@ -48,6 +57,7 @@ if TYPE_CHECKING:
 PART = "part"
 REMEMBERED = 192 << 20
 """Bytes of decoded row groups that are remembered for the children of rows on their way."""
+EVERY_ROW = Where(())
 
 
 def schema_of(table: Lookup) -> pa.Schema:
@@ -69,53 +79,114 @@ def reader(
 ) -> pa.RecordBatchReader:  # fmt: skip
     """The rows that are wanted (`cluster.table.table.Table.to_arrow`). on_rows: told how many rows
     are behind us, and of how many."""
-    stored = schema_of(table)
-    words = isinstance(where, str) or (isinstance(where, Sequence) and len(where))
-    said, expression = (where, None) if words else (None, where)
-    names = _names(table, said, stored, columns) if actions else None
+    stored, listed = schema_of(table), listed_actions(table.game)
+    in_words = isinstance(where, str) or (isinstance(where, Sequence) and len(where) > 0)
+    gather = actions and not listed
+    if columns is not None and {*columns} <= {*stored.names, *DECISION_COLUMNS}:
+        gather = False  # the names of actions are not needed
+    names = ActionNames(table.game, listed) if actions else None
+    if gather:
+        said = EVERY_ROW
+        if in_words:
+            said = parse_where(table.game, where, stored, lenient=True)
+        names = _names(table, said.only({*stored.names} - {*DECISION_COLUMNS}), stored)
     try:
-        rows = _rows(table, (said, expression), columns, stored, names)
+        rows = _Rows(table, where, in_words, columns, stored, names, gather)
     except OptionError:
-        if names is None or listed_actions(table.game) or said is None:
+        if not gather or not in_words:
             raise
-        names = _names(table, None, stored, columns)  # of an action that no such row has
-        rows = _rows(table, (said, expression), columns, stored, names)
+        names = _names(table, EVERY_ROW, stored)  # of an action that no such row has
+        rows = _Rows(table, where, in_words, columns, stored, names, gather)
     return pa.RecordBatchReader.from_batches(rows.shown, rows.batches(on_rows))
 
 
-def _rows(
-    table: Lookup, where: tuple[Any, Any], columns: Sequence[str] | None, stored: pa.Schema,
-    names: ActionNames | None,
-) -> _Rows:  # fmt: skip
-    """The rows and columns that are meant; where: words, and an expression. Raises OptionError."""
-    schema = stored if names is None else _with_actions(stored, names)
-    for name in columns or ():
-        if name not in schema.names:
-            raise OptionError(f"columns: unknown column '{name}'; {nearest(name, schema.names)}")
-    said = None if where[0] is None else parse_where(table.game, where[0], schema)
-    if said is not None:
-        gathered = None if names is None or _quick(stored, columns) else names
-        _check_best(table, said, stored, gathered)
-    shown = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-    return _Rows(table, said, where[1], shown, schema, stored, names)
+class _Rows:
+    """The rows that are wanted of a table, and their columns. stored: the columns of its files.
+    names: of the actions, None without; gathered: they are those of the rows that are wanted, or of
+    all rows. Raises OptionError."""
+
+    def __init__(
+        self, table: Lookup, where: Any, in_words: bool, columns: Sequence[str] | None,
+        stored: pa.Schema, names: ActionNames | None, gathered: bool,
+    ) -> None:  # fmt: skip
+        self.table, self.stored, self.names = table, stored, names
+        self.schema = schema = stored if names is None else _with_actions(stored, names)
+        for name in columns or ():
+            if name not in schema.names:
+                said = nearest(name, schema.names)
+                raise OptionError(f"columns: unknown column '{name}'; {said}")
+        self.where = parse_where(table.game, where, schema) if in_words else EVERY_ROW
+        _check_best(table, self.where, stored, names if gathered else None)
+        self.expression = None if in_words else where
+        self.shown = schema
+        if columns is not None:
+            self.shown = pa.schema([schema.field(name) for name in columns])
+        self.looked_at = {*self.shown.names, *self.where.columns}
+        if self.expression is not None:
+            self.looked_at = {*schema.names}
+        worked_out = set() if names is None else {"margin", "toss_up", *names.columns}
+        if names is not None and not all(part.dense for part in table.parts):
+            worked_out |= {"best", "to_act"}  # of a search's end, and of bids that are certain
+        self.worked = self.looked_at & worked_out
+        self.first = self.where.only({*stored.names} - self.worked)
+        self.last = self.where.only(self.worked)
+
+    def batches(self, on_rows: OnRows) -> Iterator[pa.RecordBatch]:
+        """Batches of the columns shown."""
+        done, total = 0, sum(part.rows for part in self.table.parts)
+        for part in self.table.parts:
+            read = {*self.looked_at, "best", "to_act"}
+            if self.worked:
+                read |= {*part.columns, "best"}
+            groups = part.groups
+            before, groups.max_bytes = groups.max_bytes, min(groups.max_bytes, REMEMBERED)
+            try:
+                for batch in part.batches(read, self.first.may_hold):
+                    on_rows(done + batch.before, total)
+                    for rows in self._of(part, batch):
+                        yield from rows.select(self.shown.names).combine_chunks().to_batches()
+            finally:
+                groups.max_bytes = before
+            done += part.rows
+            on_rows(done, total)
+
+    def _of(self, part: Part, batch: Batch) -> Iterator[pa.Table]:
+        """The rows wanted of a batch, as many at a time as fit in memory with their edges."""
+        at = _matching(part, batch, self.first, self.stored)
+        size = self.table.states_at_once if self.worked else max(1, len(at))
+        for start in range(0, len(at), size):
+            here = at[start : start + size]
+            rows = batch.rows.take(here)
+            if self.worked and self.names is not None:
+                told = actions_of(self.table, part, batch, here)
+                for name, column in self.names.of(told, self.worked).items():
+                    if name in rows.column_names:
+                        rows = rows.drop_columns([name])
+                    rows = rows.append_column(name, column)
+            rows = _fitted(rows, part, self.schema)
+            for expression in (self.last.expression(), self.expression):
+                rows = rows if expression is None else rows.filter(expression)
+            if len(rows) or not self.worked:
+                yield rows
 
 
-def _check_best(table: Lookup, said: Where, stored: pa.Schema, names: ActionNames | None) -> None:
+def _check_best(table: Lookup, where: Where, stored: pa.Schema, names: ActionNames | None) -> None:
     """Raises OptionError where the best action is to be one that the table does not have, as far as
     its actions are known: listed by the game, or gathered."""
-    asked = [one for one in said.conditions if one.column == "best" and one.op in ("==", "!=")]
+    values = [
+        each.value for each in where.conditions if each.column == "best" and each.op in ("==", "!=")
+    ]
     known = [*listed_actions(table.game)]
-    if not asked or (names is None and not known):
+    if not values or (names is None and not known):
         return
     met = [] if names is None else [*names.actions, *names.choices]
-    if not known and any(one.value not in met for one in asked):
-        every = _names(table, None, stored, None)  # of all rows, not of those wanted alone
+    if not known and not {*values} <= {*met}:
+        every = _names(table, EVERY_ROW, stored)  # not of those wanted alone
         known = [*every.actions, *every.choices]
-    for one in asked:
-        if one.value not in known + met:
+    for value in values:
+        if value not in known + met:
             raise OptionError(
-                f"where: best: '{one.value[:40]}' is no action of this table; "
-                f"{nearest(one.value, known)}"
+                f"where: best: '{value[:40]}' is no action of this table; {nearest(value, known)}"
             )
 
 
@@ -125,191 +196,314 @@ def _with_actions(stored: pa.Schema, names: ActionNames) -> pa.Schema:
     return pa.schema([*kinds.items(), (PART, pa.string())])
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The rows that are wanted of a table. said, expression: which rows. shown: their columns.
-    schema: all columns, those that are `stored` among them. names: of the actions; None without."""
-
-    table: Lookup
-    said: Where | None
-    expression: Any
-    shown: pa.Schema
-    schema: pa.Schema
-    stored: pa.Schema
-    names: ActionNames | None
-    worked: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        """`worked`: the columns that have to be worked out."""
-        if self.names is not None:
-            made = {"margin", "toss_up", *self.names.columns}
-            if not all(part.dense for part in self.table.parts):
-                made |= {"best", "to_act"}  # of a search's end, and of bids that are certain
-            self.worked.update(self._looked_at() & made)
-
-    def _looked_at(self) -> set[str]:
-        if self.expression is not None:
-            return set(self.schema.names)
-        return {*self.shown.names, *(self.said.columns if self.said is not None else ())}
-
-    def batches(self, on_rows: OnRows) -> Iterator[pa.RecordBatch]:
-        """Batches of the columns shown."""
-        looked_at, done = self._looked_at(), 0
-        total = sum(part.rows for part in self.table.parts)
-        for part in self.table.parts:
-            read = {*looked_at, "best", "to_act"}
-            if self.worked:
-                read |= {*part.columns, "best"}
-            with _remembering(part):
-                for batch in part.batches(read, self._may_hold):
-                    on_rows(done + batch.before, total)
-                    for rows in self._of(part, batch):
-                        yield from rows.select(self.shown.names).combine_chunks().to_batches()
-            done += part.rows
-            on_rows(done, total)
-
-    def _may_hold(self, spans: Any) -> bool:
-        if self.said is None:
-            return True
-        return self.said.only(self._before).may_hold(spans)
-
-    @property
-    def _before(self) -> list[str]:
-        """The columns that are there before anything is worked out."""
-        return [name for name in self.stored.names if name not in self.worked]
-
-    def _of(self, part: Part, batch: Batch) -> Iterator[pa.Table]:
-        """The rows wanted of a batch, as many at a time as fit in memory with their edges."""
-        at = np.arange(len(batch.rows))
-        first = None if self.said is None else self.said.only(self._before).expression()
-        if first is not None:
-            fitted = _fitted(batch.rows, self.stored, part, self._looked_at())
-            numbered = fitted.append_column("", column_of(at))
-            at = numbers_of(numbered.filter(first).column(""))
-        if not self.worked:
-            if len(at):
-                yield self._finished(_fitted(batch.rows.take(at), self.schema, part, None), None)
-            return
-        most = self.table.states_at_once
-        for start in range(0, len(at), most):
-            here = at[start : start + most]
-            assert self.names is not None
-            made = self.names.of(told_of(self.table, part, batch, here), self.worked)
-            rows = batch.rows.take(here)
-            for name, column in made.items():
-                if name in rows.column_names:
-                    rows = rows.drop_columns([name])
-                rows = rows.append_column(name, column)
-            last = self.said.only(self.worked).expression() if self.said is not None else None
-            found = self._finished(_fitted(rows, self.schema, part, None), last)
-            if len(found):
-                yield found
-
-    def _finished(self, rows: pa.Table, last: Any) -> pa.Table:
-        for expression in (last, self.expression):
-            rows = rows if expression is None else rows.filter(expression)
-        return rows
-
-
-def told_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction:
+def actions_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction:
     """What `ask` says of the states in rows `at` of a batch of a part. Nothing is worked out in a
     full table where nobody acts."""
     if not part.dense:
         states = np.ascontiguousarray(batch.states(at))
         return table.of_part(part, states, table.game.fields.values(states))
-    acts = numbers_of(batch.rows.column("to_act"))[at] != 0
-    some = np.flatnonzero(acts)
-    pieces = [(some, part.actions_of_rows(batch, at[some]))] if len(some) else []
+    acts = np.flatnonzero(numbers_of(batch.rows.column("to_act"))[at] != 0)
+    pieces = [(acts, part.actions_of_rows(batch, at[acts]))] if len(acts) else []
     return joined(pieces, len(at), table.game.players)
 
 
-@contextmanager
-def _remembering(part: Part) -> Iterator[None]:
-    """While this lasts, a part in files remembers no more than neighbours need."""
-    groups = part.groups
-    before, groups.max_bytes = groups.max_bytes, min(groups.max_bytes, REMEMBERED)
-    try:
-        yield
-    finally:
-        groups.max_bytes = before
+def _matching(part: Part, batch: Batch, where: Where, stored: pa.Schema) -> Ints:
+    """The rows of a batch of which conditions hold that are on stored columns."""
+    at, expression = np.arange(len(batch.rows)), where.expression()
+    if expression is None:
+        return at
+    columns = pa.schema([stored.field(name) for name in where.columns])
+    fitted = _fitted(batch.rows, part, columns).append_column("", column_of(at))
+    found: Ints = numbers_of(fitted.filter(expression).column(""))
+    return found
 
 
-def _fitted(
-    rows: pa.Table, schema: pa.Schema, part: Part, wanted: Collection[str] | None
-) -> pa.Table:
-    """The rows with all columns of the schema, or those wanted."""
-    arrays, kinds = [], []
+def _fitted(rows: pa.Table, part: Part, schema: pa.Schema) -> pa.Table:
+    """The rows with all columns of the schema."""
+    arrays = []
     for column in schema:
-        if wanted is not None and column.name not in wanted:
-            continue
         if column.name == PART:
             arrays.append(pa.array([part.name] * len(rows), pa.string()))
         elif column.name in rows.column_names:
             arrays.append(rows[column.name].cast(column.type))
         else:
             arrays.append(pa.nulls(len(rows), column.type))
-        kinds.append((column.name, column.type))
-    return pa.Table.from_arrays(arrays, schema=pa.schema(kinds))
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
-# --- names of actions --------------------------------------------------------------------------
-
-
-def _names(
-    table: Lookup, where: Any, stored: pa.Schema, columns: Sequence[str] | None
-) -> ActionNames:
-    """The actions of the rows that are wanted, or all that the game lists."""
-    listed = listed_actions(table.game)
-    if listed or _quick(stored, columns):
-        return ActionNames(table.game, listed)
-    said = _stored_only(table, where, stored)
+def _names(table: Lookup, where: Where, stored: pa.Schema) -> ActionNames:
+    """The actions of the rows of which conditions hold that are on stored columns."""
+    game, size = table.game, table.states_at_once
     actions: set[str] = set()
     choices: set[str] = set()
     for part in table.parts:
-        read = {"to_act", *(said.columns if said is not None else ())}
-        for batch in part.batches(read, said.may_hold if said is not None else lambda _: True):
-            at = np.arange(len(batch.rows))
-            first = None if said is None else said.expression()
-            if said is not None and first is not None:
-                fitted = _fitted(batch.rows, stored, part, set(said.columns))
-                numbered = fitted.append_column("", column_of(at))
-                at = numbers_of(numbered.filter(first).column(""))
+        for batch in part.batches({"to_act", *where.columns}, where.may_hold):
+            at = _matching(part, batch, where, stored)
             if part.dense:
                 at = at[numbers_of(batch.rows.column("to_act"))[at] != 0]
-            for start in range(0, len(at), table.states_at_once):
-                states = batch.states(at[start : start + table.states_at_once])
-                _note(table, states, actions, choices)
-    game = table.game
+            for start in range(0, len(at), size):
+                states = np.ascontiguousarray(batch.states(at[start : start + size]))
+                edges = expand(game, states)
+                owners = np.repeat(np.arange(len(states)), np.diff(edges.first))
+                alone = ((edges.actors >= 0) & ~edges.terminal)[owners]
+                actions.update(map(game.action_name, np.unique(edges.actions[alone]).tolist()))
+                for x in np.flatnonzero(edges.kinds == SIMULTANEOUS).tolist():
+                    pairs = edges.actions[edges.first[x] : edges.first[x + 1]]
+                    state = game.describe(states[x])
+                    for player, own in enumerate((pairs // JOINT, pairs % JOINT)):
+                        choices.update(choice_names(game, state, player, len(np.unique(own))))
     return ActionNames(game, in_order(game, actions), in_order(game, choices))
 
 
-def _quick(stored: pa.Schema, columns: Sequence[str] | None) -> bool:
-    """Whether the columns that are wanted are known without the names of actions."""
-    return columns is not None and {*columns} <= {*stored.names, *DECISION_COLUMNS}
+# --- into a file ---------------------------------------------------------------------------------
+
+EXCEL_ROWS, EXCEL_COLUMNS = 1_048_575, 16_384
+"""The most rows below a line of heads, and columns, of a sheet."""
+WHOLE_NUMBERS = 2**53
+"""From here on Excel does not hold every whole number."""
+ROW_GROUP = 131_072
+"""Rows of a row group of Parquet, about."""
 
 
-def _stored_only(table: Lookup, where: Any, stored: pa.Schema) -> Where | None:
-    """The conditions on columns that are stored."""
-    if where is None:
-        return None
-    found = parse_where(table.game, where, stored, lenient=True)
-    return found.only([name for name in stored.names if name not in DECISION_COLUMNS])
+class ExportOptions(TypedDict, total=False):
+    """How a table is exported.
+
+    columns: only these, in this order. actions: with every action's payoffs, margin and toss_up
+    (yes). format: one of `FORMATS`; by the ending of the file if not given. on_rows: told how many
+    rows were gone through, and of how many.
+    """
+
+    columns: Sequence[str] | None
+    actions: bool
+    format: str | None
+    on_rows: OnRows
 
 
-def _note(table: Lookup, states: Ints, actions: set[str], choices: set[str]) -> None:
-    """Note the names of the actions of states, and of the choices where both choose at once."""
-    game = table.game
-    edges = expand(game, np.ascontiguousarray(states))
-    owners = np.repeat(np.arange(len(states)), np.diff(edges.first))
-    alone = (edges.actors >= 0) & ~edges.terminal
-    actions.update(
-        game.action_name(int(action)) for action in np.unique(edges.actions[alone[owners]])
-    )
-    for x in np.flatnonzero(edges.kinds == SIMULTANEOUS).tolist():
-        from luckbase.solver.game.rules import JOINT
+@dataclass(frozen=True)
+class Exported(Result):
+    """What was written: how many rows, their columns, bytes (0 into a pipe)."""
 
-        joint = edges.actions[edges.first[x] : edges.first[x + 1]]
-        described = game.describe(states[x])
-        sizes = len(np.unique(joint // JOINT)), len(np.unique(joint % JOINT))
-        for player, count in enumerate(sizes):
-            choices.update(choice_names(game, described, player, count))
+    out: str
+    rows: int
+    columns: list[str]
+    bytes: int
+
+
+def export(
+    table: Lookup, out: str, where: Any = None, **options: Unpack[ExportOptions]
+) -> Exported:
+    """Write rows to a file, or to stdout for ``-`` (`cluster.table.table.Table.export`)."""
+    kind = _writer(out, options.get("format"))
+    columns, actions = options.get("columns"), options.get("actions", True)
+    on_rows = options.get("on_rows", nobody)
+    rows = reader(table, where, columns, actions, on_rows)
+    if columns is None and len(table.parts) == 1:  # which part says nothing then
+        columns = [name for name in rows.schema.names if name != PART]
+        rows = reader(table, where, columns, actions, on_rows)
+    about = table.origin.as_json() | {"unfinished": table.unfinished()}
+    about |= {"error": table.error, "game": table.game.board.game}
+    schema = rows.schema.with_metadata({f"luckbase.{k}": json.dumps(v) for k, v in about.items()})
+    if kind is Excel:
+        Excel.check(schema, 0 if where is not None else sum(part.rows for part in table.parts), out)
+    pipe = out == "-" or (is_special(out) and not Path(out).is_dir())
+    if pipe and kind is Excel:
+        said = on_command_line("give --out FILE.xlsx", "name a file that ends in .xlsx")
+        raise OptionError(f"{option('format')}: xlsx can not go through a pipe; {said}")
+    if out == "-":
+        return _through(rows, kind(Counted(sys.stdout.buffer), schema, out), out)
+    with whole_file(out) as file:
+        return _through(rows, kind(file, schema, "-" if pipe else out), out)
+
+
+def _through(rows: Any, writer: Writer, out: str) -> Exported:
+    count = 0
+    try:
+        for batch in rows:
+            count += len(batch)
+            writer.write(batch)
+        writer.close()
+        writer.file.flush()
+    finally:
+        writer.let_go()
+    size = writer.file.tell() if out != "-" else 0
+    return Exported(out, count, list(rows.schema.names), size)
+
+
+def _writer(out: str, name: str | None) -> type[Writer]:
+    """Which writer; of a pipe CSV where nothing is said. Raises OptionError."""
+    if name is None and out == "-":
+        name = "csv"
+    if name is not None:
+        if name not in FORMATS:
+            raise OptionError(
+                f"{option('format')}: unknown format '{name}'; {nearest(name, FORMATS)}"
+            )
+        return FORMATS[name]
+    ending = Path(out).suffix.lower()
+    for kind in FORMATS.values():
+        if ending in kind.endings:
+            return kind
+    endings = ", ".join(kind.endings[0] for kind in FORMATS.values())
+    raise OptionError(f"{option('out')}: {out}: not a format known here; end it in {endings}")
+
+
+class Writer:
+    """Writes batches of one schema to an open file, which stays open."""
+
+    endings: ClassVar[tuple[str, ...]]
+
+    def __init__(self, file: Any, schema: pa.Schema, out: str) -> None:
+        self.file, self.schema, self.out = file, schema, out
+        self._writer = self.begin()
+
+    def begin(self) -> Any:
+        """What writes."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write a batch."""
+        self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._writer.close()
+
+    def let_go(self) -> None:
+        """Remove what stands beside the file, written or not."""
+
+
+class Csv(Writer):
+    """A line of heads, then a line a row; text in quotes, nothing where there is none."""
+
+    endings = (".csv",)
+
+    def begin(self) -> Any:
+        return pa.csv.CSVWriter(pa.PythonFile(self.file, "w"), self.schema)
+
+
+class Arrow(Writer):
+    """Arrow: the file format (Feather 2) in a file, the stream format in a pipe."""
+
+    endings = (".arrow", ".feather", ".ipc")
+
+    def begin(self) -> Any:
+        make = pa.ipc.new_stream if self.out == "-" else pa.ipc.new_file
+        return make(pa.PythonFile(self.file, "w"), self.schema)
+
+
+class Parquet(Writer):
+    """Parquet with zstd, payoffs split by bytes; row groups of some 130,000 rows."""
+
+    endings = (".parquet", ".pq")
+
+    def begin(self) -> Any:
+        self._waiting: list[pa.RecordBatch] = []
+        floats = [f.name for f in self.schema if pa.types.is_floating(f.type)]
+        others = [f.name for f in self.schema if f.name not in floats]
+        return pq.ParquetWriter(
+            pa.PythonFile(self.file, "w"), self.schema, compression="zstd", compression_level=1,
+            use_dictionary=others or False, use_byte_stream_split=floats,
+        )  # fmt: skip
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._waiting.append(batch)
+        if sum(map(len, self._waiting)) >= ROW_GROUP:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        if self._waiting:
+            rows = pa.Table.from_batches(self._waiting, self.schema.remove_metadata())
+            self._writer.write_table(rows.replace_schema_metadata(self.schema.metadata), 1 << 30)
+        self._waiting = []
+
+    def close(self) -> None:
+        self._write_group()
+        self._writer.close()
+
+
+class JsonLines(Writer):
+    """A JSON object a line."""
+
+    endings = (".jsonl", ".ndjson", ".json")
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        for row in batch.to_pylist():
+            self.file.write(json.dumps(row).encode() + b"\n")
+
+    def close(self) -> None:
+        pass
+
+
+class Excel(Writer):
+    """A sheet with a line of heads that stays in sight; whole numbers that Excel would round are
+    text."""
+
+    endings = (".xlsx",)
+
+    def begin(self) -> Any:
+        import xlsxwriter
+
+        where, name = Path(self.out).absolute().parent, Path(self.out).name
+        self._beside = tempfile.TemporaryDirectory(prefix=f"{name}.", suffix=".part", dir=where)
+        options = {"constant_memory": True, "tmpdir": self._beside.name}
+        self._book = xlsxwriter.Workbook(self.file, options)
+        self._book.use_zip64()
+        sheet, self._rows = self._book.add_worksheet("table"), 0
+        sheet.freeze_panes(1, 0)
+        bold = self._book.add_format({"bold": True})
+        for i, column in enumerate(self.schema.names):
+            sheet.set_column(i, i, max(9, min(len(column) + 1, 30)))
+            sheet.write_string(0, i, column, bold)
+        return sheet
+
+    @staticmethod
+    def check(schema: pa.Schema, rows: int, out: str) -> None:
+        """Raises OptionError for more than a sheet holds."""
+        if len(schema.names) > EXCEL_COLUMNS:
+            raise OptionError(
+                f"{option('out')}: {out}: {len(schema.names):,} columns, and Excel holds "
+                f"{EXCEL_COLUMNS:,}; choose some with {option('columns')}"
+            )
+        if rows > EXCEL_ROWS:
+            raise OptionError(
+                f"{option('out')}: {out}: more than the {EXCEL_ROWS:,} rows that Excel holds; "
+                "choose some, as 'scores_1>=8000', or write .csv or .parquet"
+            )
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.check(self.schema, self._rows + len(batch), self.out)
+        sheet = self._writer
+        put = {
+            str: sheet.write_string, bool: sheet.write_boolean, int: sheet.write_number,
+            float: sheet.write_number,
+        }  # fmt: skip
+        for row in zip(*map(self._cells, batch.columns), strict=True):
+            self._rows += 1
+            for i, value in enumerate(row):
+                if value is not None:
+                    put[type(value)](self._rows, i, value)
+
+    def _cells(self, column: pa.Array) -> list[Any]:
+        values: list[Any] = column.to_pylist()
+        if pa.types.is_uint64(column.type) or pa.types.is_int64(column.type):
+            return [str(x) if x is not None and abs(x) >= WHOLE_NUMBERS else x for x in values]
+        return values
+
+    def close(self) -> None:
+        if self._rows:
+            self._writer.autofilter(0, 0, self._rows, len(self.schema.names) - 1)
+        from xlsxwriter.exceptions import FileCreateError
+
+        try:
+            self._book.close()
+        except FileCreateError as error:  # holds the one of the disk
+            raise error.args[0] from None
+
+    def let_go(self) -> None:
+        self._book.fileclosed = True
+        self._beside.cleanup()
+
+
+FORMATS: dict[str, type[Writer]] = {
+    "csv": Csv, "xlsx": Excel, "parquet": Parquet, "arrow": Arrow, "jsonl": JsonLines,
+}  # fmt: skip
+"""By name."""

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.answer import Answer
     from luckbase.cluster.table.comparison import Comparison
     from luckbase.cluster.table.diff import DiffOptions
-    from luckbase.cluster.table.export_files import Exported, How
+    from luckbase.cluster.table.export import Exported, ExportOptions
     from luckbase.cluster.table.format import FileReceipt
     from luckbase.cluster.table.moves import Moves
     from luckbase.cluster.table.verify import Verdict
@@ -123,15 +123,15 @@ class Table(Lookup):
         return reader(self, where, columns, actions, on_rows)
 
     def export(
-        self, out: str | os.PathLike[str], where: Any = None, **how: Unpack[How]
+        self, out: str | os.PathLike[str], where: Any = None, **how: Unpack[ExportOptions]
     ) -> Exported:
         """Write rows to a file, `to_arrow` as CSV, Excel's .xlsx, Parquet, Arrow or JSON lines, by
         its ending; whole or not at all.
 
-        how: `cluster.table.export_files.How`. Raises as `to_arrow`, OptionError for an ending that
-        is none of these, and for more rows than .xlsx holds; OSError where the disk is full.
+        how: `cluster.table.export.ExportOptions`. Raises as `to_arrow`, OptionError for an ending
+        that is none of these, and for more rows than .xlsx holds; OSError where the disk is full.
         """
-        from luckbase.cluster.table.export_files import export
+        from luckbase.cluster.table.export import export
 
         return export(self, os.fspath(out), where, **how)
 

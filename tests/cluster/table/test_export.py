@@ -28,7 +28,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import luckbase
-from luckbase.cluster.table import export_files
+from luckbase.cluster.table import export
 from luckbase.solver.errors import CorruptTableError, OptionError
 from tests.cluster.table.many_tables import KINDS, TINY, kept, made
 from tests.cluster.table.test_actions import assert_row_says, is_of_an_action
@@ -84,13 +84,21 @@ def test_only_the_columns_asked_for_are_worked_out(
     found = table.to_arrow("spins=1 scores_1=0", columns=asked, actions=True).read_all()
     whole = table.to_arrow("spins=1 scores_1=0", actions=True).read_all()
     assert found.column_names == asked and found.equals(whole.select(asked))
-    monkeypatch.setattr("luckbase.cluster.table.export.told_of", lambda *_: pytest.fail("worked"))
+    monkeypatch.setattr(
+        "luckbase.cluster.table.export.actions_of", lambda *_: pytest.fail("worked")
+    )
     stored = table.to_arrow("spins=1", columns=["scores_2", "best"], actions=True).read_all()
     assert stored.num_rows > 100
     with pytest.raises(OptionError, match=r"unknown column 'play_payof_2'; did you mean 'play_pay"):
         table.to_arrow(columns=["play_payof_2"], actions=True)
     with pytest.raises(OptionError, match="unknown column 'toss_up'"):
         table.to_arrow(columns=["toss_up"])
+
+
+def test_a_margin_needs_no_names_of_actions(folder: Path) -> None:
+    table, asked = kept("goofspiel win", folder), ["mine", "best", "margin", "toss_up"]
+    found = table.to_arrow(columns=asked, actions=True).read_all()
+    assert found.equals(table.to_arrow(actions=True).read_all().select(asked))
 
 
 # --- where -------------------------------------------------------------------------------------
@@ -302,7 +310,7 @@ def test_a_sheet_has_so_many_rows_and_no_more(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = kept("skunk", folder)
-    monkeypatch.setattr(export_files, "EXCEL_ROWS", 50)
+    monkeypatch.setattr(export, "EXCEL_ROWS", 50)
     said = "x.xlsx: more than the 50 rows that Excel holds; choose some, as 'scores_1>=8000', or"
     for where in (None, "mine>=0"):  # before anything is read, and on the way
         with pytest.raises(OptionError, match=re.escape(said)):
@@ -422,7 +430,7 @@ def test_memory_does_not_grow_with_the_rows_of_an_export(
     monkeypatch.setattr("luckbase.cluster.table.format.ROW_GROUP", 512)
     monkeypatch.setattr("luckbase.cluster.table.lookup.MAX_EDGES", 8_000)
     monkeypatch.setattr("luckbase.cluster.table.export.REMEMBERED", 100_000)
-    monkeypatch.setattr(export_files, "ROW_GROUP", 1_024)
+    monkeypatch.setattr(export, "ROW_GROUP", 1_024)
     solved = luckbase.solve(luckbase.load_board(TINY, frontier=1), results=tmp_path, workers=1)
     rows, peaks = {}, {}
     luckbase.open(solved.table).export(tmp_path / "warm.parquet")
