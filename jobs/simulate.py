@@ -25,7 +25,7 @@ def simulate(
     """Play N games of a profile of agents: mean payoffs with their standard errors.
 
     Starts from the game's start, or from --from; the same seed gives the same plays."""
-    from luckbase.cluster.play.simulate import errors_off
+    from luckbase.cluster.play.evaluate import errors_off
     from luckbase.solver import load_game
 
     read = options.board_of(board, settings)

@@ -45,14 +45,14 @@ if TYPE_CHECKING:
     from luckbase.cluster.batch.clean import Spare as Spare
     from luckbase.cluster.batch.plan import Due as Due
     from luckbase.cluster.batch.requests import BoardName
-    from luckbase.cluster.batch.run import NightOptions
+    from luckbase.cluster.batch.run import BatchOptions
     from luckbase.cluster.batch.run import Outcome as Outcome
     from luckbase.cluster.play.draw import Picture as Picture
     from luckbase.cluster.play.evaluate import Evaluated as Evaluated
     from luckbase.cluster.play.evaluate import Matrix as Matrix
+    from luckbase.cluster.play.evaluate import Simulated as Simulated
     from luckbase.cluster.play.game import Play as Play
-    from luckbase.cluster.play.game import Playing
-    from luckbase.cluster.play.simulate import Simulated as Simulated
+    from luckbase.cluster.play.game import PlayOptions
     from luckbase.cluster.run.options import SolveOptions as SolveOptions
     from luckbase.cluster.run.plan import Planned as Planned
     from luckbase.cluster.run.progress import Progress as Progress
@@ -76,7 +76,7 @@ _ELSEWHERE = {
     "Planned": "cluster.run.plan",
     "PlannedSearch": "cluster.search.plan",
     "Play": "cluster.play.game", "Progress": "cluster.run.progress", "Report": "jobs.web.report",
-    "Simulated": "cluster.play.simulate", "SolveOptions": "cluster.run.options",
+    "Simulated": "cluster.play.evaluate", "SolveOptions": "cluster.run.options",
     "Solved": "cluster.run.progress", "Spare": "cluster.batch.clean",
     "Status": "cluster.table.status", "Table": "cluster.table.table",
     "register": "solver.board.registry",
@@ -179,7 +179,7 @@ def plan_all(
 
 def solve_all(
     *boards: BoardName, start: Any = None, settings: Mapping[str, object] = {},
-    **options: Unpack[NightOptions],
+    **options: Unpack[BatchOptions],
 ) -> list[Outcome]:  # fmt: skip
     """Solve what is missing of many boards: board files, folders of them, job files, boards.
 
@@ -187,7 +187,7 @@ def solve_all(
 
     All are read first. What can not be read or solved stops no other: it is an `Outcome` like the
     rest, whose `error` is a sentence. start: as `solve` has it. settings: options of all boards.
-    options: as of `solve`, before those of a job file; `NightOptions`. Raises nothing of ours.
+    options: as of `solve`, before those of a job file; `BatchOptions`. Raises nothing of ours.
     """
     from luckbase.cluster.batch.run import solve_boards
 
@@ -239,7 +239,7 @@ def status(
     file, folder of board files or job file, of all under `results` if none is named. settings:
     options of the board files, as text. results: if not given, where a job file says, or
     "results"."""
-    from luckbase.cluster.batch.status import statuses
+    from luckbase.cluster.batch.plan import statuses
 
     return statuses(names, None if results is None else Path(results), settings)
 
@@ -302,29 +302,28 @@ def simulate(
     seed. agents, results: as of `evaluate`. States beyond `max_states` are expanded on the way.
     Raises OptionError."""
     from luckbase.cluster.inputs import game_of, start_of
-    from luckbase.cluster.play.simulate import Plays, simulated
+    from luckbase.cluster.play.evaluate import simulated
     from luckbase.cluster.play.tables import tables_by_name
 
     game = game_of(board)
     root = None if start is None else start_of(game, start)
     with ExitStack() as tables:
-        plays = Plays(games, seed, max_states)
         opener = tables_by_name(tables, game.board, Path(results))
-        return simulated(game, root, agents, plays, opener)
+        return simulated(game, root, agents, games, seed, max_states, opener)
 
 
 def play(
     board: Board | str | os.PathLike[str], start: Mapping[str, Any] | None = None, *,
     results: str | os.PathLike[str] = "results", max_states: int = 20_000_000,
-    **how: Unpack[Playing],
+    **how: Unpack[PlayOptions],
 ) -> Play:  # fmt: skip
     """A person's game, priced by the board's table, or by a solve in memory where there is none.
 
     >>> p = luckbase.play("boards/pig/tiny.toml", seed=3)
     >>> print(*p.through(lambda play: "roll"), sep="\\n")
 
-    how: seat, against, seed, draw, hints (`cluster.play.game.Playing`). `Play.talk` yields what is
-    said and what is asked; `Play.decisions` says what each of the person's cost. Raises
+    how: seat, against, seed, draw, hints (`cluster.play.game.PlayOptions`). `Play.talk` yields what
+    is said and what is asked; `Play.decisions` says what each of the person's cost. Raises
     OptionError, StateError, SearchLimitError.
     """
     from luckbase.cluster.inputs import game_of

@@ -53,7 +53,7 @@ class Outcome:
         return self.state == "failed"
 
 
-class NightOptions(SolveOptions, total=False):
+class BatchOptions(SolveOptions, total=False):
     """The options of many solves; every one may be left out."""
 
     on_outcome: Callable[[Outcome], None]
@@ -63,7 +63,7 @@ class NightOptions(SolveOptions, total=False):
 
 
 def solve_boards(
-    names: Sequence[BoardName], start: Any, settings: Mapping[str, object], options: NightOptions
+    names: Sequence[BoardName], start: Any, settings: Mapping[str, object], options: BatchOptions
 ) -> list[Outcome]:
     """Solve every board behind `names`; what becomes of one stops no other. As
     `luckbase.solve_all`."""

@@ -78,21 +78,26 @@ def name_of(agent: AgentLike) -> str:
     return str(origin) if origin is not None else getattr(agent, "__name__", type(agent).__name__)
 
 
+def _one_each(
+    agents: str | Sequence[AgentLike], count: int, argument: str, who: str
+) -> list[AgentLike]:
+    """So many agents, of one for all or one for each. Raises OptionError for another number."""
+    found = split(agents, argument)
+    if len(found) not in (1, count):
+        raise OptionError(
+            f"{option(argument)}: {many(len(found), 'name')}, and {who}; give one for all or one "
+            "for each"
+        )
+    return found * count if len(found) == 1 else found
+
+
 def for_players(
     game: Game, agents: str | Sequence[AgentLike], opener: Opener = no_tables
 ) -> tuple[list[str], list[str | Agent | Policy]]:
     """The names, one a player, and what `solver.policy.evaluate` takes for them."""
-    given = split(agents)
-    if len(given) == 1:
-        given *= game.players
-    if len(given) != game.players:
-        players = many(game.players, "player")
-        raise OptionError(
-            f"{option('agents')}: {many(len(given), 'name')}, and {game.board.game} has "
-            f"{players}; give one for all or one for each"
-        )
-    names = [name_of(one) for one in given]
-    return names, [_found(game, one, opener, "agents") for one in given]
+    who = f"{game.board.game} has {many(game.players, 'player')}"
+    each = _one_each(agents, game.players, "agents", who)
+    return list(map(name_of, each)), [_found(game, agent, opener, "agents") for agent in each]
 
 
 def opponents(
@@ -103,53 +108,47 @@ def opponents(
     argument, others = "against", game.players - 1
     if not others and against is not None:
         raise OptionError(f"{option(argument)}: {game.board.game} has one player; leave it out")
-    given = split(OPTIMAL if against is None else against, argument)
-    if len(given) == 1:
-        given *= others
-    if len(given) != others:
-        raise OptionError(
-            f"{option(argument)}: {many(len(given), 'name')}, and you have "
-            f"{many(others, 'opponent')}; give one for all or one for each"
-        )
+    agents = OPTIMAL if against is None else against
+    each = _one_each(agents, others, argument, f"you have {many(others, 'opponent')}")
     found: list[tuple[str, Decider | None]] = []
-    for one in given:
-        if one == BEST_RESPONSE:
+    for agent in each:
+        if agent == BEST_RESPONSE:
             raise OptionError(
-                f"{option(argument)}: {one} has to know beforehand how you will play; {OPTIMAL} "
+                f"{option(argument)}: {agent} has to know beforehand how you will play; {OPTIMAL} "
                 "does not"
             )
-        agent = _found(game, one, opener, argument)
-        if isinstance(one, str) and one in agents_of(game):
-            check_agent(game, one)
-        if isinstance(agent, Policy):
-            found.append((name_of(one), agent.decide))
-        elif isinstance(agent, str):
-            found.append((agent, asking(random_player) if agent == RANDOM else None))
+        plays = _found(game, agent, opener, argument)
+        if isinstance(agent, str) and agent in agents_of(game):
+            check_agent(game, agent)
+        if isinstance(plays, Policy):
+            found.append((name_of(agent), plays.decide))
+        elif isinstance(plays, str):
+            found.append((plays, asking(random_player) if plays == RANDOM else None))
         else:
-            found.append((name_of(one), asking(agent)))
+            found.append((name_of(agent), asking(plays)))
     return found
 
 
-def _found(game: Game, given: AgentLike, opener: Opener, argument: str) -> str | Agent | Policy:
+def _found(game: Game, agent: AgentLike, opener: Opener, argument: str) -> str | Agent | Policy:
     """An agent: a table's, the game's own, or the name of one that needs none."""
-    if isinstance(given, Policy):
-        return given
-    table: Any = opener(given) if isinstance(given, str) else given
+    if isinstance(agent, Policy):
+        return agent
+    table: Any = opener(agent) if isinstance(agent, str) else agent
     if hasattr(table, "agent"):
         if table.identity not in map(rules_identity, (game, plain(game))):
             raise OptionError(
-                f"{option(argument)}: {name_of(given)} is a table of {table.origin}, not of this "
+                f"{option(argument)}: {name_of(agent)} is a table of {table.origin}, not of this "
                 "board with these options"
             )
-        found: Policy = table.agent()
-        return found
-    if not isinstance(given, str):
-        if not callable(given):
-            raise OptionError(
-                f"{option(argument)}: {given!r} is no agent; give a name, a function or a table"
-            )
-        agent: Agent = given
-        return agent
-    if given in (OPTIMAL, BEST_RESPONSE, RANDOM):
-        return given
-    return named_agent(game, given, argument)
+        policy: Policy = table.agent()
+        return policy
+    if isinstance(agent, str):
+        if agent in (OPTIMAL, BEST_RESPONSE, RANDOM):
+            return agent
+        return named_agent(game, agent, argument)
+    if not callable(agent):
+        raise OptionError(
+            f"{option(argument)}: {agent!r} is no agent; give a name, a function or a table"
+        )
+    function: Agent = agent
+    return function

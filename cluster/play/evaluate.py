@@ -1,34 +1,41 @@
-"""What a profile of agents is worth, exactly, and what it costs them; each agent against each."""
+"""What a profile of agents is worth, exactly and by Monte Carlo, and what it costs them; each agent
+against each."""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, PlainSerializer
 
+from luckbase.cluster.machine import cores
 from luckbase.cluster.play.agents import AgentLike, Opener, for_players, name_of, no_tables, split
 from luckbase.cluster.table.answer import Origin, origin_of
-from luckbase.solver.errors import OptionError
+from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
 from luckbase.solver.game.capabilities import ClosedForms
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.evaluate import (
     BEST_RESPONSE,
     OPTIMAL,
-    Moves,
     Policy,
     costly_moves,
+    deciders_of,
     evaluate_profile,
     named_agent,
 )
+from luckbase.solver.policy.simulate import simulate, simulate_on_the_way
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.sentences import option
 
 MAX_STATES = 20_000_000
+SAME = 1e-9
+"""Where every play pays the same, how far from it the exact payoff may be computed."""
 
 
 @dataclass(frozen=True)
@@ -44,20 +51,17 @@ class Costly:
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """What is wanted beside the payoffs. gain: what each player could gain by a best response.
-    moves: how many of the costliest decisions. exact: the value as a fraction. facts: what else the
-    game says of its agents."""
+    """What is wanted beside the payoffs."""
 
     gain: bool = False
+    """What each player could gain by a best response."""
     moves: int = 0
+    """How many of the costliest decisions."""
     exact: bool = False
+    """The value as a fraction."""
     facts: bool = False
+    """What else the game says of its agents."""
     max_states: int = MAX_STATES
-
-    @property
-    def more(self) -> bool:
-        """Whether anything needs the graph of the profile."""
-        return self.gain or self.exact or self.moves > 0
 
 
 Facts = Annotated[
@@ -97,17 +101,16 @@ def evaluated(
 
     Raises OptionError for what is no agent, or not known of these; SearchLimitError.
     """
-    if _is_start(game, root) and not options.more:
+    if _is_start(game, root) and not (options.gain or options.exact or options.moves):
         quick = _quick(game, split(agents), options.facts)
         if quick is not None:
             return quick
     names, profile = for_players(game, agents, opener)
     exact = _fraction(game, names[0], root) if options.exact else None
-    optimal = None
+    optimal, most = None, options.max_states
     if options.moves or OPTIMAL in names:
-        optimal = Graph(game, max_states=options.max_states)
+        optimal = Graph(game, max_states=most)
         optimal.solve(root.reshape(1, -1))
-    most = options.max_states
     found = evaluate_profile(game, root, profile, max_states=most, optimal=optimal)
     gains: list[float] = []
     for player in range(game.players) if options.gain else ():
@@ -115,25 +118,21 @@ def evaluated(
         best = evaluate_profile(game, root, other, max_states=most, optimal=optimal)
         error = FLOAT64_ERROR + best.graph.error + found.graph.error
         gains.append(gain_of(best.value[player], found.value[player], error))
-    report = Evaluated(
+    loss, count, moves = None, None, None
+    if options.moves and optimal is not None:
+        costly = costly_moves(found, optimal)
+        loss, count = float((costly.reach * costly.regret).sum()), len(costly.regret)
+        moves = tuple(
+            Costly(
+                game.describe(costly.states[i]), int(costly.players[i]) + 1,
+                float(costly.reach[i]), float(costly.regret[i]),
+            )
+            for i in range(min(options.moves, count))
+        )  # fmt: skip
+    return Evaluated(
         origin_of(game), tuple(names), tuple(found.value.tolist()), len(found.chain.keys), exact,
-        tuple(gains) if options.gain else None,
+        tuple(gains) if options.gain else None, loss, count, moves,
     )  # fmt: skip
-    if not options.moves or optimal is None:
-        return report
-    return _with_moves(report, game, costly_moves(found, optimal), options.moves)
-
-
-def _with_moves(report: Evaluated, game: Game, costly: Moves, most: int) -> Evaluated:
-    moves = tuple(
-        Costly(
-            game.describe(costly.states[i]), int(costly.players[i]) + 1, float(costly.reach[i]),
-            float(costly.regret[i]),
-        )
-        for i in range(min(most, len(costly.regret)))
-    )  # fmt: skip
-    loss = float((costly.reach * costly.regret).sum())
-    return replace(report, loss=loss, costly=len(costly.regret), moves=moves)
 
 
 def _is_start(game: Game, root: Ints) -> bool:
@@ -148,9 +147,9 @@ def gain_of(best: float, own: float, error: float) -> float:
     return 0.0 if -error <= gain < 0 else gain
 
 
-def _quick(game: Game, given: list[AgentLike], facts: bool) -> Evaluated | None:
+def _quick(game: Game, agents: list[AgentLike], facts: bool) -> Evaluated | None:
     """The answer by the game's own way, where it has one."""
-    names = given * game.players if len(given) == 1 else given
+    names = agents * game.players if len(agents) == 1 else agents
     if len(names) != game.players or not all(isinstance(name, str) for name in names):
         return None  # refused further on, or no agent of the game's
     forms = game.get(ClosedForms)
@@ -216,3 +215,65 @@ def matrix_of(
             row.append(quick[0])
         values.append(tuple(row))
     return Matrix(origin_of(game), tuple(map(name_of, given)), tuple(values))
+
+
+# --- by Monte Carlo ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Simulated(Result):
+    """Mean payoffs and their standard errors, one a player. exact: the exact payoffs where they are
+    known. seconds: of the plays."""
+
+    origin: Flat[Origin]
+    agents: tuple[str, ...]
+    games: int
+    mean: Annotated[tuple[float, ...], Field(serialization_alias="value")]
+    error: Annotated[tuple[float, ...], Field(serialization_alias="stderr")]
+    exact: PythonOnly[tuple[float, ...] | None]
+    seconds: PythonOnly[float]
+
+
+def simulated(
+    game: Game, start: Ints | None, agents: str | Sequence[AgentLike], games: int, seed: int = 0,
+    max_states: int = MAX_STATES, opener: Opener = no_tables,
+) -> Simulated:  # fmt: skip
+    """Play games of a profile from a canonical state (fields,), or the game's start; so many states
+    may be expanded beforehand.
+
+    Raises OptionError where a game is too large to solve on the way, StateError where a play may
+    never end.
+    """
+    root = game.needed_start() if start is None else start
+    names, profile = for_players(game, agents, opener)
+    known = start is None and all(isinstance(agent, str) for agent in split(agents))
+    forms = game.get(ClosedForms) if known else None
+    exact = None if forms is None else forms.value(names)
+    try:
+        found = evaluate_profile(game, root, profile, max_states=max_states)
+        exact = tuple(found.value.tolist())
+        started = time.perf_counter()
+        played = simulate(found.chain, games, seed, cores())
+    except SearchLimitError:
+        if OPTIMAL in names or BEST_RESPONSE in names:
+            raise OptionError(
+                f"{option('agents')}: {game.board.name} is too large to solve on the way; "
+                "solve a table and name its directory as the agent"
+            ) from None
+        deciders = [d for d in deciders_of(game, profile, root[None]) if d is not None]
+        started = time.perf_counter()
+        played = simulate_on_the_way(game, root, deciders, games, seed)
+    return Simulated(
+        origin_of(game), tuple(names), games, tuple(played.mean.tolist()),
+        tuple(played.error.tolist()), exact, time.perf_counter() - started,
+    )  # fmt: skip
+
+
+def errors_off(mean: float, exact: float, error: float) -> str:
+    """How many standard errors a mean lies above (+) or below (-) the exact payoff."""
+    off = mean - exact
+    if error == 0:  # every play paid the same
+        return (
+            "0" if abs(off) <= SAME * max(1.0, abs(exact)) else f"{math.copysign(math.inf, off):+}"
+        )
+    return f"{off / error:+.2f}"

@@ -15,7 +15,7 @@ an optimal lottery of each side (`solver.matrix_game.certified`), player 1's cho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
@@ -31,7 +31,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.policy.chain import Decider
 from luckbase.solver.result import IfAny, Result
-from luckbase.solver.search.bellman import ActionValues, choose, joint
+from luckbase.solver.search.bellman import choose, joint
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import option
 
@@ -91,41 +91,20 @@ class Seat:
 
 @dataclass(frozen=True)
 class MatrixGameState:
-    """The matrix game of one state; every tuple is over the two players.
-
-    names, actions: of each player's choices, ascending. lotteries: an optimal one of each. against:
-    float64, a player's payoffs by their choices against the other's lottery. values: of the state.
-    gap: how far the bounds that the lotteries prove lie apart.
-    """
+    """The matrix game of one state; every tuple is over the two players."""
 
     names: tuple[list[str], list[str]]
+    """Of each player's choices."""
     actions: tuple[Ints, Ints]
+    """The same, ascending."""
     lotteries: tuple[Floats, Floats]
+    """An optimal one of each."""
     against: tuple[Floats, Floats]
+    """A player's payoffs by their choices against the other's lottery."""
     values: tuple[float, float]
+    """Of the state."""
     gap: float
-
-    def costs(self, player: int, slack: float) -> Floats:
-        """What each choice of a player (from 0) costs them; 0 where that is below the slack."""
-        lost = self.values[player] - self.against[player]
-        return np.where(lost > slack + self.gap, lost, 0.0)
-
-    def lines(self, player: int, payoff: str, slack: float) -> list[str]:
-        """For a player: what each choice is worth and costs, and its chance in their lottery."""
-        names, costs = self.names[player], self.costs(player, slack)
-        wide = max(map(len, names))
-        said = [f"costs {words.cost(cost)}" if cost else "best" for cost in costs.tolist()]
-        worth = [f"{value:z.6f}" for value in self.against[player].tolist()]
-        most, least = max(map(len, said)), max(map(len, worth))
-        return [
-            f"  {payoff}: {self.values[player]:z.6f} for optimal play; by choice, against "
-            "the other's, and its chance in yours:",
-            *(
-                f"    {names[k]:{wide}}  {worth[k]:>{least}}  {said[k]:{most}}  "
-                f"chance {self.lotteries[player][k]:.6f}"
-                for k in range(len(names))
-            ),
-        ]
+    """How far the bounds that the lotteries prove lie apart."""
 
 
 def matrix_game_of(game: Game, state: Ints, edges: Expanded, table: Lookup) -> MatrixGameState:
@@ -134,49 +113,42 @@ def matrix_game_of(game: Game, state: Ints, edges: Expanded, table: Lookup) -> M
     from luckbase.solver.matrix_game import certified as matrix_game
 
     q = table.action_values(edges)
-    one = joint(q.actions, q.values)
-    solved = matrix_game.solve(one.games[None])
+    pairs = joint(q.actions, q.values)
+    solved = matrix_game.solve(pairs.games[None])
     x, y = solved.row_strategies[0], solved.column_strategies[0]
-    value = float(solved.values[0])
-    named = words.typed(game.describe(state))
+    value, named = float(solved.values[0]), words.typed(game.describe(state))
     return MatrixGameState(
         (choice_names(game, named, 0, len(x)), choice_names(game, named, 1, len(y))),
-        (one.rows, one.columns),
-        (x, y),
-        (one.games @ y, one.total - x @ one.games),
-        (value, one.total - value),
-        float(solved.gaps[0]),
-    )
+        (pairs.rows, pairs.columns), (x, y), (pairs.games @ y, pairs.total - x @ pairs.games),
+        (value, pairs.total - value), float(solved.gaps[0]),
+    )  # fmt: skip
+
+
+Talk = Generator["str | Question", str | None, Any]
+"""Lines and questions; answers to these are sent in."""
 
 
 class Play:
     """One play from a canonical state (fields,), priced by a table of its game or its `plain` one.
 
-    person: their place in `seats`, from 0.
-
     A context manager, which closes what was opened for it (`tables`).
-
-    decisions: the person's so far. returns: float64 (players,), what was paid so far. over: whether
-    the play has come to its end.
     """
 
     def __init__(
-        self,
-        game: Game,
-        root: Ints,
-        table: Lookup,
-        seats: Sequence[Seat],
-        person: int,
-        draw: Draw,
+        self, game: Game, root: Ints, table: Lookup, seats: Sequence[Seat], person: int, draw: Draw,
         hints: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
+        """person: their place in `seats`, from 0."""
         self.game, self.table, self.seats, self.person = game, table, seats, person
         self.draw, self.hints = draw, hints
         self.slack = table.tolerance
         self.help = HELP_AT_ONCE if game.simultaneous else HELP
         self.decisions: list[Decision] = []
+        """The person's so far."""
         self.returns: Floats = np.zeros(game.players)
+        """float64 (players,), what was paid so far."""
         self.over = False
+        """Whether the play has come to its end."""
         self.tables = ExitStack()
         self._expand(root)
 
@@ -189,54 +161,60 @@ class Play:
     def _expand(self, state: Ints) -> None:
         self.state = np.ascontiguousarray(state)
         self.edges: Expanded = expand(self.game, self.state.reshape(1, -1))
+        self._matrix_game: MatrixGameState | None = None
         seen = as_seen_by(self.game, self.person, self.state)
         self.shown: dict[str, Any] = self.game.describe(seen)
+
+    @property
+    def matrix_game(self) -> MatrixGameState | None:
+        """That of the state, where both choose at once."""
+        if self._matrix_game is None and self.edges.kinds[0] == SIMULTANEOUS:
+            self._matrix_game = matrix_game_of(self.game, self.state, self.edges, self.table)
+        return self._matrix_game
 
     def through(self, answer: Callable[[Play], str | None]) -> list[str]:
         """Play to the end with the answers of a function, which is asked what to write at each
         question (None: to leave); everything that is said."""
         lines: list[str] = []
-        talk, given = self.talk(), None
+        talk, reply = self.talk(), None
         while True:
             try:
-                said = talk.send(given)
+                said = talk.send(reply)
             except StopIteration:
                 return lines
-            given = answer(self) if isinstance(said, Question) else None
+            reply = answer(self) if isinstance(said, Question) else None
             lines.append(said.prompt if isinstance(said, Question) else said)
 
     @property
     def names(self) -> list[str]:
         """What the person can answer at a question, in its order."""
-        actions = self.edges.actions
-        if self.edges.kinds[0] == SIMULTANEOUS:
-            own = actions // JOINT if self.person == 0 else actions % JOINT
-            named = words.typed(self.game.describe(self.state))
-            return choice_names(self.game, named, self.person, len(np.unique(own)))
-        return [self.game.action_name(int(each)) for each in dict.fromkeys(actions.tolist())]
+        at_once = self.matrix_game
+        if at_once is not None:
+            return at_once.names[self.person]
+        actions = dict.fromkeys(self.edges.actions.tolist())
+        return [self.game.action_name(action) for action in actions]
 
     def offers(self) -> list[Offer]:
-        """What each of them is worth, in the order of `names`."""
-        me = self.person
-        if self.edges.kinds[0] == SIMULTANEOUS:
-            at = matrix_game_of(self.game, self.state, self.edges, self.table)
-            numbers = at.against[me], at.costs(me, self.slack), at.lotteries[me]
-            return [
-                Offer(name, *map(float, each))
-                for name, *each in zip(at.names[me], *numbers, strict=True)
-            ]
-        own = self.table.action_values(self.edges).values[:, me]
-        pairs = zip(self.names, own.tolist(), range(len(own)), strict=True)
-        return [Offer(name, value, self._cost(own, k)) for name, value, k in pairs]
+        """What each of them is worth, in the order of `names`; nothing is lost by one that can not
+        be told from the best."""
+        at_once, me = self.matrix_game, self.person
+        if at_once is None:
+            own = self.table.action_values(self.edges).values[:, me]
+            top, slack, chances = own.max(), self.slack, [None] * len(own)
+        else:
+            own, top = at_once.against[me], at_once.values[me]
+            slack, chances = self.slack + at_once.gap, at_once.lotteries[me].tolist()
+        lost = np.where(top - own > slack, top - own, 0.0).tolist()
+        return list(map(Offer, self.names, own.tolist(), lost, chances))
 
     # --- the talk ------------------------------------------------------------------------------
 
-    def talk(self) -> Generator[str | Question, str | None, None]:
+    def talk(self) -> Talk:
         """Play to the end: lines, and questions that wait for an answer."""
         last = -1
         while self.edges.kinds[0] != TERMINAL:
             if self.edges.kinds[0] == SIMULTANEOUS:
-                if not (yield from self._meet()):
+                if not (yield from self._choose_at_once()):
                     yield LEFT
                     return
                 continue
@@ -246,16 +224,12 @@ class Play:
                 yield f"{who} up: {words.fields(self.shown)}"
                 last = up
             actions = np.array(list(dict.fromkeys(self.edges.actions.tolist())))
-            taken = 0
+            taken: int | None = 0
             if self.edges.kinds[0] == DECISION and len(actions) > 1:
-                if up == self.person:
-                    answer = yield from self._ask()
-                    if answer is None:
-                        yield LEFT
-                        return
-                    taken = answer
-                else:
-                    taken = self._decide(up, actions)
+                taken = (yield from self._ask()) if up == self.person else self._decide(up, actions)
+            if taken is None:
+                yield LEFT
+                return
             yield self._take(int(actions[taken]))
         self.returns += self.edges.rewards[0]
         self.over = True
@@ -292,57 +266,67 @@ class Play:
         return self.draw(decide(self.game, up, self.state.reshape(1, -1), [actions])[0])
 
     def _ask(self) -> Generator[str | Question, str | None, int | None]:
-        """The person's action, an index; None if they leave."""
-        q = self.table.action_values(self.edges)
-        names = [self.game.action_name(int(action)) for action in q.actions]
-        listed = ", ".join(f"{i + 1} {name}" for i, name in enumerate(names))
-        taken = yield from self._choice(names, listed, read_action, list(self._chances(names, q)))
-        if taken is None:
-            return None
-        own = q.values[:, self.person]
-        cost = self._cost(own, taken)
-        best = choose(q.values, self.person, self.slack) if cost else taken
-        self.decisions.append(Decision(self.shown, names[taken], names[best], cost))
-        return taken
-
-    def _choice(
-        self, names: Sequence[str], listed: str, read: Reader, chances: Sequence[str]
-    ) -> Generator[str | Question, str | None, int | None]:
-        """Ask until an answer can be read as one of the names; None if they leave."""
+        """The person's choice, an index into `names`, asked for until an answer can be read; None
+        if they leave."""
+        names, offers, at_once = self.names, self.offers(), self.matrix_game
+        numbered = names if at_once else [f"{i + 1} {name}" for i, name in enumerate(names)]
+        read: Reader = read_end if at_once else read_action
+        hints, taken = self._hints(offers), None
         if self.hints:
-            yield from chances
-        while True:
-            answer = yield Question(f"{listed}? ")
+            yield from hints
+        while taken is None:
+            answer = yield Question(f"{', '.join(numbered)}? ")
             if answer is None or (answer.strip().lower() in ("q", "quit")):
                 return None
             if answer.strip() == "?":
-                yield from chances
+                yield from hints
                 continue
             taken = read(names, answer)
-            if taken is not None:
-                return taken
-            yield f"'{answer.strip()[:30]}' is not one of these; write {self.help}"
+            if taken is None:
+                yield f"'{answer.strip()[:30]}' is not one of these; write {self.help}"
+        best, cost = taken, offers[taken].cost
+        if cost and at_once is not None:
+            best = int(np.argmax(at_once.lotteries[self.person]))
+        elif cost:
+            q = self.table.action_values(self.edges)
+            best = choose(q.values, self.person, self.slack)
+        self.decisions.append(Decision(self.shown, names[taken], names[best], cost))
+        return taken
 
-    def _meet(self) -> Generator[str | Question, str | None, bool]:
+    def _hints(self, offers: Sequence[Offer]) -> list[str]:
+        """What each choice is worth and costs; where both choose at once its chance."""
+        at_once, width = self.matrix_game, max(len(offer.action) for offer in offers)
+        said = [f"costs {words.cost(offer.cost)}" if offer.cost else "best" for offer in offers]
+        values = [f"{offer.value:z.6f}" for offer in offers]
+        rows = [f"    {offer.action:{width}}  " for offer in offers]
+        if at_once is None:
+            rows = list(map("{}{}  {}".format, rows, values, said))
+            return [f"  {self.game.payoff_name}, at {words.fields(self.shown)}:", *rows]
+        widths = max(map(len, values)), max(map(len, said))
+        value = at_once.values[self.person]
+        return [
+            f"  {self.game.payoff_name}: {value:z.6f} for optimal play; by choice, against the "
+            "other's, and its chance in yours:",
+            *(
+                f"{row}{value:>{widths[0]}}  {text:{widths[1]}}  chance {offer.chance:.6f}"
+                for row, value, text, offer in zip(rows, values, said, offers, strict=True)
+            ),
+        ]
+
+    def _choose_at_once(self) -> Generator[str | Question, str | None, bool]:
         """A state in which both choose at once; whether the person stayed."""
-        at = matrix_game_of(self.game, self.state, self.edges, self.table)
+        at = self.matrix_game
+        assert at is not None
         me, other = self.person, 1 - self.person
         names, rival = at.names[me], self.seats[other]
         yield f"you and {rival.name} choose at once: {words.fields(self.shown)}"
-        taken = 0
-        if len(names) > 1:
-            hints = at.lines(me, self.game.payoff_name, self.slack)
-            answer = yield from self._choice(names, ", ".join(names), read_end, hints)
-            if answer is None:
-                return False
-            taken = answer
-            cost = float(at.costs(me, self.slack)[taken])
-            best = int(np.argmax(at.lotteries[me])) if cost else taken
-            self.decisions.append(Decision(self.shown, names[taken], names[best], cost))
+        taken = (yield from self._ask()) if len(names) > 1 else 0
+        if taken is None:
+            return False
         lottery = at.lotteries[other]
         if rival.decide is not None:
-            asked = self.state.reshape(1, -1), [at.actions[other]]
-            lottery = rival.decide(self.game, other, *asked)[0]
+            inputs = self.state.reshape(1, -1), [at.actions[other]]
+            lottery = rival.decide(self.game, other, *inputs)[0]
         reply = self.draw(lottery) if len(lottery) > 1 else 0
         pair = (taken, reply) if me == 0 else (reply, taken)
         paid = float(self._step(int(at.actions[0][pair[0]] * JOINT + at.actions[1][pair[1]]))[me])
@@ -350,20 +334,6 @@ class Play:
         gets = gets if self.game.pays else ""
         yield f"  you: {names[taken]}, {rival.name}: {at.names[other][reply]}{gets}"
         return True
-
-    def _cost(self, own: Floats, taken: int) -> float:
-        """What an action costs; nothing where it can not be told from the best."""
-        cost = float(own.max() - own[taken])
-        return cost if cost > self.slack else 0.0
-
-    def _chances(self, names: Sequence[str], q: ActionValues) -> Iterator[str]:
-        own = q.values[:, self.person]
-        wide = max(map(len, names))
-        yield f"  {self.game.payoff_name}, at {words.fields(self.shown)}:"
-        for k, name in enumerate(names):
-            cost = self._cost(own, k)
-            said = f"costs {words.cost(cost)}" if cost else "best"
-            yield f"    {name:{wide}}  {own[k]:z.6f}  {said}"
 
     def _result(self) -> str:
         """Who has won, or what everybody gets."""
@@ -379,7 +349,7 @@ class Play:
         return f"{self.game.payoff_name.removeprefix('expected ')}: {', '.join(paid)}"
 
 
-class Playing(TypedDict, total=False):
+class PlayOptions(TypedDict, total=False):
     """How a person's game is played.
 
     seat: which player they are, from 1 (1). against: the opponents, one for all or one for each, by
@@ -399,58 +369,40 @@ class Playing(TypedDict, total=False):
     named: str
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A play before it begins: the game with all that a person sees, the state, who sits where."""
+def begin(
+    game: Game, start: Any, table_of: Callable[[Game, Ints], Lookup], how: PlayOptions
+) -> Play:
+    """A person's game from a state in their own words, as fields or canonical (fields,), or from
+    the game's start, with all that they see. table_of: gives the table that prices it.
 
-    game: Game
-    root: Ints
-    seats: list[Seat]
-    person: int
-    draw: Draw
-    hints: bool
-
-    def begin(self, table: Lookup) -> Play:
-        """The play, priced by a table. Raises StateError where the game is over."""
-        play = Play(
-            self.game, self.root, table, self.seats, self.person, self.draw, self.hints
-        )  # fmt: skip
-        if play.edges.terminal[0]:
-            raise StateError(f"{words.fields(play.shown)}: the game is over there")
-        return play
-
-
-def setting(game: Game, start: Any, how: Playing) -> Setting:
-    """A play of a game from a state in the person's own words, as fields or canonical (fields,), or
-    from the game's start. Raises OptionError for a seat or an opponent that there is not."""
+    Raises OptionError for a seat or an opponent that there is not, StateError where the game is
+    over.
+    """
     game, seat = detailed(game), how.get("seat", 1)
     if not 1 <= seat <= game.players:
         raise OptionError(f"{option('seat')}: there is no player {seat}; write 1 to {game.players}")
     if start is None:
         root = game.needed_start()
     else:
-        given = start if isinstance(start, np.ndarray) else game.parse(start)
-        root = as_seen_by(game, seat - 1, given)
+        state = start if isinstance(start, np.ndarray) else game.parse(start)
+        root = as_seen_by(game, seat - 1, state)
     others = opponents(game, how.get("against"), how.get("opener", no_tables))
-    seed = how["seed"] if "seed" in how else new_seed()
-    draw = how["draw"] if "draw" in how else seeded(seed)
-    return Setting(game, root, seats_of(others, seat), seat - 1, draw, how.get("hints", False))
-
-
-def play_on(table: Lookup, start: Mapping[str, Any] | None, **how: Unpack[Playing]) -> Play:
-    """A person's game, priced by a table. Raises as `setting`, and StateError where the game is
-    over."""
-    return setting(table.game, start, how).begin(table)
-
-
-def seats_of(others: Sequence[tuple[str, Decider | None]], seat: int) -> list[Seat]:
-    """The seats of all players: the person's, from 1, and the others' in turn order."""
     seats = [
         Seat(f"player {i + 1 + (i + 1 >= seat)} ({name})", decide)
         for i, (name, decide) in enumerate(others)
     ]
     seats.insert(seat - 1, Seat("you"))
-    return seats
+    draw = how["draw"] if "draw" in how else seeded(how["seed"] if "seed" in how else new_seed())
+    hints = how.get("hints", False)
+    play = Play(game, root, table_of(game, root), seats, seat - 1, draw, hints)
+    if play.edges.terminal[0]:
+        raise StateError(f"{words.fields(play.shown)}: the game is over there")
+    return play
+
+
+def play_on(table: Lookup, start: Mapping[str, Any] | None, **how: Unpack[PlayOptions]) -> Play:
+    """A person's game, priced by a table. Raises as `begin`."""
+    return begin(table.game, start, lambda game, root: table, how)
 
 
 def new_seed() -> int:

@@ -15,13 +15,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from luckbase.cluster import words
 from luckbase.cluster.play.agents import Opener, TableAgent
-from luckbase.cluster.play.game import Play, Playing, setting
+from luckbase.cluster.play.game import Play, PlayOptions, begin
 from luckbase.cluster.table.find import table_of, table_used
 from luckbase.cluster.table.ledger import SEARCH, TIERS
 from luckbase.cluster.table.parts import lookup_or_backup
@@ -38,9 +38,6 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Layout, hints, plain, simplify
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.expand import expand
-
-if TYPE_CHECKING:
-    pass
 
 MAX_ROWS = 20_000_000
 """Rows of all tiers that are solved in memory: seconds, and 8 bytes each."""
@@ -67,7 +64,8 @@ def soonest(
         return stored
     # A layout that this board can not have says why; without it the search would end in a cycle.
     layout = bare.need(Layout) if Layout in bare.rules.capabilities else None
-    if layout is not None and few(layout) and _inside(layout, root):
+    few = layout is not None and sum(map(layout.rows, layout.tiers())) <= MAX_ROWS
+    if layout and few and layout.payoff_type is np.float64 and _inside(layout, root):
         seconds = sum(map(layout.tier_seconds, layout.tiers()))
         if seconds > A_WHILE:
             said = words.duration(seconds)
@@ -94,11 +92,6 @@ def _stored(game: Game, root: Ints, results: Path) -> StoredTable | None:
             return table
     table.close()
     return None
-
-
-def few(layout: Layout[Any]) -> bool:
-    """Whether the tiers are few rows, of float64."""
-    return layout.payoff_type is np.float64 and sum(map(layout.rows, layout.tiers())) <= MAX_ROWS
 
 
 def _inside(layout: Layout[Any], root: Ints) -> bool:
@@ -129,21 +122,19 @@ def searched(game: Game, root: Ints, max_states: int, file: str = "BOARD") -> Ta
         raise SearchLimitError(f"{error}; give a state nearer the end, or {table}") from None
 
 
-def new_play(game: Game, start: Any, results: Path, max_states: int, how: Playing) -> Play:
+def new_play(game: Game, start: Any, results: Path, max_states: int, how: PlayOptions) -> Play:
     """A person's game on a board, priced by what can be had soonest; the play closes what is opened
-    for it. Raises as `soonest` and `cluster.play.game.play_on`."""
+    for it. Raises as `soonest` and `cluster.play.game.begin`."""
     with ExitStack() as tables:
         opener = how.get("opener", tables_by_name(tables, game.board, results))
-        one = setting(game, start, {**how, "opener": opener})
-        named, on_note = how.get("named", "BOARD"), how.get("on_note", _quietly)
-        table = soonest(one.game, one.root, results, max_states, named, on_note)
-        play = one.begin(tables.enter_context(table))
+        named, on_note = how.get("named", "BOARD"), how.get("on_note", lambda text: None)
+
+        def table_of(game: Game, root: Ints) -> Table:
+            return tables.enter_context(soonest(game, root, results, max_states, named, on_note))
+
+        play = begin(game, start, table_of, {**how, "opener": opener})
         play.tables = tables.pop_all()
         return play
-
-
-def _quietly(text: str) -> None:
-    """Nobody is told."""
 
 
 def tables_by_name(open_tables: ExitStack, board: Board, results: Path) -> Opener:

@@ -41,7 +41,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import html_facts
 
 if TYPE_CHECKING:
-    from luckbase.cluster.play.game import Play, Playing
+    from luckbase.cluster.play.game import Play, PlayOptions
     from luckbase.cluster.table.answer import Answer
     from luckbase.cluster.table.comparison import Comparison
     from luckbase.cluster.table.diff import DiffOptions
@@ -194,7 +194,7 @@ class Table(Lookup):
         which both choose at once an optimal strategy."""
         return policy_of(self)
 
-    def play(self, start: Mapping[str, Any] | None = None, **how: Unpack[Playing]) -> Play:
+    def play(self, start: Mapping[str, Any] | None = None, **how: Unpack[PlayOptions]) -> Play:
         """A person's game from a state, or the game's start, priced by this table
         (`cluster.play.game.play_on`)."""
         play: Play = resolve_name(self.played_by)(self, start, **how)

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 import tests.games.climb  # noqa: F401  (registers the game)
 from luckbase import cluster
-from luckbase.cluster.play.evaluate import gain_of
+from luckbase.cluster.play.evaluate import errors_off, gain_of
 from luckbase.cluster.play.game import seeded as _draw
-from luckbase.cluster.play.simulate import errors_off
 from luckbase.jobs.app import run
 from luckbase.jobs.terminal import solve_report
 from luckbase.jobs.terminal.render import count, duration, size
