@@ -120,7 +120,6 @@ def _make_plan(layout: Layout[Any], workers: int) -> Plan:
 
 
 def _largest_kept(shards: Collection[Shard], kept_bytes: dict[int, int]) -> int:
-    """Bytes of the largest payoffs that some shard reads."""
     groups = {shard.children for shard in shards}  # parts of a tier have the same
     return max((kept_bytes[c] for group in groups for c in group), default=0)
 

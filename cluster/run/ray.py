@@ -171,7 +171,6 @@ class RayWorkers:
         self._tasks.append(replace(running, results=results, seen=0))
 
     def _requirements(self) -> Any:
-        """A reference to what machines have to be made of."""
         if self._needed is None:  # all is compiled by now
             compiled = (self._ray.put(pack()),) if self._joined else ()
             self._needed = self._ray.put(Requirements(own_environment(), compiled))
@@ -312,7 +311,6 @@ class RayWorkers:
 
 
 def _together(*parts: Floats) -> Floats:
-    """The parts of a tier as one array."""
     return np.concatenate([part.reshape(-1) for part in parts])
 
 

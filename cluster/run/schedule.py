@@ -179,19 +179,3 @@ class Schedule:
         for index in too_large:
             heapq.heappush(self.ready, index)
         return out
-
-    def validate(self) -> None:
-        """Assert every invariant; for tests and for whoever changes this file."""
-        assert not self.waiting & self.running
-        met = {i for i in self.waiting if all(c in self.kept for c in self.children[i])}
-        assert set(self.ready) == met
-        in_use = sum(self.shards[i].memory for i in self.running)
-        assert in_use <= self.memory or len(self.running) == 1
-        assert self.committed.isdisjoint(self.to_commit)
-        assert self.to_commit <= self.waiting | self.running
-        for index in self.running:
-            assert all(child in self.kept for child in self.children[index])
-        for index in self.kept:
-            assert self.readers[index] or index in self.running, "kept, and nobody reads it"
-        if self.waiting:
-            assert self.running, "something waits and nothing runs"

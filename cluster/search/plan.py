@@ -129,7 +129,6 @@ def root_keys(game: Game, roots: Ints | None) -> Keys:
 
 
 def _state_seconds(game: Game, level: Level | None, found: Estimate) -> float:
-    """Seconds of one core a state."""
     if game.simultaneous:
         return AT_ONCE_SECONDS
     strict = level is not None and level.strict

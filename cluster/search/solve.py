@@ -204,7 +204,6 @@ class _Search(Work[SolvedSearch]):
             )
 
     def _is_undone(self, goal: Goal) -> bool:
-        """Whether what this search solves is known to another one."""
         using = None if goal.roots is None else goal.roots.using
         here = using is not None and Path(using.table) == self.table.absolute()
         return here or goal.part == self.part
@@ -385,7 +384,6 @@ class _Search(Work[SolvedSearch]):
         self._finish()
 
     def _forget_stages(self) -> None:
-        """Undo what was done by a level that does not hold."""
         self._forget_shards()
         for name in self.storage.list(SHARDS):  # what was being written
             self.storage.delete(name)
@@ -430,7 +428,6 @@ class _Search(Work[SolvedSearch]):
             commit(self.storage, self.ledger, entry)
 
     def _finish(self) -> None:
-        """Commit that the goal is there."""
         mine = [e for e in self.ledger.of_part(self.part) if made_by(e.name, self.goal.ask)]
         rows = sum(entry.rows for entry in mine)
         if not can_decide(self.game, self.tolerance):

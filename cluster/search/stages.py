@@ -142,7 +142,6 @@ class StageSearch(Run[SolvedSearch]):
         )  # fmt: skip
 
     def _name(self, shard: LevelShard) -> str:
-        """The name of a shard."""
         return f"{self.context.goal.ask[:12]}-{shard.stages[0] >> 32}-{number_of(shard.path)}"
 
     def _edges(self) -> int:
@@ -151,13 +150,11 @@ class StageSearch(Run[SolvedSearch]):
         return sum(one.edges for one in self.found) * self.committed // max(1, states)
 
     def _file(self, piece: Piece) -> str:
-        """The table's file of a piece."""
         return stage_file_name(self.context.goal.part, piece.entry.name, piece.number)
 
     # --- down --------------------------------------------------------------------------------
 
     def _down(self) -> None:
-        """Find all stages, level by level."""
         stages = self.stages.of(self.context.roots)
         self.wanted = {
             stage: np.ascontiguousarray(self.context.roots[stages == stage])
@@ -266,7 +263,6 @@ class StageSearch(Run[SolvedSearch]):
         return Box(low, inside.word(high))
 
     def _find_bytes(self, expected: int) -> int:
-        """Bytes that it takes to find a shard of so many states."""
         box = min(expected, CACHED) if self.stages.level.inside else expected
         used = 0 if self.ends is None else self.ends.memory(expected)
         return max(LEAST_BYTES, FIND_BYTES * box + ASK_BYTES * expected) + used
@@ -336,7 +332,6 @@ class StageSearch(Run[SolvedSearch]):
         self.note_memory(receipt)
 
     def _show_found(self) -> None:
-        """How far it is on its way down."""
         if self.seconds > ABOUT_AFTER and self.about is None and not self.context.known_sha:
             self.about = 0
             threading.Thread(target=self._estimate, daemon=True, name="luckbase estimate").start()

@@ -186,14 +186,12 @@ class Find(_StageJob):
 
 
 def _within(stages: Stages, keys: Keys, boxes: Sequence[Box]) -> Keys:
-    """Those of some keys that lie in any of some boxes."""
     if not boxes[0].whole and len(keys):
         keys = keys[stages.boxes_of(keys, boxes) >= 0]
     return keys
 
 
 def _merged(lists: Sequence[Keys]) -> Keys:
-    """Ascending keys of several lists, each once."""
     keys = lists[0]
     if len(lists) > 1:
         keys = np.sort(np.concatenate(lists), kind="stable")  # it merges what is in order

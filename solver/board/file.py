@@ -137,7 +137,6 @@ def _setting(text: str) -> object:
 
 
 def _is_right(model: type[Board], name: str, data: Mapping[str, Any]) -> bool:
-    """Whether the file would do without the settings."""
     try:
         _validated(model, name, data)
     except _Fault:

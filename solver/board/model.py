@@ -137,7 +137,6 @@ def in_order(key: str) -> tuple[int, str]:
 
 
 def _sorted(value: Any) -> Any:
-    """`value` with the keys of every table in order."""
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value, key=in_order)}
     return value
