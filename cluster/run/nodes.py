@@ -285,7 +285,7 @@ def run(needed: Requirements, content: bytes, sent: tuple[str, ...], *given: Any
     node = ray.get_runtime_context().get_node_id()
     why = needed.environment.differs_from(own_environment())
     if why:
-        yield from (Refusal(node, socket.gethostname(), why), None, None, None)
+        yield from _declined(Refusal(node, socket.gethostname(), why))
         return
     from luckbase.cluster.run.worker import NotSeenError, PayoffsLostError, work
 
@@ -296,13 +296,19 @@ def run(needed: Requirements, content: bytes, sent: tuple[str, ...], *given: Any
     try:
         payoffs = next(steps)
     except NotSeenError as error:
-        yield from (Missing(node, error.names), None, None, None)
+        yield from _declined(Missing(node, error.names))
         return
     yield None
     yield payoffs
     receipt, content_of_file = next(steps)
     yield replace(receipt, node=node)
     yield content_of_file
+
+
+def _declined(why_not: Refusal | Missing) -> Iterator[Any]:
+    yield why_not  # not from a tuple: Ray sends into what yields
+    for _ in range(3):
+        yield None
 
 
 def prepare(needed: Requirements, content: bytes) -> Any:
