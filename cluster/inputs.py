@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from luckbase.cluster.run.progress import Solved
     from luckbase.cluster.table.table import StoredTable, Table
 
-MOST_IN_MEMORY = 100_000_000
+MAX_IN_MEMORY = 100_000_000
 """States of a full table that is kept in memory."""
-MOST_SEARCHED = 1e9
+MAX_SEARCHED = 1e9
 """States that a search without a word is begun for, by the game's own rough guess."""
 
 
@@ -78,7 +78,7 @@ def has_full_table(game: Game, on_note: Callable[[str], None] = lambda text: Non
         game.need(Layout)
     except OptionError as why:
         root, below = game.start(), hints(game).states_below
-        if root is None or (below is not None and below(root) > MOST_SEARCHED):
+        if root is None or (below is not None and below(root) > MAX_SEARCHED):
             raise
         on_note(f"{why}; searching all that its rules lead to")
         return False
@@ -91,12 +91,12 @@ def solved(board: Board, start: Any, options: SolveOptions) -> Solved:
     from luckbase import cluster
     from luckbase.cluster.run.options import Options
 
-    asked, game = Options(**options), load_game(board)
-    if start is None and not asked.searches and has_full_table(game, asked.on_note):
+    read, game = Options(**options), load_game(board)
+    if start is None and not read.searches and has_full_table(game, read.on_note):
         return cluster.solve(board, **options)
-    if asked.using is not None:
+    if read.using is not None:
         options = options.copy()
-        options["using"] = table_used(asked.using, board, asked.folder)
+        options["using"] = table_used(read.using, board, read.folder)
     return cluster.solve_below(board, roots_of(game, start), **options)
 
 
@@ -129,7 +129,7 @@ def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> 
     if start is None and has_full_table(game):
         layout = layout_of(game)
         rows = sum(map(layout.rows, layout.tiers()))
-        if rows > MOST_IN_MEMORY:
+        if rows > MAX_IN_MEMORY:
             raise MemoryLimitError(
                 f"board {game.board.name}: {many(rows, 'state')} are too many to keep in memory; "
                 f"solve its table, or take {layout.smaller}"

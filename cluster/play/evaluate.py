@@ -200,13 +200,13 @@ def matrix_of(
     if game.players != 2:
         said = f"for games of two, and {game.board.game} has {game.players}"
         raise OptionError(f"{option('matrix')}: {said}")
-    given, at_start = split(agents), _is_start(game, root)
+    every, at_start = split(agents), _is_start(game, root)
     forms = game.get(ClosedForms)
     values = []
-    for one in given:
+    for first in every:
         row = []
-        for two in given:
-            names = [one, two]
+        for second in every:
+            names = [first, second]
             known = at_start and all(isinstance(name, str) for name in names)
             quick = forms.value(names) if known and forms is not None else None
             if quick is None:
@@ -214,7 +214,7 @@ def matrix_of(
                 quick = tuple(found.value.tolist())
             row.append(quick[0])
         values.append(tuple(row))
-    return Matrix(origin_of(game), tuple(map(name_of, given)), tuple(values))
+    return Matrix(origin_of(game), tuple(map(name_of, every)), tuple(values))
 
 
 # --- by Monte Carlo ------------------------------------------------------------------------------

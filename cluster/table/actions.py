@@ -209,12 +209,12 @@ def from_rules(
 
 def stepped(
     game: Game, edges: Expanded, q: ActionValues, near: tuple[float, float], errors: Floats,
-    given: Ints,
+    inputs: Ints,
 ) -> EveryAction:  # fmt: skip
     """Of n expanded states that no table holds, from every action's payoffs.
 
     near: payoffs closer than the first can not be told apart, where none is off by more than the
-    second. errors: (m,) how far off those of the children may be, in the edges' order. given: the
+    second. errors: (m,) how far off those of the children may be, in the edges' order. inputs: the
     states as a person gave them, values (n, fields), for the names of his bids.
     """
     tolerance, precision = near
@@ -228,14 +228,16 @@ def stepped(
         found.ties[:] |= unclear & (found.best >= 0)
     if alone.all():
         return found
-    bids, worth, gaps = _bids(game, edges, q, given)
+    bids, payoffs, gaps = _bids(game, edges, q, inputs)
     both = np.flatnonzero(~alone)
-    values[both], found.errors[both] = worth[both], error[both] + gaps[both]
+    values[both], found.errors[both] = payoffs[both], error[both] + gaps[both]
     found.ties[both] = np.logical_or.reduceat(~sure(bids.least, bids.most), bids.first[both])
     return replace(found, bids=bids)
 
 
-def _bids(game: Game, edges: Expanded, q: ActionValues, given: Ints) -> tuple[Bids, Floats, Floats]:
+def _bids(
+    game: Game, edges: Expanded, q: ActionValues, inputs: Ints
+) -> tuple[Bids, Floats, Floats]:
     """The choices at those of n states where both choose at once, the payoffs (n, 2) of these
     states, and the gaps of their games (n,)."""
     from luckbase.solver.matrix_game import certified as matrix_game
@@ -243,13 +245,17 @@ def _bids(game: Game, edges: Expanded, q: ActionValues, given: Ints) -> tuple[Bi
     n = len(edges.kinds)
     both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
     sides: list[Any] = [()] * n
-    worth, gaps = np.zeros((n, 2)), np.zeros(n)
+    payoffs, gaps = np.zeros((n, 2)), np.zeros(n)
     for at, solved in solved_games(q, both):
         shape = solved.row_strategies.shape[1], solved.column_strategies.shape[1]
         cells = q.first[at][:, None] + np.arange(shape[0] * shape[1])
         games = np.ascontiguousarray(q.values[cells, 0].reshape(-1, *shape))
         totals = q.values[q.first[at]].sum(axis=1)
-        worth[at, 0], worth[at, 1], gaps[at] = solved.values, totals - solved.values, solved.gaps
+        payoffs[at, 0], payoffs[at, 1], gaps[at] = (
+            solved.values,
+            totals - solved.values,
+            solved.gaps,
+        )
         x, y = solved.row_strategies, solved.column_strategies
         mine = (games * y[:, None, :]).sum(axis=2)
         theirs = totals[:, None] - (games * x[:, :, None]).sum(axis=1)
@@ -257,15 +263,15 @@ def _bids(game: Game, edges: Expanded, q: ActionValues, given: Ints) -> tuple[Bi
         ranges = [matrix_game.all_ranges(side) for side in (games, turned)]
         for i, state in enumerate(at.tolist()):
             sides[state] = (x[i], y[i], ranges[0][i], ranges[1][i], mine[i], theirs[i])
-    return _laid_out(game, both, sides, given), worth, gaps
+    return _laid_out(game, both, sides, inputs), payoffs, gaps
 
 
-def _laid_out(game: Game, both: Ints, sides: list[Any], given: Ints) -> Bids:
+def _laid_out(game: Game, both: Ints, sides: list[Any], inputs: Ints) -> Bids:
     """The choices of each state behind one another."""
     names: dict[str, int] = {}
     named: list[int] = []
     counts = np.zeros(len(sides) + 1, np.int64)
-    for x, numbers in zip(both.tolist(), game.fields.numbers(given[both]), strict=True):
+    for x, numbers in zip(both.tolist(), game.fields.numbers(inputs[both]), strict=True):
         words = game.fields.describe(numbers)
         for player in range(2):
             chances = sides[x][player]

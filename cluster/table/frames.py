@@ -12,7 +12,7 @@ somebody's data, or another table's answers, and neither may be lost or taken fo
 A `grid` is a table over two of its columns, the others fixed:
 
 >>> with luckbase.open("boards/pig/tiny.toml") as table:
-...     made = grid(table, Wish("mine", "turn", {"mine": "0", "yours": "10"}, "best"))
+...     made = grid(table, GridSpec("mine", "turn", {"mine": "0", "yours": "10"}, "best"))
 ...     made.values.shape, made.actions
 ((20, 20), ('hold', 'roll'))
 """
@@ -72,28 +72,28 @@ def all_answers(table: Lookup, frame: Any) -> Iterator[Answer]:
     """The answer to each state of a frame, in its order (`cluster.table.table.Table.ask_all`)."""
     said = state_columns(table.game, taken(frame))
     states = table.game.canonical_states(said)
-    told = _told(table, said, states)
+    every = _actions_of(table, said, states)
     for start in range(0, len(states), PIECE):
         described = table.game.fields.describe_all(states[start : start + PIECE])
         for x, state in enumerate(described, start):
-            yield answer_at(told, x, table.origin, state)
+            yield answer_at(every, x, table.origin, state)
 
 
-def _told(table: Lookup, said: Ints, states: Ints) -> EveryAction:
+def _actions_of(table: Lookup, said: Ints, states: Ints) -> EveryAction:
     """Every action of all states. Raises StateError, with the row."""
-    told, found = table.every_action(states, said)
+    every, found = table.every_action(states, said)
     if not found.all():
         x = int(np.flatnonzero(~found)[0])
         raise StateError(f"row {x + 1}: is {table.why_outside(states[x])}")
-    return told
+    return every
 
 
 def _with_actions(table: Lookup, said: Ints, states: Ints, more: More) -> dict[str, pa.Array]:
     """The columns of the payoffs, of the decision and of every action."""
-    told = _told(table, said, states)
+    every = _actions_of(table, said, states)
     names = payoff_columns(table.game)
-    columns = {name: nullable(told.values[:, i]) for i, name in enumerate(names)}
-    columns |= names_of(table.game, told).of(told)
+    columns = {name: nullable(every.values[:, i]) for i, name in enumerate(names)}
+    columns |= names_of(table.game, every).of(every)
     if more.solve_id:
         columns["solve_id"] = pa.array([table.origin.solve_id] * len(states), pa.string())
     return columns
@@ -296,7 +296,7 @@ def _of_array(game: Game, start: Ints) -> Ints:
     return game.canonical_states(game.fields.values(start))
 
 
-MOST_CELLS = 40_000
+MAX_CELLS = 40_000
 GRID_PIECE = 4_000
 """States that are looked at together: some 60 children each."""
 DRAWN = 2_000
@@ -314,7 +314,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Wish:
+class GridSpec:
     """What is asked for. x, y: columns. base: a state in words, for the other fields. colour: what
     the numbers are: value_1, … (a player's payoff), margin or best. spans: the least value, the
     greatest and the step of a column, where they are not those of the table."""
@@ -357,32 +357,32 @@ def column_spans(table: Lookup) -> dict[str, tuple[int, int, int]]:
     return found
 
 
-def grid(table: Lookup, wish: Wish) -> Grid:
+def grid(table: Lookup, spec: GridSpec) -> Grid:
     """The table over two columns.
 
-    Raises OptionError for columns or colours that are none, and for more than `MOST_CELLS` cells;
+    Raises OptionError for columns or colours that are none, and for more than `MAX_CELLS` cells;
     StateError for a base that is no state.
     """
     game = table.game
-    spans = column_spans(table) | dict(wish.spans)
-    xs, ys = (_axis(name, value, spans) for name, value in (("x", wish.x), ("y", wish.y)))
-    if wish.x == wish.y:
-        raise OptionError(f"y: {wish.y} is the column of x too; take another one")
+    spans = column_spans(table) | dict(spec.spans)
+    xs, ys = (_axis(name, value, spans) for name, value in (("x", spec.x), ("y", spec.y)))
+    if spec.x == spec.y:
+        raise OptionError(f"y: {spec.y} is the column of x too; take another one")
     cells = len(xs.values) * len(ys.values)
-    if cells > MOST_CELLS:
+    if cells > MAX_CELLS:
         raise OptionError(
             f"x and y: {len(xs.values)} by {len(ys.values)} are {cells:,} cells; the most is "
-            f"{MOST_CELLS:,}: take {wish.x}_from, {wish.x}_to, {wish.x}_step closer"
+            f"{MAX_CELLS:,}: take {spec.x}_from, {spec.x}_to, {spec.x}_step closer"
         )
     known = [f"value_{i + 1}" for i in range(game.players)] + list(COLOURS)
-    if wish.colour not in known:
-        raise OptionError(f"colour: '{wish.colour[:30]}' is none; {nearest(wish.colour, known)}")
-    base = game.fields.read(wish.base)
+    if spec.colour not in known:
+        raise OptionError(f"colour: '{spec.colour[:30]}' is none; {nearest(spec.colour, known)}")
+    base = game.fields.read(spec.base)
     values = np.repeat(base[None], cells, axis=0)
     at = [game.columns.index(each.name) for each in (xs, ys)]
     values[:, at[0]] = np.repeat(xs.values, len(ys.values))
     values[:, at[1]] = np.tile(ys.values, len(xs.values))
-    numbers, best, acts, actions = _cell_numbers(table, values, wish.colour)
+    numbers, best, acts, actions = _cell_numbers(table, values, spec.colour)
     shape = len(xs.values), len(ys.values)
     return Grid(
         xs, ys, numbers.reshape(shape), best.reshape(shape), acts.reshape(shape), actions, base
@@ -396,7 +396,7 @@ def _axis(which: str, name: str, spans: Mapping[str, tuple[int, int, int]]) -> A
             f"{which}: '{name[:30]}' is no column of numbers of this table; {nearest(name, known)}"
         )
     low, high, step = spans[name]
-    if step < 1 or high < low or (high - low) // step >= MOST_CELLS:
+    if step < 1 or high < low or (high - low) // step >= MAX_CELLS:
         raise OptionError(f"{which}: {name} from {low} to {high} by {step} is no row of values")
     return Axis(name, np.arange(low, high + 1, step))
 

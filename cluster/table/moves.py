@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from pydantic import Field, PlainSerializer
 
 from luckbase.cluster import words
-from luckbase.cluster.table.answer import Action, Answer, Source, answer_at, answer_step, searched
-from luckbase.cluster.table.tiers import TierPart
-from luckbase.solver.errors import MissingTableError
+from luckbase.cluster.table.answer import Action, Answer, answer_step, searched
+from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import outcome_names
 from luckbase.solver.game.game import Game
@@ -35,7 +34,7 @@ from luckbase.solver.search.expand import Expanded, expand
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
 
-MOST_CASES = 1296
+MAX_CASES = 1296
 """Equally likely cases that weights are said in: four dice of six sides."""
 
 
@@ -141,37 +140,28 @@ def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves
     SearchLimitError.
     """
     game = table.game
-    asked = game.parse(state).reshape(1, -1)
-    edges = expand(game, asked)
+    here = game.parse(state)
+    edges = expand(game, here.reshape(1, -1))
     over, both = edges.kinds[0] == TERMINAL, edges.kinds[0] == SIMULTANEOUS
-    every, there = table.lookup_or_backup(np.concatenate([asked, edges.children]))
-    payoffs, known = every[1:], there[1:]
-    owner = int(table.owners(asked)[0])
-    held, part = owner >= 0, table.parts[owner] if owner >= 0 else None
-    if isinstance(part, TierPart) and known.all() and not both:
-        rows = part.of_rows(asked, edges, every[:1], payoffs, part.best_codes(asked))
-        answer = answer_at(rows, 0, table.origin, game.describe(asked[0]))
-    elif (held and not both) or over:
-        answer = table.answers(asked)[0]
-    else:
-        source: Source = "table" if known.all() else "search"
-        if known.all():
-            errors = table.errors(edges.children)
-        else:
-            if not max_states:
-                why = table.why_outside(asked[0]) or "not solved yet in this table"
-                raise MissingTableError(f"{words.fields(game.describe(asked[0]))} is {why}")
-            payoffs, errors = searched(table, asked[0], edges, max_states)
-            known = np.ones(len(payoffs), bool)
-        answer = answer_step(table, asked[0], edges, payoffs, errors, state, source)
+    payoffs, known = table.lookup_or_backup(edges.children)
+    held = bool(table.holds(here.reshape(1, -1))[0])
+    try:
+        answer = table.ask(state)
+    except StateError:
+        if not max_states:
+            why = table.why_outside(here) or "not solved yet in this table"
+            raise MissingTableError(f"{words.fields(game.describe(here))} is {why}") from None
+        payoffs, errors = searched(table, here, edges, max_states)
+        known = np.ones(len(payoffs), bool)
+        answer = answer_step(table, here, edges, payoffs, errors, state, "search")
     if over:
-        return Moves(asked[0], answer, True, True)
-    below = Below(game, asked[0], answer, edges, payoffs, known)
+        return Moves(here, answer, True, True)
+    below = Below(game, here, answer, edges, payoffs, known)
     if both:
-        return Moves(asked[0], answer, False, held, tuple(_bids(answer)), below.pairs())
+        return Moves(here, answer, False, held, tuple(_bids(answer)), below.pairs())
     if edges.actors[0] < 0:
-        return Moves(asked[0], answer, False, held, (), below.outcomes(slice(0, len(payoffs))))
-    return Moves(asked[0], answer, False, held, tuple(below.moves(table.tolerance)))
+        return Moves(here, answer, False, held, (), below.outcomes(slice(0, len(payoffs))))
+    return Moves(here, answer, False, held, tuple(below.moves(table.tolerance)))
 
 
 def _bids(answer: Answer) -> Iterator[Move]:
@@ -310,8 +300,8 @@ def _changed(is_set: bool, name: str, old: Any, new: Any) -> str:
 @lru_cache(maxsize=256)
 def equal_cases(weights: Sequence[float]) -> int | None:
     """The least number of equally likely cases of which each weight is so many; None where there
-    are more than `MOST_CASES`."""
-    cases = np.arange(1, MOST_CASES + 1)
+    are more than `MAX_CASES`."""
+    cases = np.arange(1, MAX_CASES + 1)
     counts = np.multiply.outer(cases, np.array(weights))
     whole = (np.abs(counts - np.round(counts)) < 1e-9).all(axis=1)
     return int(cases[int(np.argmax(whole))]) if whole.any() else None

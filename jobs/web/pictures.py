@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.frames import Axis, Wish, column_spans, grid
+from luckbase.cluster.table.frames import Axis, GridSpec, column_spans, grid
 from luckbase.cluster.table.moves import address
 from luckbase.jobs.web.http import whole
 from luckbase.solver.charts import Chart, Curves, Heatmap, Listing
@@ -124,7 +124,7 @@ def _bound(state: dict[str, str], name: str, default: int, low: int) -> int:
     return default if text is None else whole(name, text, low, 10**9)
 
 
-def grid_view(table: StoredTable, wish: Wish) -> GridView:
+def grid_view(table: StoredTable, wish: GridSpec) -> GridView:
     """The grid over two columns. Raises OptionError, StateError."""
     made = grid(table, wish)
     full = table.game.fields.describe(table.game.fields.numbers(made.full)[0])

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field, TypeAdapter
 
-from luckbase.cluster.table.frames import Wish
+from luckbase.cluster.table.frames import GridSpec
 from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.web import play, states, tables
 from luckbase.jobs.web.http import (
@@ -179,7 +179,7 @@ def _chart(table: StoredTable, params: ChartParams, request: ApiRequest) -> Char
 def _grid(table: StoredTable, params: GridParams, request: ApiRequest) -> GridView:
     spans, rest = grid_bounds(table, params.x, params.y, params.state)
     state = tables.need_state(table, rest, params.seed)
-    return grid_view(table, Wish(params.x, params.y, state, params.colour or "value_1", spans))
+    return grid_view(table, GridSpec(params.x, params.y, state, params.colour or "value_1", spans))
 
 
 # --- many states, two tables, a game -----------------------------------------------------------

@@ -34,10 +34,10 @@ PLACES: dict[tuple[str, str, str], str] = {
     ("cluster/run/lock.py", "sweep(storage, table, ledger) compact(storage, ledger)",
      "compact(storage, ledger) sweep(storage, table, ledger)"): "by the same ledger, in memory",
     ("cluster/play/game.py",
-     "given = answer(self) if isinstance(said, Question) else None "
+     "reply = answer(self) if isinstance(said, Question) else None "
      "lines.append(said.prompt if isinstance(said, Question) else said)",
      "lines.append(said.prompt if isinstance(said, Question) else said) "
-     "given = answer(self) if isinstance(said, Question) else None"): "who answers sees no lines",
+     "reply = answer(self) if isinstance(said, Question) else None"): "who answers sees no lines",
     ("jobs/plots.py", "axes.set_xlabel(picture.x_label) axes.set_ylabel(picture.y_label)",
      "axes.set_ylabel(picture.y_label) axes.set_xlabel(picture.x_label)"): "two axes",
     ("cluster/search/boundary.py", "REMEMBERED = 64 << 20",
@@ -54,11 +54,6 @@ PLACES: dict[tuple[str, str, str], str] = {
      "found: Floats = 2 * np.maximum(error, (game.max_edges + 2) * 2.0**-53 * largest)",
      "found: Floats = 2 * np.maximum(error, (game.max_edges + 3) * 2.0**-53 * largest)",
      ): "a bound of roundings, one wider",
-    ("cluster/table/export_files.py",
-     "super().__init__(file, schema, out) "
-     'self._writer = pa.csv.CSVWriter(pa.PythonFile(file, "w"), schema)',
-     'self._writer = pa.csv.CSVWriter(pa.PythonFile(file, "w"), schema) '
-     "super().__init__(file, schema, out)"): "both take the file; neither reads the other",
     ("solver/game/plugins.py",
      "registry.enter(replace(entry, stamp=stamp(file.text), file=file)) "
      "copyreg.pickle(entry.model(), _reduced)",

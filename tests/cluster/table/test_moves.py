@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.table.frames import Wish, grid
+from luckbase.cluster.table.frames import GridSpec, grid
 from luckbase.cluster.table.moves import Moves, address, equal_cases
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.words import fields, typed
@@ -138,7 +138,7 @@ def test_an_address_is_read_back_as_the_same_state(made: Callable[[Path], Table]
 def test_a_grid_says_what_each_state_says(colour: str, made: Callable[[Path], Table]) -> None:
     table = made(PIG)
     base = {"mine": "0", "yours": "0", "turn": "3"}
-    found = grid(table, Wish("mine", "yours", base, colour, {"mine": (0, 20, 4)}))
+    found = grid(table, GridSpec("mine", "yours", base, colour, {"mine": (0, 20, 4)}))
     assert found.values.shape == (6, 20)
     for i, mine in enumerate(found.x.values.tolist()):
         for j, yours in enumerate(found.y.values.tolist()):
@@ -158,14 +158,14 @@ def test_a_grid_says_what_each_state_says(colour: str, made: Callable[[Path], Ta
 
 def test_cells_that_are_no_states_are_empty(made: Callable[[Path], Table]) -> None:
     spans = {"mine": (19, 25, 1)}
-    found = grid(made(PIG), Wish("mine", "turn", {"mine": "0", "yours": "0"}, "value_1", spans))
+    found = grid(made(PIG), GridSpec("mine", "turn", {"mine": "0", "yours": "0"}, "value_1", spans))
     assert np.isnan(found.values[2:]).all() and not np.isnan(found.values[0]).any()
 
 
 def test_a_grid_in_pieces_is_the_same(
     made: Callable[[Path], Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wish = Wish("mine", "turn", {"mine": "0", "yours": "7"}, "margin")
+    wish = GridSpec("mine", "turn", {"mine": "0", "yours": "7"}, "margin")
     whole = grid(made(PIG), wish)
     monkeypatch.setattr("luckbase.cluster.table.frames.PIECE", 37)
     pieces = grid(made(PIG), wish)
@@ -177,15 +177,15 @@ def test_a_grid_in_pieces_is_the_same(
 @pytest.mark.parametrize(
     "wish, sentence",
     [
-        (Wish("mine", "mine", {}, "value_1"), "y: mine is the column of x too"),
-        (Wish("nine", "mine", {}, "value_1"), "x: 'nine' is no column of numbers .* 'mine'"),
-        (Wish("mine", "turn", {}, "value_3"), "colour: 'value_3' is none"),
-        (Wish("mine", "turn", {}, "best", {"mine": (0, 9999, 1)}), "200,000 cells; the most"),
-        (Wish("mine", "turn", {}, "best", {"mine": (5, 1, 1)}), "is no row of values"),
+        (GridSpec("mine", "mine", {}, "value_1"), "y: mine is the column of x too"),
+        (GridSpec("nine", "mine", {}, "value_1"), "x: 'nine' is no column of numbers .* 'mine'"),
+        (GridSpec("mine", "turn", {}, "value_3"), "colour: 'value_3' is none"),
+        (GridSpec("mine", "turn", {}, "best", {"mine": (0, 9999, 1)}), "200,000 cells; the most"),
+        (GridSpec("mine", "turn", {}, "best", {"mine": (5, 1, 1)}), "is no row of values"),
     ],
 )  # fmt: skip
 def test_a_grid_that_can_not_be_is_refused(
-    wish: Wish, sentence: str, made: Callable[[Path], Table]
+    wish: GridSpec, sentence: str, made: Callable[[Path], Table]
 ) -> None:
     with pytest.raises(OptionError, match=sentence):
         grid(made(PIG), wish)
