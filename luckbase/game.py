@@ -23,7 +23,7 @@ from luckbase.solver.game.capabilities import (
 )
 from luckbase.solver.game.fields import Field, Refuse, set_field
 from luckbase.solver.game.game import Game, load_game, load_game_file
-from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Turning
+from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold
 from luckbase.solver.game.rules import (
     JOINT,
     Capability,
@@ -43,7 +43,7 @@ from luckbase.solver.scene import Box, Counter, Die, Scene, Words
 __all__ = [
     "GROUP_TYPE", "JOINT", "Agents", "Axis", "Board", "Box", "Capability", "Charts", "ClosedForms",
     "Counter", "Die", "Drawing", "Entry", "Field", "Game", "Grouped", "Groups", "Layout", "Level",
-    "Numbers", "Refuse", "Rules", "Scene", "SearchHints", "Section", "Turning", "Unavailable",
+    "Numbers", "Refuse", "Rules", "Scene", "SearchHints", "Section", "Threshold", "Unavailable",
     "View", "Words", "chance", "check_game", "decision", "lead", "load_game", "load_game_file",
     "option", "over", "pay", "register", "set_field", "simultaneous", "transition",
 ]  # fmt: skip

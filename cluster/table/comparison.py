@@ -24,7 +24,7 @@ from luckbase.cluster import words
 from luckbase.cluster.words import many
 from luckbase.solver.charts import Heatmap
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.groups import Axis, Turning
+from luckbase.solver.game.groups import Axis, Threshold
 from luckbase.solver.result import ANY_TYPE, Number, Result
 from luckbase.solver.sentences import html_facts, html_table
 
@@ -131,7 +131,7 @@ Span = tuple[int, int | None, int]
 
 @dataclass(frozen=True)
 class ThresholdDifference(Result):
-    """From what number on a kind of decision is best (`solver.game.groups.Turning`), in both
+    """From what number on a kind of decision is best (`solver.game.groups.Threshold`), in both
     tables."""
 
     who: str
@@ -302,7 +302,7 @@ class OnLines(NamedTuple):
 class Thresholds:
     """Gathers states of lines, 26 bytes each; `close` what is whole, `differences` in the end."""
 
-    def __init__(self, thresholds: Sequence[Turning]) -> None:
+    def __init__(self, thresholds: Sequence[Threshold]) -> None:
         self.thresholds = thresholds
         self._waiting: list[OnLines] = []
         self._counts: Counter[tuple[int, int, int]] = Counter()
@@ -380,7 +380,7 @@ def _span(counts: Counter[int]) -> Span | None:
 
 
 def _sentence(
-    threshold: Turning, found: ThresholdDifference, often: tuple[int, int], count: int
+    threshold: Threshold, found: ThresholdDifference, often: tuple[int, int], count: int
 ) -> str:
     """often: where it moved most often: (from, to), on so many lines."""
     spans, lines = (found.first, found.second), many(found.lines, "case")
@@ -406,7 +406,7 @@ def _sentence(
     return f"{said}{middle}; sooner in {found.sooner:,} and later in {found.later:,} of {lines}"
 
 
-def _turned(threshold: Turning, old: int, new: int) -> str:
+def _turned(threshold: Threshold, old: int, new: int) -> str:
     if new == NEVER:
         was = "" if old == NEVER else f", was {threshold.at} {threshold.say(old)}"
         return f"{threshold.who} now never {threshold.does}{was}"

@@ -179,10 +179,10 @@ def _look(game: Game, groups: Groups, slack: float, pair: Pair) -> _Seen:
     )
     stand = classify(game, pair.states[1](np.arange(n)), groups)
     decided, cells = stand.groups >= 0, cells_of(groups, stand.x, stand.y)
-    on = np.flatnonzero(stand.turnings >= 0)
-    which, taken = stand.turnings[on], np.zeros((len(on), 2), bool)
+    on = np.flatnonzero(stand.thresholds >= 0)
+    which, taken = stand.thresholds[on], np.zeros((len(on), 2), bool)
     for t in np.unique(which).tolist():
-        kind = np.array([*(groups.turnings[t].takes(name) for name in pair.names), False])
+        kind = np.array([*(groups.thresholds[t].takes(name) for name in pair.names), False])
         here = which == t
         for i in (0, 1):
             taken[here, i] = kind[pair.best[i][on[here]]]
@@ -221,7 +221,7 @@ class _Tally:
         self.kinds = np.zeros(4, np.int64)
         self.by_group, self.by_cell = _Costs(self.groups.count), _Costs(self.groups.cells)
         self.toss_ups = np.zeros(self.groups.count, np.int64)
-        self.thresholds = Thresholds(self.groups.turnings)
+        self.thresholds = Thresholds(self.groups.thresholds)
         self.names: list[str] = []
         self.moves: Counter[tuple[str | None, str | None]] = Counter()
         self._worst, self._max_worst = list[tuple[float, int, Difference]](), worst
@@ -317,7 +317,7 @@ class _Tally:
             "worst": [item for _, _, item in worst],
             "moves": [ActionMoves(*names, count) for names, count in moves],
             "thresholds": self.thresholds.differences(),
-            "thresholds_left_out": bool(groups.turnings) and not self.whole,
+            "thresholds_left_out": bool(groups.thresholds) and not self.whole,
             "groups": [
                 GroupDifference(
                     dict(zip(heads, groups.labels(k), strict=True)), int(self.decisions[k]),

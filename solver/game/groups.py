@@ -8,17 +8,17 @@ A game says it in one compiled function of one signature, so that one engine
     board   `Groups.numbers`: whatever of the board the function wants to know, in people's units
     state   int64 (fields,), canonical; only read
     actor   who decides, from 0; -1 where both choose at once. Not said where `Groups.decides`
-    out     int64 (4,), written: TURN, which of `Groups.turnings` the state stands on, or -1; AT,
+    out     int64 (4,), written: WHICH, which of `Groups.thresholds` the state stands on, or -1; AT,
             where on it, in people's units; X and Y, its cell on the two `axes`, -1 for none
-    rest    int64 (fields,), a copy of the state. Where it stands on a turning, made the same for
-            all states of the turning that differ in AT alone
+    rest    int64 (fields,), a copy of the state. Where it stands on a threshold, made the same for
+            all states of the threshold that differ in AT alone
     code    the group: the columns' codes as one number, the last column fastest; -1 where nobody
             decides, which only a function whose `decides` is true may say
 
-A **turning** asks from which number on one kind of action is best: the lead from which one passes,
-the points from which one holds. The states of one turning that differ in that number alone are a
-*line*; those of a game laid out in tiers stand in one tier. Games that say nothing are grouped by
-their first columns (`groups_of`).
+A **threshold** asks from which number on one kind of action is best: the lead from which one
+passes, the points from which one holds. The states of one threshold that differ in that number
+alone are a *line*; those of a game laid out in tiers stand in one tier. Games that say nothing are
+grouped by their first columns (`groups_of`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ GROUP_TYPE = types.int64(NUMBERS_TYPE, _i1, _i, _i1, _i1)
 GROUP = types.FunctionType(GROUP_TYPE)
 """The type of a group function that is an argument of the engine."""
 
-TURN, AT, X, Y = 0, 1, 2, 3
+WHICH, AT, X, Y = 0, 1, 2, 3
 """Where the numbers of `out` stand."""
 
 
@@ -65,7 +65,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Turning:
+class Threshold:
     """From which number on one kind of action is best.
 
     who: whose decision, as a sentence about it begins: "with one spin left the leader". does: what
@@ -109,7 +109,7 @@ class Groups(Capability):
     group: Any
     numbers: Numbers
     axes: tuple[Axis, Axis]
-    turnings: Sequence[Turning] = ()
+    thresholds: Sequence[Threshold] = ()
     decides: bool = False
 
     @property

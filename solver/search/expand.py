@@ -346,7 +346,7 @@ _i1, _i2 = types.int64[::1], types.int64[:, ::1]
     nogil=True,
 )  # fmt: skip
 def _classify(transition, board, room, group, numbers, decides, bits, states, found, lines):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
-    """Write (group, turning, where on it, x, y) of states (n, fields) to `found` (n, 5); returns
+    """Write (group, threshold, where on it, x, y) of states (n, fields) to `found` (n, 5); returns
     0, or BROKEN, the state then in room.at."""
     into = room.edges
     out, rest = np.empty(4, np.int64), np.empty(states.shape[1], np.int64)
@@ -377,12 +377,12 @@ def _classify(transition, board, room, group, numbers, decides, bits, states, fo
 
 @dataclass(frozen=True)
 class Standing:
-    """Where n states stand. groups: int64 (n,), -1 where nobody decides. turnings: int64 (n,), -1
-    for none; at: int64 (n,), where on it; lines: uint64 (n,), the same for all states of a turning
-    that differ in that alone. x, y: int64 (n,), the cell of the picture, -1 for none."""
+    """Where n states stand. groups: int64 (n,), -1 where nobody decides. thresholds: int64 (n,),
+    -1 for none; at: int64 (n,), where on it; lines: uint64 (n,), the same for all states of a
+    threshold that differ in that alone. x, y: int64 (n,), the cell of the picture, -1 for none."""
 
     groups: Ints
-    turnings: Ints
+    thresholds: Ints
     at: Ints
     lines: NDArray[np.uint64]
     x: Ints

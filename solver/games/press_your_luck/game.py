@@ -24,7 +24,7 @@ from luckbase.solver.game.capabilities import (
 )
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Turning
+from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold
 from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
@@ -171,8 +171,8 @@ def groups(game: Game) -> Groups:
             Axis("score", "score of the player up, $", **score),
             Axis("highest_other", "highest score of the others in, $", **score),
         ),
-        turnings=[
-            Turning(f"{spins_said(k + 1)} {who}", "passes", _is_pass, "${:,}", of, at)
+        thresholds=[
+            Threshold(f"{spins_said(k + 1)} {who}", "passes", _is_pass, "${:,}", of, at)
             for who, of, at in (("the leader", "ahead", "from"), ("the second", "behind", "up to"))
             for k in range(SPINS)
         ],

@@ -32,7 +32,7 @@ from luckbase.solver.game.capabilities import (
 )
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Turning
+from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold
 from luckbase.solver.game.rules import Numbers, Unavailable
 from luckbase.solver.game.rules import Rules as GameRules
 from luckbase.solver.games.skunk import rules
@@ -193,8 +193,8 @@ def groups_of_scores(goal: int, high: int, hold: str, name: str) -> Groups:
             Axis("mine", "points of the player up", **score),
             Axis("yours", "points of the other", **score),
         ),
-        turnings=[
-            Turning(f"{lead} one", name, lambda action: action == hold, "{:,}", "points")
+        thresholds=[
+            Threshold(f"{lead} one", name, lambda action: action == hold, "{:,}", "points")
             for lead in leads
         ],
     )

@@ -27,7 +27,7 @@ from luckbase.cluster.table import pairs, prices
 from luckbase.cluster.table.comparison import Comparison, ThresholdDifference, _sentence, _span
 from luckbase.cluster.table.table import Table, search_in_memory
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game.groups import Turning
+from luckbase.solver.game.groups import Threshold
 from luckbase.solver.search.expand import expand
 from tests.cluster.table.test_export import through
 from tests.solver.search.written_out import chance, decides, over, written
@@ -540,7 +540,7 @@ def test_of_two_in_the_middle_the_lower_is_the_median(counts: dict[int, int], me
 
 def test_where_a_decision_turns_is_said_of_the_middle_case() -> None:
     """Neither of the least nor of the greatest, which are said behind it."""
-    threshold = Turning("one", "holds", lambda action: action == "hold", of="points")
+    threshold = Threshold("one", "holds", lambda action: action == "hold", of="points")
     found = ThresholdDifference("one", "holds", 9, 5, 2, (3, 7, 8), (2, 6, 9), (0, 0))
     said = _sentence(threshold, found, (7, 6), 5)
     assert said.startswith("one now holds from 6 points, was 7; in the middle, with the rest")

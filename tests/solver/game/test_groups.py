@@ -39,7 +39,7 @@ def test_every_decision_and_nothing_else_has_a_group(name: str) -> None:
     decided = found.groups >= 0
     for axis, cells in zip(said.axes, (found.x, found.y), strict=True):
         assert ((cells[decided] >= 0) & (cells[decided] < axis.cells)).all()
-    assert found.turnings.max(initial=-1) < len(said.turnings)
+    assert found.thresholds.max(initial=-1) < len(said.thresholds)
     for code in np.unique(found.groups[decided]).tolist():
         assert len(said.labels(code)) == len(said.columns)
 
@@ -56,14 +56,14 @@ def test_who_decides_in_press_your_luck_is_what_the_rules_say(rule: dict[str, An
 def test_states_of_a_line_differ_in_its_number_alone(name: str) -> None:
     game, states = game_and_states(name)
     found = classify(game, states)
-    on = np.flatnonzero(found.turnings >= 0)
+    on = np.flatnonzero(found.thresholds >= 0)
     lines: dict[Any, set[int]] = {}
     for x in on.tolist():
         at = int(found.at[x])
-        line = lines.setdefault((int(found.turnings[x]), int(found.lines[x])), set())
+        line = lines.setdefault((int(found.thresholds[x]), int(found.lines[x])), set())
         assert at not in line
         line.add(at)
-    assert bool(lines) == bool(groups_of(game).turnings)
+    assert bool(lines) == bool(groups_of(game).thresholds)
 
 
 def test_groups_of_press_your_luck_are_spins_place_and_lead() -> None:
