@@ -89,9 +89,9 @@ def test_every_name_of_the_page_is_there_and_known_to_type_checkers() -> None:
 
 
 def test_the_options_of_a_solve_are_the_same_as_keywords_and_as_an_object() -> None:
-    keywords = get_type_hints(SolveOptions, {"Progress": Progress})
+    keywords = get_type_hints(SolveOptions, None, {"Progress": Progress})
     assert keywords == {
-        field.name: get_type_hints(Options, {"Progress": Progress})[field.name]
+        field.name: get_type_hints(Options, None, {"Progress": Progress})[field.name]
         for field in fields(Options)
     }
     with pytest.raises(TypeError, match="wrokers"):

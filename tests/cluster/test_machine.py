@@ -65,7 +65,7 @@ def test_version_one(groups: Path) -> None:
 def test_a_process_that_may_run_on_one_core_has_one() -> None:
     code = (
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
-        "from luckbase.cluster.run.progress import Options; print(Options().slots)"
+        "from luckbase.cluster.run.options import Options; print(Options().slots)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "1"

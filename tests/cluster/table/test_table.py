@@ -106,10 +106,10 @@ def test_probe_and_get_of_what_is_not_there(path: Path) -> None:
 
 def test_a_closed_table_lets_go_of_its_files_and_opens_them_anew(path: Path) -> None:
     gc.collect()
-    others = {id(each) for each in gc.get_objects() if isinstance(each, SealedFile)}
+    others = {id(each) for each in gc.get_objects() if type(each) is SealedFile}
 
     def opened() -> int:
-        found = (each for each in gc.get_objects() if isinstance(each, SealedFile))
+        found = (each for each in gc.get_objects() if type(each) is SealedFile)
         return sum(id(each) not in others for each in found)
 
     with cluster.open_table(path) as table:
