@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from luckbase.cluster.machine import cores
 from tests import shared
 
 settings.register_profile("luckbase", deadline=None)
@@ -21,6 +22,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         os.environ["LUCKBASE_TEST_RUN"] = str(os.getpid())
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are cores: tests of clusters and of stops wait more than they compute."""
+    return cores() + 1
 
 
 def _run_folder(factory: pytest.TempPathFactory, worker: bool) -> Path:
