@@ -31,11 +31,11 @@ from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Agents
-from luckbase.solver.game.game import Agent, Game, load_game
+from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.games.goofspiel import rules
-from luckbase.solver.games.goofspiel.board import GoofspielBoard, Rules
+from luckbase.solver.games.goofspiel.board import Rules
 from luckbase.solver.games.goofspiel.game import options_of
-from luckbase.solver.games.goofspiel.layout import Layers
+from luckbase.solver.games.goofspiel.layout import Layers, layers_of
 from luckbase.solver.policy.evaluate import Policy
 from luckbase.solver.search.bellman import evaluate, strategies_of
 from luckbase.solver.search.expand import expand
@@ -77,8 +77,8 @@ def _decide(
     seen = np.ascontiguousarray(mine[:, : table.game.field_count])  # points: no lead
     rules.make_all_canonical(table.game.numbers.ints, seen)
     different, which = np.unique(seen, axis=0, return_inverse=True)
-    found = strategies_at(table, different)
-    return [found[x] for x in which.reshape(-1)]
+    strategies = strategies_at(table, different)
+    return [strategies[x] for x in which.reshape(-1)]
 
 
 def _one_then(
@@ -86,11 +86,11 @@ def _one_then(
 ) -> list[Floats]:
     """As `_decide`, but for the lowest card on the highest upcard of the first move."""
     cards = options_of(game).cards
-    found = _decide(objective, game, player, states, actions)
+    strategies = _decide(objective, game, player, states, actions)
     first = states[:, rules.DECK] == (1 << cards) - 1
     for x in np.flatnonzero(first & (states[:, rules.UPCARD] == cards)):
-        found[x] = np.eye(len(actions[x]))[0]
-    return found
+        strategies[x] = np.eye(len(actions[x]))[0]
+    return strategies
 
 
 def _check_lead(options: Rules, objective: str) -> None:
@@ -119,7 +119,7 @@ def seconds(game: Game, name: str) -> float:
     """About how long an agent that `check` lets pass works before their first bid."""
     if name not in SOLVES:
         return 0.0
-    return SECONDS_A_GAME * _games(_layers(options_of(game).cards, SOLVES[name]))
+    return SECONDS_A_GAME * _layers(options_of(game).cards, SOLVES[name])[1]
 
 
 AGENTS: dict[str, Agent | Policy] = {
@@ -139,7 +139,6 @@ SOLVES = {
 """For which objective some of them solve the game in memory."""
 OWN = Agents(AGENTS, check=check, seconds=seconds)
 
-
 MAX_GAMES = 400_000_000
 """Matrix games that are solved without a word: half a minute of work and half a gigabyte."""
 SECONDS_A_GAME = 7.5e-8
@@ -158,23 +157,18 @@ def solved(cards: int, objective: str) -> InMemory[int]:
 
 @lru_cache(maxsize=4)
 def _solved(cards: int, objective: str) -> InMemory[int]:
-    return InMemory(_layers(cards, objective))
+    return InMemory(_layers(cards, objective)[0])
 
 
-def _games(layers: Layers) -> int:
-    return sum(layers.layer(tier).games for tier in layers.tiers())
-
-
-def _layers(cards: int, objective: str) -> Layers:
-    """Raises OptionError for a game that is too large to be solved in memory."""
-    rules = {"cards": cards, "objective": objective}
-    board = GoofspielBoard.model_validate({"game": "goofspiel", "name": objective, "rules": rules})
-    layers = Layers(load_game(board))
-    games = _games(layers)
+def _layers(cards: int, objective: str) -> tuple[Layers, int]:
+    """The layers, and how many matrix games they have. Raises OptionError for a game that is too
+    large to be solved in memory."""
+    layers = layers_of(cards, objective)
+    games = sum(layers.layer(tier).games for tier in layers.tiers())
     if games > MAX_GAMES:
         raise OptionError(
             f"cards: {cards} is too many for a player who solves the game for {objective} in "
             f"memory, with {games:.1e} matrix games; write a number for which they are at most "
             f"{MAX_GAMES:.0e}, 12 for points and 10 for win"
         )
-    return layers
+    return layers, games

@@ -1,26 +1,9 @@
-"""The charts of Goofspiel, as `solver.charts` has them: a move and the lead, and a
-state as the game looks.
+"""The charts of Goofspiel, and a state as the game looks.
 
-``bids`` is the table of docs/sources.md#rhoads-and-bartholdi-2012, an optimal lottery over the bids
-for each upcard; ``parity`` what they saw in it: bids have the upcard's parity, and some cards are
-never bid; ``upcard`` the picture. They are of the first move, or of any position before a card is
-turned up, in the fields of a state. Where the game is to finish ahead, ``lead`` is the chance of it
-over the lead.
-
-A move in numbers: the tables of the paper, and the parity that it found in them.
-
-`first_bids` solves the games of the first move, or of any other position before a card is turned
-up, an upcard each, from the payoffs of the states below, which `lookup` gives. `table_lines` writes
-them as the paper prints them, bids as rows and upcards as columns; `parity_lines` says for each
-upcard what it saw:
-
-* one should in general bid a card of the upcard's parity: `FirstBids.same_parity` is the chance of
-  it;
-* on the highest card N never N - 1 nor N - 2, and with even N never the 1: `FirstBids.supports` are
-  the bids with a chance above `SEEN`, and `never` says of which cards no optimal lottery has more,
-  whatever lottery was found.
-
-At the start both hands are equal, so the value of every upcard is that of a draw.
+``bids`` is the table of the paper, an optimal lottery over the bids for each upcard; ``parity``
+what it saw in them; ``upcard`` the picture. They are of the first move, or of any position before a
+card is turned up, in the fields of a state (`FirstBids`). Where the game is to finish ahead,
+``lead`` is the chance of it over the lead.
 
 Source: docs/sources.md#rhoads-and-bartholdi-2012, section 4.
 """
@@ -53,11 +36,12 @@ from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.board import Rules as Options
-from luckbase.solver.games.goofspiel.game import options_of
+from luckbase.solver.games.goofspiel.game import HANDS, options_of
 from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.scene import CHANCE, GONE, QUIET, UP, Box, Scene, Shape, Words, listed
 from luckbase.solver.search.bellman import evaluate, solved_games
 from luckbase.solver.search.expand import expand
+from luckbase.solver.sentences import many
 
 KINDS = (
     Kind("bids", "the first move: an optimal lottery over the bids for each upcard"),
@@ -68,9 +52,12 @@ KINDS = (
 )
 LEAD = Kind("lead", "the chance to finish ahead over the lead", picture=True)
 """Only where the lead counts."""
-HANDS = ("mine", "theirs", "deck")
-PRINTED = 6
-"""Decimals of a chance for people; the published tables have 3 or 4."""
+SEEN = 1e-6
+"""The chance above which a card is bid."""
+UNIQUE = 1e-4
+"""A card whose weight can change by more leaves room for another optimal strategy."""
+NEVER = 1e-5
+"""`matrix_game.ranges` is good to 1e-6: a card that can have no more than this is never bid."""
 
 
 class MoveCharts(Charts):
@@ -85,185 +72,115 @@ class MoveCharts(Charts):
         request.refuse_reachable("charts of Goofspiel are of one move")
         if name == "lead":
             return self._lead(lookup, request.fields)
-        found = first_bids(self.game, lookup, request.fields)
+        first = first_bids(self.game, lookup, request.fields)
         if name == "upcard":
-            return self._picture(found, request.fields)
-        return _parity(found) if name == "parity" else _bids(found)
+            return self._picture(first, request.fields)
+        return parity_of(first) if name == "parity" else bids_of(first)
 
-    def _about(self, more: str = "") -> str:
+    def _about(self, fields: Mapping[str, str], more: str = "") -> str:
+        if fields:
+            return "Goofspiel: " + "  ".join(f"{name}={value}" for name, value in fields.items())
         goal = "to finish ahead" if self.win else "for points"
         return (
             f"Goofspiel with {self.options.cards} cards a hand, {goal}, both play optimally{more}"
         )
 
-    def _picture(self, found: FirstBids, fields: Mapping[str, str]) -> Heatmap:
+    def _picture(self, first: FirstBids, fields: Mapping[str, str]) -> Heatmap:
         """The chance of each bid as colour, by upcard; blank where a card is not there."""
-        cards = self.options.cards
-        chances = np.full((cards, cards), np.nan)
-        at = np.ix_(np.array(found.deck) - 1, np.array(found.hand) - 1)
-        chances[at] = found.chances.T
-        same, first = float(found.same_parity.mean()), "first " * (not fields)
+        cards = np.arange(1, self.options.cards + 1)
+        chances = np.full((len(cards), len(cards)), np.nan)
+        at = np.ix_(np.array(first.deck) - 1, np.array(first.hand) - 1)
+        chances[at] = first.chances.T
+        which = "first " * (not fields)
         return Heatmap(
-            title=f"{same:.0%} of the {first}bids have the upcard's parity",
-            about=self._about() if not fields else f"Goofspiel: {_position(fields)}",
+            title=f"{first.same_parity.mean():.0%} of the {which}bids have the upcard's parity",
+            about=self._about(fields),
             names=("upcard", "bid", "chance"),
-            xs=np.arange(1, cards + 1),
-            ys=np.arange(1, cards + 1),
+            xs=cards,
+            ys=cards,
             values=chances,
             x_label="the card that is turned up",
             y_label="my bid",
             colour_label="chance of the bid",
-            blank=~(chances > 1e-6),
-            limits=(0.0, float(found.chances.max())),
+            blank=~(chances > SEEN),
+            limits=(0.0, float(first.chances.max())),
         )
 
     def _lead(self, lookup: Lookup, fields: Mapping[str, str]) -> Curves:
         """The chance to finish ahead over the lead, of a position or of three stages."""
-        if "lead" in fields or "upcard" in fields:
-            name = "lead" if "lead" in fields else "upcard"
-            raise StateError(f"{name}: the picture is before a card is turned, over every lead")
-        stages = [self._read(fields)] if fields else self._stages()
-        most = max(self._most_lead(stage) for stage in stages)
-        leads = np.arange(-most, most + 1)
+        for name in ("lead", "upcard"):
+            if name in fields:
+                raise StateError(f"{name}: the picture is before a card is turned, over every lead")
+        words = [fields] if fields else self._stages()
+        self.game.parse(words[0])  # or its sentence
+        stages = [self.game.fields.read(each) for each in words]
+        gone = [self.options.points - sum(members(int(stage[rules.DECK]))) for stage in stages]
+        leads = np.arange(-max(gone), max(gone) + 1)
         curves = []
-        for stage in stages:
-            there = leads[np.abs(leads) <= self._most_lead(stage)]
-            values = np.tile(stage, (len(there), 1))
-            values[:, rules.LEAD] = there
+        for stage, most in zip(stages, gone, strict=True):
+            there = np.abs(leads) <= most
+            values = np.tile(stage, (there.sum(), 1))
+            values[:, rules.LEAD] = leads[there]
             chances = np.full(len(leads), np.nan)
-            chances[np.abs(leads) <= self._most_lead(stage)] = lookup(
-                self.game.canonical_states(values)
-            )[:, 0]
+            chances[there] = lookup(self.game.canonical_states(values))[:, 0]
             cards = members(int(stage[rules.DECK]))
-            count = f"{len(cards)} card{'s' * (len(cards) != 1)}"
-            label = f"{count} left: {','.join(map(str, cards))}"
+            label = f"{many(len(cards), 'card')} left: {','.join(map(str, cards))}"
             curves.append(Curve(label, f"cards_{len(cards)}", chances))
-        equal = " equal hands" if not fields else ""
+        middle = curves[len(curves) // 2]
+        safe, title = leads[middle.values >= 0.75], "No lead is safe yet"
+        if len(safe):
+            cards_left = middle.label.split(":")[0]
+            title = f"A lead of {safe[0]} wins three of four games with {cards_left}"
         return Curves(
-            _lead_title(leads, curves[len(curves) // 2]),
-            self._about("," + equal) if equal else f"Goofspiel: {_position(fields)}",
-            "lead", leads, tuple(curves), "my lead (points)",
-            "my chance to finish ahead (a draw is a half)", limits=(0.0, 1.0),
+            title, self._about(fields, ", equal hands"), "lead", leads, tuple(curves),
+            "my lead (points)", "my chance to finish ahead (a draw is a half)", limits=(0.0, 1.0),
         )  # fmt: skip
 
-    def _read(self, fields: Mapping[str, str]) -> Ints:
-        self.game.parse(fields)  # or its sentence
-        return self.game.fields.read(fields)
-
-    def _stages(self) -> list[Ints]:
+    def _stages(self) -> list[Mapping[str, str]]:
         """Equal hands and an evenly spread deck: early, midway, and late in the game."""
         cards = self.options.cards
-        found = []
+        stages: list[Mapping[str, str]] = []
         for left in sorted({max(1, cards - 2), max(1, (cards + 1) // 2), min(2, cards)})[::-1]:
             deck = sorted({round(x) for x in np.linspace(cards / left / 2 + 0.5, cards, left)})
-            words = dict.fromkeys(HANDS, ",".join(map(str, deck)))
-            found.append(self.game.fields.read(words))
-        return found
-
-    def _most_lead(self, position: Ints) -> int:
-        """The points of all cards that are not in the deck."""
-        cards = self.options.cards
-        return cards * (cards + 1) // 2 - sum(members(int(position[rules.DECK])))
-
-
-def _lead_title(leads: Ints, curve: Curve) -> str:
-    """How far ahead one wins three times of four."""
-    sure = leads[curve.values >= 0.75]
-    if not len(sure):
-        return "No lead is safe yet"
-    return f"A lead of {sure[0]} wins three of four games with {curve.label.split(':')[0]}"
-
-
-def _position(fields: Mapping[str, str]) -> str:
-    return "  ".join(f"{name}={value}" for name, value in fields.items())
-
-
-def _bids(found: FirstBids) -> Listing:
-    star = "" if found.unique.all() else " A star: other lotteries are optimal too."
-    note = f"bids in rows, upcards in columns; every game's gap is at most {found.gap:.1e}.{star}"
-    columns = ("upcard", "bid", "chance", "least", "most")
-    table = tuple(
-        (upcard, bid, *(round(max(float(part[i, k]), 0.0), places) for part, places in
-                        ((found.chances, DECIMALS), (found.least, 5), (found.most, 5))))
-        for k, upcard in enumerate(found.deck)
-        for i, bid in enumerate(found.hand)
-    )  # fmt: skip
-    return Listing(table_lines(found, PRINTED), columns, table, note)
-
-
-def _parity(found: FirstBids) -> Listing:
-    note = "by upcard: the chance that the bid has its parity, the bids, the cards never bid"
-    columns = ("upcard", "same_parity", "bids", "never")
-    rows = tuple(
-        (upcard, round(float(found.same_parity[k]), DECIMALS), _joined(found.supports[k]),
-         _joined(found.never[k]))
-        for k, upcard in enumerate(found.deck)
-    )  # fmt: skip
-    return Listing(parity_lines(found), columns, rows, note)
-
-
-def _joined(cards: tuple[int, ...]) -> str:
-    return " ".join(map(str, cards))
-
-
-SEEN = 1e-6
-"""The chance above which a card is bid."""
-UNIQUE = 1e-4
-"""A card whose weight can change by more leaves room for another optimal strategy."""
-NEVER = 1e-5
-"""`matrix_game.ranges` is good to 1e-6: a card that can have no more than this is never bid."""
+            stages.append(dict.fromkeys(HANDS, ",".join(map(str, deck))))
+        return stages
 
 
 @dataclass(frozen=True, eq=False)
 class FirstBids:
-    """The first move with N cards, or a later one with N cards left; arrays by upcard, or (bids,
-    upcards), both ascending.
+    """Optimal lotteries over the bids of a position, an upcard each.
 
-    hand, deck: the cards (N,) that can be bid and turned up. chances: float64 (N, N), an optimal
-    lottery over the bids (rows) on each upcard (columns). least, most: float64 (N, N), how small
-    and how large each of them can be in an optimal lottery. values: float64 (N,), player one's
-    payoff. gaps: float64 (N,), how far the bounds lie apart that the two players' lotteries prove.
-    unique: bool (N,), whether no other lottery is optimal.
+    chances[i, k] is the chance to bid hand[i] when deck[k] is turned up; least and most, the least
+    and the greatest chance that an optimal lottery can give it (other things equal). At the start
+    both hands are equal, so the value of every upcard is that of a draw.
     """
 
     hand: tuple[int, ...]
     deck: tuple[int, ...]
-    chances: Floats
-    least: Floats
-    most: Floats
-    values: Floats
-    gaps: Floats
-    unique: NDArray[np.bool_]
+    chances: Floats  # (bids, upcards)
+    least: Floats  # (bids, upcards)
+    most: Floats  # (bids, upcards)
+    values: Floats  # (upcards,): player one's payoff
+    gaps: Floats  # (upcards,): between the bounds that the two players' lotteries prove
+    unique: NDArray[np.bool_]  # (upcards,): whether no other lottery is optimal
 
     @property
-    def cards(self) -> int:
-        """N."""
-        return len(self.values)
-
-    @property
-    def gap(self) -> float:
-        """The worst of the gaps."""
-        return float(self.gaps.max())
-
-    @property
-    def supports(self) -> tuple[tuple[int, ...], ...]:
-        """By upcard: the cards that are bid with a chance above `SEEN`, ascending."""
+    def supports(self) -> list[str]:
+        """By upcard: the cards that are bid with a chance above `SEEN`, as ``1 2 5``."""
         return self._cards(self.chances > SEEN)
 
     @property
-    def never(self) -> tuple[tuple[int, ...], ...]:
-        """By upcard: the cards that no optimal lottery bids, ascending."""
+    def never(self) -> list[str]:
+        """By upcard: the cards that no optimal lottery bids, as ``3 4``."""
         return self._cards(self.most <= NEVER)
 
-    def _cards(self, chosen: NDArray[np.bool_]) -> tuple[tuple[int, ...], ...]:
+    def _cards(self, chosen: NDArray[np.bool_]) -> list[str]:
         """The cards of each column of (bids, upcards)."""
-        hand = np.array(self.hand)
-        return tuple(tuple(hand[column].tolist()) for column in chosen.T)
+        return [" ".join(map(str, np.array(self.hand)[column])) for column in chosen.T]
 
     @property
     def same_parity(self) -> Floats:
-        """float64 (N,), by upcard: the chance to bid an odd card on an odd one, an even one on an
-        even one."""
+        """(upcards,): the chance to bid an odd card on an odd one, an even one on an even one."""
         same = np.subtract.outer(np.array(self.hand), np.array(self.deck)) % 2 == 0
         chances: Floats = np.where(same, self.chances, 0.0).sum(axis=0)
         return chances
@@ -292,36 +209,42 @@ def first_bids(game: Game, lookup: Lookup, words: Mapping[str, object] | None = 
     games = q.values[:, 0].reshape(len(deck), len(hand), -1)
     least, most = matrix_game.all_ranges(games).T
     return FirstBids(
-        hand=tuple(hand), deck=tuple(deck), chances=solved.row_strategies.T, least=least,
-        most=most, values=solved.values, gaps=solved.gaps,
+        tuple(hand), tuple(deck), solved.row_strategies.T, least, most, solved.values, solved.gaps,
         unique=np.max(most - least, axis=0) < UNIQUE,
     )  # fmt: skip
 
 
-def table_lines(found: FirstBids, decimals: int = 4) -> tuple[str, ...]:
+def bids_of(first: FirstBids) -> Listing:
     """The table as the paper prints it: a line of upcards, then one a bid; 0 is a bid not made. A
     star behind an upcard says that another lottery is optimal too."""
-    unique = zip(found.deck, found.unique.tolist(), strict=True)
-    heads = [f"{upcard}" + ("" if one else "*") for upcard, one in unique]
-    lines = [["", *heads]]
-    for bid, row in zip(found.hand, found.chances.tolist(), strict=True):
-        cells = [f"{chance:.{decimals}f}" if chance > SEEN else "0" for chance in row]
-        lines.append([f"{bid}", *cells])
-    return aligned(lines)
+    stars = ["" if unique else "*" for unique in first.unique]
+    lines = [["", *(f"{upcard}{star}" for upcard, star in zip(first.deck, stars, strict=True))]]
+    for bid, chances in zip(first.hand, first.chances, strict=True):
+        lines.append([f"{bid}", *(f"{x:.6f}" if x > SEEN else "0" for x in chances)])
+    parts = ((first.chances, DECIMALS), (first.least, 5), (first.most, 5))
+    rows = tuple(
+        (upcard, bid, *(round(max(float(part[i, k]), 0.0), places) for part, places in parts))
+        for k, upcard in enumerate(first.deck)
+        for i, bid in enumerate(first.hand)
+    )
+    note = f"bids in rows, upcards in columns; every game's gap is at most {first.gaps.max():.1e}."
+    note += " A star: other lotteries are optimal too." if any(stars) else ""
+    return Listing(aligned(lines), ("upcard", "bid", "chance", "least", "most"), rows, note)
 
 
-def parity_lines(found: FirstBids) -> tuple[str, ...]:
-    """For each upcard the cards that are bid, the chance that the bid has the upcard's parity, and
-    the cards that no optimal lottery bids."""
+def parity_of(first: FirstBids) -> Listing:
+    """What the paper saw, by upcard: one should in general bid a card of its parity; on the highest
+    card N never N - 1 nor N - 2, and with even N never the 1."""
+    rows = tuple(
+        (upcard, round(float(same), DECIMALS), bids, never)
+        for upcard, same, bids, never in zip(
+            first.deck, first.same_parity, first.supports, first.never, strict=True
+        )
+    )
     lines = [["upcard", "same parity", "bids", "never"]]
-    seen = zip(found.deck, found.same_parity.tolist(), found.supports, found.never, strict=True)
-    for upcard, same, support, never in seen:
-        lines.append([f"{upcard}", f"{same:.4f}", _words(support), _words(never)])
-    return aligned(lines, words=2)
-
-
-def _words(cards: tuple[int, ...]) -> str:
-    return " ".join(map(str, cards)) or "-"
+    lines += [[f"{k}", f"{same:.4f}", bids or "-", never or "-"] for k, same, bids, never in rows]
+    note = "by upcard: the chance that the bid has its parity, the bids, the cards never bid"
+    return Listing(aligned(lines, words=2), ("upcard", "same_parity", "bids", "never"), rows, note)
 
 
 CARD, HIGH, GAP, HEAD, ROW = 42.0, 60.0, 8.0, 34.0, 116.0
@@ -339,7 +262,6 @@ def draw(options: Options, values: Ints) -> Scene:
     """The other's hand on top, mine below; values (fields,)."""
     mine, theirs, deck = (members(int(values[i])) for i in range(rules.UPCARD))
     upcard, most = int(values[rules.UPCARD]), options.cards
-    lead = int(values[rules.LEAD]) if options.objective == "win" else None
     wide = max(most, MIN_CARDS) * (CARD + GAP) + GAP
     left = (wide - most * (CARD + GAP) + GAP) / 2
     shapes: list[Shape] = []
@@ -350,11 +272,22 @@ def draw(options: Options, values: Ints) -> Scene:
         head = f"{name}: {sum(cards)} points left" if field == "deck" else name
         shapes.append(Words(head, GAP, y + 11, 16, "start", bold=role == UP))
         shapes += _cards(field, cards, most, left, y + HEAD, upcard if field == "deck" else 0)
-    if lead is not None:
-        said = f"player 1 leads by {lead}" if lead > 0 else f"player 2 leads by {-lead}"
-        shapes.append(Words(said if lead else "level", wide - GAP, 15 + ROW, 16, "end"))
-    title, about = _said(mine, theirs, deck, upcard, lead)
-    return Scene(title, about, wide, 3 * ROW - 12, tuple(shapes))
+    about = [
+        f"{who} {listed(list(map(str, cards)))}."
+        for who, cards in (
+            ("Player 1 holds", mine), ("Player 2 holds", theirs), ("In the deck:", deck),
+        )
+    ]  # fmt: skip
+    title = "before the next prize is turned up" if deck else "the game is over"
+    if upcard:
+        title = f"the {upcard} is turned up; both bid"
+        about.append(f"The {upcard} is turned up.")
+    if options.objective == "win":
+        lead = int(values[rules.LEAD])
+        leads = f"player {1 if lead > 0 else 2} leads by {abs(lead)}"
+        shapes.append(Words(leads if lead else "level", wide - GAP, 15 + ROW, 16, "end"))
+        about.append(f"{leads.capitalize()}." if lead else "Both are level.")
+    return Scene(title, " ".join(about), wide, 3 * ROW - 12, tuple(shapes))
 
 
 def _cards(
@@ -369,26 +302,3 @@ def _cards(
                   24, about, field, str(k))  # fmt: skip
     if not cards:
         yield Words("no cards", left, y + HIGH / 2, 16, "start", role=QUIET)
-
-
-def _said(
-    mine: list[int], theirs: list[int], deck: list[int], upcard: int, lead: int | None
-) -> tuple[str, str]:
-    """The title and the sentences."""
-    title = "before the next prize is turned up"
-    if upcard:
-        title = f"the {upcard} is turned up; both bid"
-    elif not deck:
-        title = "the game is over"
-    hands = [
-        f"{who} {listed(list(map(str, cards)))}."
-        for who, cards in (
-            ("Player 1 holds", mine), ("Player 2 holds", theirs), ("In the deck:", deck),
-        )
-    ]  # fmt: skip
-    if upcard:
-        hands.append(f"The {upcard} is turned up.")
-    if lead is not None:
-        ahead = 1 if lead > 0 else 2
-        hands.append(f"Player {ahead} leads by {abs(lead)}." if lead else "Both are level.")
-    return title, " ".join(hands)

@@ -14,23 +14,14 @@ children stand side by side; they are gathered once and serve every card that Q 
 i-th of each Q from above at a time. For winning a lane is a lead, of one Q and one k; the values of
 Q's children are copied once with enough ones and zeros on both sides, and a card shifts them.
 
-**What it takes.** Foreseen, by counting vector instructions: 25 ns a game for a support that is
-tried, 200 for the simplex in lanes. Measured (one core of an AMD EPYC, Zen 3, shared with others,
-AVX2, every gap checked): 13 to 40 ns for a support of 2 to 6 rows, 140 to 330 for the simplex of 5
-to 8 rows. All of 13 cards for points: .23 microseconds a game, 307 s for 1.34e9 games; by layer, 6
-cards .12, 7 .13, 8 .20, 9 .31, 10 .57. All of 11 cards for winning: .16, 310 s for 1.96e9 games.
-One game at a time took .6 at 10 cards. What limits it are the supports tried in vain: 2.7 are tried
-an eight at 6 cards and 4.2 at 10, and still 4 and 21 games in a hundred are left to the simplex.
-More supports a place gained nothing, nor did giving up when one or two of eight were left.
-
-Many matrix games of one pattern, eight at a time: remembered supports first, then the simplex.
-
-Of the neighbours of a game, the same pattern and nearly the same deck, most have the same optimal
-support. For each **place**, the rank of the upcard among the cards that may be turned up, the last
-supports are remembered and tried on all eight games, best first (`eight_games.try_support`). Games
-that none of them solves wait until there are eight, and go through the simplex together; the
-supports found there are remembered. A game that this does not solve either (its gap is not closed)
-is solved alone by `simplex.solve_game`, which tries harder, and counted.
+**Remembered supports.** Of the neighbours of a game, the same pattern and nearly the same deck,
+most have the same optimal support. For each **place**, the rank of the upcard among the cards that
+may be turned up, the last supports are remembered and tried on all eight games, best first
+(`eight_games.try_support`). Games that none of them solves wait until there are eight, and go
+through the simplex together; the supports found there are remembered. A game that this does not
+solve either (its gap is not closed) is solved alone by `simplex.solve_game`, which tries harder,
+and counted. What limits it are the supports tried in vain: 2.7 an eight at 6 cards, 4.2 at 10
+(docs/explanation/performance.md).
 
 Every value comes with its gap, worked out on the game itself. Which games wait for which depends
 on nothing but the pattern, so the bits of a pattern do not depend on who solves it.
@@ -61,17 +52,11 @@ from luckbase.solver.matrix_game.simplex import SOLVE_GAME, WORK, typed
 MEMORY = 6
 """Supports remembered a place. At 11 cards one leaves 50 games in a hundred to the simplex, two 30,
 three 20, five 11, eight 8; but each costs time where it fails."""
-GAP, SOLVED, TRIES, MISSES, ALONE, FALLBACKS = 0, 1, 2, 3, 4, 5
-"""Where the counts stand: the largest gap; games; supports tried on eight; games that went through
-the simplex, that were solved alone, that needed Bland's rule."""
-COUNTS = 6
-
-
-def tally_of(counts: np.ndarray) -> dict[str, float]:
-    """The counts (COUNTS,) by name; those that begin with "worst" are maxima, the others sums."""
-    names = ("worst gap", "games", "tries", "by simplex", "alone", "fallbacks")
-    return dict(zip(names, counts.tolist(), strict=True))
-
+GAP, SOLVED, TRIES, MISSES, ALONE, FALLBACKS = range(6)
+COUNTS = ("worst gap", "games", "tries", "by simplex", "alone", "fallbacks")
+"""Where the counts stand, and their names, as `Layout.take_tally` has them: the largest gap; games;
+supports tried on eight; games that went through the simplex, that were solved alone, that needed
+Bland's rule."""
 
 # In the indices z of the workspace, after those of `eight_games`: of the games that wait, where
 # their values go, their places, how many they are; then the places: supports held, the supports.

@@ -24,7 +24,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from math import comb
 from typing import Any, ClassVar
 
 import numba as nb
@@ -36,14 +35,7 @@ from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, Stopped, load_game
 from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
-from luckbase.solver.games.goofspiel.kernel import (
-    COUNTS,
-    GAP,
-    solve_for_points,
-    solve_for_winning,
-    tally_of,
-)
-from luckbase.solver.games.goofspiel.rules import points_of
+from luckbase.solver.games.goofspiel.kernel import COUNTS, GAP, solve_for_points, solve_for_winning
 from luckbase.solver.matrix_game.simplex import solve_game
 from luckbase.solver.njit import njit
 from luckbase.solver.sentences import many
@@ -69,12 +61,11 @@ class Layers(Layout[int]):
     def __init__(self, game: Game) -> None:
         super().__init__(game)
         assert isinstance(game.board, GoofspielBoard)
-        self.board: GoofspielBoard = game.board
-        self.cards, self.points = self.board.rules.cards, self.board.rules.points
-        self.win = self.board.rules.objective == "win"
+        options = game.board.rules
+        self.cards, self.points = options.cards, options.points
+        self.win = options.objective == "win"
         self.layer_error = ERROR_A_LAYER * (CLOSED_WINNING if self.win else CLOSED_POINTS)
-        self.tallies: dict[tuple[Any, int], dict[str, float]] = {}
-        self._paths = rules.path_counts()
+        self.tallies: dict[tuple[int, int], dict[str, float]] = {}
 
     def layer(self, size: int) -> Layer:
         """The layer of hands of `size` cards."""
@@ -96,7 +87,7 @@ class Layers(Layout[int]):
         return many(tier, "card")
 
     def shape(self, tier: int) -> tuple[int, ...]:
-        return (self.rows(tier),)
+        return (self.layer(tier).rows,)
 
     def rows(self, tier: int) -> int:
         return self.layer(tier).rows
@@ -111,15 +102,11 @@ class Layers(Layout[int]):
         return self.layer(tier).games * GAME_NS[min(tier, len(GAME_NS)) - 1] * 1e-9
 
     def compile(self) -> None:
-        small = self.board.model_copy(
-            update={"rules": self.board.rules.model_copy(update={"cards": 2})}
-        )
-        layers = Layers(load_game(small))
-        below: Floats = np.zeros(0)
+        layers = layers_of(2, "win" if self.win else "points")
+        payoffs: dict[int, Floats] = {}
         for tier in layers.tiers():
-            out = np.empty(layers.shape(tier))
-            layers.solve_tier(tier, out, lambda _, below=below: below, lambda: False)  # type: ignore[misc]
-            below = out
+            payoffs[tier] = np.empty(layers.shape(tier))
+            layers.solve_tier(tier, payoffs[tier], payoffs.__getitem__, lambda: False)
 
     def solve_tier(
         self,
@@ -133,29 +120,24 @@ class Layers(Layout[int]):
         layer, under = self.layer(tier), self.layer(tier - 1)
         below = fetch(tier - 1) if tier > 1 else np.array([0.5 if self.win else 0.0])
         below = below.reshape(under.patterns, under.width)
-        start, _ = self.parts(tier)[part]
         values = out.reshape(-1, layer.width)
-        first, stats = start // layer.width, np.zeros(COUNTS)
-        upcards, targets = upcards_of(self.cards, tier)
+        first, stats = self.parts(tier)[part][0] // layer.width, np.zeros(len(COUNTS))
+        upcards = upcards_of(self.cards, tier)
         step = max(1, GAMES_A_CALL // (layer.width * tier))
         for at in range(0, len(values), step):
             if stop():
                 raise Stopped
             piece = values[at : at + step]
+            pattern = (solve_game, rules.path_counts(), self.cards, tier, first + at, below)
             if self.win:
-                solve_for_winning(
-                    solve_game, self._paths, self.cards, tier, first + at, below, upcards, targets,
-                    under.columns, layer.columns, piece, CLOSED_WINNING, stats,
-                )  # fmt: skip
+                columns = under.columns, layer.columns
+                solve_for_winning(*pattern, *upcards, *columns, piece, CLOSED_WINNING, stats)
             else:
-                solve_for_points(
-                    solve_game, self._paths, self.cards, tier, first + at, below, upcards,
-                    targets, piece, CLOSED_POINTS, stats,
-                )  # fmt: skip
+                solve_for_points(*pattern, *upcards, piece, CLOSED_POINTS, stats)
         worst, most = float(stats[GAP]), self.layer_error
         if not worst <= most:
             raise ArithmeticError(f"layer {tier}: a game could not be solved: its gap is {worst:g}")
-        self.tallies[tier, part] = tally_of(stats)
+        self.tallies[tier, part] = dict(zip(COUNTS, stats.tolist(), strict=True))
         return worst + (tier - 1) * most
 
     def take_tally(self, tier: int, part: int) -> dict[str, float]:
@@ -172,16 +154,12 @@ class Layers(Layout[int]):
         width = layer.width
         assert start % width == 0 and stop % width == 0
         numbers = np.arange(start // width, stop // width)
-        hands = patterns_of(self._paths, layer, numbers).astype(np.int32)
+        columns: dict[str, NDArray[np.int32] | Coded] = {}
+        for name, hands in zip(("mine", "theirs"), self._hands(tier, numbers).T, strict=True):
+            coded = coded_sets(hands)
+            columns[name] = Coded(np.repeat(coded.codes, width), coded.labels)
         leads = np.diff(layer.first)
         decks = np.repeat(np.arange(len(layer.decks), dtype=np.int32), leads)
-        columns: dict[str, NDArray[np.int32] | Coded] = {
-            name: Coded(np.repeat(found.codes, width), found.labels)
-            for name, found in (
-                ("mine", coded_sets(hands[:, 0])),
-                ("theirs", coded_sets(hands[:, 1])),
-            )
-        }
         labels = [set_text(deck) for deck in layer.decks.tolist()]
         columns["deck"] = Coded(np.tile(decks, len(numbers)), labels)
         if self.win:
@@ -198,11 +176,9 @@ class Layers(Layout[int]):
         A state and its swap have one row, which holds the payoffs of the canonical one: those of
         the other are the same two in the other order (`swapped`).
         """
-        states = np.ascontiguousarray(states, np.int64).reshape(-1, self.game.field_count)
-        mine, theirs, deck, upcard = (np.ascontiguousarray(states[:, i]) for i in range(4))
-        sizes = rules.sizes_of(mine.reshape(-1, 1))[:, 0]
+        states, sizes, number = self._patterns(states)
+        deck, upcard = states[:, rules.DECK], states[:, rules.UPCARD]
         tier = np.where(sizes == 0, -1, np.where(upcard > 0, 0, sizes))
-        number = pattern_numbers(self._paths, self.cards, mine, theirs)
         row = np.full(len(states), -1, np.int64)
         ranks = deck_ranks(self.cards)
         for size in np.unique(tier[tier > 0]).tolist():
@@ -212,22 +188,31 @@ class Layers(Layout[int]):
             if self.win:
                 lead = states[at, rules.LEAD] - self.points
                 column = column + np.where(number[at] < 0, -lead, lead)
-            row[at] = np.where(number[at] < 0, ~number[at], number[at]) * layer.width + column
+            row[at] = np.maximum(number[at], ~number[at]) * layer.width + column
         return tier, row
 
     def swapped(self, states: Ints) -> NDArray[np.bool_]:
         """(n,) whether the row of a state (`locate`) holds the payoffs of its players swapped."""
+        swapped: NDArray[np.bool_] = self._patterns(states)[2] < 0
+        return swapped
+
+    def _patterns(self, states: Ints) -> tuple[Ints, Ints, Ints]:
+        """States (n, fields), the size of their hands and their pattern with its sign bit (n,)."""
         states = np.ascontiguousarray(states, np.int64).reshape(-1, self.game.field_count)
-        mine, theirs = (np.ascontiguousarray(states[:, i]) for i in (rules.MINE, rules.THEIRS))
-        found: NDArray[np.bool_] = pattern_numbers(self._paths, self.cards, mine, theirs) < 0
-        return found
+        return states, *pattern_numbers(rules.path_counts(), self.cards, states)
+
+    def _hands(self, tier: int, numbers: Ints) -> Ints:
+        """The hands (n, 2) of canonical patterns (n,) of a layer."""
+        numbers = np.ascontiguousarray(numbers)
+        hands: Ints = hands_of(rules.path_counts(), self.cards, tier, numbers)
+        return hands
 
     def states_at(self, tier: int, rows: Ints) -> Ints:
         layer = self.layer(tier)
         number, column = np.divmod(np.asarray(rows, np.int64), layer.width)
         of = np.searchsorted(layer.first, column, side="right") - 1
         states = np.zeros((len(number), self.game.field_count), np.int64)
-        states[:, : rules.DECK] = patterns_of(self._paths, layer, number)
+        states[:, : rules.DECK] = self._hands(tier, number)
         states[:, rules.DECK] = layer.decks[of]
         if self.win:
             states[:, rules.LEAD] = column - layer.first[of] - layer.reach[of] + self.points
@@ -245,10 +230,11 @@ class Layers(Layout[int]):
             yield f"the first bid on the {card}", words
 
 
-def patterns_of(paths: NDArray[np.int64], layer: Layer, numbers: Ints) -> Ints:
-    """int64 (n, 2): the hands of canonical patterns (n,) of a layer."""
-    found: Ints = hands_of(paths, layer.cards, layer.size, np.ascontiguousarray(numbers))
-    return found
+def layers_of(cards: int, objective: str) -> Layers:
+    """The layers of the game of so many cards, for "points" or "win"."""
+    rules = {"cards": cards, "objective": objective}
+    board = GoofspielBoard.model_validate({"game": "goofspiel", "name": objective, "rules": rules})
+    return Layers(load_game(board))
 
 
 GAMES_A_PART = 40_000_000
@@ -259,18 +245,13 @@ ROWS_A_PART = 32 << 20
 
 @dataclass(frozen=True)
 class Layer:
-    """The layer of `size` cards: see the module docstring.
+    """The layer of `size` cards: see the module docstring."""
 
-    decks: int64 (decks,), masks ascending. reach: int64 (decks,), 0 for points. first: int64
-    (decks + 1,), the first column of each deck; its last entry is the width.
-    """
-
-    cards: int
     size: int
     patterns: int
-    decks: Ints
-    reach: Ints
-    first: Ints
+    decks: Ints  # (decks,): masks, ascending
+    reach: Ints  # (decks,): 0 for points
+    first: Ints  # (decks + 1,): the first column of each deck; the last entry is the width
 
     @property
     def columns(self) -> Ints:
@@ -297,57 +278,46 @@ class Layer:
         """Rows [start, stop) of each part: whole patterns, as equal as they can be."""
         least = max(-(-self.games // GAMES_A_PART), -(-self.rows // ROWS_A_PART))
         count = min(self.patterns, least)
-        width = self.width
-        bounds = [self.patterns * i // count * width for i in range(count + 1)]
-        return tuple(pairwise(bounds))
+        return tuple(pairwise(self.patterns * i // count * self.width for i in range(count + 1)))
 
 
 @lru_cache(maxsize=64)
 def layer_of(cards: int, win: bool, size: int) -> Layer:
     """The layer of hands and decks of `size` out of `cards` cards, 0 included."""
-    decks = rules.decks(cards, size)
-    reach = np.zeros(len(decks), np.int64)
-    if win:
-        points = np.array([points_of(deck) for deck in decks], np.int64)
-        reach = np.minimum(points, cards * (cards + 1) // 2 - points)
-    first = np.concatenate([[0], np.cumsum(2 * reach + 1)]).astype(np.int64)
-    count = rules.pattern_count(rules.path_counts(), cards, size) if size else 1
-    return Layer(cards, size, count, decks, reach, first)
+    decks = decks_of(cards, size)
+    points = np.array([rules.points_of(deck) for deck in decks], np.int64)
+    reach = np.minimum(points, cards * (cards + 1) // 2 - points) * win
+    first = np.concatenate([[0], np.cumsum(2 * reach + 1)])
+    return Layer(size, rules.pattern_count(cards, size), decks, reach, first)
 
 
-def states_below(cards: int, win: bool, left: int) -> float:
-    """About how many states can follow one with hands of `left` cards, mostly some times too many.
-
-    With s cards left: the decks times the pairs of hands, which merge into patterns, times the
-    leads (winning), each without an upcard and with each of s.
-    """
-    total = 0.0
-    for size in range(left + 1):
-        chosen = comb(left, size)
-        hands = min(chosen**2, 2 * layer_of(cards, False, size).patterns)
-        leads = 1.0
-        if win:  # three ways a round but for the first, which the hands tell, and no more than the
-            # mean deck or what is gone can be worth
-            reach = min(size, left - size) * (cards + 1) / 2
-            leads = min(3.0 ** max(0, left - size - 1), 2 * reach + 1)
-        total += chosen * hands * leads * (1 + size)
-    return total
+def decks_of(cards: int, size: int) -> Ints:
+    """The masks of all decks of `size` cards, (C(cards, size),), ascending."""
+    return np.flatnonzero(rules.sizes_of(np.arange(1 << cards)) == size)
 
 
 @lru_cache(maxsize=4)
 def deck_ranks(cards: int) -> Ints:
     """int64 (2 ** cards,): the number of each deck among those of its size."""
-    ranks: Ints = rules.deck_ranks(cards)
+    ranks = np.empty(1 << cards, np.int64)
+    for size in range(cards + 1):
+        decks = decks_of(cards, size)
+        ranks[decks] = np.arange(len(decks))
     return ranks
 
 
-@njit(nb.int64[::1](nb.int64[:, :, ::1], nb.int64, nb.int64[::1], nb.int64[::1]), cache=True)
-def pattern_numbers(d, cards, mine, theirs):
-    """int64 (n,): the pattern of each pair of hands (n,), with its sign bit."""
-    found = np.empty(mine.size, np.int64)
-    for i in range(mine.size):
-        found[i] = rules.rank_pattern(d, cards, rules.size_of(mine[i]), mine[i], theirs[i])
-    return found
+@njit(
+    nb.types.UniTuple(nb.int64[::1], 2)(nb.int64[:, :, ::1], nb.int64, nb.int64[:, ::1]), cache=True
+)
+def pattern_numbers(d, cards, states):
+    """int64 (n,), (n,): how many cards the hands of states (n, fields) have, and their pattern,
+    with its sign bit."""
+    sizes, numbers = np.empty(len(states), np.int64), np.empty(len(states), np.int64)
+    for i in range(len(states)):
+        mine, theirs = states[i, rules.MINE], states[i, rules.THEIRS]
+        sizes[i] = rules.size_of(mine)
+        numbers[i] = rules.rank_pattern(d, cards, sizes[i], mine, theirs)
+    return sizes, numbers
 
 
 @njit(nb.int64[:, ::1](nb.int64[:, :, ::1], nb.int64, nb.int64, nb.int64[::1]), cache=True)
@@ -366,13 +336,11 @@ def upcards_of(cards: int, size: int) -> tuple[Floats, Ints]:
     The cards, float64 (cards - size + 1, decks padded to eights), from the highest down, so that
     neighbouring decks mostly have the same one; and the deck with that card, int64, -1 in padding.
     """
-    under = layer_of(cards, False, size - 1)
-    count = len(under.decks)
-    found = np.zeros((cards - size + 1, -(-count // 8) * 8))
-    targets = np.full(found.shape, -1, np.int64)
-    ranks = deck_ranks(cards)
-    for q, deck in enumerate(under.decks.tolist()):
+    decks, ranks = decks_of(cards, size - 1).tolist(), deck_ranks(cards)
+    upcards = np.zeros((cards - size + 1, -(-len(decks) // 8) * 8))
+    targets = np.full(upcards.shape, -1, np.int64)
+    for q, deck in enumerate(decks):
         free = [k for k in range(cards, 0, -1) if not deck >> (k - 1) & 1]
-        found[:, q] = free
+        upcards[:, q] = free
         targets[:, q] = [ranks[deck | 1 << (k - 1)] for k in free]
-    return found, targets
+    return upcards, targets

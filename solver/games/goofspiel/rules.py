@@ -43,6 +43,9 @@ of a game are **classes**, runs of A or single C, and columns runs of B or singl
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import product
+
 import numba as nb
 import numpy as np
 
@@ -137,13 +140,6 @@ def make_all_canonical(ints, states):
         make_canonical(ints, states[i])
 
 
-def numbers(rules: Rules) -> tuple[np.ndarray, np.ndarray]:
-    """The board as `transition` reads it: (ints, reals)."""
-    win = rules.objective == "win"
-    points = rules.cards * (rules.cards + 1) // 2
-    return np.array([rules.cards, win, points, rules.keep_cards], np.int64), np.zeros(1)
-
-
 def as_seen_by(options: Rules, player: int, states: Ints) -> Ints:
     """States (…, fields) in the words of a player, from 0; the way back as well."""
     seen = np.array(states, np.int64)
@@ -161,20 +157,15 @@ _counts = nb.int64[:, :, ::1]
 _pair = nb.types.UniTuple(nb.int64, 2)
 
 
-@njit(_counts(), cache=True)
-def path_counts():
-    """D, int64 (a, b, r), each index 0 to 16 (module docstring)."""
-    d = np.zeros((MAX_CARDS + 1, MAX_CARDS + 1, MAX_CARDS + 1), np.int64)
-    for r in range(MAX_CARDS + 1):
-        d[0, 0, r] = 1
-        for a in range(MAX_CARDS + 1):
-            for b in range(MAX_CARDS + 1):
-                if r and a + b:
-                    d[a, b, r] = (
-                        (d[a - 1, b - 1, r - 1] if a and b else 0)
-                        + (d[a - 1, b, r - 1] if a else 0)
-                        + (d[a, b - 1, r - 1] if b else 0)
-                    )
+@cache
+def path_counts() -> Ints:
+    """D, int64 (a, b, r), a and b 0 to 17, r 0 to 16 (module docstring): the last a and the last b
+    are a border of zeros, for an index of -1."""
+    d = np.zeros((MAX_CARDS + 2, MAX_CARDS + 2, MAX_CARDS + 1), np.int64)
+    d[0, 0] = 1
+    for a, b in product(range(MAX_CARDS + 1), repeat=2):
+        if a or b:
+            d[a, b, 1:] = d[a - 1, b - 1, :-1] + d[a - 1, b, :-1] + d[a, b - 1, :-1]
     return d
 
 
@@ -188,17 +179,16 @@ def size_of(mask):
     return count
 
 
-@njit(nb.int64(_counts, nb.int64, nb.int64), cache=True)
-def pattern_count(d, cards, size):
+def pattern_count(cards: int, size: int) -> int:
     """How many canonical patterns two hands of `size` cards out of `cards` have."""
-    count = 1
-    for m in range(min(size, cards - 1)):
-        count += d[size - m - 1, size - m, cards - m - 1]
-    return count
+    d = path_counts()
+    return 1 + sum(
+        int(d[size - m - 1, size - m, cards - m - 1]) for m in range(min(size, cards - 1))
+    )
 
 
 @njit(nb.int64(_counts, nb.int64, nb.int64, nb.int64, nb.int64), cache=True, nogil=True)
-def rank_pattern(d, cards, size, mine, theirs):  # noqa: C901  # two sums in one loop
+def rank_pattern(d, cards, size, mine, theirs):
     """The number of the pattern of two hands of `size` cards; ``~number`` if it is the swap."""
     a = b = size
     left, index, swapped, tied = cards, 1, False, True
@@ -207,30 +197,20 @@ def rank_pattern(d, cards, size, mine, theirs):  # noqa: C901  # two sums in one
         bit = both & -both
         both ^= bit
         left -= 1
-        is_mine, is_theirs = mine & bit, theirs & bit
         if tied:
-            if is_mine and is_theirs:
-                if a > 1 or b > 1:
-                    index += d[a - 1, b, left]
-                a, b = a - 1, b - 1
-                continue
-            tied = False
-            if is_theirs:
-                swapped = True
-                mine, theirs = theirs, mine
-            a -= 1
-            continue
-        if is_mine and is_theirs:
-            a, b = a - 1, b - 1
-            continue
-        if a and b:
-            index += d[a - 1, b - 1, left]
-        if is_mine:
-            a -= 1
-        else:
-            if a:
+            if mine & theirs & bit:
                 index += d[a - 1, b, left]
-            b -= 1
+            else:
+                tied = False
+                if theirs & bit:
+                    swapped = True
+                    mine, theirs = theirs, mine
+        elif not mine & theirs & bit:
+            index += d[a - 1, b - 1, left]
+            if theirs & bit:
+                index += d[a - 1, b, left]
+        a -= mine & bit != 0
+        b -= theirs & bit != 0
     if tied:
         return 0
     return ~index if swapped else index
@@ -247,32 +227,20 @@ def unrank_pattern(d, cards, size, index):
     left, rest, bit, tied = cards, index - 1, 1, True
     while a or b:
         left -= 1
+        ties, alone = d[a - 1, b - 1, left], d[a - 1, b, left]
         if tied:
-            count = d[a - 1, b, left]
-            if rest < count:
-                tied = False
-                mine |= bit
-                a -= 1
-            else:
-                rest -= count
-                mine |= bit
-                theirs |= bit
-                a, b = a - 1, b - 1
+            is_mine, is_theirs = True, rest >= alone
+            tied = is_theirs
+            rest -= alone if is_theirs else 0
+        elif rest < ties:
+            is_mine = is_theirs = True
         else:
-            ties = d[a - 1, b - 1, left] if a and b else 0
-            alone = d[a - 1, b, left] if a else 0
-            if rest < ties:
-                mine |= bit
-                theirs |= bit
-                a, b = a - 1, b - 1
-            elif rest < ties + alone:
-                rest -= ties
-                mine |= bit
-                a -= 1
-            else:
-                rest -= ties + alone
-                theirs |= bit
-                b -= 1
+            is_mine, is_theirs = rest < ties + alone, rest >= ties + alone
+            rest -= ties if is_mine else ties + alone
+        if is_mine:
+            mine, a = mine | bit, a - 1
+        if is_theirs:
+            theirs, b = theirs | bit, b - 1
         bit <<= 1
     return mine, theirs
 
@@ -333,38 +301,6 @@ def lowest_ranks(mine, theirs):
     return low_mine, low_theirs
 
 
-@njit(nb.int64[::1](nb.int64, nb.int64), cache=True)
-def decks(cards, size):
-    """The masks of all decks of `size` cards, int64 (C(cards, size),), ascending."""
-    count = 0
-    for mask in range(1 << cards):
-        count += size_of(mask) == size
-    found = np.empty(count, np.int64)
-    count = 0
-    for mask in range(1 << cards):
-        if size_of(mask) == size:
-            found[count] = mask
-            count += 1
-    return found
-
-
-@njit(nb.int64[::1](nb.int64), cache=True)
-def deck_ranks(cards):
-    """int64 (2 ** cards,): the number of each mask among the decks of its size."""
-    ranks = np.empty(1 << cards, np.int64)
-    seen = np.zeros(cards + 1, np.int64)
-    for mask in range(1 << cards):
-        size = size_of(mask)
-        ranks[mask] = seen[size]
-        seen[size] += 1
-    return ranks
-
-
-@njit(nb.int64[:, ::1](nb.int64[:, ::1]), cache=True)
-def sizes_of(masks):
-    """How many cards each mask has, in the shape of `masks` (n, m)."""
-    found = np.empty(masks.shape, np.int64)
-    for i in range(masks.shape[0]):
-        for j in range(masks.shape[1]):
-            found[i, j] = size_of(masks[i, j])
-    return found
+def sizes_of(masks: Ints) -> Ints:
+    """How many cards each mask has, in the shape of `masks`."""
+    return sum((masks >> k & 1 for k in range(MAX_CARDS)), np.zeros_like(masks))
