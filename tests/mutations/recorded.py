@@ -156,11 +156,11 @@ class Record:
                 yield from tests
 
 
-def collected() -> set[str]:
-    """The tests of the plain suite that there are now: some may have gone since they were recorded,
-    and slow ones would take a mutation's whole time."""
+def collected(*paths: str) -> set[str]:
+    """The tests of the plain suite, or of some files of it, that there are now: some may have gone
+    since they were recorded, and slow ones would take a mutation's whole time."""
     said = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-n0"],
+        [sys.executable, "-m", "pytest", "--collect-only", "-n0", *paths],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     return {typed(line) for line in said.stdout.splitlines() if "::" in line}

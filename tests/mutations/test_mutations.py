@@ -99,7 +99,7 @@ def test_what_a_test_runs_in_a_process_of_its_own_is_found_by_its_module() -> No
 
 def test_the_tests_that_there_are_are_found_by_name() -> None:
     here = "tests/mutations/test_mutations.py::test_a_draw_has_every_kind_and_is_still_python"
-    assert here in collected()
+    assert here in collected("tests/mutations")
 
 
 def test_lines_are_those_of_their_innermost_function(checkout: Path) -> None:

@@ -75,9 +75,10 @@ def slow(first: Table, second: Table) -> dict[str, Any]:
     found["states"] = found["payoffs"] = found["quiet"] = 0
     swapped = second.rows < first.rows
     small, large = (second, first) if swapped else (first, second)
+    known = {key(answer.state): answer for answer in answers(large)}
     for mine in answers(small):
         try:
-            theirs = large.ask(mine.state)
+            theirs = known.get(key(mine.state)) or large.ask(mine.state)
         except StateError:
             continue
         found["states"] += 1
