@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.answer import known_below
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.format import PayoffTable
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, KeyPart
 from luckbase.cluster.table.ledger import FileEntry, Ledger, made_by
+from luckbase.cluster.table.lookup import known_below
 from luckbase.cluster.table.parquet import numbers_of, payoff_columns, row_groups
 from luckbase.cluster.table.storage import Folder, Storage
 from luckbase.cluster.table.table import StoredTable

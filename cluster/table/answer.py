@@ -1,36 +1,39 @@
-"""What a table says of a state, and which table said so; of a state above its frontier by a search.
+"""What a table says of a state as `Answer`, and of many as arrays, `EveryAction`.
 
-From the state's children every one is expanded and merged by key until it is over or the table
-holds it (`solver.search.explore`); the table's payoffs of those are looked up at once, and the rest
-is backward induction by the rules (`solver.search.game_graph`). So an answer above the frontier is
-as exact as the table below it: its payoffs are means of the table's, within the same bound; but for
-decisions that are closer than the table's precision tells. They count as tied, and the earlier
-action is taken; what the others get there is another action's. Where a search met such decisions, a
-second one, between bounds, says how far off its payoffs may be.
+A part of a table makes an `EveryAction` of states that it holds (`Part.every_action`), `stepped`
+one of states whose children alone are known, `joined` one of several. An `Answer` (`answer_at`) and
+the columns of a batch or an export (`cluster.table.columns`) are read off it.
+
+How far off are payoffs that are worked out from others, a step of the rules above them? A mean of
+payoffs is as exact as they are. But where two actions are closer than that tells, either may be the
+best one, and those who do not decide get what it gives them: so far their payoffs may be off.
+Payoffs that are off by no more than the tie tolerance tell every decision: what is closer is tied,
+by the rules.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from html import escape
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from luckbase.cluster import words
-from luckbase.cluster.table.actions import EveryAction, stepped, sure
 from luckbase.solver.board.model import changed_options, rules_identity
-from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import choice_names
 from luckbase.solver.game.game import Game
+from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
-from luckbase.solver.search.bellman import evaluate
-from luckbase.solver.search.expand import Expanded, expand
-from luckbase.solver.search.keys import Keys, unpack_all
+from luckbase.solver.search.bellman import ActionValues, action_starts, chosen, solved_games
+from luckbase.solver.search.expand import Expanded
 from luckbase.solver.sentences import html_table
+
+# --- one state -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,10 @@ class Origin(Result):
     stale: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        options = "".join(f" {name}={_text(value)}" for name, value in self.options.items())
+        options = "".join(
+            f" {name}={str(value).lower() if isinstance(value, bool) else value}"
+            for name, value in self.options.items()
+        )
         return f"{self.board}{options}, solve {self.solve_id}"
 
 
@@ -52,10 +58,6 @@ def origin_of(game: Game, stale: tuple[str, ...] = ()) -> Origin:
     """The board and the rules of a game, as an answer says them."""
     board = game.board
     return Origin(board.name, changed_options(board), rules_identity(game), stale)
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 ActionName = Annotated[str, Field(serialization_alias="action")]
@@ -69,6 +71,11 @@ class Action(Result):
     value: tuple[float, ...]
 
 
+def _sure(least: Any, most: Any) -> Any:
+    """Whether a chance is the same in every optimal strategy, to the precision of these bounds."""
+    return most - least < 1e-4
+
+
 @dataclass(frozen=True)
 class Bid(Result):
     """A choice of one player where both choose at once: its chance in an optimal strategy, and the
@@ -80,23 +87,9 @@ class Bid(Result):
     most: float
 
     @property
-    def sure(self) -> bool:
-        """Whether every optimal strategy gives it this chance (to the precision of `ranges`)."""
-        return bool(sure(self.least, self.most))
-
-
-def _span(bid: Bid) -> str:
-    """The chances that a choice can have in an optimal strategy, where that is not one."""
-    return "" if bid.sure else f"{bid.least:z.4f} – {bid.most:z.4f}"
-
-
-def otherwise(given: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that were given in other words than the canonical state has, but for an order."""
-
-    def unordered(value: Any) -> Any:
-        return sorted(value) if isinstance(value, list) else value
-
-    return {name: v for name, v in given.items() if unordered(v) != unordered(state.get(name))}
+    def span(self) -> str:
+        """The chances that it can have in an optimal strategy, where that is not one."""
+        return "" if _sure(self.least, self.most) else f"{self.least:z.4f} – {self.most:z.4f}"
 
 
 Source = Literal["table", "search"]
@@ -107,13 +100,12 @@ class Answer(Result):
     """What a table says of a state. Payoffs are lists over players in turn order.
 
     origin: which table. to_act: the player to act, counted from 1; None where the game is over.
-    actions: best first for him. margin: what the second best would cost him, None where he has no
-    choice or it is not decided. toss_up: another action is worth as much to him as far as `error`
-    can tell. strategies: where both players
-    choose at once, an optimal one of each; then actions are player 1's against the other's
-    strategy, the likeliest first, `best` is None unless one is certain, and toss_up says that
-    others are optimal too. given: fields that were given otherwise than `state` has them, being the
-    same state.
+    actions: best first for them. margin: what the second best would cost them, None where they have
+    no choice or it is not decided. toss_up: another action is worth as much to them as far as
+    `error` can tell. strategies: where both players choose at once, an optimal one of each; then
+    actions are player 1's against the other's strategy, the likeliest first, `best` is None unless
+    one is certain, and toss_up says that others are optimal too. given: fields that were given
+    otherwise than `state` has them, being the same state.
     """
 
     origin: Flat[Origin]
@@ -166,7 +158,7 @@ class Answer(Result):
         where both choose at once, the chances of each choice of each that can have one."""
         if self.strategies is not None:
             rows = [
-                [f"player {i + 1}: {bid.name}", f"{bid.chance:z.6f}", _span(bid)]
+                [f"player {i + 1}: {bid.name}", f"{bid.chance:z.6f}", bid.span]
                 for i, side in enumerate(self.strategies)
                 for bid in side
                 if bid.chance > 1e-9 or bid.most > 1e-4
@@ -198,13 +190,166 @@ class Answer(Result):
         return f"{table}<small>{escape(self.footline)}</small>"
 
 
+def otherwise(given: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that were given in other words than the canonical state has, but for an order."""
+
+    def unordered(value: Any) -> Any:
+        return sorted(value) if isinstance(value, list) else value
+
+    return {name: v for name, v in given.items() if unordered(v) != unordered(state.get(name))}
+
+
+# --- many states, as arrays ----------------------------------------------------------------------
+
+R = TypeVar("R", bound="Ragged")
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Rows of n states, k in all: state x has rows first[x] .. first[x + 1].
+
+    first: int64 (n + 1,). names: of rows; named: int64 (k,), into `names`. Subclasses add columns
+    of k rows, or of n states, whose names are in `PER_STATE`.
+    """
+
+    PER_STATE: ClassVar[tuple[str, ...]] = ()
+
+    first: Ints
+    names: tuple[str, ...]
+    named: Ints
+
+    def only(self, at: Ints) -> Self:
+        """Of these states (m,), in this order."""
+        counts = np.diff(self.first)[at]
+        first = np.concatenate([[0], np.cumsum(counts)])
+        rows = np.repeat(self.first[at] - first[:-1], counts) + np.arange(first[-1])
+        columns = {
+            each.name: getattr(self, each.name)[at if each.name in self.PER_STATE else rows]
+            for each in fields(self)
+            if isinstance(getattr(self, each.name), np.ndarray) and each.name != "first"
+        }
+        return replace(self, first=first, **columns)
+
+
+@dataclass(frozen=True)
+class Bids(Ragged):
+    """The choices of both players, k in all, at those of n states where they choose at once.
+
+    Of a state player 1's are first. players: int64 (k,), from 0. chances: float64 (k,), in an
+    optimal strategy; least, most: float64 (k,), in any. payoffs: float64 (k,), to who chooses,
+    against the other's strategy.
+    """
+
+    players: Ints
+    chances: Floats
+    least: Floats
+    most: Floats
+    payoffs: Floats
+
+
+@dataclass(frozen=True)
+class EveryAction(Ragged):
+    """What is said of n states with k actions in all; p players.
+
+    q: float64 (k, p). values: float64 (n, p). to_act: int64 (n,), from 1; 0 where nobody does, or
+    both. best: int64 (n,), which of the state's actions, from 0; -1 where nobody decides. margins:
+    float64 (n,), NaN where there is no choice. ties: bool (n,). errors: float64 (n,). bids: of
+    states where both choose at once.
+    """
+
+    PER_STATE = ("values", "to_act", "best", "margins", "ties", "errors")
+
+    q: Floats
+    values: Floats
+    to_act: Ints
+    best: Ints
+    margins: Floats
+    ties: NDArray[np.bool_]
+    errors: Floats
+    bids: Bids
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def only(self, at: Ints) -> Self:
+        return replace(super().only(at), bids=self.bids.only(at))
+
+    def best_names(self) -> list[str | None]:
+        """The best action of each state; where both choose at once, player 1's if it is sure."""
+        found: list[str | None] = [None] * len(self)
+        for x in np.flatnonzero(self.best >= 0).tolist():
+            found[x] = self.names[self.named[self.first[x] + self.best[x]]]
+        for x in self.at_once().tolist():
+            found[x] = self.sure_choice(x)
+        return found
+
+    def at_once(self) -> Ints:
+        """The states where both choose at once."""
+        return np.flatnonzero(np.diff(self.bids.first))
+
+    def choices(self, x: int, player: int) -> Ints:
+        """The rows of `bids` that are choices of a player (from 0) at state x."""
+        here = np.arange(self.bids.first[x], self.bids.first[x + 1])
+        own: Ints = here[self.bids.players[here] == player]
+        return own
+
+    def sure_choice(self, x: int) -> str | None:
+        """Player 1's choice at state x that is made for certain, if one is."""
+        chances, payoffs = self.bids.chances, self.bids.payoffs
+        k = max(self.choices(x, 0).tolist(), key=lambda k: (chances[k], payoffs[k], -k))
+        return self.bids.names[self.bids.named[k]] if chances[k] > 1 - 1e-9 else None
+
+
+def joined(pieces: Sequence[tuple[Ints, R]]) -> R:
+    """One of n states, from pieces of them: which states, and what is said of them; each of the n
+    is in one piece."""
+    at = np.concatenate([at for at, _ in pieces])
+    together = _concatenated([piece for _, piece in pieces])
+    return together if (np.diff(at) == 1).all() else together.only(np.argsort(at))
+
+
+def _concatenated(pieces: Sequence[R]) -> R:
+    if len(pieces) == 1:
+        return pieces[0]
+    known = dict.fromkeys(name for piece in pieces for name in piece.names)
+    places = {name: i for i, name in enumerate(known)}
+    named = [np.array([places[n] for n in p.names], np.int64)[p.named] for p in pieces]
+    counts = np.concatenate([np.diff(piece.first) for piece in pieces])
+    columns: dict[str, Any] = {
+        "first": np.concatenate([[0], np.cumsum(counts)]), "names": tuple(known),
+        "named": np.concatenate(named),
+    }  # fmt: skip
+    for name in (each.name for each in fields(pieces[0]) if each.name not in columns):
+        mine: list[Any] = [getattr(piece, name) for piece in pieces]
+        together = _concatenated if isinstance(mine[0], Ragged) else np.concatenate
+        columns[name] = together(mine)
+    return replace(pieces[0], **columns)
+
+
+def no_bids(n: int) -> Bids:
+    """Of n states where nobody chooses at once."""
+    none = np.empty(0)
+    whole = none.astype(np.int64)
+    return Bids(np.zeros(n + 1, np.int64), (), whole, whole, none, none, none, none)
+
+
+def nothing_known(n: int, players: int) -> EveryAction:
+    """Of n states of which nothing is known, and where nobody acts."""
+    none = np.zeros(n, np.int64)
+    return EveryAction(
+        np.zeros(n + 1, np.int64), (), none[:0], np.empty((0, players)), np.zeros((n, players)),
+        to_act=none, best=none - 1, margins=np.full(n, np.nan), ties=none > 0, errors=np.zeros(n),
+        bids=no_bids(n),
+    )  # fmt: skip
+
+
 def answer_at(
     found: EveryAction, x: int, origin: Origin, state: dict[str, Any], source: Source = "table"
 ) -> Answer:
     """The answer to state x of many, whose fields are `state`."""
     bids, value = found.bids, tuple(found.values[x].tolist())
     toss_up, error = bool(found.ties[x]), float(found.errors[x])
-    if bids is not None and bids.first[x + 1] > bids.first[x]:  # actions are player 1's
+    if bids.first[x + 1] > bids.first[x]:  # actions are player 1's
         rows = [found.choices(x, player).tolist() for player in (0, 1)]
         mine, theirs = (
             tuple(
@@ -223,9 +368,9 @@ def answer_at(
             (mine, theirs),
         )  # fmt: skip
     actor, best = int(found.to_act[x]) - 1, int(found.best[x])
-    first, last = int(found.first[x]), int(found.first[x + 1])
-    q, named = found.q[first:last].tolist(), found.named[first:last].tolist()
-    order = sorted(range(last - first), key=lambda k: (first + k != best, -q[k][actor], k))
+    here = slice(int(found.first[x]), int(found.first[x + 1]))
+    q, named = found.q[here].tolist(), found.named[here].tolist()
+    order = sorted(range(len(q)), key=lambda k: (k != best, -q[k][actor], k))
     actions = tuple(Action(found.names[named[k]], tuple(q[k])) for k in order)
     margin = float(found.margins[x])
     return Answer(
@@ -234,102 +379,168 @@ def answer_at(
     )  # fmt: skip
 
 
-# --- above the frontier --------------------------------------------------------------------------
+# --- from a step of the rules --------------------------------------------------------------------
 
 
-class Holder(Protocol):
-    """What a search may end at: a table (`cluster.table.lookup.Lookup`), or a part of one."""
-
-    @property
-    def game(self) -> Game: ...
-    def holds(self, states: Ints) -> NDArray[np.bool_]: ...
-    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]: ...
+def of_some(first: Ints, kept: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """(first (n + 1,), which of the k) of n states with k actions, those of others left out."""
+    counts = np.diff(first)
+    at = np.flatnonzero(np.repeat(kept, counts))
+    return np.concatenate([[0], np.cumsum(counts * kept)]), at
 
 
-class Answering(Holder, Protocol):
-    """A table that says how exact its payoffs are."""
-
-    @property
-    def origin(self) -> Origin: ...
-    @property
-    def precision(self) -> float: ...
-    @property
-    def tolerance(self) -> float: ...
-    @property
-    def rounded(self) -> bool: ...
-    def errors(self, states: Ints) -> Floats: ...
+def numbered(game: Game, actions: Ints) -> tuple[tuple[str, ...], Ints]:
+    """The names of actions (k,), and which of them each has (k,)."""
+    known, named = np.unique(actions, return_inverse=True)
+    return tuple(game.action_name(int(action)) for action in known), named
 
 
-OnLevel = Callable[[int, int], None]
-"""on_level(states, levels): how many a search has met so far."""
+def own_payoffs(q: ActionValues, actors: Ints) -> Floats:
+    """(k,) every action's payoff to who acts, from 0; to player 1 where nobody does (-1)."""
+    own: Floats = q.values[np.arange(len(q.states)), np.maximum(actors, 0)[q.states]]
+    return own
 
 
-def known_below(
-    table: Holder, roots: Ints, max_states: int, on_level: OnLevel | None = None
-) -> tuple[Keys, Floats]:
-    """The states that the table holds among those met from `roots` without going through another
-    such: keys (k,) and payoffs (k, players)."""
-    from luckbase.solver.search.explore import KNOWN, explore  # compiles the search
+def from_rules(
+    game: Game, edges: Expanded, q: ActionValues, taken: Ints, tolerance: float,
+    values: Floats, error: float | Floats,
+) -> EveryAction:  # fmt: skip
+    """Of n expanded states, from every action's payoffs; not of those where both choose at once.
 
-    found = explore(table.game, roots, known=table.holds, max_states=max_states, on_level=on_level)
-    keys = np.ascontiguousarray(found.keys[found.kinds == KNOWN])
-    return keys, table.lookup(unpack_all(table.game.bits, keys))[0]
-
-
-def answer_by_search(
-    table: Answering, state: Ints, max_states: int, words: Mapping[str, object] | None = None,
-    on_level: OnLevel | None = None,
-) -> Answer:  # fmt: skip
-    """The answer to one canonical state (fields,) above the table's frontier.
-
-    max_states: how many the search may meet; a million take about 90 MB and 2 s. on_level: told how
-    far it is.
-
-    Raises SearchLimitError, saying how far it got; StateError for a cycle that is not covered.
+    taken: the rows (n,) of `q` that are the best. tolerance: how far payoffs may be apart and still
+    be one. values: float64 (n, p), of the states, within `error`.
     """
-    edges = expand(table.game, state.reshape(1, -1))
-    payoffs, errors = searched(table, state, edges, max_states, on_level)
-    return answer_step(table, state, edges, payoffs, errors, words, "search")
+    own, starts = own_payoffs(q, edges.actors), q.first[:-1]
+    level = own >= np.maximum.reduceat(own, starts)[q.states] - tolerance
+    others = own.copy()
+    others[taken] = -np.inf
+    margins = np.maximum(own[taken] - np.maximum.reduceat(others, starts), 0.0)
+    over = edges.terminal
+    acts = (edges.actors >= 0) & ~over
+    first, rows = of_some(q.first, acts)
+    names, named = numbered(game, q.actions[rows])
+    return EveryAction(
+        first, names, named, q=q.values[rows], values=values,
+        to_act=np.where(acts, edges.actors + 1, 0), best=np.where(acts, taken - starts, -1),
+        margins=np.where(acts & (np.diff(q.first) > 1), margins, np.nan),
+        ties=acts & (np.add.reduceat(level.astype(np.int64), starts) > 1),
+        errors=np.where(over, 0.0, error), bids=no_bids(len(over)),
+    )  # fmt: skip
 
 
-def searched(
-    table: Answering, state: Ints, edges: Expanded, max_states: int, on_level: OnLevel | None = None
-) -> tuple[Floats, Floats]:
-    """The payoffs (m, players) of the children of one expanded state (fields,) above the table's
-    frontier, by a search down to it; and bounds (m,) on their errors. Raises as
-    `answer_by_search`."""
-    from luckbase.solver.search.game_graph import Graph
+def stepped(
+    game: Game, edges: Expanded, q: ActionValues, near: tuple[float, float], errors: Floats,
+    inputs: Ints,
+) -> EveryAction:  # fmt: skip
+    """Of n expanded states that no table holds, from every action's payoffs.
 
-    game = table.game
-    keys, payoffs = known_below(table, state.reshape(1, -1), max_states, on_level)
-    graph = Graph(game, tolerance=table.tolerance, max_states=max_states)
-    graph.know(keys, payoffs)
-    children = graph.solve(edges.children)
-    found: Floats = graph.values[children]
-    errors = table.errors(unpack_all(game.bits, keys))
-    close = graph.margins[: graph.count] <= table.tolerance
-    if not (table.rounded and close.any()):
-        return found, np.full(len(found), errors.max(initial=table.precision))
-    # All decisions that the known payoffs do not tell, for their errors, may fall as they like.
-    graph, off = Graph(game, bounds=True, max_states=max_states), errors[:, None]
-    graph.know(keys, np.concatenate([payoffs - off, payoffs + off], axis=1))
-    try:
-        at = graph.solve(edges.children)
-    except StateError:  # a cycle with such a decision
-        return found, np.full(len(found), np.ptp(game.payoff_range))
-    low, high = graph.values[at, : game.players], graph.values[at, game.players :]
-    return found, np.maximum(found - low, high - found).max(axis=1)
+    near: payoffs closer than the first can not be told apart, where none is off by more than the
+    second. errors: (m,) how far off those of the children may be, in the edges' order. inputs: the
+    states as a person gave them, values (n, fields), for the names of their bids.
+    """
+    tolerance, precision = near
+    taken, apart = chosen(q, edges.actors, tolerance), error_of_actions(edges, errors)
+    error = np.maximum(np.maximum.reduceat(apart, q.first[:-1]), precision)
+    found = from_rules(game, edges, q, taken, tolerance, q.values[taken], error)
+    if (apart > precision).any():
+        unclear = undecided(q, edges.actors, apart, taken, game.tie_tolerance)
+        found.ties[:] |= unclear & (found.best >= 0)
+    both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
+    if not len(both):
+        return found
+    bids, payoffs, gaps = _bids_at(game, q, both, inputs)
+    found.values[both], found.errors[both] = payoffs, error[both] + gaps
+    unsure = ~_sure(bids.least, bids.most)
+    found.ties[both] = np.logical_or.reduceat(unsure, bids.first[both])
+    return replace(found, bids=bids)
 
 
-def answer_step(
-    table: Answering, state: Ints, edges: Expanded, payoffs: Floats, errors: Floats,
-    words: Mapping[str, object] | None = None, source: Source = "table",
-) -> Answer:  # fmt: skip
-    """The answer to an expanded state (fields,) that is not stored, from the payoffs (m, players)
-    of its children, with bounds (m,) on their errors; `words`: as a person gave it, for the names
-    of their bids; source: where the payoffs come from."""
-    game = table.game
-    inputs = game.fields.values(state) if words is None else game.fields.read(words)
-    near = table.tolerance, table.precision
-    found = stepped(game, edges, evaluate(edges, payoffs), near, errors, inputs.reshape(1, -1))
-    return answer_at(found, 0, table.origin, game.describe(state), source)
+def _bids_at(game: Game, q: ActionValues, both: Ints, inputs: Ints) -> tuple[Bids, Floats, Floats]:
+    """The choices at n states, the m `both` of which are those where both choose at once; the
+    payoffs (m, 2) of these, and the gaps of their games (m,)."""
+    from luckbase.solver.matrix_game import certified as matrix_game
+
+    others = np.setdiff1d(np.arange(len(q.first) - 1), both)
+    pieces = [(others, no_bids(len(others)))]
+    payoffs, gaps = np.zeros((len(both), 2)), np.zeros(len(both))
+    for at, solved in solved_games(q, both):
+        mine, theirs = solved.row_strategies, solved.column_strategies
+        n, rows, columns = len(at), mine.shape[1], theirs.shape[1]
+        cells = q.first[at][:, None] + np.arange(rows * columns)
+        games = np.ascontiguousarray(q.values[cells, 0].reshape(n, rows, columns))
+        totals = q.values[q.first[at]].sum(axis=1)
+        here = np.searchsorted(both, at)
+        payoffs[here] = np.stack([solved.values, totals - solved.values], axis=1)
+        gaps[here] = solved.gaps
+        turned = np.ascontiguousarray(-games.transpose(0, 2, 1))
+        ranges = np.concatenate([matrix_game.all_ranges(side) for side in (games, turned)], axis=1)
+        paid = [
+            (games * theirs[:, None, :]).sum(axis=2),
+            totals[:, None] - (games * mine[:, :, None]).sum(axis=1),
+        ]
+        names = [
+            name
+            for state in game.fields.describe_all(game.fields.numbers(inputs[at]))
+            for player, own in enumerate((rows, columns))
+            for name in choice_names(game, state, player, own)
+        ]
+        known = dict.fromkeys(names)
+        places = {name: i for i, name in enumerate(known)}
+        pieces.append((at, Bids(
+            np.arange(n + 1) * (rows + columns), tuple(known),
+            np.array([places[name] for name in names], np.int64),
+            players=np.tile(np.repeat([0, 1], [rows, columns]), n),
+            chances=np.concatenate([mine, theirs], axis=1).ravel(),
+            least=ranges[..., 0].ravel(), most=ranges[..., 1].ravel(),
+            payoffs=np.concatenate(paid, axis=1).ravel(),
+        )))  # fmt: skip
+    return joined(pieces), payoffs, gaps
+
+
+# --- how far off ---------------------------------------------------------------------------------
+
+
+def error_of_actions(edges: Expanded, off: Floats) -> Floats:
+    """(k,) how far off the payoffs of every action of expanded states may be, if those of the
+    children, in the edges' order, may be off by so much (m,)."""
+    starts = action_starts(edges)[1]
+    mean = np.add.reduceat(edges.weights * off, starts)
+    low, high = np.minimum.reduceat(off, starts), np.maximum.reduceat(off, starts)
+    found: Floats = np.clip(mean, low, high)  # without the rounding of the sum
+    return found
+
+
+def error_of_taken(q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float) -> Floats:
+    """(n,) how far off the payoffs of states may be that are those of the actions taken, rows (n,)
+    of `q`: there may be better ones, as far as those of actions, off by so much (k,), tell.
+
+    actors: (n,), from 0. tie: the tie tolerance.
+    """
+    apart: Floats = np.abs(q.values - q.values[taken[q.states]]).max(axis=1) + off
+    apart = np.where(_may_be_best(q, actors, off, taken, tie), apart, 0.0)
+    found: Floats = np.maximum.reduceat(apart, q.first[:-1])
+    return found
+
+
+def undecided(
+    q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float
+) -> NDArray[np.bool_]:
+    """(n,) whether an action other than the one taken may be the best one; as `error_of_taken`."""
+    found = np.add.reduceat(_may_be_best(q, actors, off, taken, tie), q.first[:-1], dtype=np.int64)
+    more: NDArray[np.bool_] = found > 1
+    return more
+
+
+def _may_be_best(
+    q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float
+) -> NDArray[np.bool_]:
+    """(k,) the actions one of which is the best one by the rules, each state's taken one with them:
+    all that may be as good where one of these is off by more than the tie tolerance; where none is,
+    what is tied is tied, and the first of them is the best."""
+    own = own_payoffs(q, actors)
+    best = taken[q.states]
+    may: NDArray[np.bool_] = own + off >= own[best] - off[best] - tie
+    may[taken] = True
+    may &= np.logical_or.reduceat(may & (off > tie), q.first[:-1])[q.states]
+    may[taken] = may[chosen(q, actors, tie)] = True
+    return may

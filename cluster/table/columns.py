@@ -40,7 +40,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from luckbase.cluster.table.actions import EveryAction
+from luckbase.cluster.table.answer import EveryAction
 from luckbase.cluster.table.parquet import nullable
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints, set_text
@@ -119,8 +119,6 @@ class ActionNames:
                 continue
             for i in range(self.game.players):
                 yield f"{self.words[name]}_payoff_{i + 1}", owners[rows], found.q[rows, i]
-        if bids is None:
-            return
         owners = np.repeat(np.arange(len(found)), np.diff(bids.first))
         for name, rows in _rows_of(bids.names, bids.named):
             if name not in self.words:
@@ -148,8 +146,7 @@ def word_of(name: str) -> str:
 def names_of(game: Game, found: EveryAction) -> ActionNames:
     """The actions that n states have."""
     actions = [found.names[code] for code in np.unique(found.named).tolist()]
-    bids = found.bids
-    choices = [] if bids is None else [bids.names[c] for c in np.unique(bids.named).tolist()]
+    choices = [found.bids.names[code] for code in np.unique(found.bids.named).tolist()]
     return ActionNames(game, in_order(game, actions), in_order(game, choices))
 
 

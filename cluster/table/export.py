@@ -31,7 +31,7 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from luckbase.cluster.table import OnRows, nobody
-from luckbase.cluster.table.actions import EveryAction, joined
+from luckbase.cluster.table.answer import EveryAction, joined, nothing_known
 from luckbase.cluster.table.columns import (
     DECISION_COLUMNS,
     ActionNames,
@@ -203,8 +203,11 @@ def actions_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction
         states = np.ascontiguousarray(batch.states(at))
         return table.of_part(part, states, table.game.fields.values(states))
     acts = np.flatnonzero(numbers_of(batch.rows.column("to_act"))[at] != 0)
-    pieces = [(acts, part.actions_of_rows(batch, at[acts]))] if len(acts) else []
-    return joined(pieces, len(at), table.game.players)
+    others = np.setdiff1d(np.arange(len(at)), acts)
+    pieces = [(others, nothing_known(len(others), table.game.players))]
+    if len(acts):
+        pieces.append((acts, part.actions_of_rows(batch, at[acts])))
+    return joined(pieces)
 
 
 def _matching(part: Part, batch: Batch, where: Where, stored: pa.Schema) -> Ints:

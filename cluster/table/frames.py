@@ -28,8 +28,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.actions import EveryAction
-from luckbase.cluster.table.answer import Answer, answer_at
+from luckbase.cluster.table.answer import Answer, EveryAction, answer_at
 from luckbase.cluster.table.columns import names_of
 from luckbase.cluster.table.parquet import nullable, payoff_columns
 from luckbase.cluster.table.parts import PIECE

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.actions import EveryAction, joined, numbered, of_some
+from luckbase.cluster.table.answer import EveryAction, joined, no_bids, numbered, of_some
 from luckbase.cluster.table.ledger import FileEntry, made_by
 from luckbase.cluster.table.parquet import SealedFile, labelled, number_rows, numbers_of
 from luckbase.cluster.table.parts import Part, once
@@ -196,10 +196,12 @@ class KeyPart(Part):
         names, named = numbered(self.game, q.actions[at])
         owner = q.states[at]
         best = self._stored(codes, owner, named, names)
+        best[best >= 0] -= first[:-1][best >= 0]
         found = EveryAction(
-            values=values, to_act=np.where(acts, edges.actors + 1, 0), first=first, names=names,
-            named=named, q=q.values[at], best=best, margins=np.where(acts, margins, np.nan),
-            ties=np.zeros(len(states), bool), errors=np.where(over, 0.0, self.error),
+            first, names, named, q=q.values[at], values=values,
+            to_act=np.where(acts, edges.actors + 1, 0), best=best,
+            margins=np.where(acts, margins, np.nan), ties=np.zeros(len(states), bool),
+            errors=np.where(over, 0.0, self.error), bids=no_bids(len(states)),
         )  # fmt: skip
         found.ties[:] = self._ties(found, owner, np.maximum(edges.actors, 0))
         given = acts & (status == GIVEN)
@@ -236,14 +238,13 @@ class KeyPart(Part):
             return found
         n, m = len(found), len(at)
         alone = EveryAction(
-            values=found.values[at], to_act=found.to_act[at], first=np.arange(m + 1),
-            names=tuple(self.action_names), named=codes[at].astype(np.int64), q=found.values[at],
-            best=np.arange(m), margins=found.margins[at], ties=np.zeros(m, bool),
-            errors=found.errors[at],
+            np.arange(m + 1), tuple(self.action_names), codes[at].astype(np.int64),
+            q=found.values[at], values=found.values[at], to_act=found.to_act[at],
+            best=np.zeros(m, np.int64), margins=found.margins[at], ties=np.zeros(m, bool),
+            errors=found.errors[at], bids=no_bids(m),
         )  # fmt: skip
         others = np.setdiff1d(np.arange(n), at)
-        rest = found.only(others)
-        return joined([(others, rest), (at, alone)], n, self.game.players)
+        return joined([(others, found.only(others)), (at, alone)])
 
     def _children(self, edges: Expanded, status: Ints) -> Floats:
         """Payoffs of the edges' children; 0 for those of rows that were not solved from them."""

@@ -2,10 +2,15 @@
 
 A state is answered by the part that holds it: the full table first, then what lies below the roots
 of searches, then the parts of searches that ended at another table. What no part holds is worked
-out: one step of the rules where all its children are there, else a search down to what is
-(`cluster.table.answer`).
+out: one step of the rules where all its children are there, else a search down to what is.
 
-`cluster.table.table` is what people have in hand: this, and all that can be made of it.
+From the state's children every one is expanded and merged by key until it is over or the table
+holds it (`solver.search.explore`); the table's payoffs of those are looked up at once, and the rest
+is backward induction by the rules (`solver.search.game_graph`). So an answer above the frontier is
+as exact as the table below it: its payoffs are means of the table's, within the same bound; but for
+decisions that are closer than the table's precision tells. They count as tied, and the earlier
+action is taken; what the others get there is another action's. Where a search met such decisions, a
+second one, between bounds, says how far off its payoffs may be.
 """
 
 from __future__ import annotations
@@ -14,31 +19,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster import words
 from luckbase.cluster.table import OnRows
-from luckbase.cluster.table.actions import (
+from luckbase.cluster.table.answer import (
+    Answer,
     EveryAction,
+    Origin,
+    answer_at,
     error_of_actions,
     error_of_taken,
     joined,
-    stepped,
-)
-from luckbase.cluster.table.answer import (
-    Answer,
-    Origin,
-    answer_at,
-    answer_by_search,
+    nothing_known,
     origin_of,
     otherwise,
+    stepped,
 )
 from luckbase.cluster.table.parts import Part, lookup_or_backup, once
-from luckbase.cluster.table.tiers import TierPart
-from luckbase.cluster.words import many
 from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
@@ -46,8 +47,10 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.search.bellman import ActionValues, chosen, evaluate, strategies_of
 from luckbase.solver.search.expand import Expanded, expand
+from luckbase.solver.search.keys import Keys, unpack_all
 
 if TYPE_CHECKING:
+    from luckbase.cluster.table.tiers import TierPart
     from luckbase.solver.policy.evaluate import Policy
 
 D = TypeVar("D")
@@ -56,6 +59,8 @@ MAX_SEARCHED = 20_000_000
 """States that a search above the table may meet unless told otherwise."""
 MAX_EDGES = 400_000
 """Edges that are looked up at a time; 100 bytes each and as much again for the sorting."""
+OnLevel = Callable[[int, int], None]
+"""on_level(states, levels): how many a search has met so far."""
 
 
 class Lookup:
@@ -104,12 +109,12 @@ class Lookup:
         return self._source or f"the table of {self.origin}"
 
     def __repr__(self) -> str:
-        return f"<Table of {self.origin}: {many(self.rows, 'state')}, {self.where}>"
+        return f"<Table of {self.origin}: {words.many(self.rows, 'state')}, {self.where}>"
 
     @property
     def full(self) -> TierPart | None:
         """The part that holds the full table, or as much of it as is solved."""
-        return next((p for p in self.parts if isinstance(p, TierPart)), None)
+        return next((cast("TierPart", part) for part in self.parts if part.dense), None)
 
     @property
     def error(self) -> float:
@@ -175,15 +180,17 @@ class Lookup:
 
         Raises MissingTableError for the first state that is not in the table.
         """
-        return self._all(states, self.lookup(states))
-
-    def _all(self, states: Ints, looked_up: tuple[Floats, NDArray[np.bool_]]) -> Floats:
-        """The payoffs of all states, where all were found. Raises MissingTableError."""
-        payoffs, found = looked_up
-        if not found.all():
-            state = np.asarray(states).reshape(len(found), -1)[np.flatnonzero(~found)[0]]
-            raise MissingTableError(self._missing(state))
+        payoffs, found = self.lookup(states)
+        self._require(states, found)
         return payoffs
+
+    def _require(
+        self, states: Ints, found: NDArray[np.bool_],
+        error: type[MissingTableError | StateError] = MissingTableError,
+    ) -> None:  # fmt: skip
+        """Raises the error for the first of the states (n, fields) that was not found (n,)."""
+        if not found.all():
+            raise error(self.missing(np.asarray(states).reshape(len(found), -1)[np.argmin(found)]))
 
     def get(self, state: Ints, default: D) -> Floats | D:
         """The payoffs (players,) of one state, or `default` where the table does not hold it."""
@@ -199,7 +206,9 @@ class Lookup:
         """The payoffs of every action of expanded states of this game, or of one that it is `plain`
         of; also a step above those held. Raises MissingTableError."""
         children = simplify(self.game, edges.children)
-        return evaluate(edges, self._all(children, self.lookup_or_backup(children)))
+        payoffs, found = self.lookup_or_backup(children)
+        self._require(children, found)
+        return evaluate(edges, payoffs)
 
     def why_outside(self, state: Ints) -> str | None:
         """Why the table does not hold a canonical state, after "is"; None if it does."""
@@ -211,7 +220,8 @@ class Lookup:
             return "not below this table's roots"
         return self.full.layout.why_outside(state) or "not solved yet in this table"
 
-    def _missing(self, state: Ints) -> str:
+    def missing(self, state: Ints) -> str:
+        """The sentence that a canonical state (fields,) is not in the table, and why."""
         why = self.why_outside(state) or "not solved yet in this table"
         return f"{words.fields(self.game.describe(state))} is {why}"
 
@@ -243,9 +253,8 @@ class Lookup:
         return self.ask(state, MAX_SEARCHED)
 
     def ask(
-        self, state: Mapping[str, Any], max_states: int = 0,
-        on_level: Callable[[int, int], None] | None = None,
-    ) -> Answer:  # fmt: skip
+        self, state: Mapping[str, Any], max_states: int = 0, on_level: OnLevel | None = None
+    ) -> Answer:
         """The answer to a state, by a search of at most `max_states` where the table does not reach
         it; fields as numbers, tuples, lists or text, those of ``luckbase query``. on_level: told
         how many states a search has met, in how many levels.
@@ -253,22 +262,67 @@ class Lookup:
         Raises StateError, also for a state beyond the table where nothing may be searched;
         SearchLimitError.
         """
-        canonical, inputs = self.game.parse(state), self.game.fields.read(state).reshape(1, -1)
+        game = self.game
+        canonical, inputs = game.parse(state), game.fields.read(state).reshape(1, -1)
         found, there = self.every_action(canonical.reshape(1, -1), inputs)
-        if there[0] and not self._lacks_strategies(canonical, found):
-            answer = answer_at(found, 0, self.origin, self.game.describe(canonical))
+        if there[0] and game.simultaneous and not len(found.at_once()):
+            # Both may choose where the payoffs alone are there, and no strategies.
+            there = expand(game, canonical.reshape(1, -1)).kinds != SIMULTANEOUS
+        if there[0]:
+            answer = answer_at(found, 0, self.origin, game.describe(canonical))
         elif max_states:
-            answer = answer_by_search(self, canonical, max_states, state, on_level)
+            answer = self.search(canonical, max_states, inputs, on_level)[0]
         else:
-            raise StateError(self._missing(canonical))
-        read = self.game.fields.describe(self.game.fields.numbers(inputs)[0])
+            raise StateError(self.missing(canonical))
+        read = game.fields.describe(game.fields.numbers(inputs)[0])
         return replace(answer, given=otherwise(read, answer.state))
 
-    def _lacks_strategies(self, state: Ints, found: EveryAction) -> bool:
-        """Whether both choose at once at a state whose payoffs alone are there."""
-        if not self.game.simultaneous or len(found.at_once()):
-            return False
-        return bool(expand(self.game, state.reshape(1, -1)).kinds[0] == SIMULTANEOUS)
+    def search(
+        self, state: Ints, max_states: int, inputs: Ints | None = None,
+        on_level: OnLevel | None = None,
+    ) -> tuple[Answer, Floats]:  # fmt: skip
+        """The answer to one canonical state (fields,) above the table's frontier, and the payoffs
+        (m, players) of its children.
+
+        max_states: how many the search may meet; a million take about 90 MB and 2 s. inputs: the
+        state as a person gave it, values (1, fields), for the names of their bids.
+
+        Raises SearchLimitError, saying how far it got; StateError for a cycle that is not covered.
+        """
+        game, root = self.game, state.reshape(1, -1)
+        edges = expand(game, root)
+        payoffs, errors = self._searched(root, edges.children, max_states, on_level)
+        inputs = game.fields.values(root) if inputs is None else inputs
+        near, q = (self.tolerance, self.precision), evaluate(edges, payoffs)
+        found = stepped(game, edges, q, near, errors, inputs)
+        return answer_at(found, 0, self.origin, game.describe(state), "search"), payoffs
+
+    def _searched(
+        self, root: Ints, children: Ints, max_states: int, on_level: OnLevel | None
+    ) -> tuple[Floats, Floats]:
+        """The payoffs (m, players) of the children of a state (1, fields), by a search down to the
+        table; and bounds (m,) on their errors."""
+        from luckbase.solver.search.game_graph import Graph
+
+        game = self.game
+        keys, payoffs = known_below(self, root, max_states, on_level)
+        graph = Graph(game, tolerance=self.tolerance, max_states=max_states)
+        graph.know(keys, payoffs)
+        at = graph.solve(children)
+        found: Floats = graph.values[at]
+        errors = self.errors(unpack_all(game.bits, keys))
+        close = graph.margins[: graph.count] <= self.tolerance
+        if not (self.rounded and close.any()):
+            return found, np.full(len(found), errors.max(initial=self.precision))
+        # All decisions that the known payoffs do not tell, for their errors, may fall as they like.
+        graph, off = Graph(game, bounds=True, max_states=max_states), errors[:, None]
+        graph.know(keys, np.concatenate([payoffs - off, payoffs + off], axis=1))
+        try:
+            at = graph.solve(children)
+        except StateError:  # a cycle with such a decision
+            return found, np.full(len(found), np.ptp(game.payoff_range))
+        low, high = graph.values[at, : game.players], graph.values[at, game.players :]
+        return found, np.maximum(found - low, high - found).max(axis=1)
 
     def answers(self, states: Ints) -> list[Answer]:
         """The answers to canonical states (n, fields) that the table holds, or whose children it
@@ -277,8 +331,7 @@ class Lookup:
         Raises StateError for another.
         """
         found, there = self.every_action(states)
-        if not there.all():
-            raise StateError(self._missing(np.asarray(states)[np.flatnonzero(~there)[0]]))
+        self._require(states, there, StateError)
         described = self.game.fields.describe_all(states)
         return [answer_at(found, x, self.origin, state) for x, state in enumerate(described)]
 
@@ -301,7 +354,8 @@ class Lookup:
             part = self.parts[i]
             for at in self._shares(states, np.flatnonzero(owners == i), part):
                 pieces.append((at, self.of_part(part, states[at], inputs[at])))
-        return joined(pieces, len(states), self.game.players), there
+        nothing = nothing_known(0, self.game.players)
+        return joined(pieces or [(owners, nothing)]), there
 
     def of_part(self, part: Part, states: Ints, inputs: Ints) -> EveryAction:
         """The same of states that a part holds: with the strategies where both choose at once and
@@ -313,8 +367,7 @@ class Lookup:
         met, known = self._stepped(states[both], inputs[both])
         kept = np.flatnonzero(known)
         others = np.setdiff1d(np.arange(len(states)), both[kept])
-        pieces = [(others, found.only(others)), (both[kept], met.only(kept))]
-        return joined(pieces, len(states), self.game.players)
+        return joined([(others, found.only(others)), (both[kept], met.only(kept))])
 
     @property
     def states_at_once(self) -> int:
@@ -357,8 +410,7 @@ class Lookup:
             at = np.flatnonzero(owners == i)
             if i < 0:
                 found, there = self.every_action(states[at], None if inputs is None else inputs[at])
-                if not there.all():
-                    raise MissingTableError(self._missing(states[at[np.flatnonzero(~there)[0]]]))
+                self._require(states[at], there)
                 names[at], margins[at], ties[at] = found.best_names(), found.margins, found.ties
             else:
                 part = self.parts[i]
@@ -376,14 +428,35 @@ class Lookup:
         found: list[str | None] = names.tolist()
         return found
 
-    def best_names(self, states: Ints) -> list[str | None]:
-        """The best actions of canonical states, as they are stored, or a step above those that are.
-        Raises as `best_of`."""
-        names = self.stored_best(states)
-        left = [x for x, name in enumerate(names) if name is None]
-        for x, name in zip(left, self.best_of(states[left])[0] if left else (), strict=True):
-            names[x] = name
-        return names
+    def agent(self) -> Policy:
+        """The table's best actions as an agent, for `evaluate`, `simulate` and `play`; it must hold
+        the states that it is asked about, less the fields that only agents look at
+        (`solver.game.capabilities.plain`), or all of their children. In states in which both choose
+        at once it plays an optimal strategy."""
+        from luckbase.solver.policy.evaluate import Policy  # compiles the search
+
+        def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
+            plain = simplify(self.game, states)
+            if len(plain) and expand(self.game, plain[:1]).kinds[0] == SIMULTANEOUS:
+                return strategies_of(self.action_values(expand(self.game, plain)), player)
+            best = self.stored_best(plain)
+            above = [x for x, name in enumerate(best) if name is None]
+            for x, name in zip(above, self.best_of(plain[above])[0] if above else (), strict=True):
+                best[x] = name
+            chances = []
+            for state, name, own in zip(plain, best, actions, strict=True):
+                names = [game.action_name(int(action)) for action in own]
+                if name not in names:
+                    here = self.game.describe(state)
+                    if name is None:
+                        raise MissingTableError(f"{self.where}: says no best action at {here}")
+                    raise CorruptTableError(
+                        f"{self.where}: names an action at {here} that is none there"
+                    )
+                chances.append(np.array([float(each == name) for each in names]))
+            return chances
+
+        return Policy(decide)
 
     # --- all of it ---------------------------------------------------------------------------
 
@@ -410,27 +483,13 @@ class Lookup:
         return [], 0
 
 
-def policy_of(table: Lookup) -> Policy:
-    """The table's best actions as an agent; it must hold the states that it is asked about, less
-    the fields that only agents look at (`solver.game.capabilities.plain`); where both choose at
-    once an optimal strategy."""
-    from luckbase.solver.policy.evaluate import Policy  # compiles the search
+def known_below(
+    table: Lookup | Part, roots: Ints, max_states: int, on_level: OnLevel | None = None
+) -> tuple[Keys, Floats]:
+    """The states that a table, or a part of one, holds among those met from `roots` without going
+    through another such: keys (k,) and payoffs (k, players)."""
+    from luckbase.solver.search.explore import KNOWN, explore  # compiles the search
 
-    def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
-        plain = simplify(table.game, states)
-        if len(plain) and expand(table.game, plain[:1]).kinds[0] == SIMULTANEOUS:
-            return strategies_of(table.action_values(expand(table.game, plain)), player)
-        chances = []
-        for state, best, own in zip(plain, table.best_names(plain), actions, strict=True):
-            names = [game.action_name(int(action)) for action in own]
-            if best not in names:
-                here = table.game.describe(state)
-                if best is None:
-                    raise MissingTableError(f"{table.where}: says no best action at {here}")
-                raise CorruptTableError(
-                    f"{table.where}: names an action at {here} that is none there"
-                )
-            chances.append(np.array([float(name == best) for name in names]))
-        return chances
-
-    return Policy(decide)
+    found = explore(table.game, roots, known=table.holds, max_states=max_states, on_level=on_level)
+    keys = np.ascontiguousarray(found.keys[found.kinds == KNOWN])
+    return keys, table.lookup(unpack_all(table.game.bits, keys))[0]

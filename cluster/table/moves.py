@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -22,13 +23,14 @@ from numpy.typing import NDArray
 from pydantic import Field, PlainSerializer
 
 from luckbase.cluster import words
-from luckbase.cluster.table.answer import Action, Answer, answer_step, searched
+from luckbase.cluster.table.answer import Action, Answer
 from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import outcome_names
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.result import Flat, IfAny, Number, PythonOnly, Result
+from luckbase.solver.search.bellman import action_starts
 from luckbase.solver.search.expand import Expanded, expand
 
 if TYPE_CHECKING:
@@ -51,13 +53,9 @@ class StateText(Result):
     text: str
 
 
-def state_text(state: Mapping[str, Any]) -> StateText:
-    """The same of a state's fields."""
-    text = words.fields(state)
-    return StateText(text.replace(" ", "&"), text)
-
-
-Addressed = Flat[Annotated[dict[str, Any], PlainSerializer(state_text, return_type=StateText)]]
+Addressed = Flat[Annotated[dict[str, Any], PlainSerializer(
+    lambda state: StateText(address(state), words.fields(state)), return_type=StateText
+)]]  # fmt: skip
 """A state's fields, which stand in JSON as its `StateText`."""
 
 
@@ -67,8 +65,8 @@ class Outcome(Result):
 
     name: what happens, in words. weight, cases: its chance as so many of so many equally likely
     cases, where there are few; else the chance, and None. chance: given the action; of a pair of
-    choices, under optimal strategies. reward: what it pays, one number a player. query, text: the
-    state it leads to; state: its fields. value: its payoff, one a player; None where the table does
+    choices, under optimal strategies. reward: what it pays, one number a player. state: where it
+    leads, in JSON as `query`, `text`. value: its payoff, one a player; None where the table does
     not know it. over: whether the game ends there. pair: at a state in which both choose at once,
     the choice of each, counted from 0.
     """
@@ -78,12 +76,10 @@ class Outcome(Result):
     cases: int | None
     chance: float
     reward: tuple[float, ...]
-    query: str
-    text: str
+    state: Addressed
     value: tuple[float, ...] | None
     over: bool
     pair: IfAny[tuple[int, int]]
-    state: PythonOnly[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -92,10 +88,6 @@ class OneOrMore(Result):
 
     next: IfAny[Outcome] = None
     outcomes: IfAny[tuple[Outcome, ...]] = None
-
-
-def _one_or_more(outcomes: tuple[Outcome, ...]) -> OneOrMore:
-    return OneOrMore(outcomes[0]) if len(outcomes) == 1 else OneOrMore(None, outcomes)
 
 
 @dataclass(frozen=True)
@@ -109,9 +101,10 @@ class Move(Result):
     best: bool
     toss_up: bool
     cost: float | None
-    outcomes: Flat[
-        Annotated[tuple[Outcome, ...], PlainSerializer(_one_or_more, return_type=OneOrMore)]
-    ]
+    outcomes: Flat[Annotated[tuple[Outcome, ...], PlainSerializer(
+        lambda each: OneOrMore(each[0]) if len(each) == 1 else OneOrMore(None, each),
+        return_type=OneOrMore,
+    )]]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -142,95 +135,77 @@ def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves
     game = table.game
     here = game.parse(state)
     edges = expand(game, here.reshape(1, -1))
-    over, both = edges.kinds[0] == TERMINAL, edges.kinds[0] == SIMULTANEOUS
     payoffs, known = table.lookup_or_backup(edges.children)
     held = bool(table.holds(here.reshape(1, -1))[0])
     try:
         answer = table.ask(state)
     except StateError:
         if not max_states:
-            why = table.why_outside(here) or "not solved yet in this table"
-            raise MissingTableError(f"{words.fields(game.describe(here))} is {why}") from None
-        payoffs, errors = searched(table, here, edges, max_states)
+            raise MissingTableError(table.missing(here)) from None
+        inputs = game.fields.read(state).reshape(1, -1)
+        answer, payoffs = table.search(here, max_states, inputs)
         known = np.ones(len(payoffs), bool)
-        answer = answer_step(table, here, edges, payoffs, errors, state, "search")
-    if over:
+    if edges.kinds[0] == TERMINAL:
         return Moves(here, answer, True, True)
-    below = Below(game, here, answer, edges, payoffs, known)
-    if both:
-        return Moves(here, answer, False, held, tuple(_bids(answer)), below.pairs())
+    below = _Below(game, answer, edges, payoffs, known)
+    if edges.kinds[0] == SIMULTANEOUS:  # what comes of a choice depends on both
+        bids = (Move(each, each.name == answer.best, False, None, ()) for each in answer.actions)
+        return Moves(here, answer, False, held, tuple(bids), below.pairs())
     if edges.actors[0] < 0:
-        return Moves(here, answer, False, held, (), below.outcomes(slice(0, len(payoffs))))
-    return Moves(here, answer, False, held, tuple(below.moves(table.tolerance)))
+        outcomes = below.outcomes(here, slice(0, len(payoffs)))
+        return Moves(here, answer, False, held, (), outcomes)
+    return Moves(here, answer, False, held, tuple(below.moves(here, table.tolerance)))
 
 
-def _bids(answer: Answer) -> Iterator[Move]:
-    """The choices of player 1 where both choose at once; what comes of them depends on both."""
-    for action in answer.actions:
-        yield Move(action, action.name == answer.best, False, None, ())
-
-
-class Below:
-    """The children of one state, as people see them. numbers: the state, int64 (fields,); payoffs:
-    float64 (m, players); known: bool (m,), which of them are."""
+class _Below:
+    """The children of one state, as people see them. payoffs: float64 (m, players); known:
+    bool (m,), which of them are."""
 
     def __init__(
-        self,
-        game: Game,
-        numbers: Ints,
-        answer: Answer,
-        edges: Expanded,
-        payoffs: Floats,
+        self, game: Game, answer: Answer, edges: Expanded, payoffs: Floats,
         known: NDArray[np.bool_],
-    ) -> None:
-        self.game, self.numbers, self.answer, self.edges = game, numbers, answer, edges
-        self.payoffs = payoffs.tolist()
-        self.known: list[bool] = known.tolist()
+    ) -> None:  # fmt: skip
+        self.game, self.answer, self.edges = game, answer, edges
+        self.payoffs, self.known = payoffs.tolist(), known
         self.states = game.fields.describe_all(edges.children)
-        self.children = list(map(tuple, edges.children.tolist()))
-        self.rewards = list(map(tuple, edges.rewards.tolist()))
-        self.over: list[bool] = (expand(game, edges.children).kinds == TERMINAL).tolist()
+        self.over = expand(game, edges.children).kinds == TERMINAL
 
-    def outcomes(self, here: slice) -> tuple[Outcome, ...]:
-        """The outcomes of one action, most likely first; edges that come to the same are one."""
-        weights = self.edges.weights[here].tolist()
+    def outcomes(self, numbers: Ints, here: slice) -> tuple[Outcome, ...]:
+        """The outcomes of one action at the state (fields,), most likely first; edges that come to
+        the same are one."""
+        edges, weights = self.edges, self.edges.weights[here].tolist()
         merged: dict[Any, tuple[int, float]] = {}
-        for k, weight in zip(range(here.start, here.stop), weights, strict=True):
-            same = self.children[k], self.rewards[k]
-            first, sum_ = merged.get(same, (k, 0.0))
-            merged[same] = first, sum_ + weight
+        for k, weight in enumerate(weights, here.start):
+            same = edges.children[k].tobytes(), edges.rewards[k].tobytes()
+            first, chance = merged.get(same, (k, 0.0))
+            merged[same] = first, chance + weight
         order = sorted(merged.values(), key=lambda each: (-each[1], each[0]))
         cases = equal_cases(tuple(weights))
-        action = int(self.edges.actions[here.start])
-        children = self.edges.children[[k for k, _ in order]]
-        names = outcome_names(self.game, self.numbers, action, children)
+        children = edges.children[[k for k, _ in order]]
+        names = outcome_names(self.game, numbers, int(edges.actions[here.start]), children)
         return tuple(
             self._outcome(k, chance, cases, name or "")
             for (k, chance), name in zip(order, names, strict=True)
         )
 
     def _outcome(
-        self, k: int, chance: float, cases: int | None, name: str = "",
+        self, k: int, chance: float, cases: int | None, name: str,
         pair: tuple[int, int] | None = None,
     ) -> Outcome:  # fmt: skip
         after = self.states[k]
-        name = name or happened(self.game, self.answer.state, after)
-        weight = chance if cases is None else round(chance * cases)
-        value = tuple(self.payoffs[k]) if self.known[k] else None
-        at = state_text(after)
         return Outcome(
-            name, weight, cases, chance, self.rewards[k], at.query, at.text, value, self.over[k],
-            pair, after,
+            name or happened(self.game, self.answer.state, after),
+            chance if cases is None else round(chance * cases), cases, chance,
+            tuple(self.edges.rewards[k].tolist()), after,
+            tuple(self.payoffs[k]) if self.known[k] else None, bool(self.over[k]), pair,
         )  # fmt: skip
 
-    def moves(self, slack: float) -> Iterator[Move]:
+    def moves(self, numbers: Ints, slack: float) -> Iterator[Move]:
         """The actions of the one who decides, best first, as the answer has them."""
         answer, edges = self.answer, self.edges
-        starts = np.flatnonzero(np.diff(edges.actions, prepend=edges.actions[0] - 1)).tolist()
-        stops = [*starts[1:], len(edges.actions)]
+        starts = [*action_starts(edges)[1].tolist(), len(edges.actions)]
         named = {
-            self.game.action_name(int(edges.actions[a])): slice(a, b)
-            for a, b in zip(starts, stops, strict=True)
+            self.game.action_name(int(edges.actions[a])): slice(a, b) for a, b in pairwise(starts)
         }
         actor = int(edges.actors[0])
         decided = len(answer.actions) == len(named)
@@ -238,24 +213,25 @@ class Below:
         for action in answer.actions:
             cost = top - action.value[actor]
             best, level = action.name == answer.best, cost <= slack
-            toss_up = decided and answer.toss_up and level
             yield Move(
-                action, best, toss_up, (0.0 if level or best else cost) if decided else None,
-                self.outcomes(named[action.name]),
+                action, best, decided and answer.toss_up and level,
+                (0.0 if level or best else cost) if decided else None,
+                self.outcomes(numbers, named[action.name]),
             )  # fmt: skip
 
     def pairs(self) -> tuple[Outcome, ...]:
         """Where both choose at once: every pair of choices, with its chance under the strategies of
         the answer."""
-        sides = self.answer.strategies
-        assert sides is not None
-        actions = self.edges.actions
-        row = np.unique(actions // JOINT, return_inverse=True)[1].tolist()
-        column = np.unique(actions % JOINT, return_inverse=True)[1].tolist()
+        assert self.answer.strategies is not None
+        first, second = self.answer.strategies
+        row, column = (
+            np.unique(own, return_inverse=True)[1].tolist()
+            for own in np.divmod(self.edges.actions, JOINT)
+        )
         found = [
             self._outcome(
-                k, sides[0][i].chance * sides[1][j].chance, None,
-                f"{sides[0][i].name} against {sides[1][j].name}", (i, j),
+                k, first[i].chance * second[j].chance, None,
+                f"{first[i].name} against {second[j].name}", (i, j),
             )
             for k, (i, j) in enumerate(zip(row, column, strict=True))
         ]  # fmt: skip
@@ -279,22 +255,16 @@ def happened(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) ->
             for i, (was, is_) in enumerate(zip(old, new, strict=True)):
                 if was != is_:
                     by_player.setdefault(i + 1, []).append(f"{name} {was} -> {is_}")
+        elif each.is_set and new is not None and old is not None and set(new) < set(old):
+            plain.append(f"{name} without {words.listed([one for one in old if one not in new])}")
         elif new is not None:  # what was rolled or turned up is gone with what was done
-            plain.append(_changed(each.is_set, name, old, new))
+            came_from = "" if old is None else f"{words.listed(old)} -> "
+            plain.append(f"{name} {came_from}{words.listed(new)}")
     said = [f"player {i}: {', '.join(each)}" for i, each in sorted(by_player.items())]
     said = [", ".join(plain)] * bool(plain) + said
     if turns:
         said.append(f"player {after['player']} is up")
     return "; ".join(said) or "nothing changes"
-
-
-def _changed(is_set: bool, name: str, old: Any, new: Any) -> str:
-    """What happened to one field, which may have been blank."""
-    if is_set and set(new) < set(old):
-        gone = [each for each in old if each not in new]
-        return f"{name} without {words.listed(gone)}"
-    came_from = "" if old is None else f"{words.listed(old)} -> "
-    return f"{name} {came_from}{words.listed(new)}"
 
 
 @lru_cache(maxsize=256)

@@ -19,7 +19,7 @@ import numpy as np
 
 from luckbase.cluster.table.frames import roots_of
 from luckbase.cluster.table.ledger import FileEntry
-from luckbase.cluster.table.lookup import Lookup, policy_of
+from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.parquet import labelled, number_rows, numbers_of
 from luckbase.cluster.table.parts import Part, Rows
 from luckbase.cluster.table.tiers import TierPart
@@ -241,7 +241,7 @@ def _reached(table: Lookup, start: Any) -> Ints:
     """Of tied actions the stored one is taken."""
     from luckbase.solver.policy.chain import walk_profile
 
-    game, policy, roots = table.game, policy_of(table), roots_of(table.game, start)
+    game, policy, roots = table.game, table.agent(), roots_of(table.game, start)
     roots = game.needed_start() if roots is None else roots
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:

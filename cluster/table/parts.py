@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.actions import EveryAction
+from luckbase.cluster.table.answer import EveryAction
 from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.parquet import (
     RowGroups,

@@ -27,7 +27,7 @@ from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.cluster.table.find import results_of, why_stale
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.ledger import SEARCH, TIERS, Goal, Head, Ledger, solve_command
-from luckbase.cluster.table.lookup import MAX_SEARCHED, Lookup, policy_of
+from luckbase.cluster.table.lookup import MAX_SEARCHED, Lookup
 from luckbase.cluster.table.parts import Part
 from luckbase.cluster.table.storage import Folder, Memory
 from luckbase.cluster.table.tiers import TierPart
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.format import FileReceipt
     from luckbase.cluster.table.moves import Moves
     from luckbase.cluster.table.verify import Verdict
-    from luckbase.solver.policy.evaluate import Policy
     from luckbase.solver.scene import Scene
 
 
@@ -188,11 +187,6 @@ class Table(Lookup):
         from luckbase.solver.game.capabilities import scene_of
 
         return scene_of(self.game, state)
-
-    def agent(self) -> Policy:
-        """The table's best actions as an agent, for `evaluate`, `simulate` and `play`; of states in
-        which both choose at once an optimal strategy."""
-        return policy_of(self)
 
     def play(self, start: Mapping[str, Any] | None = None, **how: Unpack[PlayOptions]) -> Play:
         """A person's game from a state, or the game's start, priced by this table

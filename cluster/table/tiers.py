@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.machine import cores
-from luckbase.cluster.table.actions import EveryAction, Lookahead, from_rules, look_ahead
+from luckbase.cluster.table.answer import EveryAction, from_rules, own_payoffs
 from luckbase.cluster.table.ledger import KEY_SHIFT, FileEntry
 from luckbase.cluster.table.parquet import SealedFile, labelled, number_rows, numbers_of
 from luckbase.cluster.table.parts import Batch, Part, lookup_or_backup, once
 from luckbase.solver.errors import CorruptTableError, MissingTableError
 from luckbase.solver.game.arrays import Coded, Floats, Ints
 from luckbase.solver.game.capabilities import Layout, layout_of
-from luckbase.solver.search.bellman import evaluate, final_payoffs
+from luckbase.solver.search.bellman import ActionValues, chosen, evaluate, final_payoffs
 from luckbase.solver.search.expand import Expanded, expand
 
 GROUPS_A_JOB, GROUPS_A_READ = 256, 8
@@ -222,19 +222,20 @@ class TierPart(Part):
             raise MissingTableError(f"{self.where}: {lost} is not there, and a parent of it is")
         return below
 
-    def look_ahead(
-        self, states: Ints, edges: Expanded, below: Floats, codes: NDArray[np.int16]
-    ) -> Lookahead:
-        """Every action of expanded states, from the payoffs of their children, and the stored best
-        ones (n,)."""
-        q = evaluate(edges, below)
+    def _taken(self, states: Ints, actors: Ints, q: ActionValues, codes: NDArray[np.int16]) -> Ints:
+        """The rows (n,) of `q` that are the stored best actions (n,) of expanded states; where
+        nobody decides any one."""
         best = self._best_numbers(codes, q.actions)
-        allowed = np.logical_or.reduceat(q.actions == best[q.states], q.first[:-1])
-        wrong = np.flatnonzero((best != -1) & ~allowed)
+        rows, stored = (
+            chosen(q, actors, self.tolerance),
+            np.flatnonzero(q.actions == best[q.states]),
+        )
+        rows[q.states[stored]] = stored
+        wrong = np.flatnonzero((best != -1) & (q.actions[rows] != best))
         if len(wrong):
             state = self.game.describe(states[wrong[0]])
             raise CorruptTableError(f"{self.where}: names an action at {state} that is none there")
-        return look_ahead(q, edges.actors, self.tolerance, best)
+        return rows
 
     def every_action(self, states: Ints, edges: Expanded | None = None) -> EveryAction:
         edges = expand(self.game, states) if edges is None else edges
@@ -257,19 +258,19 @@ class TierPart(Part):
     ) -> EveryAction:  # fmt: skip
         """The same from the payoffs (n, players) and the best actions (n,) as they are stored, and
         the payoffs of the children."""
-        look = self.look_ahead(states, edges, below, codes)
-        return from_rules(self.game, edges, look, values, self.error)
+        q = evaluate(edges, below)
+        taken = self._taken(states, edges.actors, q, codes)
+        return from_rules(self.game, edges, q, taken, self.tolerance, values, self.error)
 
     def residuals(self, states: Ints) -> Floats:
         edges = expand(self.game, states)
         stored, below = self._all_values(states, edges)
-        look = self.look_ahead(states, edges, below, self.best_codes(states))
-        taken = look.values[look.best]
-        found: Floats = np.abs(taken - stored).max(axis=1)
-        own = look.values[np.arange(len(look.actions)),
-                          np.repeat(np.maximum(edges.actors, 0), np.diff(look.first))]  # fmt: skip
-        top = np.maximum.reduceat(own, look.first[:-1])
-        short = top - own[look.best] - self.game.tie_tolerance
+        q = evaluate(edges, below)
+        taken = self._taken(states, edges.actors, q, self.best_codes(states))
+        found: Floats = np.abs(q.values[taken] - stored).max(axis=1)
+        own = own_payoffs(q, edges.actors)
+        top = np.maximum.reduceat(own, q.first[:-1])
+        short = top - own[taken] - self.game.tie_tolerance
         found = np.maximum(found, short)  # a best action that is not one shows too
         return found
 

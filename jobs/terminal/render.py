@@ -29,7 +29,7 @@ from luckbase.solver.errors import SearchLimitError
 
 if TYPE_CHECKING:
     from luckbase.cluster.run.progress import Progress
-    from luckbase.cluster.table.answer import OnLevel
+    from luckbase.cluster.table.lookup import OnLevel
     from luckbase.cluster.table.table import Table
 
 EVENT_SECONDS = 5.0

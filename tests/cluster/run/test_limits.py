@@ -20,7 +20,6 @@ from luckbase.cluster.run.plan import DISK_RESERVE, PROCESS_BYTES, Plan, check_r
 from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.schedule import Schedule, Shard
 from luckbase.cluster.run.tiers import add_tally
-from luckbase.cluster.table.answer import answer_by_search
 from luckbase.jobs.options import read_memory
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
 from luckbase.solver.policy.evaluate import evaluate_profile
@@ -164,9 +163,9 @@ def test_a_search_may_meet_as_many_states_as_it_is_allowed_and_not_one_more(
 
 def test_a_question_above_the_frontier_may_meet_as_many_states_as_it_is_allowed() -> None:
     """Five: the question's, two on the way, and the two that the table holds."""
-    answer_by_search(Held(0.1), np.array([0]), 5)
+    Held(0.1).search(np.array([0]), 5)
     with pytest.raises(SearchLimitError, match="the limit is 4"):
-        answer_by_search(Held(0.1), np.array([0]), 4)
+        Held(0.1).search(np.array([0]), 4)
 
 
 # Tallies

@@ -143,11 +143,10 @@ def test_what_is_no_state_is_one_sentence(whole: Path, words: dict[str, str], sa
 
 
 def test_a_table_plays_both_sides_of_a_turned_card(whole: Path) -> None:
-    from luckbase.cluster.table.lookup import policy_of
     from luckbase.solver.policy.evaluate import evaluate_profile
 
     with cluster.open_table(whole) as table:
-        agent = policy_of(table)
+        agent = table.agent()
         start = table.game.start()
         assert start is not None
         assert evaluate_profile(table.game, start, [agent, agent]).value[0] == pytest.approx(0)

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.progress import Solved
-from luckbase.cluster.table.answer import answer_by_search
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.find import why_stale
 from luckbase.cluster.table.format import PayoffTable, merge, solved_rows
@@ -319,12 +318,12 @@ def test_a_question_above_the_frontier_equals_a_table_solved_one_higher(
             {"scores": "500,0,0", "passed": "0,1,2"},
         ):
             state = game.parse(words)
-            answer = answer_by_search(low, state, 10**6)
+            answer, _ = low.search(state, 10**6)
             other = high.answers(state[None])[0]
             assert answer.value == pytest.approx(other.value, abs=6e-8)
             assert answer.best == other.best and answer.source == "search"
         with pytest.raises(SearchLimitError, match="the limit is 10"):
-            answer_by_search(low, game.parse(START), 10)
+            low.search(game.parse(START), 10)
 
 
 # --- refusals -------------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ from luckbase.cluster.table import folder as table_folder
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.format import PayoffTable
-from luckbase.cluster.table.lookup import policy_of
 from luckbase.cluster.table.parquet import RowGroups
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
@@ -375,7 +374,7 @@ def test_agents_play_by_a_table_of_many_files(tmp_path: Path) -> None:
     values = []
     for made in (one, other):
         with cluster.open_table(made.table) as table:
-            agents: list[str | Policy] = [policy_of(table), "roll"]
+            agents: list[str | Policy] = [table.agent(), "roll"]
             values.append(evaluate_profile(game, start, agents).value)
     best = evaluate_profile(game, start, ["best-response", "roll"]).value
     assert values[0].tobytes() == values[1].tobytes()

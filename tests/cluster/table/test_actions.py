@@ -176,7 +176,7 @@ def test_ranges_of_many_games_are_those_of_each(r: int, c: int, n: int, seed: in
 @given(st.data())
 @settings(max_examples=15)
 def test_pieces_of_any_kind_put_together_are_the_whole(data: st.DataObject) -> None:
-    from luckbase.cluster.table.actions import joined
+    from luckbase.cluster.table.answer import joined
 
     table = _turned_and_not()
     states = _MIXED["states"]
@@ -185,7 +185,7 @@ def test_pieces_of_any_kind_put_together_are_the_whole(data: st.DataObject) -> N
     which = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
     shares = [np.flatnonzero(np.array(which) == k) for k in range(4)]
     order = np.array(data.draw(st.permutations(range(n))))
-    again = joined([(at, told.only(at)) for at in shares], n, 2)
+    again = joined([(at, told.only(at)) for at in shares])
     shuffled = told.only(order)
     for x in range(n):
         right = answer_at(told, x, table.origin, {})

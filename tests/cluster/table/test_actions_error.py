@@ -13,15 +13,10 @@ from hypothesis import strategies as st
 
 from luckbase import cluster
 from luckbase.cluster.run.progress import Solved
-from luckbase.cluster.table.actions import (
-    error_of_actions,
-    error_of_states,
-    error_of_taken,
-    undecided,
-)
+from luckbase.cluster.table.answer import error_of_actions, error_of_taken, undecided
 from luckbase.cluster.table.moves import moves
 from luckbase.cluster.table.table import StoredTable
-from luckbase.solver.search.bellman import ActionValues, chosen, evaluate
+from luckbase.solver.search.bellman import ActionValues, chosen
 from luckbase.solver.search.expand import expand
 from tests.solver.search.written_out import board_of, decides, over, written
 
@@ -88,7 +83,6 @@ def test_what_an_action_pays_is_off_by_the_mean_of_its_outcomes() -> None:
     edges = expand(game, np.array([[0]]))
     found = error_of_actions(edges, np.array([0.5, 0.1, 0.5]))
     assert found.tolist() == pytest.approx([0.2, 0.5])
-    assert error_of_states(evaluate(edges, np.zeros((3, 2))), found)[0] == 0.5
     third, rough = np.full(3, 1 / 3), replace(edges, weights=np.array([0.1, 0.9 + 1e-9, 1.0]))
     assert error_of_actions(rough, third).tolist() == [1 / 3] * 2  # not more than all of them are
 

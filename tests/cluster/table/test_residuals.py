@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +40,11 @@ class Given(Held):
     def __init__(self, pieces: list[list[float]]) -> None:
         super().__init__(0.0)
         self.pieces = [np.array(piece) for piece in pieces]
-        self.parts, self.rows = [self], sum(map(len, pieces))
+        self.parts: Any = [self]
+
+    @property
+    def rows(self) -> int:
+        return sum(map(len, self.pieces))
 
     def all_states(self) -> Iterator[Ints]:
         first = 0

@@ -19,7 +19,6 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.folder import read_ledger
-from luckbase.cluster.table.lookup import policy_of
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
 from luckbase.jobs.app import run
@@ -279,5 +278,5 @@ def test_an_agent_from_a_sound_table_plays_as_the_optimum(tmp_path: Path) -> Non
     with cluster.open_table(full(tmp_path)) as table:
         game = table.game
         root = game.parse({"scores": "0,1000,500", "earned": "0,1,0"})
-        found = evaluate_profile(game, root, [policy_of(table)] * 3)
+        found = evaluate_profile(game, root, [table.agent()] * 3)
         assert found.value == pytest.approx(table.probe(root[None])[0], abs=1e-7)

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from luckbase import cluster
-from luckbase.cluster.table.actions import look_ahead
-from luckbase.cluster.table.answer import Answer, Origin
-from luckbase.cluster.table.answer import answer_by_search as search_down
+from luckbase.cluster.table.answer import Answer, Origin, from_rules
+from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.parts import lookup_or_backup
 from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.game.arrays import Floats, Ints
@@ -41,20 +41,22 @@ def game_of() -> Game:
     )
 
 
-class Held:
+class Held(Lookup):
     """A table that holds what actions a and b lead to, to within ERROR; b is better by `apart`."""
 
-    precision, origin, tolerance = ERROR, Origin("held"), TOLERANCE + 2 * ERROR
+    precision: Any = ERROR
+    tolerance: Any = TOLERANCE + 2 * ERROR
 
     @property
     def rounded(self) -> bool:
-        return self.precision > TOLERANCE
+        return bool(self.precision > TOLERANCE)
 
     def errors(self, states: Ints) -> Floats:
         return np.full(len(states), self.precision)
 
     def __init__(self, apart: float) -> None:
-        self.game = game_of()
+        super().__init__(game_of(), (), "memory")
+        self.origin = Origin("held")
         self.payoffs = {A: (0.5, 0.25), B: (0.5 + apart, 0.75)}
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
@@ -66,7 +68,7 @@ class Held:
 
 
 def answer_by_search(table: Held, state: Ints, max_states: int) -> Answer:
-    return search_down(table, state, max_states)  # type: ignore[arg-type]
+    return table.search(state, max_states)[0]
 
 
 def test_above_the_frontier_actions_within_the_slack_are_a_toss_up_and_the_earlier_is_best() -> (
@@ -129,11 +131,12 @@ def test_a_full_table_says_the_action_that_it_stores_and_a_toss_up_within_the_sl
     table = Held(apart)
     edges = expand(table.game, np.array([[2]]))
     q = evaluate(edges, table.lookup(edges.children)[0])
-    best = q.actions[[stored]]
-    look = look_ahead(q, edges.actors, 2 * ERROR + TOLERANCE, best)
-    assert look.best[0] == stored
-    assert bool(look.ties[0]) == tied
-    assert look.margins[0] == pytest.approx(apart if stored else 0.0)
+    taken = np.array([stored])
+    slack = 2 * ERROR + TOLERANCE
+    said = from_rules(table.game, edges, q, taken, slack, q.values[taken], ERROR)
+    assert said.best[0] == stored
+    assert bool(said.ties[0]) == tied
+    assert said.margins[0] == pytest.approx(apart if stored else 0.0)
 
 
 @pytest.mark.parametrize(("apart", "tied"), [(WITHIN, True), (BEYOND, False)])
