@@ -1,7 +1,6 @@
-"""What a person runs: one command a file, which parses, calls `luckbase`'s page and prints.
+"""What a person runs: commands, which parse, call `luckbase`'s page and print.
 
-`app` has the commands, their exit codes, and where our errors become a sentence; `options` what
-several commands take; `nights/` an example of a job file; `terminal` what people see; `plots` draws
-pictures; `web` is the explorer. A command is imported when it is typed, and nothing heavy before it
-needs that.
+`app` has their names and exit codes, and says in which module each is: it is imported when it is
+typed, and nothing heavy before it needs that. `nights/` is an example of a job file; `web` is the
+explorer.
 """

@@ -8,59 +8,57 @@ Data goes to stdout, text for people to stderr.
 from __future__ import annotations
 
 import errno
-import inspect
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
-from functools import wraps
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from luckbase.jobs.terminal import process, render
+from luckbase.cluster.words import program
+from luckbase.jobs import process
 from luckbase.solver import sentences
 from luckbase.solver.errors import LuckbaseError
 
-COMMANDS = (
-    "solve", "plan", "query", "status", "verify", "diff", "export", "evaluate", "simulate", "play",
-    "chart", "graph", "report", "serve", "clean",
-)  # fmt: skip
-"""In the order of ``--help``; each is a function in a module of its name."""
+COMMANDS = {
+    "solve": "solve", "plan": "solve", "query": "query", "status": "status", "verify": "status",
+    "diff": "diff", "export": "query", "evaluate": "evaluate", "simulate": "evaluate",
+    "play": "play", "chart": "draw", "graph": "draw", "report": "draw", "serve": "serve",
+    "clean": "status",
+}  # fmt: skip
+"""In the order of ``--help``; each is a function in a module of `jobs`, which is imported where it
+is typed."""
 
 
-class _Commands(Mapping[str, Any]):
-    """The commands by name; one is imported when it is asked for."""
+class _Interrupted(Exception):
+    """Ctrl+C or another signal in a command; Typer would swallow a KeyboardInterrupt."""
 
-    def __getitem__(self, name: str) -> Any:
-        if name not in COMMANDS:
-            raise KeyError(name)
+
+class _Commands(TyperGroup):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "commands": dict.fromkeys(COMMANDS)})
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
         alone = typer.Typer(rich_markup_mode=None, add_completion=False)
-        function = getattr(import_module(f"luckbase.jobs.{name}"), name)
-        alone.command(name)(_prepared(function))
+        module = import_module(f"luckbase.jobs.{COMMANDS[cmd_name]}")
+        alone.command(cmd_name)(getattr(module, cmd_name))
         return typer.main.get_command(alone)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-
-class _Group(TyperGroup):
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**{**settings, "commands": _Commands()})
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return [*COMMANDS]
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise _Interrupted from stop
 
 
 app = typer.Typer(
     name="luckbase",
-    cls=_Group,
+    cls=_Commands,
     rich_markup_mode=None,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -80,7 +78,7 @@ def _print_version(wanted: bool) -> None:
         import tomllib
         from pathlib import Path
 
-        project = Path(__file__).parents[1] / "pyproject.toml"
+        project = Path(__file__).resolve().parents[1] / "pyproject.toml"
         known = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
         print(f"luckbase {known}")
     raise typer.Exit
@@ -96,39 +94,6 @@ def _luckbase(
     ] = False,
 ) -> None:
     """The exact payoff of every state of a game, solved overnight and asked in the morning."""
-
-
-class _Interrupted(Exception):
-    """Ctrl+C or another signal in a command; Typer would swallow a KeyboardInterrupt."""
-
-    def __init__(self, code: int) -> None:
-        self.code = code
-
-
-def _prepared(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with one more option: files that register games, run before anything is read."""
-
-    @wraps(command)
-    def call(*args: Any, game_files: list[str] | None, **kwargs: Any) -> Any:
-        try:
-            if game_files:
-                from luckbase.solver.game.game import load_game_file
-
-                for file in game_files:
-                    load_game_file(file)
-            return command(*args, **kwargs)
-        except KeyboardInterrupt as stop:
-            raise _Interrupted(process.exit_code(stop)) from None
-
-    kind = Annotated[
-        list[str] | None,
-        typer.Option("--game", metavar="FILE.py", help="A file that registers a game; repeatable."),
-    ]
-    own = inspect.signature(command, eval_str=True)
-    more = inspect.Parameter("game_files", inspect.Parameter.KEYWORD_ONLY, default=None,
-                             annotation=kind)  # fmt: skip
-    call.__signature__ = own.replace(parameters=[*own.parameters.values(), more])  # type: ignore[attr-defined]
-    return call
 
 
 def main() -> None:
@@ -153,7 +118,7 @@ def run(arguments: list[str]) -> int:
         said = f"interrupted; nothing solved is lost: {_again(arguments)}"
         with suppress(OSError):  # the terminal that hung up is gone
             print(f"\nluckbase: {said}", file=sys.stderr)
-        return stop.code if isinstance(stop, _Interrupted) else process.exit_code(stop)
+        return process.exit_code(stop.__cause__ or stop)
     except typer.Exit as stop:
         return stop.exit_code
     except Exception as error:
@@ -188,7 +153,7 @@ def _usage(error: Exception, arguments: list[str]) -> int:
 
 def _again(arguments: list[str]) -> str:
     """The command that goes on: the same one, but for what would make it begin anew."""
-    return f"{render.program()} {shlex.join(word for word in arguments if word != '--force')}"
+    return f"{program()} {shlex.join(word for word in arguments if word != '--force')}"
 
 
 def _full(error: OSError, arguments: list[str]) -> str:

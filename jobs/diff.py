@@ -2,62 +2,44 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from luckbase.jobs import options
-from luckbase.jobs.terminal import render
+from luckbase.cluster import words
+from luckbase.cluster.words import Help
+from luckbase.jobs import options, terminal
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.comparison import Comparison
 
 
+@options.command()
 def diff(
     first: options.TableName,
-    second: Annotated[str, typer.Argument(metavar="TABLE", help="Another table of the game.")],
+    second: Annotated[str, options.Argument("Another table of the game.", "TABLE")],
     more: options.More = None,
     reachable: Annotated[
-        bool,
-        typer.Option(
-            "--reachable", help="Only states that can come up under best play of either table."
-        ),
+        bool, Help("Only states that can come up under best play of either table.")
     ] = False,
     start: options.From = None,
     out: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Every decision that moved, as .csv or .parquet."),
+        str | None, Help("Every decision that moved, as .csv or .parquet.", "FILE")
     ] = None,
     picture: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Where decisions moved, as .png, .svg or .pdf."),
+        str | None, Help("Where decisions moved, as .png, .svg or .pdf.", "FILE")
     ] = None,
-    groups: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Print the N groups that cost most in all.")
-    ] = 12,
-    worst: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Print the N decisions that cost most.")
-    ] = 10,
+    groups: Annotated[int, Help("Print the N groups that cost most in all.", "N", 0)] = 12,
+    worst: Annotated[int, Help("Print the N decisions that cost most.", "N", 0)] = 10,
     tolerance: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X", min=0, help="Payoffs closer than this agree; the tables' precision"
-        ),
+        float | None, Help("Payoffs closer than this agree; the tables' precision", "X", 0)
     ] = None,
-    sample: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Compare N states only, drawn evenly.")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Which states are drawn.")] = 0,
+    sample: Annotated[int | None, Help("Compare N states only, drawn evenly.", "N", 1)] = None,
+    seed: Annotated[int, Help("Which states are drawn.", "N", 0)] = 0,
     settings: options.Settings = None,
-    settings_of_second: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set-second", metavar="NAME=VALUE", help="As --set, for the second board only."
-        ),
+    set_second: Annotated[
+        list[str] | None, Help("As --set, for the second board only.", "NAME=VALUE")
     ] = None,
     results: options.Results = Path("results"),
     as_json: options.Json = False,
@@ -73,24 +55,24 @@ def diff(
         suffix = options.check_ending("--picture", picture, options.PICTURES)
         check_place("--picture", picture)
     roots = options.read_start(start, more)
-    mine, theirs = _settings_of(first, second, settings or [], settings_of_second or [])
+    mine, theirs = _settings_of(first, second, settings or [], set_second or [])
     with (
         options.open_found(first, results, mine) as old,
         options.open_found(second, results, theirs) as new,
-        render.progress("diff") as on_progress,
+        terminal.rows_progress("diff") as on_rows,
     ):
         names = [old.origin, new.origin]
         options.say_unfinished(first, old)
         options.say_unfinished(second, new)
         found = old.diff(
             new, tolerance=tolerance, worst=worst, sample=sample, seed=seed, reachable=reachable,
-            start=roots, out=out, on_rows=render.rows_progress(on_progress),
+            start=roots, out=out, on_rows=on_rows,
         )  # fmt: skip
     if out is not None:
         moved = found.actions + found.toss_ups + found.one_sided + found.unpriced
-        render.say(f"{out}: {render.counted(moved, 'decision')}")
+        terminal.say(f"{out}: {words.counted(moved, 'decision')}")
     if as_json:
-        print(json.dumps({"tables": [name.as_json() for name in names], **found.as_json()}))
+        terminal.print_json({"tables": [name.as_json() for name in names]}, found)
     else:
         _print(found, names, groups)
     if picture is not None:  # last: whatever befalls it, the answer is there
@@ -119,13 +101,13 @@ def _draw(where: str, suffix: str, found: Comparison, names: Sequence[Any]) -> N
     drawn = draw(found.picture.heatmap(f"{boards[1]} in place of {boards[0]}"), suffix)
     with whole_file(where) as file:
         file.write(drawn)
-    render.say(f"{where}: where decisions moved, {render.size(len(drawn))}")
+    terminal.say(f"{where}: where decisions moved, {words.size(len(drawn))}")
 
 
 def _states(found: Comparison) -> str:
     """How many were compared, and how many are in one table only."""
     up = " that can come up" if found.reachable else ""
-    said = [f"{render.many(found.states, 'state')} in both{up}"]
+    said = [f"{words.many(found.states, 'state')} in both{up}"]
     sides = ("first are not in the second", "second are not in the first")
     for side, number in zip(sides, found.only, strict=True):
         if number is not None:
@@ -135,7 +117,7 @@ def _states(found: Comparison) -> str:
 
 def _print(found: Comparison, names: Sequence[Any], groups: int) -> None:
     for sentence in found.sentences:
-        print(render.to_fit(f"{sentence[:1].upper()}{sentence[1:]}.", sys.stdout))
+        terminal.print_to_fit(f"{sentence[:1].upper()}{sentence[1:]}.")
     print()
     print(f"first   {names[0]}\nsecond  {names[1]}")
     print(f"{_states(found)}; payoffs closer than {found.tolerance:.1e} agree")
@@ -151,15 +133,13 @@ def _print(found: Comparison, names: Sequence[Any], groups: int) -> None:
     ]  # fmt: skip
     if rows:
         heads = (", ".join(moved[0].group), "decisions", "moved", "share", "mean cost", "worst")
-        render.print_table("", heads, rows, sys.stdout)
+        terminal.print_table("", heads, rows, sys.stdout)
         if len(moved) > len(rows):
-            print(
-                f"and {render.many(len(moved) - len(rows), 'more group')} (--groups {len(moved)})"
-            )
+            print(f"and {words.many(len(moved) - len(rows), 'more group')} (--groups {len(moved)})")
     worst = [
-        (render.fields(each.state), f"{each.cost:.3e}", f"{each.size:.3e}", *map(str, each.best))
+        (words.fields(each.state), f"{each.cost:.3e}", f"{each.size:.3e}", *map(str, each.best))
         for each in found.worst
     ]
     if worst:
         columns = ("state", "cost", "payoffs apart", "best in the first", "in the second")
-        render.print_table("", columns, worst, sys.stdout)
+        terminal.print_table("", columns, worst, sys.stdout)

@@ -1,4 +1,4 @@
-"""``luckbase evaluate``: the exact payoff of a profile of agents, and what it costs them."""
+"""``luckbase evaluate`` and ``simulate``: what agents are worth, exactly and by Monte Carlo."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 import luckbase
-from luckbase.jobs import options
-from luckbase.jobs.terminal import render
+from luckbase.cluster import words
+from luckbase.cluster.words import Help
+from luckbase.jobs import options, terminal
 
 if TYPE_CHECKING:
-    from luckbase.cluster.play.evaluate import Evaluated, Matrix
+    from luckbase import Evaluated, Matrix
 
 
-@options.with_options_of(luckbase.evaluate)
+@options.command(luckbase.evaluate)
 def evaluate(
     board: options.BoardFile,
     more: options.More = None,
@@ -24,9 +23,7 @@ def evaluate(
     start: options.From = None,
     settings: options.Settings = None,
     results: options.Results = Path("results"),
-    matrix: Annotated[
-        bool, typer.Option("--matrix", help="Two players: each agent against each.")
-    ] = False,
+    matrix: Annotated[bool, Help("Two players: each agent against each.")] = False,
     as_json: options.Json = False,
     **how: Any,
 ) -> None:
@@ -37,16 +34,15 @@ def evaluate(
 
     read, root = options.board_of(board, settings), options.read_start(start, more)
     payoff_name = load_game(read).payoff_name
+    found: Matrix | Evaluated
     if matrix:
-        every = luckbase.matrix(read, agents, root, results=results)
-        if as_json:
-            render.print_json(every)
-        else:
-            _print_matrix(payoff_name, every)
-        return
-    found = luckbase.evaluate(read, agents, root, results=results, **how)
+        found = luckbase.matrix(read, agents, root, results=results)
+    else:
+        found = luckbase.evaluate(read, agents, root, results=results, **how)
     if as_json:
-        render.print_json(found)
+        terminal.print_json(found)
+    elif isinstance(found, luckbase.Matrix):
+        _print_matrix(payoff_name, found)
     else:
         _print(payoff_name, found)
 
@@ -57,36 +53,73 @@ def _print_matrix(payoff_name: str, matrix: Matrix) -> None:
         [name, *(f"{x:z.9f}" for x in row)]
         for name, row in zip(matrix.agents, matrix.values, strict=True)
     ]
-    render.print_table(f"{payoff_name} of player 1", heads, rows, sys.stdout)
+    terminal.print_table(f"{payoff_name} of player 1", heads, rows, sys.stdout)
     print(f"under the rules of {matrix.origin}")
 
 
 def _print(payoff_name: str, found: Evaluated) -> None:
-    heads = ["player", "agent", payoff_name] + ["could gain"] * (found.gain is not None)
-    rows = []
-    for i, name in enumerate(found.agents):
-        row = [str(i + 1), name, f"{found.value[i]:z.10f}"]
-        if found.gain is not None:
-            row.append(f"{found.gain[i]:.2e}")
-        rows.append(row)
-    render.print_table("", heads, rows, sys.stdout)
+    heads = ["player", "agent", payoff_name]
+    rows = [[str(i + 1), name, f"{found.value[i]:z.10f}"] for i, name in enumerate(found.agents)]
+    if found.gain is not None:
+        heads.append("could gain")
+        for row, gain in zip(rows, found.gain, strict=True):
+            row.append(f"{gain:.2e}")
+    terminal.print_table("", heads, rows, sys.stdout)
     if found.exact is not None:
         print(f"exactly {found.exact}")
     print(f"under the rules of {found.origin}")
     if found.states is not None:
-        print(f"{render.many(found.states, 'state')} can come up")
+        print(f"{words.many(found.states, 'state')} can come up")
     if found.facts:
         facts = [(agent, what, f"{number:z.9f}") for agent, what, number in found.facts]
-        render.print_table("", ("agent", "what", ""), facts, sys.stdout)
+        terminal.print_table("", ("agent", "what", ""), facts, sys.stdout)
     if found.costly is None:
         return
     cost = "costs" if found.costly == 1 else "cost"
-    said = f"{render.many(found.costly, 'decision')} {cost} something"
+    said = f"{words.many(found.costly, 'decision')} {cost} something"
     print(f"{said}, {found.loss:.3e} a play in all")
     listed = [
-        (render.fields(move.state), str(move.player), f"{move.reach:.3e}", f"{move.regret:.3e}")
+        (words.fields(move.state), str(move.player), f"{move.reach:.3e}", f"{move.regret:.3e}")
         for move in found.moves or ()
     ]
     if listed:
         heads = ["the costliest", "player", "reached", "costs"]
-        render.print_table("", heads, listed, sys.stdout)
+        terminal.print_table("", heads, listed, sys.stdout)
+
+
+@options.command(luckbase.simulate)
+def simulate(
+    board: options.BoardFile,
+    more: options.More = None,
+    agents: options.Agents = "optimal",
+    start: options.From = None,
+    settings: options.Settings = None,
+    results: options.Results = Path("results"),
+    as_json: options.Json = False,
+    **how: Any,
+) -> None:
+    """Play N games of a profile of agents: mean payoffs with their standard errors.
+
+    Starts from the game's start, or from --from; the same seed gives the same plays."""
+    from luckbase.cluster.play.evaluate import errors_off
+    from luckbase.solver import load_game
+
+    read, root = options.board_of(board, settings), options.read_start(start, more)
+    found = luckbase.simulate(read, agents, start=root, results=results, **how)
+    if as_json:
+        terminal.print_json(found)
+        return
+    rows = []
+    for i, name in enumerate(found.agents):
+        mean, error, known, off = found.mean[i], found.error[i], "", ""
+        if found.exact is not None:
+            known, off = f"{found.exact[i]:z.10f}", errors_off(mean, found.exact[i], error)
+        rows.append((str(i + 1), name, f"{mean:z.6f}", f"{error:z.6f}", known, off))
+    payoff = load_game(read).payoff_name
+    heads = ("player", "agent", payoff, "standard error", "exactly", "errors off")
+    terminal.print_table("", heads, rows, sys.stdout)
+    print(f"under the rules of {found.origin}")
+    print(
+        f"{words.counted(found.games, 'game')} in {words.duration(found.seconds)}, "
+        f"{found.games / found.seconds / 1e6:.2f} M games/s, seed {how['seed']}"
+    )

@@ -1,4 +1,7 @@
-"""Options that several commands share, and how their text is read."""
+"""How a function becomes a command, the options that several commands share, and how they are read.
+
+A parameter whose annotation has a `Help` is an option, here as in Python's API, and has its name.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +9,93 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 import luckbase
-from luckbase.cluster.words import check_folder
-from luckbase.jobs.terminal import render
-from luckbase.solver.errors import OptionError, StateError
+from luckbase.cluster.words import Help, check_folder
+from luckbase.jobs import terminal
+from luckbase.solver.errors import OptionError, StaleTableError, StateError
 from luckbase.solver.sentences import flag
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable
     from luckbase.solver.board.model import Board
 
-D = TypeVar("D")
-R = TypeVar("R")
-
+FLAGS = {"as_json": "--json", "as_csv": "--csv", "settings": "--set"}
+"""Options that are not named as their parameters."""
 PICTURES = (".png", ".svg", ".pdf")
 """Endings of files that a picture is drawn into."""
+SAMPLE = 10_000
+"""Rows that are verified, if nothing is said."""
+MIN_MEMORY = 10_000_000
+"""Bytes; less than any board of use needs."""
+
+
+class Argument(Help):
+    """What stands in a command without a name."""
+
+
+GameFiles = Annotated[
+    list[str] | None, Help("A file that registers a game; repeatable.", "FILE.py")
+]
+
+
+def command(api: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], Any]:
+    """Makes a function a command: its parameters are options, and so are those arguments of `api`,
+    a function of luckbase's, that have a `Help`; it gets them as keywords.
+
+    Every command takes ``--game``: files that are run before anything is read.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(*, game: list[str] | None, **inputs: Any) -> Any:
+            for file in game or ():
+                from luckbase.solver.game.game import load_game_file
+
+                load_game_file(file)
+            return function(**inputs)
+
+        own = signature(function, eval_str=True).parameters
+        every = [each for each in own.values() if each.kind is not Parameter.VAR_KEYWORD]
+        every += [each for each in _with_help(api) if each.name not in own]
+        every.sort(key=lambda each: each.name == "as_json")
+        every.append(Parameter("game", Parameter.KEYWORD_ONLY, default=None, annotation=GameFiles))
+        every = [_option(each) for each in every]
+        call.__signature__ = Signature(every)  # type: ignore[attr-defined]
+        call.__annotations__ = {each.name: each.annotation for each in every}
+        return call
+
+    return decorate
+
+
+def _with_help(api: Callable[..., Any] | None) -> Iterator[Parameter]:
+    """The arguments of a function that have a `Help`; the types of others are not imported here."""
+    for each in signature(api).parameters.values() if api is not None else ():
+        if str(each.annotation).startswith("Annotated["):
+            scope = vars(sys.modules[api.__module__])
+            yield each.replace(annotation=eval(each.annotation, scope))
+
+
+def _option(parameter: Parameter) -> Parameter:
+    """A parameter as Typer reads it."""
+    kind, about = get_args(parameter.annotation)
+    if os.PathLike[str] in get_args(kind):
+        kind = str | None
+    if isinstance(about, Argument):
+        about = typer.Argument(metavar=about.metavar, help=about.text)
+    elif isinstance(about, Help):
+        name = FLAGS.get(parameter.name, flag(parameter.name))
+        about = typer.Option(name, help=about.text, metavar=about.metavar, min=about.min)
+    return parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[kind, about])
+
+
+# --- tables and boards ---------------------------------------------------------------------------
 
 
 def read_results(text: str | Path) -> Path:
@@ -44,107 +112,113 @@ def read_results(text: str | Path) -> Path:
     return path
 
 
-def check_ending(option: str, name: str, endings: Sequence[str]) -> str:
-    """The ending of a file's name, one of `endings`. Raises OptionError."""
-    suffix = Path(name).suffix.lower()
-    if suffix not in endings:
-        raise OptionError(f"{option}: {name}: end it in {', '.join(endings)}")
-    return suffix
-
-
-SAMPLE = 10_000
-
-
-def read_sample(sample: int | None, every: bool) -> int | None:
-    """The rows that are verified, None for all, of ``--sample`` and ``--all``. Raises
-    OptionError."""
-    if every and sample is not None:
-        raise OptionError("--sample and --all: give one of them")
-    return None if every else SAMPLE if sample is None else sample
-
-
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Change an option of the board; repeatable."),
+BoardFile = Annotated[str, Argument("A board file.", "BOARD")]
+TableName = Annotated[
+    str, Argument("A table's directory, or a board file (with --set: its rules).", "TABLE")
 ]
+Settings = Annotated[
+    list[str] | None, Help("Change an option of the board; repeatable.", "NAME=VALUE")
+]
+Strict = Annotated[bool, Help("Refuse a stale table (exit code 1), not only say so.")]
 Results = Annotated[
     Path, typer.Option(help="Where tables are kept.", metavar="DIR", parser=read_results)
 ]
 ResultsOrJob = Annotated[
     Path | None,
     typer.Option(
-        metavar="DIR",
+        help="Where tables are kept: results, if no job file says where.", metavar="DIR",
         parser=read_results,
-        help="Where tables are kept: results, if no job file says where.",
     ),
-]
-BoardFile = Annotated[str, typer.Argument(metavar="BOARD", help="A board file.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
-TableName = Annotated[
-    str,
-    typer.Argument(
-        metavar="TABLE", help="A table's directory, or a board file (with --set: its rules)."
-    ),
-]
-Strict = Annotated[
-    bool, typer.Option("--strict", help="Refuse a stale table (exit code 1), not only say so.")
-]
+]  # fmt: skip
+Json = Annotated[bool, Help("Print JSON on stdout.")]
 
+
+def read_settings(words: Iterable[str] | None) -> dict[str, str]:
+    """``["a=1", "b=x"]`` -> ``{"a": "1", "b": "x"}``. Raises OptionError."""
+    found: dict[str, str] = {}
+    for word in words or ():
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise OptionError(f"--set: '{word}' is not NAME=VALUE, as in --set score_unit=500")
+        if name.strip() in found:
+            raise OptionError(f"--set: {name.strip()} is given twice")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def board_of(name: str | Path, settings: Iterable[str] | None) -> Board:
+    """The board in a file, with ``--set`` as it was typed."""
+    return luckbase.load_board(name, **read_settings(settings))
+
+
+def open_found(
+    name: str, results: Path, settings: list[str] | None, strict: bool = False
+) -> StoredTable:
+    """The table that a person means, open; says on stderr why it is stale, if it is.
+
+    Raises StaleTableError instead where `strict`.
+    """
+    from luckbase.cluster.inputs import opened as open_table
+
+    opened = open_table(name, results, read_settings(settings))
+    if opened.origin.stale:
+        said = f"{name}: this table is stale: {'; '.join(opened.origin.stale[:3])}"
+        if strict:
+            opened.close()
+            raise StaleTableError(said)
+        terminal.say(f"luckbase: {said}")
+    return opened
+
+
+def say_unfinished(name: str, table: StoredTable) -> None:
+    """Say on stderr what of a table is still to be solved, if anything is."""
+    if left := table.unfinished():
+        terminal.say(f"luckbase: {name}: this table is not whole: {', '.join(left)}")
+
+
+# --- states --------------------------------------------------------------------------------------
 
 Agents = Annotated[
     str,
-    typer.Option(
-        metavar="A[,B...]",
-        help="Agents by name, tables' directories or board files; one for all, or one each.",
-    ),
-]
-More = Annotated[
+    Help("Agents by name, tables' directories or board files; one for all, or one each.",
+         "A[,B...]"),
+]  # fmt: skip
+From = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[FIELD=VALUE...]", help="Start here, as with --from."),
+    Help("Start here: fields, or a file of states (CSV, JSON lines, Parquet).", "FIELD=VALUE..."),
 ]
+More = Annotated[list[str] | None, Argument("Start here, as with --from.", "[FIELD=VALUE...]")]
 
 
-def with_options_of(api: Callable[..., Any]) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """A command with an option more for every argument of a function of luckbase's that has a
-    `Help`; it gets them as keywords."""
-
-    def decorate(command: Callable[..., R]) -> Callable[..., R]:
-        own = [
-            parameter
-            for parameter in signature(command, eval_str=True).parameters.values()
-            if parameter.kind is not Parameter.VAR_KEYWORD
-        ]
-        names = [parameter.name for parameter in own]
-        every = [*own, *(more for more in _keywords(api) if more.name not in names)]
-        every = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in every]
-        every.sort(key=lambda parameter: parameter.name == "as_json")
-        command.__signature__ = Signature(every)  # type: ignore[attr-defined]
-        command.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
-        return command
-
-    return decorate
+def read_fields(words: Iterable[str]) -> dict[str, str]:
+    """``["scores=0,1,2"]`` -> ``{"scores": "0,1,2"}``. Raises StateError."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise StateError(f"'{word}' is not FIELD=VALUE: a field's name, = and what it is")
+        if name in found:
+            raise StateError(f"{name} is given twice")
+        found[name] = value
+    return found
 
 
-def _keywords(api: Callable[..., Any]) -> Iterator[Parameter]:
-    """The arguments of a function that have a `Help`, as options of a command."""
-    scope = vars(sys.modules[api.__module__])
-    for parameter in signature(api).parameters.values():
-        if not str(parameter.annotation).startswith("Annotated["):
-            continue
-        holder = SimpleNamespace(__annotations__={"kind": parameter.annotation})
-        kind, about = get_args(get_type_hints(holder, scope, include_extras=True)["kind"])
-        if os.PathLike[str] in get_args(kind):
-            kind = str | None
-        option = typer.Option(
-            flag(parameter.name), help=about.text, metavar=about.metavar, min=about.min
-        )
-        yield parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[kind, option])
+def read_start(start: Sequence[str] | None, more: Sequence[str] | None = None) -> Any:
+    """What ``--from`` names, with the fields that stand without it: a state as fields, a table of
+    the states in a file, or None. Raises StateError, OptionError."""
+    words = [*(start or []), *(more or [])]
+    if not words:
+        return None
+    if len(words) == 1 and "=" not in words[0]:
+        from luckbase.cluster.table.files import read_rows
+
+        return read_rows(words[0])[1]
+    return read_fields(words)
 
 
-Memory = Annotated[str | None, typer.Option(help="GB that shards in flight may use.", metavar="GB")]
+# --- others --------------------------------------------------------------------------------------
 
-MIN_MEMORY = 10_000_000
-"""Bytes; less than any board of use needs."""
+Memory = Annotated[str | None, Help("GB that shards in flight may use.", "GB")]
 
 
 def read_memory(text: str | None) -> int | None:
@@ -163,87 +237,17 @@ def read_memory(text: str | None) -> int | None:
     return int(size)
 
 
-def read_settings(words: Iterable[str] | None) -> dict[str, str]:
-    """``["a=1", "b=x"]`` -> ``{"a": "1", "b": "x"}``. Raises OptionError."""
-    found: dict[str, str] = {}
-    for word in words or ():
-        name, equals, value = word.partition("=")
-        if not equals or not name:
-            raise OptionError(f"--set: '{word}' is not NAME=VALUE, as in --set score_unit=500")
-        if name.strip() in found:
-            raise OptionError(f"--set: {name.strip()} is given twice")
-        found[name.strip()] = value.strip()
-    return found
+def read_sample(sample: int | None, every: bool) -> int | None:
+    """The rows that are verified, None for all, of ``--sample`` and ``--all``. Raises
+    OptionError."""
+    if every and sample is not None:
+        raise OptionError("--sample and --all: give one of them")
+    return None if every else SAMPLE if sample is None else sample
 
 
-def read_fields(words: Iterable[str]) -> dict[str, str]:
-    """``["scores=0,1,2"]`` -> ``{"scores": "0,1,2"}``. Raises StateError."""
-    found: dict[str, str] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals:
-            raise StateError(f"'{word}' is not FIELD=VALUE: a field's name, = and what it is")
-        if name in found:
-            raise StateError(f"{name} is given twice")
-        found[name] = value
-    return found
-
-
-From = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--from",
-        metavar="FIELD=VALUE...",
-        help="Start here: fields, or a file of states (CSV, JSON lines, Parquet).",
-    ),
-]
-
-
-def split_from(words: Iterable[str], start: list[str] | None) -> tuple[list[str], list[str] | None]:
-    """What stands after ``--from a=1`` ends up among the arguments: (arguments, all of --from)."""
-    mine = [word for word in words if start is None or "=" not in word]
-    return mine, None if start is None else start + [w for w in words if w not in mine]
-
-
-def read_start(start: Sequence[str] | None, more: Sequence[str] | None = None) -> Any:
-    """What ``--from`` names, with the fields that stand without it: a state as fields, a table of
-    the states in a file, or None. Raises StateError, OptionError."""
-    words = [*(start or []), *(more or [])]
-    if not words:
-        return None
-    if len(words) == 1 and "=" not in words[0]:
-        from luckbase.cluster.table.files import read_rows
-
-        return read_rows(words[0])[1]
-    return read_fields(words)
-
-
-def board_of(name: str | Path, settings: Iterable[str] | None) -> Board:
-    """The board in a file, with ``--set`` as it was typed."""
-    return luckbase.load_board(name, **read_settings(settings))
-
-
-def open_found(
-    name: str, results: Path, settings: list[str] | None, strict: bool = False
-) -> StoredTable:
-    """The table that a person means, open; says on stderr why it is stale, if it is.
-
-    Raises StaleTableError instead where `strict`.
-    """
-    from luckbase.cluster.inputs import opened as open_table
-    from luckbase.solver.errors import StaleTableError
-
-    opened = open_table(name, results, read_settings(settings))
-    if opened.origin.stale:
-        said = f"{name}: this table is stale: {'; '.join(opened.origin.stale[:3])}"
-        if strict:
-            opened.close()
-            raise StaleTableError(said)
-        render.say(f"luckbase: {said}")
-    return opened
-
-
-def say_unfinished(name: str, table: StoredTable) -> None:
-    """Say on stderr what of a table is still to be solved, if anything is."""
-    if left := table.unfinished():
-        render.say(f"luckbase: {name}: this table is not whole: {', '.join(left)}")
+def check_ending(option: str, name: str, endings: Sequence[str]) -> str:
+    """The ending of a file's name, one of `endings`. Raises OptionError."""
+    suffix = Path(name).suffix.lower()
+    if suffix not in endings:
+        raise OptionError(f"{option}: {name}: end it in {', '.join(endings)}")
+    return suffix

@@ -5,51 +5,42 @@ from __future__ import annotations
 import io
 import shlex
 import sys
+from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 import luckbase
-from luckbase.jobs import options
-from luckbase.jobs.terminal import render
+from luckbase.cluster import words
+from luckbase.cluster.words import Help
+from luckbase.jobs import options, terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from luckbase.cluster.play.game import Decision, Play
-    from luckbase.solver.board.model import Board
+    from luckbase import Board, Play
+    from luckbase.cluster.play.game import Decision
 
 
+@options.command()
 def play(
     board: options.BoardFile,
     more: options.More = None,
     against: Annotated[
         str | None,
-        typer.Option(
-            metavar="A[,B...]",
-            help="Opponents by name, or tables' directories; one for all, or one for each "
-            "(default: optimal).",
-        ),
+        Help("Opponents by name, or tables' directories; one for all, or one for each "
+             "(default: optimal).", "A[,B...]"),
     ] = None,
-    seat: Annotated[
-        int, typer.Option("--as", metavar="PLAYER", min=1, help="Which player you are.")
-    ] = 1,
-    seed: Annotated[
-        int | None,
-        typer.Option(metavar="S", min=0, help="Of the random numbers; any if not given."),
-    ] = None,
+    seat: Annotated[int, Help("Which player you are.", "PLAYER", 1)] = 1,
+    seed: Annotated[int | None, Help("Of the random numbers; any if not given.", "S", 0)] = None,
     start: options.From = None,
     settings: options.Settings = None,
     hints: Annotated[
-        bool, typer.Option("--hints", help="Show what each action is worth before every decision.")
+        bool, Help("Show what each action is worth before every decision.")
     ] = False,
     max_states: Annotated[
-        int, typer.Option(metavar="N", min=1, help="States that a search for their worth may meet.")
+        int, Help("States that a search for their worth may meet.", "N", 1)
     ] = 20_000_000,
     results: options.Results = Path("results"),
-) -> None:
+) -> None:  # fmt: skip
     """Play against the optimal or other agents; afterwards, what each of your decisions cost.
 
     Answer with an action's name, its beginning or its number; ? shows what each is worth, q
@@ -61,16 +52,14 @@ def play(
     named = shlex.join([board, *_settings_of(read, settings)])
     with luckbase.play(
         read, options.read_start(start, more), results=results, max_states=max_states, seat=seat,
-        against=against, seed=seed, hints=hints, on_note=render.say, named=named,
+        against=against, seed=seed, hints=hints, on_note=terminal.say, named=named,
     ) as played:  # fmt: skip
         title = read.title or read.name
         if settings:  # a title is of the file as it stands
             title = f"{read.name} with {', '.join(settings)}"
-        for line in (
-            f"{title}, seed {seed}: {_seated(played)}", f"payoffs are from {played.table.source}",
-            f"write {played.help}",
-        ):  # fmt: skip
-            print(render.to_fit(line, sys.stdout))
+        terminal.print_to_fit(f"{title}, seed {seed}: {_seated(played)}")
+        terminal.print_to_fit(f"payoffs are from {played.table.source}")
+        terminal.print_to_fit(f"write {played.help}")
         _converse(played)
     _report(played.decisions)
 
@@ -108,29 +97,27 @@ def _converse(played: Play) -> None:
             return
         answer = None
         if isinstance(said, Question):
-            print(render.to_fit(said.prompt.rstrip(), sys.stdout), end=" ", flush=True)
+            terminal.print_to_fit(said.prompt.rstrip(), end=" ")
             line = sys.stdin.readline()
             answer = line.rstrip("\n") if line else None
             if not (line and sys.stdin.isatty()):
                 print(answer or "")
         else:
-            print(render.to_fit(said, sys.stdout))
+            terminal.print_to_fit(said)
 
 
 def _report(decisions: list[Decision]) -> None:
     """What each decision cost, and all of them."""
-    from luckbase.cluster.words import cost
-
-    count = f"{len(decisions)} decision{'s' * (len(decisions) != 1)}"
+    count = words.many(len(decisions), "decision")
     total = sum(decision.cost for decision in decisions)
     if not total:
         print(f"no mistakes in {count}" if decisions else "nothing was yours to decide")
         return
     rows = [
-        (render.fields(d.state), d.action, d.best, cost(d.cost) if d.cost else "")
+        (words.fields(d.state), d.action, d.best, words.cost(d.cost) if d.cost else "")
         for d in decisions
     ]
     print()
-    render.print_table("", ("your decisions", "you", "best", "cost"), rows, sys.stdout)
+    terminal.print_table("", ("your decisions", "you", "best", "cost"), rows, sys.stdout)
     wrong = sum(decision.cost > 0 for decision in decisions)
-    print(f"{count}, {wrong} not the best; they cost {cost(total)} in all")
+    print(f"{count}, {wrong} not the best; they cost {words.cost(total)} in all")

@@ -1,4 +1,4 @@
-"""``luckbase query``: ask a table about one state, or about a file of states."""
+"""``luckbase query`` and ``export``: ask a table about states, and write its rows for others."""
 
 from __future__ import annotations
 
@@ -8,40 +8,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from luckbase.jobs import options
-from luckbase.jobs.terminal import render
+from luckbase.cluster import words
+from luckbase.cluster.words import Help
+from luckbase.jobs import options, terminal
 from luckbase.solver.errors import OptionError
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.answer import Answer
-    from luckbase.cluster.table.table import Table
+    from luckbase import Answer, Table
 
 
+@options.command()
 def query(
     table: options.TableName,
     fields: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FIELD=VALUE...", help="The state: scores=0,2000,3500 earned=0,1,0"),
+        options.Argument("The state: scores=0,2000,3500 earned=0,1,0", "FIELD=VALUE..."),
     ] = None,
     batch: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="States as CSV, JSON lines or Parquet; - is stdin."),
+        str | None, Help("States as CSV, JSON lines or Parquet; - is stdin.", "FILE")
     ] = None,
-    out: Annotated[
-        str, typer.Option(metavar="FILE", help="Where a batch's answers go; - is stdout.")
-    ] = "-",
-    best: Annotated[
-        bool, typer.Option("--best", help="In a batch, the best action too, not the payoffs only.")
-    ] = False,
+    out: Annotated[str, Help("Where a batch's answers go; - is stdout.", "FILE")] = "-",
+    best: Annotated[bool, Help("In a batch, the best action too, not the payoffs only.")] = False,
     actions: Annotated[
-        bool,
-        typer.Option("--actions", help="In a batch, every action's payoffs, the margin, who acts."),
+        bool, Help("In a batch, every action's payoffs, the margin, who acts.")
     ] = False,
     max_states: Annotated[
-        int,
-        typer.Option(metavar="N", min=1, help="States that a search above the frontier may meet."),
+        int, Help("States that a search above the frontier may meet.", "N", 1)
     ] = 20_000_000,
     settings: options.Settings = None,
     strict: options.Strict = False,
@@ -57,14 +49,14 @@ def query(
         if batch is not None:
             columns = {"best": best, "toss_up": best, "actions": actions}
             _answer_batch(opened, batch, out, None if as_json else columns)
-            render.say(f"answered by {opened.origin}")
+            terminal.say(f"answered by {opened.origin}")
             return
         state = options.read_fields(fields or [])
-        progress = render.search_progress(opened, state, max_states)
+        progress = terminal.search_progress(opened, state, max_states)
         answer = opened.ask(state, max_states, progress)
         name = opened.game.payoff_name
     if as_json:
-        render.print_json(answer)
+        terminal.print_json(answer)
     else:
         _print(answer, name)
 
@@ -85,16 +77,67 @@ def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] |
 
 
 def _print(answer: Answer, payoff_name: str) -> None:
-    said = f"{answer.board}  {render.fields(answer.state, '  ')}"
-    print(render.to_fit(said, sys.stdout))
+    terminal.print_to_fit(f"{answer.board}  {words.fields(answer.state, '  ')}")
     if answer.note:
-        print(render.to_fit(answer.note, sys.stdout))
+        terminal.print_to_fit(answer.note)
     if answer.headline:
         print(answer.headline)
     heads, rows = answer.table()
     if answer.strategies is not None:
-        render.print_table("", heads, rows, sys.stdout)
+        terminal.print_table("", heads, rows, sys.stdout)
         heads, rows = replace(answer, strategies=None).table()
-    render.print_table("", [payoff_name, *heads[1:]], rows, sys.stdout)
+    terminal.print_table("", [payoff_name, *heads[1:]], rows, sys.stdout)
     print(f"each within {answer.error:.1e}, from the {answer.source}")
     print(f"answered by {answer.origin}")
+
+
+@options.command()
+def export(
+    table: options.TableName,
+    where: Annotated[
+        list[str] | None,
+        options.Argument(
+            "Only these rows: COLUMN OP VALUE, as spins=2 'scores_1>=8000' 'margin<0.001'",
+            "[WHERE...]",
+        ),
+    ] = None,
+    out: Annotated[
+        str, Help("Ends in .csv, .xlsx, .parquet, .arrow or .jsonl; - is stdout.", "FILE")
+    ] = "-",
+    format: Annotated[
+        str | None, Help("csv, parquet, arrow or jsonl; into a pipe csv.", "FORMAT")
+    ] = None,
+    columns: Annotated[str | None, Help("Only these columns, in this order.", "A,B,...")] = None,
+    no_actions: Annotated[
+        bool, Help("Only what is stored, nothing worked out: far faster.")
+    ] = False,
+    settings: options.Settings = None,
+    strict: options.Strict = False,
+    results: options.Results = Path("results"),
+    as_json: options.Json = False,
+) -> None:
+    """Write rows with every action's payoff, best, margin and who acts: CSV, Excel, Parquet, Arrow.
+
+    WHERE is what must hold of a row, in the words of its columns or of the fields of a query."""
+    if as_json and out == "-":
+        raise OptionError("--json: says what was written to a file; give --out FILE")
+    chosen = None
+    if columns is not None:
+        chosen = [name.strip() for name in columns.split(",") if name.strip()]
+    with (
+        options.open_found(table, results, settings, strict) as opened,
+        terminal.rows_progress("export") as on_rows,
+    ):
+        options.say_unfinished(table, opened)
+        done = opened.export(
+            out, where or None, columns=chosen, actions=not no_actions, format=format,
+            on_rows=on_rows,
+        )  # fmt: skip
+        origin, left = opened.origin, opened.unfinished()
+    if as_json:
+        terminal.print_json(origin, {"unfinished": left}, done)
+        return
+    counts = f"{words.many(done.rows, 'row')}, {words.many(len(done.columns), 'column')}"
+    if out != "-":
+        counts = f"{out}: {counts}, {words.size(done.bytes)}"
+    terminal.say(f"{counts}, of {origin}")

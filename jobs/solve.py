@@ -1,4 +1,4 @@
-"""``luckbase solve``: solve what is missing of full tables, or of what lies below some roots.
+"""``luckbase solve`` and ``plan``: solve what is missing of tables, and what that will take.
 
 Of several boards, folders or job files all are read first; ``--dry-run`` says what is due,
 ``--watch`` goes on with those that are saved.
@@ -6,6 +6,8 @@ Of several boards, folders or job files all are read first; ``--dry-run`` says w
 
 from __future__ import annotations
 
+import shlex
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -13,18 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
-import typer
-
 import luckbase
+from luckbase.cluster import words
 from luckbase.cluster.run.options import Options
-from luckbase.jobs import options
-from luckbase.jobs.terminal import render, solve_report
+from luckbase.cluster.words import Help
+from luckbase.jobs import options, terminal
+from luckbase.jobs.terminal import say
+from luckbase.solver.errors import OptionError
 
 if TYPE_CHECKING:
+    from luckbase import Due, Outcome, Planned, PlannedSearch, Progress, Solved, SolveOptions
     from luckbase.cluster.batch.requests import BoardName, BoardRequest
-    from luckbase.cluster.batch.run import Outcome
-    from luckbase.cluster.run.options import SolveOptions
-    from luckbase.cluster.run.progress import Progress
+    from luckbase.cluster.run.progress import SolvedSearch, SolvedTiers
 
 POLL_SECONDS = 0.5
 """With --watch, files are looked at so often; one that was the same at two looks is saved."""
@@ -35,34 +37,29 @@ class _Call:
     """What `luckbase.solve_all` is called with."""
 
     names: Sequence[str]
-    start: list[str] | None
+    start: Any
     settings: Mapping[str, str]
     how: SolveOptions
     """What was typed and no more: a job file may say the rest."""
     as_json: bool
 
 
-@options.with_options_of(Options)
+@options.command(Options)
 def solve(
     boards: Annotated[
         list[str],
-        typer.Argument(
-            metavar="BOARD...", help="Board files, folders of them, or job files (boards by night)."
-        ),
+        options.Argument("Board files, folders of them, or job files (boards by night).",
+                         "BOARD..."),
     ],
     settings: options.Settings = None,
     start: options.From = None,
     results: options.ResultsOrJob = None,
     memory: options.Memory = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be solved, why and how long; no more.")
-    ] = False,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Go on: solve again what is saved, until Ctrl+C.")
-    ] = False,
+    dry_run: Annotated[bool, Help("Say what would be solved, why and how long; no more.")] = False,
+    watch: Annotated[bool, Help("Go on: solve again what is saved, until Ctrl+C.")] = False,
     as_json: options.Json = False,
     **how: Any,
-) -> int:
+) -> int:  # fmt: skip
     """Solve what is missing of each board's full table; the same command goes on after a stop.
 
     With --from, or for a game that has no tiers: of all that lies below some states, by search.
@@ -70,16 +67,17 @@ def solve(
     be read or solved stops no other, and the exit code is 1.
     """
     from luckbase.cluster.batch.requests import is_many
-    from luckbase.solver.errors import OptionError
 
-    names, start = options.split_from(boards, start)
+    # What stands after --from a=1 ends up among the boards.
+    fields = [word for word in boards if start is not None and "=" in word]
+    names = [word for word in boards if word not in fields]
     if not names:
         raise OptionError("solve: name a board file, a folder of them or a job file")
     how |= {"results": results, "memory": options.read_memory(memory)}
     typed = {name: value for name, value in how.items() if value is not None and value is not False}
     call = _Call(
-        names, start, options.read_settings(settings),
-        cast("SolveOptions", {**typed, "on_note": render.say}), as_json,
+        names, options.read_start(start, fields), options.read_settings(settings),
+        cast("SolveOptions", {**typed, "on_note": say}), as_json,
     )  # fmt: skip
     folder = results or options.read_results("results")
     if dry_run:
@@ -98,30 +96,28 @@ def _solve_one(call: _Call, folder: Path) -> int:
     (name,) = call.names
     board = luckbase.load_board(name, **call.settings)
     before = changed_since(board, folder)
-    progress = render.progress_events() if call.as_json else render.progress(board.name)
-    with progress as on_progress:
+    with terminal.progress(board.name, call.as_json) as on_progress:
         how: SolveOptions = {**call.how, "on_progress": on_progress}
-        solved = luckbase.solve(board, options.read_start(call.start), **how)
+        solved = luckbase.solve(board, call.start, **how)
     if call.as_json:
-        solve_report.print_json({"event": "solved", **solved.as_json()})
+        terminal.print_json({"event": "solved"}, solved)
         return 0
-    solve_report.say(solved, Path(name), before)
-    print(render.shown(solved.table))
+    say_solved(solved, Path(name), before)
+    print(terminal.shown(solved.table))
     return 0
 
 
 def _dry_run(call: _Call) -> int:
     from luckbase.cluster.batch.plan import disk_shortages
 
-    start = options.read_start(call.start)
-    planned = luckbase.plan_all(*call.names, start=start, settings=call.settings, **call.how)
+    planned = luckbase.plan_all(*call.names, start=call.start, settings=call.settings, **call.how)
     if call.as_json:
         for due in planned:
-            solve_report.print_json(due.as_json())
+            terminal.print_json(due)
     else:
-        solve_report.print_due(planned)
+        _print_due(planned)
     for sentence in disk_shortages(planned):
-        (render.say if call.as_json else print)(sentence)  # a line of JSON's stdout is a board
+        (say if call.as_json else print)(sentence)  # a line of JSON's stdout is a board
     codes = [(due.request, due.error.exit_code if due.error else 0) for due in planned]
     return _exit_code(call.names, codes)
 
@@ -129,12 +125,12 @@ def _dry_run(call: _Call) -> int:
 def _watch(call: _Call) -> NoReturn:
     from luckbase.cluster.batch.run import SavedBoards
 
-    saved = SavedBoards(call.names, call.settings, render.say)
+    saved = SavedBoards(call.names, call.settings, say)
     todo = saved.read_all()
     while True:
         if todo:
             _solve_many(todo, {}, call)
-            render.say(f"watching {render.many(saved.boards, 'board')}; Ctrl+C ends it")
+            say(f"watching {words.many(saved.boards, 'board')}; Ctrl+C ends it")
         time.sleep(POLL_SECONDS)
         todo = saved.poll()
 
@@ -160,25 +156,284 @@ def _solve_many(
         nonlocal total
         total = of
         begun.append(request)
-        label = request.board.name if request.board is not None else request.file
-        return render.progress_events() if call.as_json else render.progress(label)
+        label = request.file if request.board is None else request.board.name
+        return terminal.progress(label, call.as_json)
 
     def on_outcome(outcome: Outcome) -> None:
         outcomes.append(outcome)
         if call.as_json:
-            solve_report.print_json(solve_report.outcome_json(outcome))
+            _print_outcome(outcome)
             return
-        solve_report.say_outcome(outcome, len(outcomes), total)
+        _say_outcome(outcome, f"[{len(outcomes)}/{total}] {outcome.request.name}")
         if outcome.solved is not None:
-            print(render.shown(outcome.solved.table), flush=True)
+            print(terminal.shown(outcome.solved.table), flush=True)
 
     try:
         luckbase.solve_all(
-            *names, start=options.read_start(call.start), settings=settings, shown=show,
-            on_outcome=on_outcome, **call.how,
+            *names, start=call.start, settings=settings, shown=show, on_outcome=on_outcome,
+            **call.how,
         )  # fmt: skip
     finally:
-        if begun and not call.as_json:
+        if begun and total > 1 and not call.as_json:
             stopped = begun[-1].name if len(begun) > len(outcomes) else ""
-            solve_report.say_outcomes(outcomes, total, stopped)
+            _say_outcomes(outcomes, total, stopped)
     return outcomes
+
+
+# --- what a solve did ----------------------------------------------------------------------------
+
+
+def say_solved(solved: Solved, path: Path, before: list[str]) -> None:
+    """The report in lines for people. path: the board file as it was named; before: what it has
+    changed since its last table."""
+    from luckbase.cluster.run.progress import SolvedSearch, SolvedTiers
+
+    name, table = solved.ledger.head.board, terminal.shown(solved.table)
+    for fault in solved.damaged[:5]:
+        say(f"{name}: damaged, and solved again: {fault}")
+    if len(solved.damaged) > 5:
+        say(f"{name}: and {len(solved.damaged) - 5} more")
+    if isinstance(solved, SolvedSearch) and solved.states:
+        _say_search(solved)
+    elif isinstance(solved, SolvedTiers) and solved.shards:
+        if before:
+            say(f"{name} is not the board of its older table: {'; '.join(before[:5])}")
+        _say_tiers(solved)
+        _opening_questions(solved, path)
+    else:
+        done = "all of it is there" if solved.searched else "the table is complete"
+        say(f"{name}: nothing to do: {done}, {table}")
+
+
+def _say_search(solved: SolvedSearch) -> None:
+    ledger, roots = solved.ledger, solved.goal.roots
+    assert roots is not None
+    n = len(roots.start)
+    below = "one state" if n == 1 else f"{n} states"
+    say(f"{ledger.head.board}: {words.counted(solved.states, 'state')} below {below}")
+    if solved.kept:
+        say(f"  grown        kept {words.count(solved.kept)}, new {words.count(solved.states)}")
+    _say_time(solved)
+    if solved.solve_seconds:
+        rate = solved.solved / solved.solve_seconds / 1e6
+        per = solved.edges / max(solved.solved, 1)
+        say(f"  speed        {rate:.2f} M states/s a worker in the search, {per:.1f} edges a state")
+    if solved.levels:
+        say(
+            f"  stages       {solved.stages} of {words.many(solved.levels, 'level')} in "
+            f"{words.many(solved.shards, 'shard')}, "
+            f"overlap {solved.overlap:.2f} (states solved over distinct states)"
+        )
+    each = solved.bytes / max(solved.rows, 1)
+    say(f"  size         {words.size(solved.bytes)}, {each:.1f} bytes a state, Parquet")
+    a_state = solved.bytes_a_state
+    while_solving = f", {a_state:.0f} bytes a state while solving" if a_state else ""
+    say(f"  memory       {words.size(solved.peak_memory)} at most{while_solving}")
+    precision = ledger.precision(solved.goal.part)
+    decided = precision == ledger.error(solved.goal.part)
+    where = "" if decided else " where all decisions below are told, and not all are"
+    say(f"  accuracy     payoffs within {precision:.1e}{where}")
+
+
+def _say_time(solved: Solved, more: str = "") -> None:
+    how = f"{solved.workers} Ray workers" if solved.ray else f"{solved.workers} threads"
+    say(f"  time         {words.duration(solved.seconds)} with {how}{more}")
+
+
+def _say_tiers(solved: SolvedTiers) -> None:
+    ledger, count = solved.ledger, words.count
+    files = words.many(solved.tiers, "file")
+    say(f"{ledger.head.board}: {words.counted(solved.rows, 'state')} in {files}")
+    if solved.kept:
+        again = f", solved again {count(solved.again)} ({solved.again_seconds:.1f} s)"
+        read = f", read back {count(solved.read)}"
+        say(
+            f"  grown        kept {count(solved.kept)}{again * bool(solved.again)}"
+            f"{read * bool(solved.read)}, new {count(solved.states)}"
+        )
+    compiled = solved.compile_seconds
+    _say_time(solved, f", after {words.duration(compiled)} of compiling" if compiled > 1 else "")
+    rate = (solved.states + solved.again + solved.read) / solved.seconds
+    kernel = solved.states / max(solved.solve_seconds, 1e-9)
+    say(
+        f"  speed        {rate / 1e6:.1f} M states/s end to end, "
+        f"{kernel / 1e6:.0f} M states/s a core in the kernel"
+    )
+    each = solved.bytes / solved.rows
+    say(f"  size         {words.size(solved.bytes)}, {each:.2f} bytes a state, Parquet")
+    say(f"  memory       {words.size(solved.peak_memory)} at most")
+    say(f"  accuracy     payoffs within {ledger.error('tiers'):.1e}")
+    if solved.tally:
+        counted = (f"{name} {number:.3g}" for name, number in solved.tally.items())
+        say(f"  counted      {', '.join(counted)}")
+
+
+def _opening_questions(solved: Solved, path: Path) -> None:
+    from luckbase.cluster.table.status import action_names, opening_answers
+    from luckbase.cluster.table.table import open_table
+
+    with open_table(solved.table, named_by_board=True) as opened:
+        answers = opening_answers(opened)
+    if not answers:
+        return
+    names = action_names(answers)
+    rows = [(q.title, words.fields(q.state), *map(q.payoff_of, names), q.best) for q in answers]
+    say()
+    heads = ("the player up is" if names else "", "state", *names, "best")
+    what = f", and the {opened.game.payoff_name} of who acts" if names else ""
+    terminal.print_table(f"A few questions{what}:", heads, rows, sys.stderr)
+    question = words.fields(answers[0].state)
+    table = shlex.quote(terminal.shown(solved.table))
+    say(f"Ask anything: {words.program()} query {table} {question}")
+
+
+# --- what became of many boards ------------------------------------------------------------------
+
+
+def _say_outcome(outcome: Outcome, where: str) -> None:
+    """A line for a board that is done."""
+    solved = outcome.solved
+    if solved is None:
+        say(f"{where}: {_without(outcome.error, outcome.request.file)}")
+    elif outcome.state == "complete":
+        say(f"{where}: nothing to do")
+    else:
+        new = f"{words.counted(solved.states, 'state')} in {words.duration(outcome.seconds)}"
+        kept = f", kept {words.count(solved.kept)}" if solved.kept else ""
+        say(f"{where}: {new}{kept}")
+        for changed in outcome.changed[:5]:
+            say(f"  {changed}")
+
+
+def _without(said: object, file: str) -> str:
+    """A sentence without the file that it begins with, where that stands before it already."""
+    return str(said).removeprefix(f"{file}: ")
+
+
+def _say_outcomes(outcomes: Sequence[Outcome], total: int, stopped: str) -> None:
+    """The table of what happened, and its sum. total: boards asked for. stopped: the name of the
+    one that was being solved when the night was ended."""
+    rows = []
+    for outcome in outcomes:
+        solved, numbers = outcome.solved, ("", "", "")
+        if solved is not None:
+            numbers = (
+                words.count(solved.states), words.count(solved.kept),
+                words.size(solved.ledger.bytes),
+            )  # fmt: skip
+        duration = words.duration(outcome.seconds) if outcome.state == "solved" else ""
+        rows.append((outcome.request.name, outcome.state, *numbers, duration))
+    if stopped:
+        rows.append((stopped, "stopped", "", "", "", ""))
+    say()
+    heads = ("board", "", "new states", "kept", "on disk", "time")
+    terminal.print_table("", heads, rows, sys.stderr)
+    for outcome in outcomes:
+        if outcome.failed:
+            say(f"{outcome.request.name}: {_without(outcome.error, outcome.request.file)}")
+    states = [outcome.state for outcome in outcomes]
+    counts = [f"{states.count(state)} {state}" for state in ("solved", "complete", "failed")
+              if state in states]  # fmt: skip
+    seconds = sum(outcome.seconds for outcome in outcomes)
+    done = f"{', '.join(counts)} in {words.duration(seconds)}" if outcomes else "none done"
+    left = total - len(outcomes) - bool(stopped)
+    more = [f"{stopped} was stopped"] * bool(stopped) + [f"{left} not begun"] * bool(left)
+    sums = [f"{words.many(total, 'board')}: {done}", ", ".join(more)]
+    say("; ".join(filter(None, sums)))
+
+
+def _print_outcome(outcome: Outcome) -> None:
+    """A board's outcome as JSON: as the solve of one board says it, with its file."""
+    where = {"file": outcome.request.file, "set": outcome.request.settings}
+    if outcome.solved is not None:
+        terminal.print_json({"event": "solved"}, outcome.solved, where)
+        return
+    board = outcome.request.board
+    failed = {"event": "failed", "board": None if board is None else board.name}
+    terminal.print_json(failed, where, {"error": outcome.error})
+
+
+# --- what is to be done --------------------------------------------------------------------------
+
+
+def _print_due(planned: Sequence[Due]) -> None:
+    """A table of what is due, and its sum."""
+    todo = [due for due in planned if due.state not in ("complete", "refused")]
+    rows = []
+    for due in planned:
+        numbers = ("", "", "")
+        if due in todo:
+            states = f"{'about ' * due.about}{words.counted(due.states, 'state')}"
+            numbers = (states, words.size(due.bytes), words.duration(due.seconds))
+        rows.append((due.request.name, due.state, *numbers))
+    heads = ("board", "is", "to solve", "on disk", "time")
+    terminal.print_table("What is to be solved", heads, rows, sys.stdout)
+    for due in planned:
+        reasons = [due.error] if due.error else due.why
+        for reason in reasons if due.state != "missing" else ():
+            print(f"{due.request.name}: {_without(reason, due.request.file)}")
+    said = f"{len(todo)} of {words.many(len(planned), 'board')} to solve"
+    if todo:
+        size, seconds = sum(due.bytes for due in todo), sum(due.seconds for due in todo)
+        said += f": {words.counted(sum(due.states for due in todo), 'state')}, about "
+        said += f"{words.size(size)} and {words.duration(seconds)}"
+    refused = sum(due.state == "refused" for due in planned)
+    print(said + (f"; {refused} can not be" if refused else ""))
+
+
+@options.command(luckbase.plan)
+def plan(
+    board: options.BoardFile,
+    more: options.More = None,
+    settings: options.Settings = None,
+    start: options.From = None,
+    results: options.Results = Path("results"),
+    memory: options.Memory = None,
+    as_json: options.Json = False,
+    **how: Any,
+) -> None:
+    """Print states, bytes on disk, peak memory and time, of a table or a search; refuse what will
+    not fit."""
+    from luckbase.cluster.run.plan import Planned
+
+    found = luckbase.plan(
+        options.board_of(board, settings), options.read_start(start, more),
+        memory=options.read_memory(memory), results=results, **how,
+    )  # fmt: skip
+    if as_json:
+        terminal.print_json(found)
+    elif isinstance(found, Planned):
+        _print_plan(found)
+    else:
+        _print_search_plan(found)
+    found.check()
+
+
+def _print_plan(found: Planned) -> None:
+    rows = [
+        (level.name, str(level.shards), words.count(level.states), words.size(level.memory))
+        for level in found.levels
+    ]
+    rows.append(("all", str(found.shards), words.count(found.states), ""))
+    heads = ("", "shards", "states", "memory a shard")
+    terminal.print_table(f"The plan for {found.board}", heads, rows, sys.stdout)
+    print(f"table on disk   about {words.size(found.table_bytes)}")
+    fullest = words.size(found.kept_bytes)
+    print(f"kept payoffs    about {fullest} at their fullest, for shards that read them")
+    workers = words.many(found.workers, "thread")
+    print(f"peak memory     {words.size(found.peak_memory)} with {workers}")
+    print(f"time            about {words.duration(found.seconds)}")
+
+
+def _print_search_plan(found: PlannedSearch) -> None:
+    about = "" if found.exact else "more than " if found.at_least else "about "
+    how = f"in {words.many(found.levels, 'level')}" if found.levels else "in one piece"
+    how = "by levels" if found.levels is None else how
+    print(f"The plan for a search on {found.board}")
+    print(f"states          {about}{words.count(found.states)} {how}")
+    print(f"table on disk   {about or 'about '}{words.size(found.table_bytes)}")
+    if found.between_bytes:
+        print(f"until it ends   {about or 'about '}{words.size(found.between_bytes)} more")
+    workers = words.many(found.workers, "worker")
+    print(f"peak memory     about {words.size(found.peak_memory)} with {workers}")
+    print(f"time            {about or 'about '}{words.duration(found.seconds)}")

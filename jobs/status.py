@@ -1,24 +1,32 @@
-"""``luckbase status``: what is complete, partial, stale or damaged, and why."""
+"""``luckbase status``, ``verify``, ``clean``: which tables there are, whether they are right, which
+no board file asks for any more."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any
-
-import typer
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import luckbase
-from luckbase.jobs import options
-from luckbase.jobs.options import read_results
-from luckbase.jobs.terminal import render
+from luckbase.cluster import words
+from luckbase.cluster.words import Help
+from luckbase.jobs import options, terminal
+
+if TYPE_CHECKING:
+    from luckbase import Spare, Status
+
+CLEAN_WORDS = {"unasked": "not asked for", "protected": "kept", "asked": "asked for",
+               "running": "being solved", "removed": "removed"}  # fmt: skip
 
 
+@options.command()
 def status(
     tables: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="TABLE...",
-            help="Tables' directories, board files, folders of them, job files; all if not given.",
+        options.Argument(
+            "Tables' directories, board files, folders of them, job files; all if not given.",
+            "TABLE...",
         ),
     ] = None,
     settings: options.Settings = None,
@@ -27,31 +35,32 @@ def status(
 ) -> int:
     """Say of each table whether it is complete, partial, stale or damaged, and why (exit code 1 if
     not all are complete and fresh)."""
-    read_results(results or "results")
-    statuses = luckbase.status(
-        *(tables or []), results=results, settings=options.read_settings(settings)
-    )
+    options.read_results(results or "results")
+    set_options = options.read_settings(settings)
+    statuses = luckbase.status(*(tables or []), results=results, settings=set_options)
     for each in statuses:
         if as_json:
-            render.print_json(each)
-            continue
-        options_said = "".join(f" {name}={_word(v)}" for name, v in each.options.items())
-        if each.state in ("missing", "refused"):
-            print(f"{each.state:9s} {each.table}{options_said}")
-            print(*(f"          {reason}" for reason in each.why), sep="\n")
-            continue
-        of = "" if each.tiers == each.tiers_in_all else f"{each.tiers} of "
-        files = f"{of}{render.many(each.tiers_in_all, 'tier')}, " if each.tiers_in_all else ""
-        below = f"below {render.many(each.roots, 'root')}, " if each.roots else ""
-        print(
-            f"{each.state:9s} {each.table}{options_said}  {files}{below}"
-            f"{render.counted(each.states, 'state')}, {render.size(each.bytes)}"
-        )
-        for reason in [*_running(each.running or {}), *each.why]:
-            print(f"          {reason}")
+            terminal.print_json(each)
+        else:
+            _print_status(each)
     if not statuses and not as_json:
         print(f"no tables under {results or 'results'}")
     return 0 if all(each.state == "complete" for each in statuses) else 1
+
+
+def _print_status(of: Status) -> None:
+    line = f"{of.state:9s} {of.table}"
+    for name, value in of.options.items():
+        line += f" {name}={str(value).lower() if isinstance(value, bool) else value}"
+    if of.state not in ("missing", "refused"):
+        some = "" if of.tiers == of.tiers_in_all else f"{of.tiers} of "
+        files = f"{some}{words.many(of.tiers_in_all, 'tier')}, " if of.tiers_in_all else ""
+        below = f"below {words.many(of.roots, 'root')}, " if of.roots else ""
+        size = f"{words.counted(of.states, 'state')}, {words.size(of.bytes)}"
+        line += f"  {files}{below}{size}"
+    print(line)
+    for reason in [*_running(of.running or {}), *of.why]:
+        print(f"          {reason}")
 
 
 def _running(said: dict[str, Any]) -> Iterator[str]:
@@ -59,18 +68,18 @@ def _running(said: dict[str, Any]) -> Iterator[str]:
     if not said:
         return
     left = said["seconds_left"]
-    far = f"{said['shards']} of {render.many(said['shards_total'], 'shard')}"
+    far = f"{said['shards']} of {words.many(said['shards_total'], 'shard')}"
     if said["finding"]:
-        far = render.found_so_far(said["states"], said.get("states_about"), said["finding"])
+        far = terminal.found_so_far(said["states"], said.get("states_about"), said["finding"])
     yield (
         f"running: process {said['process']} on {said['host']} since {said['since']}, {far}, "
-        f"{render.count(said['states_a_second'])} states/s, {render.size(said['memory'])} here"
-        + ("" if left is None else f", about {render.duration(left)} left")
+        f"{words.count(said['states_a_second'])} states/s, {words.size(said['memory'])} here"
+        + ("" if left is None else f", about {words.duration(left)} left")
     )
     for node in said["nodes"]:
-        doing = f"{render.many(node['slots'], 'core')}"
+        doing = words.many(node["slots"], "core")
         if "shards_done" in node:
-            doing += f", {render.many(node['shards_done'], 'shard')} done"
+            doing += f", {words.many(node['shards_done'], 'shard')} done"
         if "left_out" in node:
             doing = f"left out: {node['left_out']}"
         yield f"  {node['node']}: {doing}"
@@ -78,5 +87,107 @@ def _running(said: dict[str, Any]) -> Iterator[str]:
         yield f"  {said['last_note']}"
 
 
-def _word(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+@options.command()
+def verify(
+    table: options.TableName,
+    sample: Annotated[
+        int | None, Help(f"Rows to recompute from the rules ({options.SAMPLE}).", "N", 0)
+    ] = None,
+    every: Annotated[bool, Help("Recompute every row.")] = False,
+    seed: Annotated[int, Help("Which rows are drawn.", "N", 0)] = 0,
+    settings: options.Settings = None,
+    results: options.Results = Path("results"),
+    as_json: options.Json = False,
+) -> int:
+    """Check every byte against the ledger, then rows against the rules (exit code 1 if it fails).
+
+    A row's residual is the payoff recomputed from the rules, not the kernel, minus the stored one.
+    Twice the error that its file promises is allowed.
+    """
+    rows = options.read_sample(sample, every)
+    with (
+        options.open_found(table, results, settings) as opened,
+        terminal.rows_progress("verify") as on_rows,
+    ):
+        found = opened.verify(rows, seed, on_rows)
+        ledger, precision = opened.ledger, opened.precision
+        origin, where = opened.origin, opened.where
+    if as_json:
+        terminal.print_json(origin, {"table": str(where)}, found)
+        return 0 if found.ok else 1
+    for fault in found.faults:
+        print(f"fault: {fault}")
+    if found.faults:
+        return 1
+    print(f"{origin}: {words.many(found.files, 'file')} as written, {words.size(ledger.bytes)}")
+    checked = found.residuals
+    if checked is not None and checked.rows:
+        at = words.fields(checked.state)
+        print(
+            f"{checked.rows:,} rows agree with the rules: worst residual {checked.worst:.2e} at "
+            f"{at}, where {checked.bound:.2e} is allowed, mean {checked.mean:.2e}, stored to "
+            f"{precision:.1e}"
+        )
+    if not ledger.complete:
+        left = sum(not ledger.is_done(goal) for goal in ledger.goals)
+        print(f"the table is partial: {left} of the {len(ledger.goals)} solves asked for")
+    return 0
+
+
+@options.command()
+def clean(
+    names: Annotated[
+        list[str] | None,
+        options.Argument(
+            "Board files or folders of them: their tables only; or tables.", "BOARD..."
+        ),
+    ] = None,
+    results: options.Results = Path("results"),
+    yes: Annotated[bool, Help("Remove what is listed.")] = False,
+    as_json: options.Json = False,
+) -> int:
+    """List the tables that no board file asks for any more, and remove them with --yes (exit code 1
+    if a table that was named, or one of those, stays).
+
+    What was solved with --set, from some states or from Python goes only where its directory is
+    named; what a board file asks for and what somebody solves stays.
+    """
+    spares = luckbase.clean(*(names or []), results=results, yes=yes)
+    for spare in spares:
+        if as_json:
+            terminal.print_json(spare)
+        else:
+            _print_spare(spare)
+    if not as_json:
+        _sum_up(spares, results)
+    stay = [spare.error or (spare.named and spare.state != "removed") for spare in spares]
+    return 1 if yes and any(stay) else 0
+
+
+def _print_spare(spare: Spare) -> None:
+    states = f", {words.counted(spare.states, 'state')}" if spare.states else ""
+    print(f"{CLEAN_WORDS[spare.state]:13s} {spare.table}  {words.size(spare.bytes)}{states}")
+    reasons = [*spare.why]
+    if spare.state == "protected" and not spare.table.is_symlink():
+        command = f"{words.program()} clean {shlex.quote(str(spare.table))} --yes"
+        reasons.append(f"it goes where it is named: {command}")
+    if spare.left:
+        reasons.append(f"not luckbase's, and stays: {', '.join(spare.left[:5])}")
+    if spare.error:
+        reasons.append(spare.error)
+    for reason in reasons:
+        print(f"              {reason}")
+
+
+def _sum_up(spares: Sequence[Spare], results: Path) -> None:
+    """What --yes would do, or did."""
+    gone = [spare for spare in spares if spare.state == "removed"]
+    unasked = [spare for spare in spares if spare.state == "unasked"]
+    size = words.size(sum(spare.bytes for spare in gone or unasked))
+    tables = f"{words.many(len(gone or unasked), 'table')}, {size}"
+    if gone:
+        terminal.say(f"removed {tables}")
+    elif unasked:
+        terminal.say(f"{tables}; --yes removes {'them' if len(unasked) > 1 else 'it'}")
+    elif not spares:
+        terminal.say(f"nothing to remove: every table under {results} is asked for")

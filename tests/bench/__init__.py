@@ -36,7 +36,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from luckbase.jobs.terminal import render
+from luckbase.cluster import words
+from luckbase.jobs import terminal
 from tests.bench.batch import batch_suite
 from tests.bench.coarsening import coarsen_suite, far_suite
 from tests.bench.compiling import compiling_suite
@@ -118,7 +119,7 @@ def _kernel(board: Path, results: Path) -> None:
         rows.append(
             (
                 f"${unit}, {frontier} spins",
-                render.count(layout.rows(tier)),
+                words.count(layout.rows(tier)),
                 f"{seconds * 1e9:.1f}",
                 f"{1e-6 / seconds:.0f}",
                 f"{1e-6 / rules:.2f}",
@@ -126,7 +127,7 @@ def _kernel(board: Path, results: Path) -> None:
             )
         )
     heads = ("largest tier", "states", "ns a state", "kernel M states/s", "rules M states/s", "x")
-    render.print_table("Compute only, one core", heads, rows, sys.stdout)
+    terminal.print_table("Compute only, one core", heads, rows, sys.stdout)
 
 
 def _child_of(random: dict[Any, Floats], shapes: dict[Any, Any], child: Any) -> Floats:
@@ -159,20 +160,20 @@ def _solve(board: Path, results: Path) -> None:
         rows.append(
             (
                 f"${unit}, frontier {frontier}",
-                render.count(said["states"]),
+                words.count(said["states"]),
                 f"{said['solved_now'] / said['kernel_seconds'] / 1e6:.0f}",
                 f"{said['states_per_second'] / 1e6:.1f}",
                 f"{said['bytes'] / said['states']:.2f}",
-                render.size(said["bytes"]),
-                render.size(said["peak_memory"]),
-                render.duration(said["seconds"]),
+                words.size(said["bytes"]),
+                words.size(said["peak_memory"]),
+                words.duration(said["seconds"]),
             )
         )
     heads = (
         "table", "states", "kernel, M/s a core", f"end to end, M/s with {said['workers']}",
         "bytes a state", "on disk", "peak memory", "time",
     )  # fmt: skip
-    render.print_table("Whole tables, disk included", heads, rows, sys.stdout)
+    terminal.print_table("Whole tables, disk included", heads, rows, sys.stdout)
 
 
 def with_descendants(layout: Layout[Any], tier: Any) -> list[Any]:
@@ -223,8 +224,8 @@ def _store(board: Path, results: Path) -> None:
     ]  # fmt: skip
     rows = [_encoded(name, table, how, results) for name, table, how in variants]
     heads = ("encoding (* ours)", "write ns a row", "read ns a row", "bytes a row")
-    title = f"One tier of {render.count(count)} states at $500, one thread"
-    render.print_table(title, heads, rows, sys.stdout)
+    title = f"One tier of {words.count(count)} states at $500, one thread"
+    terminal.print_table(title, heads, rows, sys.stdout)
 
 
 def _encoded(name: str, table: Any, how: dict[str, Any], folder: Path) -> tuple[str, ...]:
@@ -268,8 +269,8 @@ def _probe(board: Path, results: Path) -> None:
         ("a million states, in any order", f"{unsorted:.2f} s", ""),
         ("pyarrow's dataset filter, one state", f"{peer * 1e3:.0f} ms", "1"),
     ]
-    title = f"Probing a table of {render.count(solved.ledger.rows)} states"
-    render.print_table(title, ("", "time", "x"), rows, sys.stdout)
+    title = f"Probing a table of {words.count(solved.ledger.rows)} states"
+    terminal.print_table(title, ("", "time", "x"), rows, sys.stdout)
 
 
 def _random_states(table: Any, rng: Any, count: int) -> Ints:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from luckbase.jobs.terminal import render
+from luckbase.jobs import terminal
 from tests.bench.timing import best_of
 
 PREDICTED = {"cold": 600, "warm": 2_000, "first": 10_000, "again": 110_000, "json": 20_000,
@@ -62,8 +62,8 @@ def batch_suite(board: Path, results: Path) -> None:
     rows = [
         (text, f"{PREDICTED[name]:,}", f"{1 / seconds[name]:,.0f}") for name, text in shown.items()
     ]
-    title = f"Every action of states of a table of {render.count(solved.ledger.rows)}"
-    render.print_table(title, ("", "predicted, states/s", "states/s"), rows, sys.stdout)
+    title = f"Every action of states of a table of {words.count(solved.ledger.rows)}"
+    terminal.print_table(title, ("", "predicted, states/s", "states/s"), rows, sys.stdout)
 
 
 def _batch(columns: dict[str, Any]) -> Any:

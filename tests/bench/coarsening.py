@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from luckbase.jobs.terminal import render
+from luckbase.cluster import words
+from luckbase.jobs import terminal
 
 if TYPE_CHECKING:
     from tests.bench.apart import Apart
@@ -79,14 +80,14 @@ def _searches(board: Path, results: Path) -> None:
         good = good or own
         rows.append(
             (
-                f"${unit}, {outcomes}", render.count(found.states), render.count(found.edges),
-                render.duration(found.solve_seconds),
+                f"${unit}, {outcomes}", words.count(found.states), words.count(found.edges),
+                words.duration(found.solve_seconds),
                 *(f"{own[name]:.4f} ({own[name] - good[name]:+.4f})" for name in good),
             )
         )  # fmt: skip
     heads = ("board", "states", "edges", "time", *good)
     title = f"Searches from {SEARCHED}, one worker; chances of the player up"
-    render.print_table(title, heads, rows, sys.stdout)
+    terminal.print_table(title, heads, rows, sys.stdout)
 
 
 def _print(board: Path, case: Case, results: Path) -> None:
@@ -111,7 +112,7 @@ def _print(board: Path, case: Case, results: Path) -> None:
             if len(found) >= LEVELS_TO_GO_ON_FROM:
                 rows.append((name, f"{FAR}, extrapolated", *beyond(found, FAR), *[""] * 3))
     title = f"Against ${case.unit} with {case.best} outcomes, frontier {case.frontier}"
-    render.print_table(title, heads, rows, sys.stdout)
+    terminal.print_table(title, heads, rows, sys.stdout)
 
 
 def _solved(board: Path, results: Path, unit: int, frontier: int, outcomes: str) -> Any:
@@ -124,7 +125,7 @@ def _solved(board: Path, results: Path, unit: int, frontier: int, outcomes: str)
 def _size(solved: Any) -> tuple[str, str, str]:
     files = solved.ledger.files.values()
     written = sum(entry.bytes for entry in files)
-    return render.count(solved.states), render.size(written), render.duration(solved.seconds)
+    return words.count(solved.states), words.size(written), words.duration(solved.seconds)
 
 
 def measured(exact: Any, table: Any, sample: int) -> dict[int, Apart]:
@@ -213,12 +214,12 @@ def far_suite(board: Path, results: Path) -> None:
         f"${FAR_UNIT}, {FAR_OUTCOMES} outcomes, frontier {FAR}: {size} states, {written}, {seconds}"
         f"; against searches at ${FINE_UNIT}"
     )
-    render.print_table(title, heads, rows, sys.stdout)
+    terminal.print_table(title, heads, rows, sys.stdout)
     for i, root in enumerate(ROOTS):
         print(f"{i + 1}: {root}")
     print()
     title = "All states of these searches that both have"
-    render.print_table(title, LEVEL_HEADS, _by_level(pieces), sys.stdout)
+    terminal.print_table(title, LEVEL_HEADS, _by_level(pieces), sys.stdout)
 
 
 def _root(board: Path, results: Path, root: str, table: Any) -> tuple[list[str], Any]:
@@ -239,7 +240,7 @@ def _root(board: Path, results: Path, root: str, table: Any) -> tuple[list[str],
         row = [
             str(fine.to_act), *(f"{one:.4f}" for one in chance), f"{chance[1] - chance[0]:+.4f}",
             str(fine.best), str(rough.best), f"{max(own.values()) - own[str(rough.best)]:.4f}",
-            render.count(found.states), render.duration(found.seconds),
+            words.count(found.states), words.duration(found.seconds),
         ]  # fmt: skip
         return row, apart(exact, table, _on_grid(exact, FAR_UNIT // FINE_UNIT))
 
@@ -259,5 +260,5 @@ def _by_level(pieces: list[dict[int, Apart]]) -> list[tuple[str, ...]]:
     rows = []
     for level in sorted({level for piece in pieces for level in piece}):
         one = together(piece[level] for piece in pieces if level in piece)
-        rows.append((str(level), render.count(one.states), *numbers(one)))
+        rows.append((str(level), words.count(one.states), *numbers(one)))
     return rows

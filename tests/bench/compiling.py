@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from luckbase.jobs.terminal import render
+from luckbase.jobs import terminal
 
 OTHERS = "*/tiny.toml"
 """The boards of other games, beside the given one's folder."""
@@ -36,7 +36,7 @@ def compiling_suite(board: Path, results: Path) -> None:
             )
         )
     heads = ("board", "first, processor", "wall", "again, processor", "wall", "compiling")
-    render.print_table("A first solve, with nothing compiled", heads, rows, sys.stdout)
+    terminal.print_table("A first solve, with nothing compiled", heads, rows, sys.stdout)
 
 
 def _solve(

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from luckbase.jobs.terminal import render
+from luckbase.jobs import terminal
 
 FILES = 10_000
 TOGETHER = 640
@@ -66,7 +66,7 @@ def ledger_suite(board: Path, results: Path) -> None:
         ("a file put in its place and its line committed", f"{alone * 1e3:.1f} ms"),
         (f"the same of {MAX_WAITING} at once, each", f"{together * 1e3:.2f} ms"),
     ]
-    render.print_table("A ledger of 10,000 files", ("", "time"), rows, sys.stdout)
+    terminal.print_table("A ledger of 10,000 files", ("", "time"), rows, sys.stdout)
 
 
 def _timed(work: Any) -> tuple[float, Any]:

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from luckbase.jobs.terminal import render
+from luckbase.cluster.words import count, duration, size
+from luckbase.jobs import terminal
 
 QUESTIONS = (
     ("five spins", 250, "next", {"scores": "0,2000,3500", "earned": "0,3,2"}),
@@ -37,17 +38,19 @@ def search_suite(board: Path, results: Path) -> None:
         seconds = best.solve_seconds / best.states
         rows.append(
             (
-                f"{title}, ${unit}", render.count(best.states),
+                f"{title}, ${unit}", count(best.states),
                 f"{best.edges / best.states:.1f}", f"{1e-6 / seconds:.2f}",
                 f"{seconds / rules:.1f}", f"{best.bytes_a_state:.0f}",
-                render.duration(best.solve_seconds), ", ".join(worth),
+                duration(best.solve_seconds), ", ".join(worth),
             )
         )  # fmt: skip
     heads = (
         "from the root, no table", "states", "edges a state", "M states/s", "x rules", "bytes",
         "time", "chance of the player up",
     )  # fmt: skip
-    render.print_table("Search, one worker (bytes a state while solving)", heads, rows, sys.stdout)
+    terminal.print_table(
+        "Search, one worker (bytes a state while solving)", heads, rows, sys.stdout
+    )
     _stages(board, results / "large", LARGE, WAYS)
     _stages(board, results / "larger", LARGER, WAYS[1:])
 
@@ -84,14 +87,14 @@ def _stages(board: Path, results: Path, what: Any, ways: Any) -> None:
         alone = alone or found.seconds
         rows.append(
             (
-                name, str(found.shards), f"{found.overlap:.2f}", render.duration(found.seconds),
-                f"{alone / found.seconds:.2f}", render.size(found.peak_memory),
+                name, str(found.shards), f"{found.overlap:.2f}", duration(found.seconds),
+                f"{alone / found.seconds:.2f}", size(found.peak_memory),
                 f"{found.seconds / found.states * 1e9:.0f}",
             )
         )  # fmt: skip
     heads = ("", "shards", "overlap", "time", "times as fast", "memory", "ns a state")
-    said = f"{title}, ${unit}: {render.count(found.states)} states, files written"
-    render.print_table(said, heads, rows, sys.stdout)
+    said = f"{title}, ${unit}: {count(found.states)} states, files written"
+    terminal.print_table(said, heads, rows, sys.stdout)
 
 
 def _search(game: Any, root: Any, results: Path, **how: Any) -> Any:

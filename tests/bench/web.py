@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from luckbase.cluster import words
 from luckbase.cluster.table.storage import forget
-from luckbase.jobs.terminal import render
+from luckbase.jobs import terminal
 
 WARM, ASKED = 6_000, 2_000
 """Requests before the clock runs, and while it does."""
@@ -111,12 +112,12 @@ def web_suite(board: Path, results: Path) -> None:
         server.id = json.loads(server.get("/api/tables"))["tables"][0]["id"]
         rows: list[tuple[str, ...]] = _requests(server, queries)
         rows += [("first answer of a new process, table not open", f"{cold * 1e3:.0f} ms", "", "")]
-        title = f"One process on one core, a table of {render.count(solved.ledger.rows)} states"
+        title = f"One process on one core, a table of {words.count(solved.ledger.rows)} states"
         heads = ("random states of the whole table", "server, a request", "a second", "an answer")
-        render.print_table(title, heads, rows, sys.stdout)
+        terminal.print_table(title, heads, rows, sys.stdout)
         heads = ("a batch", "server, a state", "states/s", "with best")
-        render.print_table("Many at once", heads, _batches(server, states), sys.stdout)
-        print(f"the most memory of the server: {render.size(server.memory())}")
+        terminal.print_table("Many at once", heads, _batches(server, states), sys.stdout)
+        print(f"the most memory of the server: {words.size(server.memory())}")
 
 
 def _cold(table: Path, query: str) -> float:

@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from luckbase.jobs.terminal import render
+from luckbase.cluster import words
+from luckbase.jobs import terminal
 
 UNIT, FRONTIER = 500, 5
 CORES = (16, 128, 1024)
@@ -43,12 +44,12 @@ def workers_suite(board: Path, results: Path) -> None:
             found[kind].append((time.perf_counter() - began, solved.peak_memory))
     least = {kind: min(runs) for kind, runs in found.items()}
     rows = [
-        (kind, render.duration(wall), render.size(memory), f"{wall / least['threads'][0]:.2f}")
+        (kind, words.duration(wall), words.size(memory), f"{wall / least['threads'][0]:.2f}")
         for kind, (wall, memory) in least.items()
     ]
     heads = ("workers", "time", "memory", "x threads")
     title = f"${UNIT}, frontier {FRONTIER}, {count} workers; the better of two, in turns"
-    render.print_table(title, heads, rows, sys.stdout)
+    terminal.print_table(title, heads, rows, sys.stdout)
 
 
 def replay_suite(board: Path, results: Path) -> None:
@@ -72,12 +73,12 @@ def replay_suite(board: Path, results: Path) -> None:
         for count in CORES:
             run = replay(layout, plan, seconds, count)
             rows.append(
-                (f"{board.stem} {title}", str(count), render.duration(run.seconds),
+                (f"{board.stem} {title}", str(count), words.duration(run.seconds),
                  f"{run.work / run.seconds:.1f}", f"{run.efficiency:.0%}", run.limit,
                  f"{bound:.0f}")
             )  # fmt: skip
     heads = ("table", "cores", "time", "times one core", "efficiency", "limit", "bound by rows")
-    render.print_table("Replayed: 16 cores a node, 10 Gbit/s", heads, rows, sys.stdout)
+    terminal.print_table("Replayed: 16 cores a node, 10 Gbit/s", heads, rows, sys.stdout)
     _searches(board, results)
 
 
@@ -93,12 +94,12 @@ def _searches(board: Path, results: Path) -> None:
         for count in CORES:
             run = replay_search(times, count)
             rows.append(
-                (f"{render.count(times.states)} states, {len(times.sweeps)} tasks", str(count),
-                 render.duration(run.seconds), f"{run.work / run.seconds:.1f}",
+                (f"{words.count(times.states)} states, {len(times.sweeps)} tasks", str(count),
+                 words.duration(run.seconds), f"{run.work / run.seconds:.1f}",
                  f"{run.efficiency:.0%}", run.limit)
             )  # fmt: skip
     heads = ("search", "cores", "time", "times one core", "efficiency", "limit")
-    render.print_table("Searches by stages, replayed", heads, rows, sys.stdout)
+    terminal.print_table("Searches by stages, replayed", heads, rows, sys.stdout)
 
 
 def measured_seconds(layout: Any, plan: Any, results: Path) -> list[tuple[float, float]]:

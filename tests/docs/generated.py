@@ -22,8 +22,8 @@ def commands() -> dict[str, Any]:
     """The commands, as click has them, in the order of the help."""
     from luckbase.jobs.app import app
 
-    found: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    return found
+    group: Any = typer.main.get_command(app)
+    return {name: group.get_command(None, name) for name in group.commands}
 
 
 def first_sentence(command: Any) -> str:

@@ -15,8 +15,9 @@ import luckbase
 from luckbase.cluster.batch.requests import requests_for
 from luckbase.cluster.run.plan import check_disk
 from luckbase.cluster.table.answer import Answer
+from luckbase.cluster.words import counted
+from luckbase.jobs import terminal
 from luckbase.jobs.app import run
-from luckbase.jobs.terminal import render
 from luckbase.solver.board import registry
 from luckbase.solver.errors import DiskLimitError, LuckbaseError
 from luckbase.solver.search import explore
@@ -196,7 +197,7 @@ def test_a_long_search_above_a_table_says_how_far_it_is(
     command: Command, table_of: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = table_of(Path(ABOVE), frontier=1)
-    monkeypatch.setattr(render, "A_MOMENT", 0.0)
+    monkeypatch.setattr(terminal, "A_MOMENT", 0.0)
     code, _, err = command("query", str(table), "scores=0,500,0", "earned=1,1,1")
     assert code == 0
     assert "above the table, searching down to it: " in err and "of at most 20 million" in err
@@ -217,7 +218,7 @@ def test_a_search_above_a_table_that_is_hopeless_is_refused_before_it_has_met_so
 
 def test_one_of_anything_is_not_many_and_no_zero_is_negative() -> None:
     assert (many(1, "file"), many(2, "file")) == ("1 file", "2 files")
-    assert (render.counted(1, "state"), render.counted(2e6, "state")) == (
+    assert (counted(1, "state"), counted(2e6, "state")) == (
         "1 state", "2 million states",
     )  # fmt: skip
     answer = Answer(None, {}, 1, (-1e-12, 0.5), ())

@@ -17,9 +17,9 @@ import tests.games.climb  # noqa: F401  (registers the game)
 from luckbase import cluster
 from luckbase.cluster.play.evaluate import errors_off, gain_of
 from luckbase.cluster.play.game import seeded as _draw
+from luckbase.cluster.words import count, duration, size
 from luckbase.jobs.app import run
-from luckbase.jobs.terminal import solve_report
-from luckbase.jobs.terminal.render import count, duration, size
+from luckbase.jobs.solve import say_solved
 from luckbase.solver import load_game
 from tests.solver.search.written_out import board_of, chance, over
 
@@ -230,5 +230,5 @@ def test_a_search_of_one_state_says_how_many_edges_it_has(
     board = board_of(chance((0.5, 1), (0.5, 2)), over(0.25, 0.75), over(0.75, 0.25))
     roots = load_game(board).parse({"at": "0"}).reshape(1, -1)
     solved = cluster.solve_below(board, roots, results=tmp_path, workers=1)
-    solve_report.say(solved, Path("written.toml"), [])
+    say_solved(solved, Path("written.toml"), [])
     assert "2.0 edges a state" in capsys.readouterr().err

@@ -22,8 +22,8 @@ from luckbase.cluster.run.progress import Progress
 from luckbase.cluster.table import files
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.storage import Folder
+from luckbase.jobs import process, terminal
 from luckbase.jobs.app import run
-from luckbase.jobs.terminal import process, render
 from tests.places import ROOT
 from tests.shared import first_solves
 
@@ -312,14 +312,14 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 def test_the_time_left_is_at_the_pace_of_work_alone() -> None:
     now = Progress(5, 20, 250, 1000, 40.0)
-    assert render.left_seconds(now, 0.0) == pytest.approx(120)
-    assert render.left_seconds(now, 30.0) == pytest.approx(30)
-    assert render.left_seconds(now, 40.0) is None
-    assert render.left_seconds(Progress(1, 400, 1, 10**6, 5.0), 0.0) is None  # no pace yet
+    assert terminal.left_seconds(now, 0.0) == pytest.approx(120)
+    assert terminal.left_seconds(now, 30.0) == pytest.approx(30)
+    assert terminal.left_seconds(now, 40.0) is None
+    assert terminal.left_seconds(Progress(1, 400, 1, 10**6, 5.0), 0.0) is None  # no pace yet
     gone_on = Progress(9, 20, 750, 1000, 40.0, before=500)
-    assert render.left_seconds(gone_on, 0.0) == pytest.approx(40)
-    assert render.left_seconds(Progress(1, 4, 0, 0, 5.0), 0.0) == pytest.approx(15)
-    assert render.left_seconds(Progress(0, 0, 0, 0, 0.0, compiling=True), 0.0) is None
+    assert terminal.left_seconds(gone_on, 0.0) == pytest.approx(40)
+    assert terminal.left_seconds(Progress(1, 4, 0, 0, 5.0), 0.0) == pytest.approx(15)
+    assert terminal.left_seconds(Progress(0, 0, 0, 0, 0.0, compiling=True), 0.0) is None
 
 
 @pytest.mark.parametrize("board", ["press-your-luck/tiny", "jackpot/tiny"])
@@ -337,8 +337,8 @@ def test_a_solve_and_a_search_say_when_they_compile(board: str, tmp_path: Path) 
 def test_the_lines_of_progress_take_compiling_in_their_stride(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(render, "LINE_SECONDS", 0.0)
-    with render.progress("tiny") as show:
+    monkeypatch.setattr(terminal, "LINE_SECONDS", 0.0)
+    with terminal.progress("tiny") as show:
         show(Progress(0, 0, 0, 0, 0.0, compiling=True))
         show(Progress(5, 20, 250, 1000, 40.0))
     assert capsys.readouterr().err == (
@@ -352,7 +352,7 @@ def test_the_bar_says_so(
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("FORCE_COLOR", "1")
-    with render.progress("tiny") as show:
+    with terminal.progress("tiny") as show:
         show(Progress(0, 0, 0, 0, 0.0, compiling=True))
         time.sleep(0.3)
         show(Progress(5, 20, 250, 1000, 40.0))

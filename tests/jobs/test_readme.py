@@ -14,12 +14,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import typer.main
 
 from luckbase import solver
-from luckbase.jobs.app import app, run
+from luckbase.jobs.app import run
 from luckbase.solver.board.model import rules_identity
-from tests.docs.generated import PAGE, README, page, with_table
+from tests.docs.generated import PAGE, README, commands, page, with_table
 from tests.docs.test_blocks import PAGES, blocks_of
 
 ROOT = README.parent
@@ -35,8 +34,7 @@ def test_the_page_of_commands_is_the_command_lines_own() -> None:
 
 
 def test_every_command_and_every_option_has_help() -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    for name, command in commands.items():
+    for name, command in commands().items():
         assert command.help, name
         for parameter in command.params:
             assert getattr(parameter, "help", None), f"{name} {parameter.name}"
@@ -44,15 +42,14 @@ def test_every_command_and_every_option_has_help() -> None:
 
 def test_every_command_in_the_pages_is_one_that_the_command_line_takes() -> None:
     """Also in blocks that no test can run; and every command is called somewhere."""
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    called = set()
+    names, called = set(commands()), set()
     for each in PAGES:
         text = each.read_text(encoding="utf-8")
         shell = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL))
         for name in re.findall(r"luckbase (\w+)", shell):
-            assert name in commands, each
+            assert name in names, each
         called |= set(re.findall(r"luckbase (\w+)(?: |$|`)", shell + text))
-    assert called >= set(commands)
+    assert called >= names
 
 
 def test_every_dependency_has_its_sentence() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import luckbase
+from luckbase.jobs import terminal
 from luckbase.jobs.app import run
-from luckbase.jobs.terminal import render
-from luckbase.jobs.terminal.render import blocks, broken, fit, fold
+from luckbase.jobs.terminal import blocks, broken, fit, fold
 from luckbase.solver.errors import SearchLimitError
 
 BOARDS = Path(__file__).parents[2] / "boards"
@@ -56,7 +56,7 @@ def said(
     """What a command prints on a terminal so wide; None: into a file."""
 
     def call(words: Sequence[str], width: int | None) -> str:
-        monkeypatch.setattr(render, "width", lambda out: width)
+        monkeypatch.setattr(terminal, "width", lambda out: width)
         monkeypatch.setattr("sys.stdin", io.StringIO("?\n9\n1\n5\n7\n2\n3\n4\n6\n8\n"))
         takes = words[0] not in ("evaluate", "simulate")
         capsys.readouterr()
@@ -87,7 +87,7 @@ def test_the_questions_after_a_solve_fit_as_well(
     words = ["solve", GOOFSPIEL, "--set", "cards=7", "--results", str(tmp_path), "--force"]
     tables = []
     for width in (None, 80, 100, 140):
-        monkeypatch.setattr(render, "width", lambda out, width=width: width)
+        monkeypatch.setattr(terminal, "width", lambda out, width=width: width)
         assert run(words) == 0
         err = capsys.readouterr().err
         table = err[err.index("A few questions") : err.index("Ask anything")]
@@ -127,7 +127,7 @@ def test_the_tables_of_bench_fit_or_are_blocks(width: int) -> None:
 
 def test_into_a_file_a_table_is_as_wide_as_it_must_be() -> None:
     out = io.StringIO()
-    render.print_table("", ("state", "worth"), [("9" * 200, "0.123456789")], out)
+    terminal.print_table("", ("state", "worth"), [("9" * 200, "0.123456789")], out)
     assert "9" * 200 in out.getvalue() and "0.123456789" in out.getvalue()
 
 
@@ -160,9 +160,9 @@ def test_a_terminal_is_asked_for_its_width(monkeypatch: pytest.MonkeyPatch) -> N
             return True
 
     monkeypatch.setenv("COLUMNS", "77")
-    assert render.width(Terminal()) == 77 and render.width(io.StringIO()) is None
+    assert terminal.width(Terminal()) == 77 and terminal.width(io.StringIO()) is None
     out: Any = Terminal()
-    render.print_table("", HEADS, ROWS, out)
+    terminal.print_table("", HEADS, ROWS, out)
     assert "6.54 billion" in out.getvalue() and "…" not in out.getvalue()
 
 
@@ -180,7 +180,7 @@ def test_a_search_that_is_hopeless_is_refused_by_the_level_that_was_met_last(
 
     monkeypatch.setattr("luckbase.solver.search.explore.FarTooMany", TooMany)
     with luckbase.open(TINY, in_memory=True, frontier=1) as table:
-        show = render.search_progress(table, {"scores": "0,0,0", "earned": "1,0,0"}, 50)
+        show = terminal.search_progress(table, {"scores": "0,0,0", "earned": "1,0,0"}, 50)
         show(4, 1)
         with pytest.raises(SearchLimitError, match="more than 100 states lie above the table"):
             show(10, 2)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import typer.main
 
-from luckbase.jobs.app import app, run
+from luckbase.jobs.app import run
+from tests.docs.generated import commands
 
 BOARD = str(Path(__file__).parents[2] / "boards/jackpot/tiny.toml")
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-TAKING = [name for name, c in COMMANDS.items() if any("--results" in p.opts for p in c.params)]
+TAKING = [name for name, c in commands().items() if any("--results" in p.opts for p in c.params)]
 
 
 def words(name: str) -> list[str]:

@@ -14,8 +14,8 @@ from luckbase.cluster.run import progress as watch
 from luckbase.cluster.run.progress import Progress, Watch
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.status import SILENT_SECONDS, running
+from luckbase.jobs import terminal
 from luckbase.jobs.app import run
-from luckbase.jobs.terminal import render
 from tests.places import ROOT
 
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
@@ -49,7 +49,7 @@ def test_status_shows_a_solve_that_runs(
 def test_a_solve_prints_events_and_at_last_what_it_did(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(render, "EVENT_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "LINE_SECONDS", 0.0)
     assert run([*WORDS, "--results", str(tmp_path), "--json"]) == 0
     *events, last = map(json.loads, capsys.readouterr().out.splitlines())
     assert {event["event"] for event in events} == {"progress"} and last["event"] == "solved"

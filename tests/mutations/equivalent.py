@@ -11,7 +11,7 @@ FILES: dict[str, str] = {}
 PLACES: dict[tuple[str, str, str], str] = {
     ("cluster/run/schedule.py", "self.waiting.remove(index) self.running.add(index)",
      "self.running.add(index) self.waiting.remove(index)"): "two sets, read when both are changed",
-    ("jobs/terminal/solve_report.py", "render.say()", "pass"): "a blank line",
+    ("jobs/solve.py", "say()", "pass"): "a blank line",
     ("solver/matrix_game/eight_games.py", "store(f, _OVER, over) store(f, _CHOSEN, p)",
      "store(f, _CHOSEN, p) store(f, _OVER, over)"): "two places of one record",
     ("solver/search/stage_kernels.py",

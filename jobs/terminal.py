@@ -1,4 +1,4 @@
-"""People's text: numbers, progress, tables. On stderr, so that stdout stays data.
+"""What a person sees on a terminal: lines, tables, progress. On stderr, so that stdout stays data.
 
 Text is made to fit a width without ever cutting a number. A table that is too wide gets narrower in
 its text columns, states and names first, which break at spaces, after commas and after slashes; a
@@ -17,14 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from luckbase.cluster.words import count as count
-from luckbase.cluster.words import counted as counted
-from luckbase.cluster.words import duration as duration
-from luckbase.cluster.words import fields as fields
-from luckbase.cluster.words import listed as listed
-from luckbase.cluster.words import many as many
-from luckbase.cluster.words import program as program
-from luckbase.cluster.words import size as size
+from luckbase.cluster.words import count, counted, duration, many
+from luckbase.jobs import process
 from luckbase.solver.errors import SearchLimitError
 
 if TYPE_CHECKING:
@@ -32,14 +26,14 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import OnLevel
     from luckbase.cluster.table.table import Table
 
-EVENT_SECONDS = 5.0
-"""As JSON, an event of progress as often as this."""
 LINE_SECONDS = 5.0
-"""Off a terminal, a line of progress as often as this."""
+"""Off a terminal, a line of progress as often as this; as JSON, an event."""
 A_MOMENT = 1.0
 """Seconds of a search after which a person is told of it."""
 MIN_SHARE = 0.01
 """Of the work, after which there is a pace to go by: the first shards are the smallest."""
+OFF_A_TERMINAL = 160
+"""Columns of a table in a file or a pipe; one that needs more takes more."""
 
 
 def say(text: str = "") -> None:
@@ -47,21 +41,18 @@ def say(text: str = "") -> None:
     print(text, file=sys.stderr)
 
 
-def print_json(result: Any) -> None:
-    """A result as a line of JSON on stdout."""
-    print(json.dumps(result.as_json()))
+def print_json(*parts: Any) -> None:
+    """A line of JSON on stdout: results and mappings, as one."""
+    said: dict[str, Any] = {}
+    for part in parts:
+        said |= part if isinstance(part, Mapping) else part.as_json()
+    print(json.dumps(said), flush=True)
 
 
 def shown(path: Path) -> str:
     """A path as short as it can be typed here."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
-
-
-OFF_A_TERMINAL = 160
-"""Columns of a table in a file or a pipe; one that needs more takes more."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def width(out: Any) -> int | None:
@@ -103,31 +94,61 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]],
     Console(file=out, width=max(needed, wide or OFF_A_TERMINAL), highlight=False).print(table)
 
 
+def print_to_fit(text: str, end: str = "\n") -> None:
+    """Lines of text on stdout, with breaks where a terminal would put them into a number."""
+    print(to_fit(text, sys.stdout), end=end, flush=end != "\n")
+
+
 def to_fit(text: str, out: Any) -> str:
     """Lines of text with breaks where a terminal would put them into a number; as they are where
     `out` is none."""
     wide = width(out)
-    if wide is None:
-        return text
-    return "\n".join(fold(text.split("\n"), wide))
+    return text if wide is None else "\n".join(fold(text.split("\n"), wide))
+
+
+# --- progress ------------------------------------------------------------------------------------
 
 
 @contextmanager
-def progress(label: str) -> Iterator[Callable[[Progress], None]]:
-    """Shows a solve's progress: a bar on a terminal, a line every few seconds elsewhere."""
-    if sys.stderr.isatty():
+def progress(label: str, as_json: bool = False) -> Iterator[Callable[[Progress], None]]:
+    """Shows how far a solve is: a bar on a terminal, a line every few seconds elsewhere; or prints
+    it as JSON."""
+    if as_json:
+        yield _seldom(lambda now: print_json({"event": "progress"}, now))
+    elif not sys.stderr.isatty():
+        compiled = process.compiling_seconds()
+        yield _seldom(lambda now: say(_line(label, now, process.compiling_seconds() - compiled)))
+    else:
         with _bar(label) as show:
             yield show
-    else:
-        yield _lines(label)
+
+
+def _seldom(show: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    """`show`, called every few seconds at most, and never of compiling: `process` says that."""
+    last = time.monotonic()
+
+    def show_now(now: Progress) -> None:
+        nonlocal last
+        if not now.compiling and time.monotonic() - last >= LINE_SECONDS:
+            last = time.monotonic()
+            show(now)
+
+    return show_now
+
+
+def _line(label: str, now: Progress, compiled: float) -> str:
+    if now.finding:
+        return f"{label}: {_said(now)}"
+    done, total = _parts(now)
+    left = left_seconds(now, compiled)
+    more = "" if left is None else f", about {duration(left)} left"
+    return f"{label}: {100 * done / (total or 1):.0f} %  {_said(now)}{more}"
 
 
 @contextmanager
 def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from luckbase.jobs.terminal import process
 
     columns = (
         TextColumn("{task.description}"),
@@ -150,52 +171,20 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
 
 
 @contextmanager
-def progress_events() -> Iterator[Callable[[Progress], None]]:
-    """Prints a solve's progress as JSON, a line every few seconds."""
-    last = [time.monotonic()]
-
-    def show(now: Progress) -> None:
-        if now.compiling or time.monotonic() - last[0] < EVENT_SECONDS:
-            return
-        last[0] = time.monotonic()
-        print(json.dumps({"event": "progress", **now.as_json()}), flush=True)
-
-    yield show
-
-
-def _lines(label: str) -> Callable[[Progress], None]:
-    from luckbase.jobs.terminal import process
-
-    last, compiled = [time.monotonic()], [process.compiling_seconds()]
-
-    def show(now: Progress) -> None:
-        if time.monotonic() - last[0] < LINE_SECONDS:
-            return
-        last[0] = time.monotonic()
-        if now.compiling:  # `process` says so where it takes long
-            return
-        if now.finding:
-            say(f"{label}: {_said(now)}")
-            return
-        said = f"{label}: {100 * _share(now):.0f} %  {_said(now)}"
-        left = left_seconds(now, process.compiling_seconds() - compiled[0])
-        say(said if left is None else f"{said}, about {duration(left)} left")
-
-    return show
-
-
-def rows_progress(show: Callable[[Any], None]) -> Callable[[int, int], None]:
-    """`show`, told of rows alone: (done, in all); with none done the clock is set anew."""
+def rows_progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    """The same of rows alone: (done, in all); with none done the clock is set anew."""
     from luckbase.cluster.run.progress import Progress
 
-    began = [time.monotonic()]
+    began = time.monotonic()
 
     def on_rows(done: int, total: int) -> None:
+        nonlocal began
         if not done:
-            began[0] = time.monotonic()
-        show(Progress(0, 0, done, total, time.monotonic() - began[0]))
+            began = time.monotonic()
+        show(Progress(0, 0, done, total, time.monotonic() - began))
 
-    return on_rows
+    with progress(label) as show:
+        yield on_rows
 
 
 def search_progress(table: Table, state: Mapping[str, Any], most: int) -> OnLevel:
@@ -239,11 +228,6 @@ def left_seconds(now: Progress, compiled: float) -> float | None:
     return working * (total - done) / new
 
 
-def _share(now: Progress) -> float:
-    done, total = _parts(now)
-    return done / total if total else 0.0
-
-
 def _parts(now: Progress) -> tuple[int, int]:
     """Done and in all: states, or shards where nobody knows how many states there are."""
     return (now.rows, now.rows_total) if now.rows_total else (now.shards, now.shards_total)
@@ -270,6 +254,8 @@ BETWEEN = 3
 """Characters that a column takes beside its cells."""
 PIECE = r"\s*[^\s,/]*[,/]?\s*"
 """What a long word may be broken into: after commas and after slashes."""
+NUMBER = r"[+\-−–$]?\.?\d|[–\-]?$"
+"""How the cells of a column of numbers begin; they may be empty."""
 
 
 def fit(
@@ -278,7 +264,7 @@ def fit(
     """The heads and the cells with line breaks where the table would be wider than `width`; None
     where no line breaks make it fit."""
     columns = [[row[i] for row in rows] for i in range(len(heads))]
-    numbers = [_is_number(column) for column in columns]
+    numbers = [all(re.match(NUMBER, cell) for cell in column) for column in columns]
     least = [
         max([*map(len, column)] if number else _pieces(column), default=0)
         for column, number in zip(columns, numbers, strict=True)
@@ -327,11 +313,6 @@ def broken(text: str, width: int, indent: str = "") -> list[str]:
 def _pieces(texts: Iterable[str]) -> list[int]:
     """The lengths of what can not be broken."""
     return [len(piece.strip()) for text in texts for piece in re.findall(PIECE, text)] or [0]
-
-
-def _is_number(column: Iterable[str]) -> bool:
-    """Whether every cell of a column begins as a number does, or is empty."""
-    return all(re.match(r"[+\-−–$]?\.?\d|[–\-]?$", cell) for cell in column)
 
 
 def fold(lines: Sequence[str], width: int) -> list[str]:

@@ -22,6 +22,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from types import FrameType
 from typing import Any, ClassVar, TextIO
 
@@ -52,14 +53,13 @@ def exit_code(stop: BaseException) -> int:
 @contextmanager
 def signals() -> Iterator[None]:
     """While this lasts, the signals raise `Ended`; not those that are ignored, as under nohup."""
-    before = {number: signal.getsignal(number) for number in SIGNALS}
 
     def end(number: int, frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)  # a second one ends it at once
         raise Ended(number)
 
     main = threading.current_thread() is threading.main_thread()  # no other thread may set them
-    mine = [number for number in SIGNALS if main and before[number] == signal.SIG_DFL]
+    mine = [each for each in SIGNALS if main and signal.getsignal(each) == signal.SIG_DFL]
     for number in mine:
         signal.signal(number, end)
     try:
@@ -119,84 +119,57 @@ def _named(stream: TextIO | None, called: str) -> TextIO:
 
 
 class _Clock:
-    """Seconds that this process has compiled for; nested compilations count once."""
+    """Seconds that this process has compiled for since it listens to numba, which compiles in one
+    thread at a time; nested compilations count once."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._depth, self._began, self._total = 0, 0.0, 0.0
+        self.depth, self.began, self.total = 0, 0.0, 0.0
 
-    def listen(self) -> None:
-        """Begin anew: what a listener of before has not seen the end of is over."""
-        with self._lock:
-            if self._depth:
-                self._total += time.monotonic() - self._began
-            self._depth = 0
-
-    def start(self) -> None:
-        with self._lock:
-            self._depth += 1
-            if self._depth == 1:
-                self._began = time.monotonic()
-
-    def stop(self) -> None:
-        with self._lock:
-            if self._depth == 0:
-                return  # it had begun before anybody listened
-            self._depth -= 1
-            if self._depth == 0:
-                self._total += time.monotonic() - self._began
+    def notify(self, event: Any) -> None:
+        """What numba calls where a compilation begins and ends."""
+        if event.is_start:
+            self.began = self.began if self.depth else time.monotonic()
+            self.depth += 1
+        elif self.depth:  # else it had begun before anybody listened
+            self.depth -= 1
+            self.total += 0.0 if self.depth else time.monotonic() - self.began
 
     def seconds(self) -> float:
-        with self._lock:
-            now = time.monotonic() - self._began if self._depth else 0.0
-            return self._total + now
+        """With those of what is compiled at this moment."""
+        return self.total + (time.monotonic() - self.began if self.depth else 0.0)
 
 
 _clock = _Clock()
 compiling_seconds = _clock.seconds
-"""Seconds that this process has spent compiling while it was watched."""
 
 
 @contextmanager
 def watch_compiling() -> Iterator[None]:
-    """While this lasts, compiling is measured, and said once where it takes long."""
+    """While this lasts, it is said once that numba compiles, if that takes long."""
     over = threading.Event()
-    listeners: list[Any] = []
     before = compiling_seconds()
 
-    def listen() -> None:
+    def watch() -> None:
         said = False
         while not over.wait(POLL_SECONDS):
-            if not listeners and hasattr(sys.modules.get("numba"), "njit"):
-                listeners.append(_listen(sys.modules["numba.core.event"]))
+            if hasattr(sys.modules.get("numba"), "njit"):  # all of it is imported
+                _listen(sys.modules["numba.core.event"])
             if not said and compiling_seconds() - before > MOMENT_SECONDS:
                 print(COMPILING_TEXT, file=sys.stderr)
                 said = True
 
-    thread = threading.Thread(target=listen, name="luckbase compiling", daemon=True)
+    thread = threading.Thread(target=watch, name="luckbase compiling", daemon=True)
     thread.start()
     try:
         yield
     finally:
         over.set()
         thread.join()
-        for listener in listeners:
-            sys.modules["numba.core.event"].unregister("numba:compile", listener)
-        _clock.listen()
 
 
-def _listen(event: Any) -> Any:
-    """A listener to numba; event: its module `numba.core.event`, not imported from this thread, for
-    two threads that import numba wait for each other."""
-
-    class Listener(event.Listener):  # type: ignore[misc]
-        def on_start(self, event: Any) -> None:
-            _clock.start()
-
-        def on_end(self, event: Any) -> None:
-            _clock.stop()
-
-    listener = Listener()
-    _clock.listen()
-    event.register("numba:compile", listener)
-    return listener
+@cache
+def _listen(event: Any) -> None:
+    """Have the clock listen to numba; event: its module, not imported from this thread, for two
+    threads that import numba wait for each other."""
+    event.Listener.register(_Clock)
+    event.register("numba:compile", _clock)
