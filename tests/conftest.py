@@ -3,7 +3,9 @@ compiling; and what all tests of a run share."""
 
 import os
 import secrets
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,17 +13,27 @@ from hypothesis import settings
 
 from luckbase.cluster.machine import cores
 from tests import shared
+from tests.places import IN_MEMORY
 
 settings.register_profile("luckbase", deadline=None)
 settings.load_profile("luckbase")
 
 
+ROOM = 8 << 30
+"""Tests write to memory where so many bytes are free there."""
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """The run's own process, and a token without which nobody can use its Ray; pytest's workers
-    inherit both."""
-    if not hasattr(config, "workerinput"):
-        os.environ["LUCKBASE_TEST_RUN"] = str(os.getpid())
-        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
+    """The run's own process, its folder, and a token without which nobody can use its Ray; pytest's
+    workers inherit them."""
+    if hasattr(config, "workerinput"):
+        return
+    os.environ["LUCKBASE_TEST_RUN"] = str(os.getpid())
+    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
+    if not config.option.basetemp and IN_MEMORY and shutil.disk_usage(IN_MEMORY).free >= ROOM:
+        config.option.basetemp = tempfile.mkdtemp(prefix="luckbase-tests-", dir=IN_MEMORY)
+        config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -45,6 +57,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def run_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that all of pytest's workers see."""
     return _run_folder(tmp_path_factory, hasattr(request.config, "workerinput"))
+
+
+@pytest.fixture
+def on_disk() -> Iterator[Path]:
+    """A folder of a test whose claim is about files on a disk."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

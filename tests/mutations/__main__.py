@@ -21,7 +21,7 @@ from luckbase.solver.compiled import cache_roots, digest_of, own_files
 from tests.mutations.drawn import Mutation, draw
 from tests.mutations.equivalent import reason
 from tests.mutations.recorded import RECORD, Record, typed
-from tests.places import ROOT
+from tests.places import IN_MEMORY, ROOT
 from tests.test_rooms import import_graph, modules
 
 ENOUGH = 0.9
@@ -59,8 +59,8 @@ def importers() -> dict[str, set[str]]:
 class Copy:
     """A copy of the checkout, with compiled code of its own that begins as what is there."""
 
-    def __init__(self, folder: Path) -> None:
-        self.root, self.folder = folder / "checkout", folder
+    def __init__(self, folder: Path, temporary: Path) -> None:
+        self.root, self.temporary = folder / "checkout", temporary
         files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
         for name in files.stdout.decode().split("\0")[:-1]:
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ class Copy:
         self.importers = importers()
         kept = next(cache_roots())
         if kept.is_dir():
-            shutil.copytree(kept, self.compiled / "luckbase", copy_function=os.link)
+            shutil.copytree(kept, self.compiled / "luckbase", copy_function=_linked)
 
     def dies(self, mutation: Mutation, tests: list[str]) -> str:
         """What notices the mutation: a test that fails with it and not without it, or that it never
@@ -102,12 +102,12 @@ class Copy:
         shutil.rmtree(self.code(), ignore_errors=True)
         for folder in before.glob("*"):
             if folder.name != name and folder.name not in self.importers[name]:
-                shutil.copytree(folder, self.code() / folder.name, copy_function=os.link)
+                shutil.copytree(folder, self.code() / folder.name, copy_function=_linked)
 
     def failed(self, tests: list[str]) -> str:
         """The first of some tests that fails, or what else ends them; "" if none does."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider",
-                   "-m", "", "--basetemp", str(self.folder / "temporary"),
+                   "-m", "", "--basetemp", str(self.temporary),
                    *tests]  # fmt: skip
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(self.compiled),
                        "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
@@ -134,6 +134,14 @@ class Copy:
         return typed(named[1]) if named else f"exit code {run.returncode}"
 
 
+def _linked(source: str, to: str) -> None:
+    """A file a second time: a link where the file system allows it."""
+    try:
+        os.link(source, to)
+    except OSError:
+        shutil.copy2(source, to)
+
+
 def _bound() -> None:
     """A loop that never ends is ended by the time that it computes, however busy the machine is."""
     resource.setrlimit(resource.RLIMIT_CPU, (int(LIMIT), int(LIMIT) + 10))
@@ -157,10 +165,14 @@ def main() -> int:
     if asked.of:
         drawn = [(n, mutation) for n, mutation in drawn if n in asked.of]
     survivors, equivalents = 0, 0
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory(dir=IN_MEMORY) as temporary,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
         copies: Queue[Copy] = Queue()
-        for k in range(0 if asked.list else os.cpu_count() or 1):
-            copies.put(Copy(Path(folder) / str(k)))
+        for k in map(str, range(0 if asked.list else os.cpu_count() or 1)):
+            copies.put(Copy(Path(folder) / k, Path(temporary) / k))
 
         def tried(numbered: tuple[int, Mutation]) -> tuple[int, Mutation, str]:
             n, mutation = numbered

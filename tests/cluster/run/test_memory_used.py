@@ -51,11 +51,11 @@ os._exit(0)
     [("file", False, False), ("own", True, False), ("shared", False, True)],
 )
 def test_what_was_held_a_moment_counts_where_it_is_memory(
-    kind: str, own: bool, shared: bool, tmp_path: Path
+    kind: str, own: bool, shared: bool, on_disk: Path
 ) -> None:
     """Of a process alone: 200 MB each, of a file that it maps, of its own, of shared memory; what
     it lets go of before it is asked was seen."""
-    file = tmp_path / "file"
+    file = on_disk / "file"
     with file.open("wb") as out:
         for _ in range(200):
             out.write(bytes(MB))

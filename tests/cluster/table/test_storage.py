@@ -102,9 +102,9 @@ def in_memory(path: Path) -> bool:
 
 @pytest.mark.skipif(not hasattr(os, "RWF_NOWAIT"), reason="the system does not say")
 def test_files_of_a_table_leave_the_memory_of_the_system(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    on_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    control = Folder(tmp_path).written("control", b"1" * 10_000)
+    control = Folder(on_disk).written("control", b"1" * 10_000)
     try:
         if not in_memory(control):
             pytest.skip("this disk's files are never in memory")
@@ -118,7 +118,7 @@ def test_files_of_a_table_leave_the_memory_of_the_system(
         advise(handle, *words)
 
     monkeypatch.setattr(os, "posix_fadvise", noted)
-    solved = cluster.solve(solver.load_board(TINY, frontier=1), results=tmp_path, workers=1)
+    solved = cluster.solve(solver.load_board(TINY, frontier=1), results=on_disk, workers=1)
     files = list(solved.table.glob("tiers/*.parquet"))
     assert len(files) > 1
     # the system was asked once each file was whole; it may keep the odd one, which is its right
