@@ -54,7 +54,10 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
     """The rules of three players, round 2, on a board; see `rules` for the game."""
     options, solve = board.rules, board.solve
     outcomes, most = outcome_distribution(board), options.max_whammies
-    chosen = (board.cap_units, most, options.third_place_spins, options.tied_pass == "passer")
+    either = outcomes.money + outcomes.spin
+    ints = [board.cap_units, most, options.third_place_spins, options.tied_pass == "passer",
+            len(outcomes.money), len(either), *(units for units, _ in either)]  # fmt: skip
+    chances = [float(outcomes.whammy), *(float(chance) for _, chance in either)]
     return Rules(
         fields=[
             Field("scores", 3, high=solve.score_cap, unit=solve.score_unit, default=None, bits=8),
@@ -64,7 +67,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
         ],
         players=3,
         transition=rules.transition,
-        numbers=Numbers(*rules.numbers(chosen, outcomes)),
+        numbers=Numbers(np.array(ints, np.int64), np.array(chances)),
         max_edges=outcomes.distinct + 3,
         actions=action_name,
         canonical=partial(canonical, most),

@@ -20,7 +20,7 @@ With A up (the others alike, each along its own axis, scores saturating at the c
 Every plus-a-spin raises a score and every pass turns earned spins into passed ones, so the order
 b down, a down, and inside a row (b, a): A and B forced, C, B decides, A decides, is a topological
 order — except with a player at the cap, where plus a spin raises nothing. Those rows are swept
-state by state in an order of their own (`cap_orders`), and the loops that two or three players at
+state by state in an order of their own (`tiers.Caps`), and the loops that two or three players at
 the cap make are opened at a pivot: its value is linear in itself with the known factor (chance of
 plus a spin) ** (players at the cap * spins in the loop), because at the cap nothing is chosen.
 
@@ -35,16 +35,93 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from luckbase.solver.games.press_your_luck.rules import (
-    PLAY,
-    TIE_TOLERANCE,
-    decide_region,
-    pass_targets,
-    payoff_of,
-)
+from luckbase.solver.games.press_your_luck.rules import PLAY, TIE_TOLERANCE
 
 CHUNK = 512
 """Elements summed at a time: the sum stays in the first-level cache while the taps stream by."""
+
+
+@nb.njit(nogil=True, cache=True)
+def pass_targets(up, a, b, s, options, cap):
+    """The slots that `up` may pass to, in the order in which ties fall; -1 where there is none.
+
+    (-1, -1): they must play (third place). `b` counts only with three players in. The next after a
+    slot is the next in turn order, so the slots are cyclic.
+    """
+    three, third_place_spins, passer_picks = options
+    if not three:
+        return 2 - up, -1
+    if up == 0:
+        own, after, other = a, b, s
+    elif up == 1:
+        own, after, other = b, s, a
+    else:
+        own, after, other = s, a, b
+    if third_place_spins and own < after and own < other:
+        return -1, -1
+    if after > other:
+        return (up + 1) % 3, -1
+    if other > after:
+        return (up + 2) % 3, -1
+    if passer_picks and own < cap:
+        return (up + 1) % 3, (up + 2) % 3
+    return (up + 1) % 3, -1
+
+
+@nb.njit(nogil=True, cache=True)
+def take_if_better(own, other, x, y, n, code, best, second):
+    """Take a later action where it is better for the slot up by more than the tolerance: replace n
+    payoffs from x on by those from y on. `own`, `other`: the payoffs of the slot up and of the
+    other one that is kept.
+
+    Where they are wanted (not of size 0): `code` is noted in `best`, and `second` keeps up the
+    greatest payoff of an action not taken. Places are unsigned: signed ones might count from the
+    end, which costs the loop its vectors, and slices cost atomic counts.
+    """
+    if best.size:
+        for i in range(n):
+            best[x + i] = code if own[y + i] > own[x + i] + TIE_TOLERANCE else best[x + i]
+    if second.size:
+        for i in range(n):
+            lost = own[x + i] if own[y + i] > own[x + i] + TIE_TOLERANCE else own[y + i]
+            second[x + i] = max(second[x + i], lost)
+    for i in range(n):
+        better = own[y + i] > own[x + i] + TIE_TOLERANCE
+        other[x + i] = other[y + i] if better else other[x + i]
+        own[x + i] = own[y + i] if better else own[x + i]
+
+
+@nb.njit(nogil=True, cache=True)
+def decide_region(up, first, last, v0, v1, n_c, a, b, options, passes, notes):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
+    """Slot A or B, below the cap, decides: in row (b, a), configurations first .. last - 1.
+
+    `v0`, `v1` hold the row with the payoffs of playing in it; `notes` as in `sweep`, playing noted
+    as best; modified in place.
+    """
+    best, margin, codes = notes
+    own, other = (v0, v1) if up == 0 else (v1, v0)
+    cap = n_c - 1
+    s = np.int64(0)  # not a literal: `pass_targets` would be compiled twice
+    while s < n_c:
+        targets = pass_targets(up, a, b, s, options, cap)
+        e = s + 1
+        while e < n_c and targets == pass_targets(up, a, b, e, options, cap):
+            e += 1
+        n = np.uint64(e - s)
+        if targets[0] >= 0:
+            for c in range(first, last):
+                x = np.uint64(c * n_c + s)
+                if margin.size:
+                    for i in range(n):
+                        margin[x + i] = -np.inf
+                for to in targets:
+                    if to >= 0:
+                        y = np.uint64(passes[c, to] * n_c + s)
+                        take_if_better(own, other, x, y, n, codes[to], best, margin)
+                if margin.size:
+                    for i in range(n):
+                        margin[x + i] = max(own[x + i] - margin[x + i], 0.0)
+        s = e
 
 
 @nb.njit(nogil=True, cache=True)
@@ -73,51 +150,42 @@ def add_taps(out, source, start, stride, rows, weights, first, last):
 
 
 @nb.njit(nogil=True, cache=True)
-def play_run(out, face, pw, d, d_start, v, v_start, stride_d, stride_v, rows, weights, nm, nt):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
-    """One payoff of `out.size` states that stream together: whammy, money taps, plus taps.
-
-    `d`, `v` are flat; tap k of the `nt` (the first `nm` are money) starts `rows[k]` strides after
-    `d_start` or `v_start`. Summed in chunks, so that `out` stays in the first-level cache.
-    """
-    none = np.int64(0)  # not a literal, for each of which numba compiles the callee again
-    x = 0
-    while x < out.size:
-        y = min(x + CHUNK, out.size)
-        part = out[x:y]
-        w = face[x:y]
-        for i in range(y - x):
-            part[i] = pw * w[i]
-        add_taps(part, d, d_start + x, stride_d, rows, weights, none, nm)
-        add_taps(part, v, v_start + x, stride_v, rows, weights, nm, nt)
-        x = y
-
-
-@nb.njit(nogil=True, cache=True)
-def play_streams(up, first, last, spend, gain, b, a, arrays, pw, regions, taps):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Playing, slot A (up = 0) or B (1): row (b, a), configurations first .. last - 1, into V.
 
-    They map to `spend`, `spend` + 1, … of T - 1 and to `gain`, `gain` + 1, … of T.
+    They map to `spend`, `spend` + 1, … of T - 1 and to `gain`, `gain` + 1, … of T. Summed in
+    chunks: whammy, money taps, plus taps. start_b: the first configuration in which B is up.
     """
     v, d, wa, wb, _ = arrays
-    rows, weights, n_money, n_taps = taps
-    n_a, n_c = v.shape[2], rows.shape[0]
+    n_a, n_c = v.shape[2], taps.rows.shape[0]
     width, width_d = v.shape[3], d.shape[3]
-    x, y = first * n_c, last * n_c
-    z = regions[2] * n_c
+    x, y, z = first * n_c, last * n_c, start_b * n_c
     own = a if up == 0 else b
     origin, step = (b * n_a, 1) if up == 0 else (a, n_a)  # of the rows along the slot's axis
+    rows, weights = taps.rows[own], taps.weights[own]
+    none = np.int64(0)  # not a literal, for each of which numba compiles the callee again
     for p in range(2):
         face = wa[p, b, x:y] if up == 0 else wb[p, a, x - z : y - z]
-        play_run(
-            v[p, b, a, x:y], face, pw,
-            d[p].reshape(-1), origin * width_d + spend * n_c,
-            v[p].reshape(-1), origin * width + gain * n_c,
-            step * width_d, step * width, rows[own], weights[own], n_money[own], n_taps[own],
-        )  # fmt: skip
+        flat_d, flat_v = d[p].reshape(-1), v[p].reshape(-1)
+        d_start, v_start = origin * width_d + spend * n_c, origin * width + gain * n_c
+        for i in range(0, y - x, CHUNK):
+            out = v[p, b, a, x + i : min(x + i + CHUNK, y)]
+            lost = face[i : i + CHUNK]
+            for k in range(out.size):
+                out[k] = taps.whammy * lost[k]
+            money = taps.money[own]
+            add_taps(out, flat_d, d_start + i, step * width_d, rows, weights, none, money)
+            add_taps(out, flat_v, v_start + i, step * width, rows, weights, money, taps.outcomes[own])
 
 
 @nb.njit(nogil=True, cache=True)
-def sweep(order, pivot_of, constant, b, a, s_last, s_first, arrays, pw, rules, lay, taps, notes):  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays count references
+def payoff_of(up, p0, p1):
+    """The payoff to the slot up, for C less 1, from those of A and B."""
+    return p0 if up == 0 else (p1 if up == 1 else -(p0 + p1))
+
+
+@nb.njit(nogil=True, cache=True)
+def sweep(order, pivot_of, constant, b, a, s_last, s_first, arrays, options, moves, taps, notes):  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays count references
     """Fill the states of row (b, a) one by one: s from s_last down to s_first, each in `order`.
 
     The scalar twin of the streams, for the rows where somebody is at the cap and for the one
@@ -130,9 +198,10 @@ def sweep(order, pivot_of, constant, b, a, s_last, s_first, arrays, pw, rules, l
     """
     v, d, wa, wb, wc = arrays
     best, margin, codes = notes
-    three, third, passer = rules
-    regions, spend, gain, passes = lay
-    rows, weights, n_money, n_taps = taps
+    pw, rows, weights, n_money, n_taps = (
+        taps.whammy, taps.rows, taps.weights, taps.money, taps.outcomes,
+    )  # fmt: skip
+    regions, spend, gain, passes = moves.regions, moves.spend, moves.gain, moves.passes
     n_c = rows.shape[0]
     cap = n_c - 1
     for s in range(s_last, s_first - 1, -1):
@@ -166,11 +235,9 @@ def sweep(order, pivot_of, constant, b, a, s_last, s_first, arrays, pw, rules, l
                         best0 += w * v[0, bb, aa, x]
                         best1 += w * v[1, bb, aa, x]
             if not forced:
-                score_b = b if three else -1
-                one, two = pass_targets(up, a, score_b, s, three, third, passer, cap)
                 taken, second = PLAY, -np.inf
                 own_best = payoff_of(up, best0, best1) if plays else -np.inf
-                for to in (one, two):
+                for to in pass_targets(up, a, b, s, options, cap):
                     if to >= 0:
                         x = passes[c, to] * n_c + s
                         q0, q1 = v[0, b, a, x], v[1, b, a, x]
@@ -192,55 +259,51 @@ def sweep(order, pivot_of, constant, b, a, s_last, s_first, arrays, pw, rules, l
 
 
 @nb.njit(nogil=True, cache=True)
-def sweep_cap_row(b, a, arrays, pw, again, rules, lay, taps, caps, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+def sweep_cap_row(b, a, arrays, options, moves, taps, caps, notes):
     """Fill row (b, a), A or B at the cap (A's configurations only with A at the cap).
 
     With all pivots taken as 0, sweeping a loop once gives its constant k; the value of the pivot is
     k / (1 - again ** power), the sum of the geometric series of going round for ever.
     """
-    orders, counts, pivot_of, powers = caps
-    v = arrays[0]
-    n_c = taps[0].shape[0]
+    v, kernel = arrays[0], (arrays, options, moves, taps, notes)
+    n_c = taps.rows.shape[0]
     cap = n_c - 1
-    constant = np.zeros((2, powers.shape[1]))
-    mask = (1 if a == cap else 0) + (2 if b == cap and rules[0] else 0)
+    constant = np.zeros((2, caps.powers.shape[1]))
+    mask = (1 if a == cap else 0) + (2 if b == cap and options[0] else 0)
     for m, last, first in ((mask + 4, cap, cap), (mask, cap - 1, 0)):
-        order = orders[m, : counts[m]]
-        if powers[m, 0] < 0:
-            sweep(
-                order, pivot_of[m], constant, b, a, last, first, arrays, pw, rules, lay, taps, notes
-            )  # fmt: skip
+        order, pivot_of, powers = caps.orders[m, : caps.counts[m]], caps.pivot_of[m], caps.powers[m]
+        if powers[0] < 0:
+            sweep(order, pivot_of, constant, b, a, last, first, *kernel)
             continue
         for s in range(last, first - 1, -1):
             for turn in range(2):
                 for c in order:
-                    k = pivot_of[m, c]
+                    k = pivot_of[c]
                     if k >= 0:
-                        scale = 1.0 - again ** powers[m, k]
+                        scale = 1.0 - taps.again ** powers[k]
                         for p in range(2):
                             v[p, b, a, c * n_c + s] = turn * constant[p, k] / scale
-                sweep(order, pivot_of[m], constant, b, a, s, s, arrays, pw, rules, lay, taps, notes)
+                sweep(order, pivot_of, constant, b, a, s, s, *kernel)
 
 
 @nb.njit(nogil=True, cache=True)
-def play_c(v0, v1, d0, d1, n_c, w0, w1, first, stop, spend, gain, moves, chances, n_money):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
-    """Slot C must spin, configurations stop - 1 down to first of one row: shifts along s.
-
-    `moves`, `chances`: the board's outcomes (units, chance), money first; scores saturate.
-    """
-    for c in range(stop - 1, first - 1, -1):
+def play_c(v0, v1, d0, d1, w0, w1, moves, taps):
+    """Slot C must spin, the last configuration down to the first of one row: shifts along s, the
+    board's outcomes unmerged; scores saturate. w0, w1: the payoffs of a whammy, with its chance."""
+    n_c = taps.rows.shape[0]
+    for c in range(moves.regions[5] - 1, moves.regions[4] - 1, -1):
         p0, p1 = v0[c * n_c : (c + 1) * n_c], v1[c * n_c : (c + 1) * n_c]
         for i in range(n_c):
             p0[i] = w0
             p1[i] = w1
-        for k in range(moves.size):
-            m = min(moves[k], n_c - 1)
-            w = chances[k]
-            if k < n_money:
-                x = spend[c] * n_c
+        for k in range(taps.moves.size):
+            m = min(taps.moves[k], n_c - 1)
+            w = taps.chances[k]
+            if k < taps.plain_money:
+                x = moves.spend[c] * n_c
                 q0, q1 = d0[x : x + n_c], d1[x : x + n_c]
             else:
-                x = gain[c] * n_c
+                x = moves.gain[c] * n_c
                 q0, q1 = v0[x : x + n_c], v1[x : x + n_c]
             r0, r1 = q0[m:], q1[m:]
             for i in range(n_c - m):
@@ -253,25 +316,25 @@ def play_c(v0, v1, d0, d1, n_c, w0, w1, first, stop, spend, gain, moves, chances
 
 
 @nb.njit(nogil=True, cache=True)
-def solve_plane(b, span, v, d, wa, wb, wc, pw, again, rules, lay, runs, taps, moves, caps, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+def solve_plane(b, span, v, d, faces, options, moves, taps, caps, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Fill V[:, b, first:stop], span = (first, stop): every state with score b of slot B and such
     scores of A. Filled must be the rows of b with an a from `stop` on, and of each a those above b.
 
-    Shapes: v (2, nB, nA, K nC), d (2, nB, nA, K' nC), wa (2, nB, K_A nC), wb (2, nA, K_B nC),
-    wc (2, nB, nA), all float64, C order; `v` is modified in place. `taps` = (rows, weights, money
-    counts, counts) for each score, `moves` = (units, chances, how many are money) unmerged; `caps`
-    as in `tables.Caps`. `notes` as in `sweep`, of all rows of the tier.
+    Shapes: v (2, nB, nA, K nC), d (2, nB, nA, K' nC), faces: wa (2, nB, K_A nC), wb (2, nA, K_B
+    nC), wc (2, nB, nA), all float64, C order; `v` is modified in place. options: whether three are
+    in, `third_place_spins`, whether the passer picks. moves, taps, caps: as in `tiers`. `notes` as
+    in `sweep`, of all rows of the tier.
     """
+    wa, wb, wc = faces
     arrays = (v, d, wa, wb, wc)
-    three, third, passer = rules
-    regions, spend, gain, passes = lay
-    n_c = taps[0].shape[0]
+    regions, runs = moves.regions, moves.runs
+    n_c = taps.rows.shape[0]
     cap = n_c - 1
-    score_b = b if three else -1
+    score_b = b if options[0] else -1
     only_c = regions[5:6]
     nowhere = np.full(regions[6], -1)
     none = np.zeros((2, 1))
-    slot_a, slot_b, lowest = np.int64(0), np.int64(1), np.int64(0)  # not literals, as in `play_run`
+    slot_a, slot_b, lowest = np.int64(0), np.int64(1), np.int64(0)  # not literals: `play_streams`
     for a in range(span[1] - 1, span[0] - 1, -1):
         v0, v1 = v[0, b, a], v[1, b, a]
         start = (b * v.shape[2] + a) * v0.size
@@ -283,30 +346,17 @@ def solve_plane(b, span, v, d, wa, wb, wc, pw, again, rules, lay, runs, taps, mo
             up = slot_a if runs[r, 0] < regions[1] else slot_b
             if a < cap and (up == 0 or b < cap):
                 first, last, spent, gained = runs[r]
-                play_streams(up, first, last, spent, gained, b, a, arrays, pw, regions, taps)
+                play_streams(up, first, last, spent, gained, b, a, arrays, regions[2], taps)
         if a == cap or score_b == cap:  # somebody at the cap: state by state
-            sweep_cap_row(b, a, arrays, pw, again, rules, lay, taps, caps, here)
+            sweep_cap_row(b, a, arrays, options, moves, taps, caps, here)
         else:
             # C decides: one configuration, which leans on itself along s; then C must spin.
-            sweep(only_c, nowhere, none, b, a, cap, lowest, arrays, pw, rules, lay, taps, here)
-            play_c(
-                v0, v1, d[0, b, a], d[1, b, a], n_c, pw * wc[0, b, a], pw * wc[1, b, a],
-                regions[4], regions[5], spend, gain, moves[0], moves[1], moves[2],
-            )  # fmt: skip
-            first, last = regions[3], regions[4]
-            if last > first:  # B decides
-                play_streams(
-                    slot_b, first, last, spend[first], first, b, a, arrays, pw, regions, taps
-                )  # fmt: skip
-                decide_region(
-                    slot_b, first, last, v0, v1, n_c, a, score_b, three, third, passer, passes,
-                    here,
-                )  # fmt: skip
-        if a < cap:  # A decides
-            first, last = regions[1], regions[2]
-            play_streams(
-                slot_a, first, last, spend[first], first, b, a, arrays, pw, regions, taps
-            )  # fmt: skip
-            decide_region(
-                slot_a, first, last, v0, v1, n_c, a, score_b, three, third, passer, passes, here,
-            )  # fmt: skip
+            sweep(only_c, nowhere, none, b, a, cap, lowest, arrays, options, moves, taps, here)
+            w0, w1 = taps.whammy * wc[0, b, a], taps.whammy * wc[1, b, a]
+            play_c(v0, v1, d[0, b, a], d[1, b, a], w0, w1, moves, taps)
+        for up in (slot_b, slot_a):  # B decides, then A
+            first, last = regions[2 * up + 1], regions[2 * up + 2]
+            if last > first and a < cap and (up == 0 or score_b < cap):
+                spent = moves.spend[first]
+                play_streams(up, first, last, spent, first, b, a, arrays, regions[2], taps)
+                decide_region(up, first, last, v0, v1, n_c, a, score_b, options, moves.passes, here)

@@ -6,9 +6,8 @@ See `tiers` for the order of the states in a tier, `kernel` for how one is fille
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numba as nb
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats, Ints, kernel_arrays
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.games.press_your_luck import rules, tables, tiers
+from luckbase.solver.games.press_your_luck import rules, tiers
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from luckbase.solver.games.press_your_luck.kernel import solve_plane
 from luckbase.solver.games.press_your_luck.tiers import Tier
@@ -95,13 +94,20 @@ class Planes(Layout[Tier]):
         self.payoff_type = np.dtype(self.board.solve.payoffs).type
 
     def tiers(self) -> Sequence[Tier]:
-        return tables.depth_first(self.frontier, self.most)
+        return tiers.depth_first(self.frontier, self.most)
 
     def children(self, tier: Tier) -> Sequence[Tier]:
-        return tables.children(tier, self.most)
+        return tiers.children(tier, self.most)
 
     def tier_number(self, tier: Tier) -> int:
-        return tiers.tier_number(tier, self.most)
+        number: int = self._number(tier.spins, tier.whammies)
+        return number
+
+    def _number(self, spins: Any, whammies: Iterable[Any]) -> Any:
+        """Mixed radix of spins and whammies, the same for every frontier."""
+        for w in whammies:
+            spins = spins * (self.most + 1) + w
+        return spins
 
     def tier_fields(self, tier: Tier) -> dict[str, int]:
         return {"spins": tier.spins} | {f"whammies_{i + 1}": w for i, w in enumerate(tier.whammies)}
@@ -110,7 +116,7 @@ class Planes(Layout[Tier]):
         return tier.name
 
     def _three(self, tier: Tier) -> bool:
-        return len(tier.players_in(self.most)) == 3
+        return tier.slots(self.most)[tiers.B] >= 0
 
     def _count(self, tier: Tier) -> int:
         return len(tiers.configurations(tier.spins, self._three(tier)))
@@ -152,32 +158,26 @@ class Planes(Layout[Tier]):
         part: int = 0,
         decisions: Decisions | None = None,
     ) -> float:
-        three = self._three(tier)
+        three, options = self._three(tier), self.board.rules
 
         def child(wanted: Tier) -> Floats:
             if wanted.spins == 0:
-                return tables.terminal(self._three(wanted), self.size)
+                return tiers.terminal(self._three(wanted), self.size)
             return fetch(wanted)
 
-        lay, caps = tiers.layout(tier.spins, three), tables.make_caps(tier.spins, three)
-        taps = tables.make_taps(self.outcomes, self.cap)
         below = child(tiers.canonical_tier(tier.spins - 1, tier.whammies, self.most))
-        wa, wb, wc = tables.whammy_faces(tier, self.most, self.size, child)
-        options = self.board.rules
-        passing = np.array(tiers.slots_of(tier.players_in(self.most))) + 1  # to player i is i + 1
-        notes = (*kernel_arrays(decisions), passing.astype(np.int8))
-        options_of = (three, options.third_place_spins, options.tied_pass == "passer")
+        passing = np.array(tier.slots(self.most), np.int8) + np.int8(1)  # to player i is i + 1
+        kernel = (
+            out, below, tiers.whammy_faces(tier, self.most, self.size, child),
+            (three, options.third_place_spins, options.tied_pass == "passer"),
+            tiers.moves_of(tier.spins, three), tiers.make_taps(self.outcomes, self.cap),
+            tiers.make_caps(tier.spins, three), (*kernel_arrays(decisions), passing),
+        )  # fmt: skip
 
         def fill(b: int, first: int, last: int) -> None:
             if stop():
                 raise Stopped
-            solve_plane(
-                b, (first, last), out, below, wa, wb, wc, taps.whammy, taps.again, options_of,
-                (lay.regions, lay.spend, lay.gain, lay.passes), lay.runs,
-                (taps.rows, taps.weights, taps.money, taps.count),
-                (taps.moves, taps.chances, taps.plain_money),
-                (caps.orders, caps.counts, caps.pivot_of, caps.powers), notes,
-            )  # fmt: skip
+            solve_plane(b, (first, last), *kernel)
 
         threads = min(self.threads, self.most_threads(tier))
         sweep_planes(fill, (out.shape[1], out.shape[2]), self.edge(tier), threads)
@@ -186,22 +186,18 @@ class Planes(Layout[Tier]):
     def payoff_rows(
         self, tier: Tier, payoffs: Floats, start: int, stop: int
     ) -> list[NDArray[np.floating[Any]]]:
-        flat = payoffs.reshape(2, -1)
-        v0, v1 = flat[0, start:stop], flat[1, start:stop]
-        payoffs_of: tuple[NDArray[np.floating[Any]], ...]
+        v0, v1 = payoffs.reshape(2, -1)[:, start:stop]
         if self.payoff_type is np.float64:
-            payoffs_of = v0, v1, np.maximum(1.0 - v0 - v1, 0.0)
+            columns = [v0, v1, np.maximum(1.0 - v0 - v1, 0.0)]
         else:
-            payoffs_of = a, b, c = tuple(np.empty(stop - start, np.float32) for _ in range(3))
-            _narrow(v0, v1, a, b, c)
-        by_player: dict[int, NDArray[np.floating[Any]]] = dict(
-            zip(tiers.slots_of(tier.players_in(self.most)), payoffs_of, strict=True)
-        )
-        gone: NDArray[np.floating[Any]] = np.zeros(stop - start, self.payoff_type)
-        return [by_player.get(player, gone) for player in range(3)]
+            columns = [np.empty(stop - start, np.float32) for _ in range(3)]
+            _narrow(v0, v1, *columns)
+        by_player = dict(zip(tier.slots(self.most), columns, strict=True))
+        gone = np.zeros(stop - start, self.payoff_type)
+        return [by_player.get(player, gone) for player in range(rules.PLAYERS)]
 
     def kernel_planes(self, tier: Tier) -> tuple[int, int]:
-        return tiers.slots_of(tier.players_in(self.most))[:2]
+        return tier.slots(self.most)[:2]
 
     def state_rows(self, tier: Tier, start: int, stop: int) -> dict[str, NDArray[np.int32]]:
         block = self.block_rows(tier)
@@ -211,7 +207,7 @@ class Planes(Layout[Tier]):
             tier.spins, self._three(tier), self.size, self.unit, len(blocks)
         )
         columns = dict.fromkeys(self.game.columns[:9], repeated[7])  # 0: for a player who is out
-        for slot, player in enumerate(tiers.slots_of(tier.players_in(self.most))):
+        for slot, player in enumerate(tier.slots(self.most)):
             if player < 0:
                 continue
             if slot == tiers.C:
@@ -226,7 +222,7 @@ class Planes(Layout[Tier]):
     def acting_rows(self, tier: Tier, start: int, stop: int) -> NDArray[np.int8]:
         block = self.block_rows(tier)
         assert start % block == 0 and stop % block == 0
-        slots = tiers.slots_of(tier.players_in(self.most))
+        slots = tier.slots(self.most)
         return tiers.acting_column(tier.spins, slots, self.size, (stop - start) // block)
 
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
@@ -234,45 +230,37 @@ class Planes(Layout[Tier]):
         spins = states[:, rules.EARNED : rules.WHAMMIES].sum(axis=1)
         whammies = states[:, rules.WHAMMIES :]
         over = (spins == 0) | ((whammies < self.most).sum(axis=1) < 2)
-        number = spins
-        for i in range(3):
-            number = number * (self.most + 1) + whammies[:, i]
-        numbers = np.where(over, -1, number)
+        numbers = np.where(over, -1, self._number(spins, whammies.T))
         rows = np.full(len(states), -1, np.int64)
         order = np.argsort(numbers, kind="stable")
-        bounds = np.flatnonzero(np.diff(numbers[order], prepend=-2, append=-2))
-        for first, last in pairwise(bounds):
-            at = order[first:last]
-            if numbers[at[0]] >= 0:
-                tier = tiers.tier_from_number(int(numbers[at[0]]), self.most)
+        for at in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
+            if len(at) and not over[at[0]]:
+                tier = Tier(int(spins[at[0]]), tuple(whammies[at[0]].tolist()))
                 rows[at] = self._rows_of(tier, states[at])
         return numbers, rows
 
     def _rows_of(self, tier: Tier, states: Ints) -> Ints:
-        three = self._three(tier)
-        a, b, c = tiers.slots_of(tier.players_in(self.most))
-        spins = [
-            states[:, base + player] if player >= 0 else np.zeros(len(states), np.int64)
-            for player in (a, b, c)
+        a, b, c = slots = tier.slots(self.most)
+        ea, pa, eb, pb, _, pc = (
+            states[:, base + player] if player >= 0 else 0
+            for player in slots
             for base in (rules.EARNED, rules.PASSED)
-        ]
-        ea, pa, eb, pb, _, pc = spins
-        configuration = tiers.configuration_lookup(tier.spins, three)[pa, ea, pb, eb, pc]
+        )
+        configuration = tiers.configuration_lookup(tier.spins, b >= 0)[pa, ea, pb, eb, pc]
         scores = states[:, rules.SCORE :]
-        block = scores[:, a] + (scores[:, b] * self.size if three else 0)
+        block = scores[:, a] + (scores[:, b] * self.size if b >= 0 else 0)
         row: Ints = (block * self._count(tier) + configuration) * self.size + scores[:, c]
         return row
 
     def states_at(self, tier: Tier, rows: Ints) -> Ints:
-        three = self._three(tier)
         rest, score_c = np.divmod(np.asarray(rows, np.int64), self.size)
         block, configuration = np.divmod(rest, self._count(tier))
         score_b, score_a = np.divmod(block, self.size)
-        spins = tiers.layout(tier.spins, three).configurations[configuration]
+        spins = tiers.moves_of(tier.spins, self._three(tier)).configurations[configuration]
         states = np.zeros((len(rest), rules.FIELDS), np.int64)
         states[:, rules.WHAMMIES :] = tier.whammies
         scores = (score_a, score_b, score_c)
-        for slot, player in enumerate(tiers.slots_of(tier.players_in(self.most))):
+        for slot, player in enumerate(tier.slots(self.most)):
             if player >= 0:
                 states[:, rules.SCORE + player] = scores[slot]
                 states[:, rules.EARNED + player] = spins[:, 2 * slot]

@@ -1,4 +1,4 @@
-"""The tiers of Press Your Luck and the order of the states in them.
+"""The tiers of Press Your Luck, the order of the states in them, and what the kernel takes.
 
 A tier is (total spins T, whammy vector). A whammy vector has one entry a player; ``max_whammies``
 means that the player is out, so the vector also says who is in. Inside a tier the whammies never
@@ -9,7 +9,7 @@ change; the tier needs
 * a two-player tier of at most T - 1 spins where that whammy was the last one.
 
 **Merging.** With T spins left a player with w whammies and w + T < max_whammies can not whammy
-out any more; all such w are the class 0 (`whammy_classes`).
+out any more; all such w are the class 0 (`canonical_tier`).
 
 **Slots.** The players in, in turn order, take the slots A, B, C; with two players in they are A
 and C and slot B is empty (its axis has length 1). Kernels know slots only.
@@ -27,16 +27,25 @@ Source: docs/sources.md#gamescrafters (the word tier); the order is this project
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, lru_cache
+from graphlib import TopologicalSorter
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.games.press_your_luck.outcomes import Outcomes
+
 A, B, C = 0, 1, 2
 """Slots."""
 
-FORCED, DECIDES = 0, 1
+Configuration = tuple[int, ...]
+"""(earned A, passed A, earned B, passed B, earned C, passed C)."""
 
 
 @dataclass(frozen=True, order=True)
@@ -49,9 +58,10 @@ class Tier:
     spins: int
     whammies: tuple[int, ...]
 
-    def players_in(self, max_whammies: int) -> tuple[int, ...]:
-        """The players still in, in turn order (0, 1, 2)."""
-        return tuple(i for i, w in enumerate(self.whammies) if w < max_whammies)
+    def slots(self, max_whammies: int) -> tuple[int, int, int]:
+        """The player, from 0, in slot A, B, C; -1 for the empty slot B of two players."""
+        a, *b, c = (i for i, w in enumerate(self.whammies) if w < max_whammies)
+        return a, b[0] if b else -1, c
 
     @property
     def name(self) -> str:
@@ -59,107 +69,90 @@ class Tier:
         return f"spins {self.spins}, whammies {','.join(map(str, self.whammies))}"
 
 
-def merge_whammies(whammies: int, spins: int, max_whammies: int) -> int:
-    """The class of a player who is in: 0 where `spins` more whammies could not put them out."""
-    return 0 if whammies + spins < max_whammies else whammies
+# --- the graph of tiers --------------------------------------------------------------------------
 
 
-def canonical_tier(spins: int, whammies: tuple[int, ...], max_whammies: int) -> Tier:
+def canonical_tier(spins: int, whammies: Sequence[int], max_whammies: int) -> Tier:
     """The tier that holds the states with these whammies; those of a player out are kept."""
-    merged = (w if w >= max_whammies else merge_whammies(w, spins, max_whammies) for w in whammies)
-    return Tier(spins, tuple(merged))
+    return Tier(spins, tuple(w if w + spins >= max_whammies else 0 for w in whammies))
 
 
-def whammy_classes(spins: int, max_whammies: int) -> tuple[int, ...]:
-    """The whammy classes of a player in, with `spins` spins left in all; descending."""
-    return tuple(
-        sorted({merge_whammies(w, spins, max_whammies) for w in range(max_whammies)}, reverse=True)
-    )
-
-
-def tiers_with(spins: int, max_whammies: int) -> tuple[Tier, ...]:
+def tiers_with(spins: int, max_whammies: int) -> list[Tier]:
     """Every tier of `spins` spins: two players in first, then three; high whammies first.
 
     Children of a tier that have as many spins do not exist; with high whammies first a depth-first
     sweep needs few tiers at once.
     """
-    classes = whammy_classes(spins, max_whammies)
-    out = max_whammies
-    two = [
-        Tier(spins, tuple(out if i == gone else pair[i - (i > gone)] for i in range(3)))
-        for gone in range(3)
-        for pair in ((x, y) for x in classes for y in classes)
-    ]
-    three = [Tier(spins, (x, y, z)) for x in classes for y in classes for z in classes]
-    return tuple(two + three)
+    classes = [w for w in reversed(range(max_whammies)) if w == 0 or w + spins >= max_whammies]
+    pairs = [*product(classes, repeat=2)]
+    two = [(*pair[:out], max_whammies, *pair[out:]) for out in range(3) for pair in pairs]
+    return [Tier(spins, whammies) for whammies in (*two, *product(classes, repeat=3))]
 
 
-def tier_number(tier: Tier, max_whammies: int) -> int:
-    """The tier as a number: mixed radix of spins and whammies, the same for every frontier."""
-    number = tier.spins
-    for w in tier.whammies:
-        number = number * (max_whammies + 1) + w
-    return number
+def after_whammy(tier: Tier, player: int) -> tuple[int, ...]:
+    """The whammies of a tier's players after one of a player, from 0."""
+    return tuple(w + (i == player) for i, w in enumerate(tier.whammies))
 
 
-def tier_from_number(number: int, max_whammies: int) -> Tier:
-    """The inverse of `tier_number`."""
-    whammies = []
-    for _ in range(3):
-        number, w = divmod(number, max_whammies + 1)
-        whammies.append(w)
-    return Tier(number, tuple(reversed(whammies)))
+@lru_cache(maxsize=4096)
+def children(tier: Tier, max_whammies: int) -> tuple[Tier, ...]:
+    """Every tier that `tier` reads, none with 0 spins (those are `terminal`)."""
+    found = {canonical_tier(tier.spins - 1, tier.whammies, max_whammies)}
+    inside = [player for player in tier.slots(max_whammies) if player >= 0]
+    for player in inside:
+        after = after_whammy(tier, player)
+        if after[player] < max_whammies:
+            found.add(canonical_tier(tier.spins - 1, after, max_whammies))
+        elif len(inside) == 3:
+            found |= {canonical_tier(t, after, max_whammies) for t in range(1, tier.spins)}
+    return tuple(sorted(child for child in found if child.spins > 0))
 
 
-def slots_of(players_in: tuple[int, ...]) -> tuple[int, int, int]:
-    """The player in slot A, B, C; -1 for the empty slot B of two players."""
-    if len(players_in) == 3:
-        return players_in[0], players_in[1], players_in[2]
-    return players_in[0], -1, players_in[1]
+@lru_cache(maxsize=8)
+def depth_first(frontier: int, max_whammies: int) -> tuple[Tier, ...]:
+    """All tiers, each after its children, parents soon after: few are needed at any time."""
+    order: dict[Tier, None] = {}
+
+    def visit(tier: Tier) -> None:
+        if tier not in order:
+            for child in children(tier, max_whammies):
+                visit(child)
+            order[tier] = None
+
+    for spins in (frontier, *range(1, frontier)):
+        for tier in tiers_with(spins, max_whammies):
+            visit(tier)
+    return tuple(order)
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The configurations of T spins over two or three players, and where a move leads.
+# --- configurations ------------------------------------------------------------------------------
 
-    With K configurations:
 
-    configurations
-        int64 (K, 6): earned A, passed A, earned B, passed B, earned C, passed C.
-    regions
-        int64 (7,): the six regions are ``[regions[i], regions[i + 1])``; region 2 * slot + kind
-        (`FORCED`, `DECIDES`).
-    spend
-        int64 (K,): the configuration of T - 1 spins after the slot up has used a spin.
-    whammy
-        int64 (K,): the same, after a whammy: the passed spins left are earned.
-    gain
-        int64 (K,): the configuration after money plus a spin.
-    passes
-        int64 (K, 3): the configuration after passing all to a slot; -1 where that can not be.
-    runs
-        int64 (R, 4): the forced configurations of A and B in pieces
-        (start, stop, start of spend, start of gain), contiguous in all three.
-    """
+class Moves(NamedTuple):
+    """The K configurations of T spins, and where a move leads from each; all int64."""
 
-    spins: int
-    three: bool
-    configurations: NDArray[np.int64]
-    regions: NDArray[np.int64]
-    spend: NDArray[np.int64]
-    whammy: NDArray[np.int64]
-    gain: NDArray[np.int64]
-    passes: NDArray[np.int64]
-    runs: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.configurations)
+    configurations: Ints
+    """(K, 6): as `Configuration`, in row order."""
+    regions: Ints
+    """(7,): the six regions are [regions[i], regions[i + 1]); region 2 * slot + (who decides)."""
+    spend: Ints
+    """(K,): the configuration of T - 1 spins after the slot up has used a spin."""
+    whammy: Ints
+    """(K,): the same, after a whammy: the passed spins left are earned."""
+    gain: Ints
+    """(K,): the configuration after money plus a spin."""
+    passes: Ints
+    """(K, 3): the configuration after passing all to a slot; -1 where that can not be."""
+    runs: Ints
+    """(R, 4): the forced configurations of A and B in pieces (start, stop, start of spend, start of
+    gain), contiguous in all three."""
 
 
 @cache
-def configurations(spins: int, three: bool) -> tuple[tuple[int, ...], ...]:
-    """The configurations in row order, each (earned A, passed A, …, earned C, passed C)."""
-    found: list[tuple[int, ...]] = []
+def configurations(spins: int, three: bool) -> dict[Configuration, int]:
+    """The configurations of so many spins over three players in (or two), in row order, each with
+    its number."""
+    found: list[Configuration] = []
     for pa in range(spins, -1, -1):
         for ea in range(spins - pa, -1, -1):
             left = spins - pa - ea
@@ -167,87 +160,57 @@ def configurations(spins: int, three: bool) -> tuple[tuple[int, ...], ...]:
                 for eb in range(left - pb if three else 0, -1, -1):
                     rest = left - pb - eb
                     found.extend((ea, pa, eb, pb, rest - pc, pc) for pc in range(rest, -1, -1))
-    return tuple(found)
+    return {configuration: i for i, configuration in enumerate(found)}
+
+
+def _with_spins(configuration: Configuration, slot: int, earned: int, passed: int) -> Configuration:
+    return (*configuration[: 2 * slot], earned, passed, *configuration[2 * slot + 2 :])
 
 
 @cache
-def configuration_index(spins: int, three: bool) -> dict[tuple[int, ...], int]:
-    """The row of each configuration."""
-    return {c: i for i, c in enumerate(configurations(spins, three))}
-
-
-@cache
-def layout(spins: int, three: bool) -> Layout:
-    """The layout of T = `spins` >= 1 spins over three players in (or two)."""
-    table = configurations(spins, three)
-    here = configuration_index(spins, three)
-    below = configuration_index(spins - 1, three)
-    count = len(table)
-    spend, whammy, gain = (np.full(count, -1, np.int64) for _ in range(3))
-    passes = np.full((count, 3), -1, np.int64)
-    region = np.empty(count, np.int64)
-    for i, spins_of in enumerate(table):
-        up = next(s for s in (A, B, C) if spins_of[2 * s] + spins_of[2 * s + 1])
-        earned, passed = spins_of[2 * up], spins_of[2 * up + 1]
-        forced = passed > 0
-
-        def holding(slot: int, e: int, p: int, base: tuple[int, ...]) -> tuple[int, ...]:
-            return (*base[: 2 * slot], e, p, *base[2 * slot + 2 :])
-
-        region[i] = 2 * up + (FORCED if forced else DECIDES)
-        if forced:
-            spend[i] = below[holding(up, earned, passed - 1, spins_of)]
-            gain[i] = here[holding(up, earned + 1, passed - 1, spins_of)]
-        else:
-            spend[i] = below[holding(up, earned - 1, 0, spins_of)]
-            gain[i] = i
-            for to in (A, B, C):
-                if to != up and (three or to != B):
-                    passed_on = holding(up, 0, 0, spins_of)
-                    e, p = passed_on[2 * to], passed_on[2 * to + 1]
-                    passes[i, to] = here[holding(to, e, p + earned, passed_on)]
-        whammy[i] = below[holding(up, earned + passed - 1, 0, spins_of)]
+def moves_of(spins: int, three: bool) -> Moves:
+    """The moves of T = `spins` >= 1 spins over three players in (or two)."""
+    here, below = configurations(spins, three), configurations(spins - 1, three)
+    spend, whammy, gain, region = np.empty((4, len(here)), np.int64)
+    passes = np.full((len(here), 3), -1, np.int64)
+    for spins_of, i in here.items():
+        up = next(slot for slot in (A, B, C) if any(spins_of[2 * slot : 2 * slot + 2]))
+        earned, passed = spins_of[2 * up : 2 * up + 2]
+        region[i] = 2 * up + (not passed)
+        whammy[i] = below[_with_spins(spins_of, up, earned + passed - 1, 0)]
+        if passed:
+            spend[i] = below[_with_spins(spins_of, up, earned, passed - 1)]
+            gain[i] = here[_with_spins(spins_of, up, earned + 1, passed - 1)]
+            continue
+        spend[i], gain[i] = whammy[i], i
+        for to in (A, B, C) if three else (A, C):
+            if to != up:
+                e, p = spins_of[2 * to : 2 * to + 2]
+                without = _with_spins(spins_of, up, 0, 0)
+                passes[i, to] = here[_with_spins(without, to, e, p + earned)]
+    forced = np.flatnonzero((region == 2 * A) | (region == 2 * B))
+    runs = np.stack([forced, forced + 1, spend[forced], gain[forced]], axis=1)
+    first = np.flatnonzero((np.diff(runs, axis=0, prepend=-2) != 1).any(axis=1))
+    runs[first, 1] = np.append(runs[first[1:] - 1, 1], runs[-1, 1])
     regions = np.searchsorted(region, np.arange(7))
-    forced_ab = [i for i in range(count) if region[i] in (2 * A, 2 * B)]
-    runs: list[list[int]] = []
-    for i in forced_ab:
-        last = runs[-1] if runs else None
-        if (
-            last is not None
-            and last[1] == i
-            and region[i] == region[last[0]]
-            and spend[i] - last[2] == i - last[0] == gain[i] - last[3]
-        ):
-            last[1] = i + 1
-        else:
-            runs.append([i, i + 1, int(spend[i]), int(gain[i])])
-    return Layout(
-        spins,
-        three,
-        np.array(table, np.int64).reshape(count, 6),
-        regions.astype(np.int64),
-        spend,
-        whammy,
-        gain,
-        passes,
-        np.array(runs, np.int64).reshape(-1, 4),
-    )
+    table = np.array([*here], np.int64)
+    return Moves(table, regions, spend, whammy, gain, passes, runs[first])
 
 
 @lru_cache(maxsize=32)
-def configuration_lookup(spins: int, three: bool) -> NDArray[np.int64]:
+def configuration_lookup(spins: int, three: bool) -> Ints:
     """[passed A, earned A, passed B, earned B, passed C] -> configuration."""
     side = spins + 1
-    found = np.full((side,) * 5 if three else (side, side, 1, 1, side), -1, np.int64)
-    for (ea, pa, eb, pb, _, pc), i in configuration_index(spins, three).items():
-        found[pa, ea, pb, eb, pc] = i
-    return found
+    lookup = np.full((side,) * 5 if three else (side, side, 1, 1, side), -1, np.int64)
+    for (ea, pa, eb, pb, _, pc), i in configurations(spins, three).items():
+        lookup[pa, ea, pb, eb, pc] = i
+    return lookup
 
 
 @lru_cache(maxsize=8)
 def block_columns(spins: int, three: bool, size: int, unit: int, blocks: int) -> NDArray[np.int32]:
     """int32 (8, blocks * K * size): earned, passed of A, B, C; the dollars of C; zeros."""
-    table = layout(spins, three).configurations.astype(np.int32)
+    table = moves_of(spins, three).configurations.astype(np.int32)
     columns = [np.repeat(table[:, i], size) for i in range(6)]
     columns.append(np.tile(np.arange(size, dtype=np.int32) * np.int32(unit), len(table)))
     columns.append(np.zeros_like(columns[0]))
@@ -258,8 +221,178 @@ def block_columns(spins: int, three: bool, size: int, unit: int, blocks: int) ->
 def acting_column(
     spins: int, slots: tuple[int, int, int], size: int, blocks: int
 ) -> NDArray[np.int8]:
-    """int8 (blocks * K * size): the player who is up, from 1; slots as `slots_of`."""
-    lay = layout(spins, slots[B] >= 0)
-    up = (np.searchsorted(lay.regions, np.arange(len(lay)), side="right") - 1) // 2
-    players = np.array(slots, np.int8)[up] + np.int8(1)
-    return np.tile(np.repeat(players, size), blocks)
+    """int8 (blocks * K * size): the player who is up, from 1; slots as `Tier.slots`."""
+    up = np.repeat((A, B, C), np.diff(moves_of(spins, slots[B] >= 0).regions[::2]))
+    return np.tile(np.repeat(np.array(slots, np.int8)[up] + np.int8(1), size), blocks)
+
+
+# --- what the kernel takes -----------------------------------------------------------------------
+
+
+class Taps(NamedTuple):
+    """The outcomes of a spin from each score v in 0..cap, those that reach the cap merged."""
+
+    whammy: float
+    """The chance of a whammy."""
+    again: float
+    """The chance of plus a spin."""
+    rows: Ints
+    """(cap + 1, k): the new score; money first, then plus a spin."""
+    weights: Floats
+    """(cap + 1, k): its chance."""
+    money: Ints
+    """(cap + 1,): how many of a row are money."""
+    outcomes: Ints
+    """(cap + 1,): how many there are in a row."""
+    moves: Ints
+    """(k,): the same unmerged, as units won, for shifts along a row."""
+    chances: Floats
+    """(k,): of the moves."""
+    plain_money: int
+    """How many of the moves are money."""
+
+
+@lru_cache(maxsize=4)
+def make_taps(outcomes: Outcomes, cap: int) -> Taps:
+    """The taps of an outcome distribution; chances are summed as exact fractions first."""
+    plain = outcomes.money + outcomes.spin
+    rows, weights = np.zeros((cap + 1, len(plain)), np.int64), np.zeros((cap + 1, len(plain)))
+    money, count = np.zeros((2, cap + 1), np.int64)
+    for v in range(cap + 1):
+        taps: list[tuple[int, Fraction]] = []
+        for kind, ends in ((outcomes.money, money), (outcomes.spin, count)):
+            merged: dict[int, Fraction] = {}
+            for m, chance in kind:
+                to = min(v + m, cap)
+                merged[to] = merged.get(to, Fraction(0)) + chance
+            taps += sorted(merged.items())
+            ends[v] = len(taps)
+        for k, (to, chance) in enumerate(taps):
+            rows[v, k], weights[v, k] = to, float(chance)
+    moves = np.array([m for m, _ in plain], np.int64)
+    chances = np.array([float(chance) for _, chance in plain])
+    again = float(sum(chance for _, chance in outcomes.spin))
+    whammy = float(outcomes.whammy)
+    return Taps(whammy, again, rows, weights, money, count, moves, chances, len(outcomes.money))
+
+
+class Caps(NamedTuple):
+    """How to sweep a score triple with somebody at the cap; all int64.
+
+    The first index is the mask of the slots at the cap (A 1, B 2, C 4).
+    """
+
+    orders: Ints
+    """(8, K): the configurations to fill, each after those that it leans on. With A below the cap
+    their configurations are left out: the streams fill them."""
+    counts: Ints
+    """(8,): how many of them there are."""
+    pivot_of: Ints
+    """(8, K): of a configuration, the pivot where a loop is opened, or -1."""
+    powers: Ints
+    """(8, K): by pivot, the power of the chance of plus a spin that one round of its loop
+    multiplies; padded with -1."""
+
+
+@lru_cache(maxsize=64)
+def make_caps(spins: int, three: bool) -> Caps:
+    """Orders and pivots for T = `spins`; the dependencies come from the moves."""
+    moves = moves_of(spins, three)
+    orders, pivot_of, powers = np.full((3, 8, len(moves.spend)), -1, np.int64)
+    counts = np.zeros(8, np.int64)
+    for mask in (1, 2, 3, 5, 6, 7):
+        if not three and mask >> B & 1:
+            continue
+        pivots = _pivots(moves, mask)
+        for k, (c, power) in enumerate(pivots.items()):
+            pivot_of[mask, c], powers[mask, k] = k, power
+        graph = {c: _leans_on(moves, mask, c) - pivots.keys() for c in range(len(moves.spend))}
+        start = 0 if mask >> A & 1 else moves.regions[2 * B]
+        order = [c for c in TopologicalSorter(graph).static_order() if c >= start]
+        orders[mask, : len(order)], counts[mask] = order, len(order)
+    return Caps(orders, counts, pivot_of, powers)
+
+
+def _pivots(moves: Moves, mask: int) -> dict[int, int]:
+    """Configuration -> power: the first slot at the cap must spin all K spins of the capped slots.
+
+    Playing plus a spin K times and passing hands all K to the next slot at the cap, and so on
+    round: one round multiplies by (chance of plus a spin) ** (slots at the cap * K). A slot below
+    the cap takes no part; where it holds spins and comes before one of the others, it breaks in.
+    """
+    first, *others = (slot for slot in (A, B, C) if mask >> slot & 1)
+    pivots = {}
+    for c, row in enumerate(moves.configurations):
+        spins = row.reshape(3, 2).sum(axis=1)
+        earned, passed = row[2 * first : 2 * first + 2]
+        outside = [slot for slot in (A, B, C) if not mask >> slot & 1 and spins[slot]]
+        alone = passed and not earned and not spins[others].any()
+        if others and alone and all(slot > others[-1] for slot in outside):
+            pivots[c] = (1 + len(others)) * int(passed)
+    return pivots
+
+
+def _leans_on(moves: Moves, mask: int, c: int) -> set[int]:
+    """The configurations at the same scores that configuration c may need first."""
+    up, decides = divmod(int(np.searchsorted(moves.regions, c, side="right")) - 1, 2)
+    if not decides:
+        return {int(moves.gain[c])} if mask >> up & 1 else set()
+    others = [slot for slot in ((up + 1) % 3, (up + 2) % 3) if moves.passes[c, slot] >= 0]
+    at_cap = [slot for slot in others if mask >> slot & 1]
+    if mask >> up & 1:
+        at_cap = at_cap[:1]  # two level at the cap: a passer at the cap passes to the next
+    return {int(moves.passes[c, slot]) for slot in at_cap or others}
+
+
+def terminal(three: bool, size: int) -> Floats:
+    """The game is over with no spins left: (2, nB, nA, nC); the highest wins, ties share."""
+    a = np.arange(size)[None, :, None]
+    s = np.arange(size)[None, None, :]
+    b = np.arange(size)[:, None, None] if three else np.full((1, 1, 1), -1)
+    best = np.maximum(np.maximum(a, b), s)
+    winners = (a == best).astype(float) + (b == best) + (s == best)
+    return np.stack([(a == best) / winners, (b == best) / winners])
+
+
+def whammy_faces(
+    tier: Tier, max_whammies: int, size: int, fetch: Callable[[Tier], Floats]
+) -> tuple[Floats, Floats, Floats]:
+    """WA, WB, WC of the kernel: the payoffs after a whammy of the slot up, by configuration.
+
+    `fetch(tier)` gives a child's payoffs, also for 0 spins; `size` is cap + 1.
+    """
+    slots = tier.slots(max_whammies)
+    three = slots[B] >= 0
+    moves, n_b = moves_of(tier.spins, three), size if three else 1
+    starts = moves.regions[::2]
+    wa = np.zeros((2, n_b, starts[B], size))
+    wb = np.zeros((2, size, starts[C] - starts[B], size))
+    wc = np.zeros((2, n_b, size))
+    for slot in (A, B, C) if three else (A, C):
+        after = after_whammy(tier, slots[slot])
+        first, last = starts[slot : slot + 2]
+        if after[slots[slot]] < max_whammies:
+            below = fetch(canonical_tier(tier.spins - 1, after, max_whammies))
+            rows = below.reshape(2, n_b, size, -1, size)
+            if slot == A:
+                wa[:] = rows[:, :, 0][:, :, moves.whammy[first:last]]
+            elif slot == B:
+                wb[:] = rows[:, 0][:, :, moves.whammy[first:last]]
+            else:
+                wc[:] = rows[:, :, :, moves.whammy[first], 0]
+        elif not three:
+            wc[0] = 1.0  # C out: A is the last one in; A out leaves wa = 0
+        elif slot == C:
+            wc[0] = fetch(canonical_tier(0, after, max_whammies))[0, 0].T
+            wc[1] = 1.0 - wc[0]
+        else:
+            for k, spins in enumerate(moves.configurations[first:last].tolist()):
+                rest = [n for i, n in enumerate(spins) if i // 2 != slot]
+                pair, left = (*rest[:2], 0, 0, *rest[2:]), sum(rest)
+                two = fetch(canonical_tier(left, after, max_whammies))
+                face = two.reshape(2, size, -1, size)[0, :, configurations(left, False)[pair]]
+                if slot == A:
+                    wa[1, :, k] = face
+                else:
+                    wb[0, :, k] = face
+    return wa.reshape(2, n_b, -1), wb.reshape(2, size, -1), wc

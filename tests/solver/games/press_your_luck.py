@@ -9,7 +9,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.layout import Planes
-from luckbase.solver.games.press_your_luck.tiers import Tier, slots_of
+from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.search.bellman import final_payoffs
 from tests.reference.press_your_luck import Reference, Rules
 
@@ -31,7 +31,7 @@ class InMemory:
         for tier, payoffs in self.payoffs.items():
             at = np.flatnonzero(numbers == self.planes.tier_number(tier))
             a, b = payoffs.reshape(2, -1)[:, rows[at]]
-            slots = slots_of(tier.players_in(self.planes.most))
+            slots = tier.slots(self.planes.most)
             for player, value in zip(slots, (a, b, 1 - a - b), strict=True):
                 if player >= 0:
                     found[at, player] = value

@@ -15,13 +15,9 @@ from luckbase import solver
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.game.arrays import Decisions, Ints
 from luckbase.solver.games.press_your_luck import layout as press_your_luck_layout
+from luckbase.solver.games.press_your_luck.kernel import take_if_better
 from luckbase.solver.games.press_your_luck.layout import Planes
-from luckbase.solver.games.press_your_luck.rules import (
-    note_if_better,
-    note_second,
-    take_if_better,
-)
-from luckbase.solver.games.press_your_luck.tiers import Tier, layout, tier_from_number
+from luckbase.solver.games.press_your_luck.tiers import Tier, moves_of
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
 from tests.places import ROOT
@@ -145,7 +141,6 @@ def test_rows_and_states_are_the_same_thing_and_so_are_the_columns_of_the_table(
         numbers, back = planes.locate(states)
         assert (back == rows).all()
         assert set(numbers.tolist()) == {planes.tier_number(tier)}
-        assert tier_from_number(planes.tier_number(tier), planes.most) == tier
         assert planes.tier_number(tier) not in seen
         seen.add(planes.tier_number(tier))
         assert (planes.game.canonical_states(states) == states).all()
@@ -159,12 +154,12 @@ def test_rows_and_states_are_the_same_thing_and_so_are_the_columns_of_the_table(
 def test_the_order_of_configurations_lets_the_kernel_stream(three: bool) -> None:
     """Spending and gaining a spin map pieces onto contiguous pieces."""
     for spins in range(1, 7):
-        lay = layout(spins, three)
-        assert lay.regions[6] == len(lay)
-        assert len(lay.runs) <= 2 * spins
-        for first, last, spend, gain in lay.runs:
-            assert (lay.spend[first:last] == spend + np.arange(last - first)).all()
-            assert (lay.gain[first:last] == gain + np.arange(last - first)).all()
+        moves = moves_of(spins, three)
+        assert moves.regions[6] == len(moves.configurations)
+        assert len(moves.runs) <= 2 * spins
+        for first, last, spend, gain in moves.runs:
+            assert (moves.spend[first:last] == spend + np.arange(last - first)).all()
+            assert (moves.gain[first:last] == gain + np.arange(last - first)).all()
 
 
 def test_a_dirty_buffer_gives_the_same_bits() -> None:
@@ -176,19 +171,15 @@ def test_a_dirty_buffer_gives_the_same_bits() -> None:
     assert dirty.tobytes() == table.payoffs[tier].tobytes()
 
 
-@pytest.mark.parametrize("slot", [0, 1])
-def test_a_tie_is_not_decided_by_the_last_bit(slot: int) -> None:
+def test_a_tie_is_not_decided_by_the_last_bit() -> None:
     """Playing comes before passing; a pass that is better by rounding only moves nobody's payoff,
     one that is better by more than the tolerance moves all."""
     gain = np.array([4e-16, 1e-13, 1e-9])
     own = np.concatenate([np.full(3, 0.3), 0.3 + gain])  # playing, then passing
     other = np.repeat([0.6, 0.1], 3)
-    v = [own, other] if slot == 0 else [other, own]
     best, second = np.zeros(3, np.int8), np.full(3, -np.inf)
     x, y, n = np.uint64(0), np.uint64(3), np.uint64(3)
-    note_if_better(own, x, y, n, 2, best)
-    note_second(own, x, y, n, second)
-    take_if_better(slot, *v, x, y, n)
+    take_if_better(own, other, x, y, n, np.int8(2), best, second)
     assert own[:3].tolist() == [0.3, 0.3, own[5]]
     assert other[:3].tolist() == [0.6, 0.6, 0.1]
     assert best.tolist() == [0, 0, 2]
