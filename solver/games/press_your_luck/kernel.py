@@ -163,6 +163,7 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps):  # 
     own = a if up == 0 else b
     origin, step = (b * n_a, 1) if up == 0 else (a, n_a)  # of the rows along the slot's axis
     rows, weights = taps.rows[own], taps.weights[own]
+    money, every = taps.money[own], taps.outcomes[own]
     none = np.int64(0)  # not a literal, for each of which numba compiles the callee again
     for p in range(2):
         face = wa[p, b, x:y] if up == 0 else wb[p, a, x - z : y - z]
@@ -173,9 +174,8 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps):  # 
             lost = face[i : i + CHUNK]
             for k in range(out.size):
                 out[k] = taps.whammy * lost[k]
-            money = taps.money[own]
             add_taps(out, flat_d, d_start + i, step * width_d, rows, weights, none, money)
-            add_taps(out, flat_v, v_start + i, step * width, rows, weights, money, taps.outcomes[own])
+            add_taps(out, flat_v, v_start + i, step * width, rows, weights, money, every)
 
 
 @nb.njit(nogil=True, cache=True)
