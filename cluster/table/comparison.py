@@ -2,22 +2,16 @@
 
 `cluster.table.diff` makes a `Comparison`. "The first" and "the second" are the tables; the old
 habit is what the first one says, and what it costs is counted in the payoffs of the second.
-
-At what number decisions turn is found line by line, from the data. A *line* is the states of a
-threshold (`solver.game.groups`) that differ in one number alone. The threshold is the least number
-from which on, on that line, the best action is always of its kind; never, where it is not at the
-greatest one.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, PlainSerializer
 
 from luckbase.cluster import words
@@ -287,81 +281,23 @@ class Comparison(Result):
 # --- thresholds ----------------------------------------------------------------------------------
 
 
-class OnLines(NamedTuple):
-    """n states that stand on lines."""
-
-    thresholds: Ints
-    """int64 (n,), which of the game's."""
-    at: Ints
-    """int64 (n,), the number."""
-    lines: NDArray[np.uint64]
-    taken: NDArray[np.bool_]
-    """(n, 2), whether the best action is of the threshold's kind, in each table."""
-
-
-class Thresholds:
-    """Gathers states of lines, 26 bytes each; `close` what is whole, `differences` in the end."""
-
-    def __init__(self, thresholds: Sequence[Threshold]) -> None:
-        self.thresholds = thresholds
-        self._waiting: list[OnLines] = []
-        self._counts: Counter[tuple[int, int, int]] = Counter()
-
-    def take(self, states: OnLines) -> None:
-        """Take in states; those of a line may come in any order."""
-        if len(states.at):
-            self._waiting.append(states)
-
-    def close(self) -> None:
-        """All lines that were begun are whole."""
-        if not self._waiting:
-            return
-        columns = [np.concatenate(column) for column in zip(*self._waiting, strict=True)]
-        self._waiting = []
-        order = np.lexsort((columns[1], columns[2], columns[0]))
-        which, at, lines, taken = (column[order] for column in columns)
-        new = np.ones(len(at), bool)
-        new[1:] = (lines[1:] != lines[:-1]) | (which[1:] != which[:-1])
-        starts = np.flatnonzero(new)
-        each = [_least(at, taken[:, i], starts) for i in (0, 1)]
-        rows, counts = np.unique(
-            np.stack([which[starts], *each], axis=1), axis=0, return_counts=True
-        )
-        for row, count in zip(map(tuple, rows.tolist()), counts.tolist(), strict=True):
-            self._counts[row] += count
-
-    def differences(self) -> list[ThresholdDifference]:
-        """What was found, in the game's order."""
-        self.close()
-        return [self._difference(which) for which in sorted({row[0] for row in self._counts})]
-
-    def _difference(self, which: int) -> ThresholdDifference:
-        counts = {row[1:]: n for row, n in self._counts.items() if row[0] == which}
-        each: list[Counter[int]] = [Counter(), Counter()]
-        for pair, n in counts.items():
-            for i in (0, 1):
-                each[i][pair[i]] += n
-        threshold = self.thresholds[which]
-        found = ThresholdDifference(
-            threshold.who, threshold.does, lines=sum(counts.values()),
-            sooner=sum(n for (old, new), n in counts.items() if new < old),
-            later=sum(n for (old, new), n in counts.items() if new > old),
-            first=_span(each[0]), second=_span(each[1]), never=(each[0][NEVER], each[1][NEVER]),
-        )  # fmt: skip
-        moved = [(-n, pair) for pair, n in counts.items() if pair[0] != pair[1]]
-        count, often = min(moved, default=(0, (NEVER, NEVER)))
-        return replace(found, sentence=_sentence(threshold, found, often, -count))
-
-
-def _least(at: Ints, taken: NDArray[np.bool_], starts: Ints) -> Ints:
-    """The number of each line; `at` ascends on each of the lines that begin at `starts`."""
-    n = len(at)
-    line = np.repeat(np.arange(len(starts)), np.diff([*starts, n]))
-    last = np.full(len(starts), -1, np.int64)  # the last of a line that is of another kind
-    others = np.flatnonzero(~taken)
-    last[line[others]] = others  # of several the last is written last
-    first = np.where(last < 0, starts, last + 1)
-    return np.where(first < np.append(starts[1:], n), at[np.minimum(first, n - 1)], NEVER)
+def threshold_difference(
+    threshold: Threshold, counts: Mapping[tuple[int, int], int]
+) -> ThresholdDifference:
+    """What differs, from how many lines have which number, in each table: (first, second)."""
+    each: list[Counter[int]] = [Counter(), Counter()]
+    for pair, n in counts.items():
+        for i in (0, 1):
+            each[i][pair[i]] += n
+    found = ThresholdDifference(
+        threshold.who, threshold.does, lines=sum(counts.values()),
+        sooner=sum(n for (old, new), n in counts.items() if new < old),
+        later=sum(n for (old, new), n in counts.items() if new > old),
+        first=_span(each[0]), second=_span(each[1]), never=(each[0][NEVER], each[1][NEVER]),
+    )  # fmt: skip
+    moved = [(-n, pair) for pair, n in counts.items() if pair[0] != pair[1]]
+    count, often = min(moved, default=(0, (NEVER, NEVER)))
+    return replace(found, sentence=_sentence(threshold, found, often, -count))
 
 
 def _span(counts: Counter[int]) -> Span | None:

@@ -1,65 +1,67 @@
 """Where two tables of one game differ: which decisions moved, and what keeping the old ones costs.
 
-1. Both tables are read once, a piece at a time, side by side where their rows are the same states
-   (`cluster.table.pairs`): payoffs and best actions are compared, and it is counted where the
-   states stand among the groups that people care about (`solver.search.expand.classify`).
-2. Only where the best actions differ are the actions' payoffs worked out, in batches
-   (`cluster.table.prices`).
-3. From the same pass: at what number decisions turn (`cluster.table.comparison`).
+Both tables are read once, a piece at a time (`cluster.table.pairs`), several pieces at once on
+several cores: payoffs and best actions are compared, it is counted where the states stand among the
+groups that people care about (`solver.search.expand.classify`), and where the best actions differ
+it is worked out what that costs. What pieces show is taken together in their order, so
+nothing depends on how large they are.
 
 Boards may differ (that is what the question is); states are matched by their fields in people's
-units, so a state that is not on the other board's grid counts as missing. Nothing depends on how
-large the pieces are. In memory are some pieces, what stands on lines of the tier at hand (without
-tiers: of all), and, where only what can come up is compared, all these states.
+units, so a state that is not on the other board's grid counts as missing. In memory are some
+pieces, what stands on lines of the tier at hand (without tiers: of all), and, where only what can
+come up is compared, all these states.
 """
 
 from __future__ import annotations
 
-import heapq
 import os
 from collections import Counter
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypedDict, Unpack
+from pathlib import Path
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from luckbase.cluster.machine import cores
 from luckbase.cluster.table import OnRows, nobody, pairs
 from luckbase.cluster.table.comparison import (
+    NEVER,
     ActionMoves,
     Comparison,
     Difference,
     GroupDifference,
     Moved,
-    OnLines,
     Quiet,
-    Thresholds,
+    ThresholdDifference,
+    threshold_difference,
 )
+from luckbase.cluster.table.export import Csv, Parquet, Writer
+from luckbase.cluster.table.files import whole_file
+from luckbase.cluster.table.format import as_table
 from luckbase.cluster.table.lookup import Lookup
-from luckbase.cluster.table.pairs import Pair
-from luckbase.cluster.table.prices import (
+from luckbase.cluster.table.pairs import (
     MOVED,
+    NOTHING_PRICED,
     ONE_SIDED,
     TOSS_UP,
     UNPRICED,
     Changed,
+    Pair,
     Priced,
     Prices,
-    Write,
-    changes_file,
 )
+from luckbase.cluster.table.parquet import nullable
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.groups import Groups, groups_of
+from luckbase.solver.game.groups import Groups, Threshold, groups_of
 from luckbase.solver.search.expand import classify
 from luckbase.solver.sentences import option
-
-BATCH = 100_000
-"""Decisions that are priced at a time: 200 bytes each."""
 
 
 class DiffOptions(TypedDict, total=False):
@@ -99,16 +101,17 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
     else:
         every, total = pairs.all_pairs(first, second), min(rows)
     whole = not some and sample is None
+    groups, prices = groups_of(second.game), Prices(first, second)
     with ExitStack() as files:
         write = None if out is None else files.enter_context(changes_file(out, second.game))
-        tally = _Tally(first, second, options.get("worst", 10), write, whole)
-        look, done = partial(_look, second.game, tally.groups, slack), 0
-        for seen in pairs.in_order(every, look, cores()):
+        tally = _Tally(second, groups, options.get("worst", 10), write, whole)
+        done = 0
+        look = partial(_look, prices, groups, slack)
+        for seen in pairs.in_order(every, look, cores(), prices.reading):
             done += seen.pair.rows
             tally.take(seen)
             tell(done, total)
-        tally.price()
-    only: list[int | None] = [tally.only[0], tally.only[1] + unknown]
+    only: list[int | None] = [int(tally.only[0]), int(tally.only[1]) + unknown]
     larger = 0 if rows[1] < rows[0] else 1
     if sample is not None:
         only[larger] = None
@@ -145,40 +148,53 @@ def _unfinished(table: Lookup) -> list[str]:
 # --- one piece -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """What one pair shows. payoffs: how many differ; largest: by how much; quiet: (how many payoffs
-    differ where no decision moved, by how much, which state (1, fields) first); groups, cells:
-    decisions by code; lines: states on thresholds."""
+class OnLines(NamedTuple):
+    """n states that stand on lines (`Thresholds`). thresholds: int64 (n,), which of the game's. at:
+    int64 (n,), the number. taken: (n, 2), whether the best action is of the threshold's kind, in
+    each table."""
+
+    thresholds: Ints
+    at: Ints
+    lines: NDArray[np.uint64]
+    taken: NDArray[np.bool_]
+
+
+class _Seen(NamedTuple):
+    """What one pair shows. payoffs: how many differ; largest: by how much. groups, cells: decisions
+    by code. at: of the changed ones the group and the cell, int64 (n,), -1 for none."""
 
     pair: Pair
     payoffs: int
     largest: float
-    quiet: tuple[int, float, Ints | None]
+    quiet: Quiet
     groups: Ints
     cells: Ints
     lines: OnLines
     changed: Changed
+    priced: Priced
+    at: tuple[Ints, Ints]
 
 
-def _look(game: Game, groups: Groups, slack: float, pair: Pair) -> _Seen:
+def _look(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _Seen:
     """Look at a pair; several threads may."""
-    n, gap = len(pair.best[0]), np.zeros(len(pair.best[0]))
+    game, n = prices.second.table.game, len(pair.best[0])
+    gap = np.zeros(n)
     for mine, theirs in zip(*(values.T for values in pair.values), strict=True):
         np.maximum(gap, np.abs(np.subtract(mine, theirs, dtype=np.float64)), out=gap)
     beyond, moved = gap > slack, pair.best[0] != pair.best[1]
-    still = beyond & ~moved
-    quiet: tuple[int, float, Ints | None] = (int(still.sum()), 0.0, None)
-    if quiet[0]:
+    still, quiet = beyond & ~moved, Quiet()
+    if still.any():
         x = int(np.argmax(np.where(still, gap, -1.0)))
-        quiet = quiet[0], float(gap[x]), pair.states[1](np.array([x]))
+        state = game.describe(pair.states[1](np.array([x]))[0])
+        quiet = Quiet(int(still.sum()), float(gap[x]), state)
     at = np.flatnonzero(moved)
     margins = np.full(len(at), np.nan) if pair.margins is None else pair.margins[at]
     changed = Changed(
         pair.states[0](at), pair.states[1](at), pair.best[0][at], pair.best[1][at], gap[at], margins
     )
     stand = classify(game, pair.states[1](np.arange(n)), groups)
-    decided, cells = stand.groups >= 0, cells_of(groups, stand.x, stand.y)
+    cells = cells_of(groups, stand.x, stand.y)
+    decided = stand.groups >= 0
     on = np.flatnonzero(stand.thresholds >= 0)
     which, taken = stand.thresholds[on], np.zeros((len(on), 2), bool)
     for t in np.unique(which).tolist():
@@ -191,6 +207,7 @@ def _look(game: Game, groups: Groups, slack: float, pair: Pair) -> _Seen:
         np.bincount(stand.groups[decided], minlength=groups.count),
         np.bincount(cells[decided] + 1, minlength=groups.cells + 1)[1:],
         OnLines(which, stand.at[on], stand.lines[on], taken), changed,
+        prices.priced(changed, pair.names), (stand.groups[at], cells[at]),
     )  # fmt: skip
 
 
@@ -207,102 +224,79 @@ class _Tally:
     """What was found so far."""
 
     def __init__(
-        self, first: Lookup, second: Lookup, worst: int, write: Write | None, whole: bool
+        self, second: Lookup, groups: Groups, worst: int, write: Write | None, whole: bool
     ) -> None:
-        """whole: all states are looked at, and so all of every line of a threshold."""
-        self.game, self.write, self.whole = second.game, write, whole
-        self.prices, self.groups = Prices(first, second), groups_of(second.game)
-        self.states = self.missing = self.payoffs = self.priced = 0
-        self.only = [0, 0]
+        """worst: how many decisions are kept. whole: all states are looked at, and so all of every
+        line of a threshold."""
+        self.game, self.groups, self.write, self.whole = second.game, groups, write, whole
+        self.states = self.missing = self.payoffs = 0
+        self.only = np.zeros(2, np.int64)
         self.largest, self.toss_ups_worst = 0.0, 0.0
         self.quiet = Quiet()
-        self.decisions = np.zeros(self.groups.count, np.int64)
-        self.cells = np.zeros(self.groups.cells, np.int64)
+        self.decisions = np.zeros(groups.count, np.int64)
+        self.cells = np.zeros(groups.cells, np.int64)
         self.kinds = np.zeros(4, np.int64)
-        self.by_group, self.by_cell = _Costs(self.groups.count), _Costs(self.groups.cells)
-        self.toss_ups = np.zeros(self.groups.count, np.int64)
-        self.thresholds = Thresholds(self.groups.thresholds)
-        self.names: list[str] = []
+        self.by_group, self.by_cell = _Costs(groups.count), _Costs(groups.cells)
+        self.toss_ups = np.zeros(groups.count, np.int64)
+        self.thresholds = Thresholds(groups.thresholds)
         self.moves: Counter[tuple[str | None, str | None]] = Counter()
-        self._worst, self._max_worst = list[tuple[float, int, Difference]](), worst
-        self._waiting, self._count = list[Changed](), 0
+        self.worst, self._max_worst = list[Difference](), worst
         self._tier: int | None = None
 
     def take(self, seen: _Seen) -> None:
-        """Take in what a pair shows; prices what has gathered."""
-        pair, changed = seen.pair, seen.changed
+        """Take in what a pair shows."""
+        pair, states = seen.pair, len(seen.pair.best[0])
         if pair.tier is not None and pair.tier != self._tier:
             self.thresholds.close()
             self._tier = pair.tier
         if self.whole:
             self.thresholds.take(seen.lines)
-        states = len(pair.best[0])
         self.states += states
         self.missing += pair.rows - states
-        self.only = [self.only[i] + pair.only[i] for i in (0, 1)]
+        self.only += pair.only
         self.payoffs += seen.payoffs
         self.largest = max(self.largest, seen.largest)
-        count, largest, state = seen.quiet
-        shown = self.quiet.state
-        if state is not None and largest > self.quiet.largest:
-            shown = self.game.describe(state[0])
-        largest = max(largest, self.quiet.largest)
-        self.quiet = Quiet(self.quiet.states + count, largest, shown)
+        worse = max(self.quiet, seen.quiet, key=lambda quiet: quiet.largest)
+        self.quiet = replace(worse, states=self.quiet.states + seen.quiet.states)
         self.decisions += seen.groups
         self.cells += seen.cells
-        if not len(changed.apart):
-            return
-        place = np.append(pairs.coded(pair.names, self.names), -1)
-        best = [place[codes] for codes in (changed.best_first, changed.best_second)]
-        self._waiting.append(changed._replace(best_first=best[0], best_second=best[1]))
-        self._count += len(changed.apart)
-        if self._count >= BATCH:
-            self.price()
+        if len(seen.changed.apart):
+            self._take_changed(seen)
 
-    def price(self) -> None:
-        """Price what waits."""
-        if not self._waiting:
-            return
-        changed = Changed(*map(np.concatenate, zip(*self._waiting, strict=True)))
-        self._waiting, self._count = [], 0
-        priced = self.prices.priced(changed, self.names)
+    def _take_changed(self, seen: _Seen) -> None:
+        changed, priced, (groups, cells) = seen.changed, seen.priced, seen.at
         if self.write is not None:
-            self.write(changed, priced, self.names)
-        stand = classify(self.game, changed.second, self.groups)
+            self.write(changed, priced, seen.pair.names)
         moved, tied = priced.kind == MOVED, priced.kind == TOSS_UP
         self.kinds += np.bincount(priced.kind, minlength=4)
-        self.by_group.take(stand.groups, priced.cost, moved)
-        self.by_cell.take(cells_of(self.groups, stand.x, stand.y), priced.cost, moved)
-        np.add.at(self.toss_ups, stand.groups[tied & (stand.groups >= 0)], 1)
+        self.by_group.take(groups, priced.cost, moved)
+        self.by_cell.take(cells, priced.cost, moved)
+        np.add.at(self.toss_ups, groups[tied & (groups >= 0)], 1)
         worst = float(np.max(priced.cost, where=tied, initial=0.0))
         self.toss_ups_worst = max(self.toss_ups_worst, worst)
-        best = np.stack([changed.best_first, changed.best_second], axis=1)
-        for pair, n in zip(*np.unique(best[moved], axis=0, return_counts=True), strict=True):
-            self.moves[self._named(pair)] += int(n)
-        self._keep_worst(changed, priced, best, np.flatnonzero(moved))
-        self.priced += len(changed.apart)
+        best, names = np.stack([changed.best_first, changed.best_second], axis=1), seen.pair.names
 
-    def _named(self, best: Ints) -> tuple[str | None, str | None]:
-        first, second = (self.names[code] if code >= 0 else None for code in best.tolist())
-        return first, second
+        def named(codes: Ints) -> tuple[str | None, str | None]:
+            first, second = (names[code] if code >= 0 else None for code in codes.tolist())
+            return first, second
 
-    def _keep_worst(self, changed: Changed, priced: Priced, best: Ints, at: Ints) -> None:
-        """Keep those that cost most, of equal ones those met first."""
+        for codes, n in zip(*np.unique(best[moved], axis=0, return_counts=True), strict=True):
+            self.moves[named(codes)] += int(n)
+        at = np.flatnonzero(moved)
         at = at[np.argsort(-priced.cost[at], kind="stable")][: self._max_worst]
-        for x in at.tolist():
-            cost = float(priced.cost[x])
-            item = Difference(
-                self.game.describe(changed.second[x]), float(changed.apart[x]),
-                self._named(best[x]), cost, int(priced.actors[x]) + 1,
-            )  # fmt: skip
-            heapq.heappush(self._worst, (cost, -(self.priced + x), item))
-            if len(self._worst) > self._max_worst:
-                heapq.heappop(self._worst)
+        self.worst += [
+            Difference(
+                self.game.describe(changed.second[x]), float(changed.apart[x]), named(best[x]),
+                float(priced.cost[x]), int(priced.actors[x]) + 1,
+            )
+            for x in at.tolist()
+        ]  # fmt: skip
+        self.worst.sort(key=lambda each: -each.cost)  # of equal ones those met first
+        del self.worst[self._max_worst :]
 
     def comparison(self) -> dict[str, Any]:
         """What it says, by the fields of `Comparison`."""
         moved, costs, groups = int(self.kinds[MOVED]), self.by_group, self.groups
-        worst = sorted(self._worst, key=lambda entry: entry[:2], reverse=True)
         moves = sorted(self.moves.items(), key=lambda each: (-each[1], str(each)))
         there = np.flatnonzero((self.decisions > 0) | (costs.count > 0))
         order = there[np.argsort(-costs.total[there], kind="stable")]
@@ -313,8 +307,7 @@ class _Tally:
             "toss_ups_worst": self.toss_ups_worst, "one_sided": int(self.kinds[ONE_SIDED]),
             "unpriced": int(self.kinds[UNPRICED]), "quiet": self.quiet,
             "mean": float(costs.total.sum()) / moved if moved else 0.0,
-            "worst_cost": float(costs.worst.max(initial=0.0)),
-            "worst": [item for _, _, item in worst],
+            "worst_cost": float(costs.worst.max(initial=0.0)), "worst": self.worst,
             "moves": [ActionMoves(*names, count) for names, count in moves],
             "thresholds": self.thresholds.differences(),
             "thresholds_left_out": bool(groups.thresholds) and not self.whole,
@@ -336,7 +329,7 @@ class _Tally:
 
 class _Costs:
     """How many, the sum and the greatest of costs, by code; a sum is taken state by state, so it
-    does not depend on the batches."""
+    does not depend on the pieces."""
 
     def __init__(self, codes: int) -> None:
         self.count = np.zeros(codes, np.int64)
@@ -349,3 +342,118 @@ class _Costs:
         np.add.at(self.count, at, 1)
         np.add.at(self.total, at, costs[which])
         np.maximum.at(self.worst, at, costs[which])
+
+
+class Thresholds:
+    """At what number decisions turn, line by line, from the data.
+
+    A *line* is the states of a threshold (`solver.game.groups`) that differ in one number alone.
+    The threshold is the least number from which on, on that line, the best action is always of its
+    kind; never, where it is not at the greatest one. States are gathered, 26 bytes each, until
+    their lines are whole.
+    """
+
+    def __init__(self, thresholds: Sequence[Threshold]) -> None:
+        self.thresholds = thresholds
+        self._waiting: list[OnLines] = []
+        self._counts: Counter[tuple[int, int, int]] = Counter()
+
+    def take(self, states: OnLines) -> None:
+        """Take in states; those of a line may come in any order."""
+        if len(states.at):
+            self._waiting.append(states)
+
+    def close(self) -> None:
+        """All lines that were begun are whole."""
+        if not self._waiting:
+            return
+        columns = [np.concatenate(column) for column in zip(*self._waiting, strict=True)]
+        self._waiting = []
+        order = np.lexsort((columns[1], columns[2], columns[0]))
+        which, at, lines, taken = (column[order] for column in columns)
+        new = np.ones(len(at), bool)
+        new[1:] = (lines[1:] != lines[:-1]) | (which[1:] != which[:-1])
+        starts = np.flatnonzero(new)
+        each = [_least(at, taken[:, i], starts) for i in (0, 1)]
+        rows, counts = np.unique(
+            np.stack([which[starts], *each], axis=1), axis=0, return_counts=True
+        )
+        for row, count in zip(map(tuple, rows.tolist()), counts.tolist(), strict=True):
+            self._counts[row] += count
+
+    def differences(self) -> list[ThresholdDifference]:
+        """What was found, in the game's order."""
+        self.close()
+        return [
+            threshold_difference(
+                self.thresholds[which],
+                {row[1:]: n for row, n in self._counts.items() if row[0] == which},
+            )
+            for which in sorted({row[0] for row in self._counts})
+        ]
+
+
+def _least(at: Ints, taken: NDArray[np.bool_], starts: Ints) -> Ints:
+    """The number of each line; `at` ascends on each of the lines that begin at `starts`."""
+    n = len(at)
+    line = np.repeat(np.arange(len(starts)), np.diff([*starts, n]))
+    last = np.full(len(starts), -1, np.int64)  # the last of a line that is of another kind
+    others = np.flatnonzero(~taken)
+    last[line[others]] = others  # of several the last is written last
+    first = np.where(last < 0, starts, last + 1)
+    return np.where(first < np.append(starts[1:], n), at[np.minimum(first, n - 1)], NEVER)
+
+
+# --- the decisions that moved, in a file ---------------------------------------------------------
+
+Write = Callable[[Changed, Priced, Sequence[str]], None]
+"""write(changed, priced, names of actions): some more of them."""
+WRITERS: dict[str, type[Writer]] = {".csv": Csv, ".parquet": Parquet}
+
+
+@contextmanager
+def changes_file(out: str | os.PathLike[str], game: Game) -> Iterator[Write]:
+    """What writes to a file of decisions that moved, while two tables are compared; the file is
+    whole when this is left without an error, else not there.
+
+    Its columns: the state's, as the second table has them; ``to_act``; ``best_first``,
+    ``best_second``; ``old`` and ``new``, what the two are worth to who acts in the second table;
+    ``cost``, null where there is none to tell; ``toss_up``; ``payoffs_apart``.
+
+    Raises OptionError for another ending, and where it can not be written; OSError, with its name,
+    where the disk is full.
+    """
+    kind = WRITERS.get(Path(out).suffix.lower())
+    if kind is None:
+        raise OptionError(f"{option('out')}: {out}: end it in {' or '.join(WRITERS)}")
+    codes, no = np.empty(0, np.int64), np.empty(0)
+    states = np.empty((0, game.field_count), np.int64)
+    nothing = Changed(states, states, codes, codes, no, no)
+    with whole_file(os.fspath(out)) as file:
+        schema = _change_rows(game, nothing, NOTHING_PRICED, ()).schema
+        writer = kind(file, schema, os.fspath(out))
+
+        def write(changed: Changed, priced: Priced, names: Sequence[str]) -> None:
+            for batch in _change_rows(game, changed, priced, names).to_batches():
+                writer.write(batch)
+
+        yield write
+        writer.close()
+
+
+def _change_rows(game: Game, changed: Changed, priced: Priced, names: Sequence[str]) -> pa.Table:
+    state, every = as_table(dict(game.table_columns(changed.second))), pa.array([*names, None])
+    columns = {
+        name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+        for name, column in zip(state.column_names, state.columns, strict=True)
+    }
+    best_first, best_second = (
+        every.cast(pa.string()).take(pa.array(np.where(best < 0, len(names), best)))
+        for best in (changed.best_first, changed.best_second)
+    )
+    return pa.table(columns | {
+        "to_act": pa.array((priced.actors + 1).astype(np.int8)),
+        "best_first": best_first, "best_second": best_second,
+        "old": nullable(priced.old), "new": nullable(priced.new), "cost": nullable(priced.cost),
+        "toss_up": pa.array(priced.kind == TOSS_UP), "payoffs_apart": pa.array(changed.apart),
+    })  # fmt: skip

@@ -1,30 +1,49 @@
-"""The states that two tables have in common, a piece at a time, and what each says of them; and
-which can come up at all.
+"""The states that two tables have in common, a piece at a time, what each says of them, and what it
+costs to keep a decision of the first where their best actions differ.
 
 The states of the table with fewer are looked up in the other; files whose rows are the same states
-in the same order are read side by side, several pieces at once on several cores. Nothing is in
-memory but some pieces.
+in the same order are read side by side, several pieces at once on several cores.
+
+At a state x whose best action is a in the first table and b in the second, with the payoffs q of
+the second to the player who decides::
+
+    cost(x) = q(x, b) - q(x, a)  >= 0
+
+Every action of x is worked out from its children, in the second table for the cost, and in the
+first to know which were as good as a (not where its stored margin says that none was). Where some
+action is best in both tables, as far as they can tell, the decision did not move: a toss-up. Where
+there is none, it did, whichever of two that are level a table names.
+
+A million states of a move have ten million children, which lie in a few tiers and all over these.
+`TierPart.lookup` sorts them and reads each row group once a call; in a `TierCache` a tier is read
+once, whole, and a child costs a place in an array.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from threading import Lock
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from luckbase.cluster.machine import free_memory
+from luckbase.cluster.table.answer import own_payoffs
 from luckbase.cluster.table.frames import roots_of
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.parquet import labelled, number_rows, numbers_of
-from luckbase.cluster.table.parts import Part, Rows
-from luckbase.cluster.table.tiers import TierPart
+from luckbase.cluster.table.parts import Part, Rows, lookup_or_backup
+from luckbase.cluster.table.tiers import GROUPS_A_READ, TierPart
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
+from luckbase.solver.search.bellman import evaluate, final_payoffs
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import unpack_all
 
 R = TypeVar("R")
@@ -35,6 +54,12 @@ PIECE_GROUPS = 4
 """Row groups that are read side by side at a time."""
 LISTED = 200_000
 """Of listed states, that are looked up at a time."""
+STATES_A_STEP = 8_000
+"""States that a thread expands at a time: some 40 edges of 150 bytes each."""
+SHARE = 8
+"""Of the free memory that each table's tiers may take."""
+CLEAR = 4.0
+"""A stored margin of so many tolerances says that no other action is as good."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +88,9 @@ Pairs = Iterator[Pair | Callable[[], Pair]]
 """Pairs, and what makes one, at any time and beside others."""
 
 
-def in_order(pairs: Pairs, work: Callable[[Pair], R], threads: int) -> Iterator[R]:
-    """`work` on every pair, in their order, a few of them at once."""
+def in_order(pairs: Pairs, work: Callable[[Pair], R], threads: int, reading: Lock) -> Iterator[R]:
+    """`work` on every pair, in their order, a few of them at once. reading: held while the next
+    pair is read from the tables."""
 
     def run(pair: Pair | Callable[[], Pair]) -> R:
         return work(pair if isinstance(pair, Pair) else pair())
@@ -72,7 +98,11 @@ def in_order(pairs: Pairs, work: Callable[[Pair], R], threads: int) -> Iterator[
     waiting: deque[Future[R]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
-            for pair in pairs:
+            while True:
+                with reading:
+                    pair = next(pairs, None)
+                if pair is None:
+                    break
                 waiting.append(pool.submit(run, pair))
                 if len(waiting) > threads + 1:
                     yield waiting.popleft().result()
@@ -151,7 +181,7 @@ def _side_by_side(files: tuple[File, File]) -> Pairs:
 
 
 def _read_side_by_side(files: tuple[File, File], span: range) -> Pair:
-    names: list[str] = []
+    names = numbered(())
     values, best, states, margins = [], [], [], None
     for i, (part, entry) in enumerate(files):
         file = part.groups.reopen(part.entries.index(entry))
@@ -170,7 +200,7 @@ def _read_side_by_side(files: tuple[File, File], span: range) -> Pair:
     tier = files[0][1].tier
     return Pair(
         len(values[0]), (0, 0), (states[0], states[1]), (values[0], values[1]), (best[0], best[1]),
-        names, margins, tier,
+        names_of(names), margins, tier,
     )  # fmt: skip
 
 
@@ -183,9 +213,9 @@ def _states_from(part: TierPart, tier: Any, first: int, at: Ints) -> Ints:
 
 def _rows_at(table: Lookup, states: Ints) -> Rows:
     """The rows of canonical states (n, fields) that a table holds."""
-    names: list[str] = []
+    names = numbered(())
     best = coded(table.stored_best(states), names).astype(np.int16)
-    return Rows(states.__getitem__, table.probe(states), best, tuple(names))
+    return Rows(states.__getitem__, table.probe(states), best, names_of(names))
 
 
 def _look_up(
@@ -194,7 +224,7 @@ def _look_up(
     """The pair of stored rows: the other table is looked up state by state."""
     small, large = tables[::-1] if swapped else tables
     n, players = len(rows.values), small.game.players
-    mine, names = rows.states(np.arange(n)), list(rows.labels)
+    mine, names = rows.states(np.arange(n)), numbered(rows.labels)
     theirs, held = large.game.known_states(small.game.fields.values(mine))
     values, found = np.empty((0, players)), np.zeros(0, bool)
     if held.any():
@@ -202,23 +232,28 @@ def _look_up(
     held[held] = found
     mine, theirs = mine[held], theirs[found]
     best = coded(large.stored_best(theirs) if len(theirs) else (), names)
-    sides = (
-        (mine.__getitem__, rows.values[held, :players], rows.best[held].astype(np.int64)),
-        (theirs.__getitem__, values[found], best),
-    )
-    one, two = sides[::-1] if swapped else sides
-    only = (0, n - len(mine)) if swapped else (n - len(mine), 0)
-    return Pair(n, only, (one[0], two[0]), (one[1], two[1]), (one[2], two[2]), names, None, tier)
+    sides = [
+        (n - len(mine), mine.__getitem__, rows.values[held, :players],
+         rows.best[held].astype(np.int64)),
+        (0, theirs.__getitem__, values[found], best),
+    ]  # fmt: skip
+    only, states, payoffs, codes = zip(*sides[:: -1 if swapped else 1], strict=True)
+    return Pair(n, only, states, payoffs, codes, names_of(names), None, tier)
 
 
-def coded(best: Sequence[str | None], names: list[str]) -> Ints:
-    """Best actions as numbers in `names`, which grows by those that are new; -1 for none."""
-    places: dict[str | None, int] = {name: i for i, name in enumerate(names)} | {None: -1}
-    for name in best:
-        if name not in places:
-            places[name] = len(names)
-            names.append(str(name))
-    return np.array([places[name] for name in best], np.int64)
+def numbered(names: Sequence[str]) -> dict[str | None, int]:
+    """The place of each name; -1 of none."""
+    return {None: -1} | {name: i for i, name in enumerate(names)}
+
+
+def coded(names: Sequence[str | None], numbers: dict[str | None, int]) -> Ints:
+    """(n,) the numbers of names, which grow by those that are new; -1 for none."""
+    return np.array([numbers.setdefault(name, len(numbers) - 1) for name in names], np.int64)
+
+
+def names_of(numbers: dict[str | None, int]) -> tuple[str, ...]:
+    """The names in the order of their numbers."""
+    return tuple(name for name in numbers if name is not None)
 
 
 # --- what can come up ----------------------------------------------------------------------------
@@ -255,3 +290,188 @@ def _reached(table: Lookup, start: Any) -> Ints:
     alive = [keys[counts > 0] for keys, (counts, *_) in walk]  # who is over leads nowhere
     found: Ints = unpack_all(game.bits, np.sort(np.concatenate(alive)))
     return found
+
+
+# --- what a decision costs -----------------------------------------------------------------------
+
+MOVED, TOSS_UP, ONE_SIDED, UNPRICED = range(4)
+"""What a decision that differs is: priced; a toss-up; a decision in one of the tables only, or the
+old action is not allowed in the second; one whose children a table does not hold."""
+
+
+class Changed(NamedTuple):
+    """n states whose best actions differ. first, second: int64 (n, fields), as each game has them.
+    best_first, best_second: int64 (n,), into names, -1 for none. apart: float64 (n,), how far their
+    payoffs are apart. margins: float64 (n,), the first table's stored ones, NaN where it has none.
+    """
+
+    first: Ints
+    second: Ints
+    best_first: Ints
+    best_second: Ints
+    apart: Floats
+    margins: Floats
+
+
+class Priced(NamedTuple):
+    """What n of them cost. kind: int8 (n,), `MOVED`, …. actors: int64 (n,), from 0, -1 for nobody.
+    old, new: float64 (n,), what the best action of the first table and of the second is worth to
+    the actor in the second; NaN where that is not known. cost: new - old, at least 0."""
+
+    kind: NDArray[np.int8]
+    actors: Ints
+    old: Floats
+    new: Floats
+    cost: Floats
+
+
+NOTHING_PRICED = Priced(np.empty(0, np.int8), np.empty(0, np.int64), *(np.empty(0),) * 3)
+
+
+class Prices:
+    """Prices decisions of the first table by the second; several threads may ask. reading: the lock
+    of whoever reads from the tables."""
+
+    def __init__(self, first: Lookup, second: Lookup) -> None:
+        self.reading = Lock()
+        self.first, self.second = (TierCache(table, self.reading) for table in (first, second))
+
+    def priced(self, changed: Changed, names: Sequence[str]) -> Priced:
+        """What they cost; `names` of their best actions."""
+        found = [
+            self._step(Changed._make(column[x : x + STATES_A_STEP] for column in changed), names)
+            for x in range(0, len(changed.apart), STATES_A_STEP)
+        ]
+        return Priced._make(map(np.concatenate, zip(NOTHING_PRICED, *found, strict=True)))
+
+    def _step(self, changed: Changed, names: Sequence[str]) -> Priced:
+        every = numbered(names)
+        here = _Actions(self.second, changed.second, every)
+        old, new = here.payoffs(changed.best_first), here.payoffs(changed.best_second)
+        kind, good = np.full(len(old), MOVED, np.int8), here.pairs(np.arange(len(old)))[here.good]
+        kind[np.isin(_with_action(np.arange(len(old)), changed.best_first), good)] = TOSS_UP
+        clear = changed.margins > CLEAR * self.first.table.tolerance
+        unsure = np.flatnonzero((kind == MOVED) & ~clear)
+        if len(unsure):
+            there = _Actions(self.first, changed.first[unsure], every)
+            level = there.good & np.isin(there.pairs(unsure), good)
+            both = np.logical_or.reduceat(level, there.q.first[:-1])
+            kind[unsure[both]] = TOSS_UP
+            kind[unsure[~there.known]] = UNPRICED
+        kind[~here.known] = UNPRICED
+        kind[(changed.best_first < 0) | (changed.best_second < 0) | np.isnan(old)] = ONE_SIDED
+        lost = (kind == UNPRICED) | (kind == ONE_SIDED)
+        old[lost] = new[~here.known] = np.nan
+        cost = np.where(lost, np.nan, np.maximum(new - old, 0.0))
+        return Priced(kind, here.actors, old, new, cost)
+
+
+def _with_action(states: Ints, actions: Ints) -> Ints:
+    """(state, action) as one number each; an action is below 2^40."""
+    return states * (1 << 40) + actions
+
+
+class _Actions:
+    """Every action of n states, k in all, worked out from their children. names: numbers of actions
+    by name, which grow by those that are new.
+
+    known: bool (n,), whether all children are. named: int64 (k,). own: float64 (k,), each action's
+    payoff to who acts; good: bool (k,), whether that is as good as the best of its state.
+    """
+
+    def __init__(self, tiers: TierCache, states: Ints, names: dict[str | None, int]) -> None:
+        table, game = tiers.table, tiers.table.game
+        edges = expand(game, states)
+        below, found = lookup_or_backup(game, tiers.lookup, edges.children, table.tolerance)
+        self.actors, self.q = edges.actors, evaluate(edges, below)
+        q = self.q
+        self.known: NDArray[np.bool_] = np.logical_and.reduceat(found, edges.first[:-1])
+        known, codes = np.unique(q.actions, return_inverse=True)
+        called = [game.action_name(action) if action >= 0 else None for action in known.tolist()]
+        self.named = coded(called, names)[codes]
+        self.own = own_payoffs(q, edges.actors)
+        top = np.maximum.reduceat(self.own, q.first[:-1])
+        self.good = self.own >= top[q.states] - table.tolerance
+
+    def pairs(self, numbers: Ints) -> Ints:
+        """(k,) each action with the number (n,) of its state."""
+        return _with_action(numbers[self.q.states], self.named)
+
+    def payoffs(self, actions: Ints) -> Floats:
+        """(n,) what an action of each state is worth to who acts; NaN where it is none of its."""
+        found = np.full(len(actions), np.nan)
+        taken = np.flatnonzero((self.named == actions[self.q.states]) & (self.named >= 0))
+        found[self.q.states[taken]] = self.own[taken]
+        return found
+
+
+class TierCache:
+    """A table whose tiers are kept in memory, up to so many bytes; several threads may ask.
+    reading: the lock of whoever reads from the table itself."""
+
+    def __init__(self, table: Lookup, reading: Lock) -> None:
+        self.table, self.memory, self._reading = table, free_memory() // SHARE, reading
+        self._tiers: OrderedDict[int, NDArray[Any]] = OrderedDict()
+        self._lock = Lock()
+        self._loading: dict[int, Lock] = {}
+
+    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        """As `Lookup.lookup`."""
+        states, part = np.ascontiguousarray(states), self.table.full
+        if part is None:
+            with self._reading:
+                return self.table.lookup(states)
+        numbers, rows = part.layout.locate(states)
+        payoffs, found = np.zeros((len(states), self.table.game.players)), numbers < 0
+        if found.any():
+            payoffs[found] = final_payoffs(self.table.game, states[found])
+        for number in np.unique(numbers[~found]).tolist():
+            tier = self._tier(part, number)
+            if tier is not None:
+                at = np.flatnonzero(numbers == number)
+                payoffs[at] = tier[rows[at]]
+                found[at] = ~np.isnan(payoffs[at, 0])
+        swapped = part.layout.swapped(states) & found & (numbers >= 0)
+        payoffs[swapped] = payoffs[swapped][:, ::-1]
+        left = np.flatnonzero(~found)
+        if len(left):
+            with self._reading:
+                payoffs[left], found[left] = self.table.lookup(states[left])
+        return payoffs, found
+
+    def _tier(self, part: TierPart, number: int) -> NDArray[Any] | None:
+        """The payoffs (rows, players) of a tier, NaN where it has no row; None where there is none
+        of it, or it is too large."""
+        tier = part.tier_of_number.get(number)
+        files = [i for i, entry in enumerate(part.entries) if entry.tier == number]
+        if tier is None or not files:
+            return None
+        shape, kind = (part.layout.rows(tier), self.table.game.players), part.layout.payoff_type
+        if shape[0] * shape[1] * np.dtype(kind).itemsize > self.memory:
+            return None
+        with self._lock:
+            loading = self._loading.setdefault(number, Lock())
+        with loading:
+            payoffs = self._tiers.get(number)
+            if payoffs is None:
+                payoffs = self._read(part, files, np.full(shape, np.nan, kind))
+            with self._lock:
+                self._tiers[number] = payoffs
+                self._tiers.move_to_end(number)
+                while sum(tier.nbytes for tier in self._tiers.values()) > self.memory:
+                    self._tiers.popitem(last=False)
+        return payoffs
+
+    def _read(self, part: TierPart, files: list[int], payoffs: NDArray[Any]) -> NDArray[Any]:
+        for i in files:
+            entry = part.entries[i]
+            with self._reading:
+                file = part.groups.reopen(i)
+            for first in range(0, file.groups, GROUPS_A_READ):
+                read = file.read_all(
+                    list(range(first, min(first + GROUPS_A_READ, file.groups))), part.columns
+                )
+                at = entry.first_row + first * entry.row_group_rows
+                payoffs[at : at + len(read)] = number_rows(read, part.columns)
+            file.close()
+        return payoffs

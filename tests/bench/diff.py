@@ -52,7 +52,7 @@ def _timed(name: str, first: Path, other: Path) -> tuple[str, ...]:
     from unittest.mock import patch
 
     import luckbase
-    from luckbase.cluster.table.prices import Prices
+    from luckbase.cluster.table.pairs import Prices
 
     pricing = []
     price = Prices.priced

@@ -21,9 +21,8 @@ import pytest
 
 import luckbase
 from luckbase import cluster, solver
-from luckbase.cluster.table import diff as comparing
 from luckbase.cluster.table import format as table_format
-from luckbase.cluster.table import pairs, prices
+from luckbase.cluster.table import pairs
 from luckbase.cluster.table.comparison import Comparison, ThresholdDifference, _sentence, _span
 from luckbase.cluster.table.table import Table, search_in_memory
 from luckbase.solver.errors import OptionError, StateError
@@ -208,7 +207,7 @@ def test_a_toss_up_is_where_some_action_is_best_in_both(
     assert len(found.worst) == (kind == "moved")
 
 
-@pytest.mark.parametrize(("margin", "kind"), [(0.039, prices.TOSS_UP), (0.041, prices.MOVED)])
+@pytest.mark.parametrize(("margin", "kind"), [(0.039, pairs.TOSS_UP), (0.041, pairs.MOVED)])
 def test_only_a_margin_of_four_tolerances_says_that_no_other_action_was_as_good(
     margin: float, kind: int
 ) -> None:
@@ -217,8 +216,8 @@ def test_only_a_margin_of_four_tolerances_says_that_no_other_action_was_as_good(
     state = np.array([[1]])
     names = [one.game.action_name(action) for action in range(3)]
     best = np.array([0]), np.array([1])
-    changed = prices.Changed(state, state, *best, np.array([0.1]), np.array([margin]))
-    assert prices.Prices(one, two).priced(changed, names).kind.tolist() == [kind]
+    changed = pairs.Changed(state, state, *best, np.array([0.1]), np.array([margin]))
+    assert pairs.Prices(one, two).priced(changed, names).kind.tolist() == [kind]
 
 
 # --- thresholds ------------------------------------------------------------------------------
@@ -400,12 +399,10 @@ def test_the_same_whatever_the_pieces(
     with luckbase.open(stored["one"]) as one, luckbase.open(stored["two"]) as two:
         found = [data(one.diff(two, worst=100, out=tmp_path / "0.parquet"))]
         below = [data(one.diff(two, start=start))]
-        for k, pieces in enumerate(((1, 7, 3, 11), (100, 1000, 10**6, 10**6)), 1):
-            for module, name, value in zip(
-                (pairs, comparing, prices, pairs),
-                ("PIECE_GROUPS", "BATCH", "STATES_A_STEP", "LISTED"), pieces, strict=True,
-            ):  # fmt: skip
-                monkeypatch.setattr(module, name, value)
+        for k, pieces in enumerate(((1, 3, 11), (100, 10**6, 10**6)), 1):
+            names = ("PIECE_GROUPS", "STATES_A_STEP", "LISTED")
+            for name, value in zip(names, pieces, strict=True):
+                monkeypatch.setattr(pairs, name, value)
             found.append(data(one.diff(two, worst=100, out=tmp_path / f"{k}.parquet")))
             below.append(data(one.diff(two, start=start)))
         rows = [pq.read_table(tmp_path / f"{k}.parquet") for k in range(3)]
@@ -420,7 +417,7 @@ def test_the_same_however_little_memory_there_is(
     with luckbase.open(stored["one"]) as one, luckbase.open(stored["two"]) as two:
         found = []
         for free in (1 << 40, 8 * 40_000, 0):  # all tiers, one or two at a time, none
-            monkeypatch.setattr(prices, "free_memory", lambda free=free: free)
+            monkeypatch.setattr(pairs, "free_memory", lambda free=free: free)
             found.append(data(one.diff(two)))
     assert found[0] == found[1] == found[2]
 
@@ -428,21 +425,22 @@ def test_the_same_however_little_memory_there_is(
 def test_stored_margins_change_nothing(
     stored: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
-    held = prices.Prices._good_in_both
+    asked: Counter[Any] = Counter()
+    held = pairs.TierCache.lookup
 
-    def counted(self: Any, states: Any, *more: Any) -> Any:
-        asked.append(len(states))
-        return held(self, states, *more)
+    def counted(self: Any, states: Any) -> Any:
+        asked[self.table] += len(states)
+        return held(self, states)
 
-    monkeypatch.setattr(prices.Prices, "_good_in_both", counted)
+    monkeypatch.setattr(pairs.TierCache, "lookup", counted)
     with luckbase.open(stored["two"]) as two:
-        found = []
+        found, in_first = [], []
         for name in ("one", "margins"):
             with luckbase.open(stored[name]) as one:
                 found.append(data(one.diff(two)))
+                in_first.append(asked[one])
     assert found[0] == found[1]
-    assert asked[-1] < 0.3 * asked[0]  # and most states are not looked up in the first
+    assert in_first[1] < 0.3 * in_first[0]  # and most states are not looked up in the first
 
 
 def test_searches_are_compared(tmp_path: Path) -> None:
