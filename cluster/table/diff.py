@@ -40,7 +40,7 @@ from luckbase.cluster.table.comparison import (
     ThresholdDifference,
     threshold_difference,
 )
-from luckbase.cluster.table.export import Csv, Parquet, Writer
+from luckbase.cluster.table.export import FORMATS
 from luckbase.cluster.table.files import whole_file
 from luckbase.cluster.table.format import as_table
 from luckbase.cluster.table.lookup import Lookup
@@ -408,7 +408,7 @@ def _least(at: Ints, taken: NDArray[np.bool_], starts: Ints) -> Ints:
 
 Write = Callable[[Changed, Priced, Sequence[str]], None]
 """write(changed, priced, names of actions): some more of them."""
-WRITERS: dict[str, type[Writer]] = {".csv": Csv, ".parquet": Parquet}
+ENDINGS = (".csv", ".parquet")
 
 
 @contextmanager
@@ -423,22 +423,20 @@ def changes_file(out: str | os.PathLike[str], game: Game) -> Iterator[Write]:
     Raises OptionError for another ending, and where it can not be written; OSError, with its name,
     where the disk is full.
     """
-    kind = WRITERS.get(Path(out).suffix.lower())
-    if kind is None:
-        raise OptionError(f"{option('out')}: {out}: end it in {' or '.join(WRITERS)}")
+    ending = Path(out).suffix.lower()
+    if ending not in ENDINGS:
+        raise OptionError(f"{option('out')}: {out}: end it in {' or '.join(ENDINGS)}")
     codes, no = np.empty(0, np.int64), np.empty(0)
     states = np.empty((0, game.field_count), np.int64)
     nothing = Changed(states, states, codes, codes, no, no)
-    with whole_file(os.fspath(out)) as file:
-        schema = _change_rows(game, nothing, NOTHING_PRICED, ()).schema
-        writer = kind(file, schema, os.fspath(out))
+    schema, kind = _change_rows(game, nothing, NOTHING_PRICED, ()).schema, FORMATS[ending[1:]]
+    with whole_file(os.fspath(out)) as file, kind.writer(file, schema, os.fspath(out)) as write:
 
-        def write(changed: Changed, priced: Priced, names: Sequence[str]) -> None:
-            for batch in _change_rows(game, changed, priced, names).to_batches():
-                writer.write(batch)
+        def write_rows(*rows: Any) -> None:
+            for batch in _change_rows(game, *rows).to_batches():
+                write(batch)
 
-        yield write
-        writer.close()
+        yield write_rows
 
 
 def _change_rows(game: Game, changed: Changed, priced: Priced, names: Sequence[str]) -> pa.Table:

@@ -19,10 +19,11 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -110,26 +111,27 @@ class _Rows:
         stored: pa.Schema, names: ActionNames | None, gathered: bool,
     ) -> None:  # fmt: skip
         self.table, self.stored, self.names = table, stored, names
-        self.schema = schema = stored if names is None else _with_actions(stored, names)
+        kinds = {column.name: column.type for column in stored if column.name != PART}
+        if names is not None:
+            kinds |= DECISION_COLUMNS | dict.fromkeys(names.columns, pa.float64())
+        self.schema = schema = pa.schema([*kinds.items(), (PART, pa.string())])
         for name in columns or ():
             if name not in schema.names:
                 said = nearest(name, schema.names)
                 raise OptionError(f"columns: unknown column '{name}'; {said}")
-        self.where = parse_where(table.game, where, schema) if in_words else EVERY_ROW
-        _check_best(table, self.where, stored, names if gathered else None)
+        self.shown = schema if columns is None else pa.schema([schema.field(c) for c in columns])
+        conditions = parse_where(table.game, where, schema) if in_words else EVERY_ROW
+        _check_best(table, conditions, stored, names if gathered else None)
         self.expression = None if in_words else where
-        self.shown = schema
-        if columns is not None:
-            self.shown = pa.schema([schema.field(name) for name in columns])
-        self.looked_at = {*self.shown.names, *self.where.columns}
+        self.looked_at = {*self.shown.names, *conditions.columns}
         if self.expression is not None:
             self.looked_at = {*schema.names}
         worked_out = set() if names is None else {"margin", "toss_up", *names.columns}
         if names is not None and not all(part.dense for part in table.parts):
             worked_out |= {"best", "to_act"}  # of a search's end, and of bids that are certain
         self.worked = self.looked_at & worked_out
-        self.first = self.where.only({*stored.names} - self.worked)
-        self.last = self.where.only(self.worked)
+        self.first = conditions.only({*stored.names} - self.worked)
+        self.last = conditions.only(self.worked)
 
     def batches(self, on_rows: OnRows) -> Iterator[pa.RecordBatch]:
         """Batches of the columns shown."""
@@ -188,12 +190,6 @@ def _check_best(table: Lookup, where: Where, stored: pa.Schema, names: ActionNam
             raise OptionError(
                 f"where: best: '{value[:40]}' is no action of this table; {nearest(value, known)}"
             )
-
-
-def _with_actions(stored: pa.Schema, names: ActionNames) -> pa.Schema:
-    kinds = {column.name: column.type for column in stored if column.name != PART}
-    kinds |= DECISION_COLUMNS | dict.fromkeys(names.columns, pa.float64())
-    return pa.schema([*kinds.items(), (PART, pa.string())])
 
 
 def actions_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction:
@@ -260,13 +256,6 @@ def _names(table: Lookup, where: Where, stored: pa.Schema) -> ActionNames:
 
 # --- into a file ---------------------------------------------------------------------------------
 
-EXCEL_ROWS, EXCEL_COLUMNS = 1_048_575, 16_384
-"""The most rows below a line of heads, and columns, of a sheet."""
-WHOLE_NUMBERS = 2**53
-"""From here on Excel does not hold every whole number."""
-ROW_GROUP = 131_072
-"""Rows of a row group of Parquet, about."""
-
 
 class ExportOptions(TypedDict, total=False):
     """How a table is exported.
@@ -296,7 +285,7 @@ def export(
     table: Lookup, out: str, where: Any = None, **options: Unpack[ExportOptions]
 ) -> Exported:
     """Write rows to a file, or to stdout for ``-`` (`cluster.table.table.Table.export`)."""
-    kind = _writer(out, options.get("format"))
+    kind = _format_of(out, options.get("format"))
     columns, actions = options.get("columns"), options.get("actions", True)
     on_rows = options.get("on_rows", nobody)
     rows = reader(table, where, columns, actions, on_rows)
@@ -306,207 +295,179 @@ def export(
     about = table.origin.as_json() | {"unfinished": table.unfinished()}
     about |= {"error": table.error, "game": table.game.board.game}
     schema = rows.schema.with_metadata({f"luckbase.{k}": json.dumps(v) for k, v in about.items()})
-    if kind is Excel:
-        Excel.check(schema, 0 if where is not None else sum(part.rows for part in table.parts), out)
     pipe = out == "-" or (is_special(out) and not Path(out).is_dir())
-    if pipe and kind is Excel:
-        said = on_command_line("give --out FILE.xlsx", "name a file that ends in .xlsx")
-        raise OptionError(f"{option('format')}: xlsx can not go through a pipe; {said}")
-    if out == "-":
-        return _through(rows, kind(Counted(sys.stdout.buffer), schema, out), out)
-    with whole_file(out) as file:
-        return _through(rows, kind(file, schema, "-" if pipe else out), out)
-
-
-def _through(rows: Any, writer: Writer, out: str) -> Exported:
+    if kind == "xlsx":
+        check_sheet(schema, 0 if where is not None else sum(part.rows for part in table.parts), out)
+        if pipe:
+            said = on_command_line("give --out FILE.xlsx", "name a file that ends in .xlsx")
+            raise OptionError(f"{option('format')}: xlsx can not go through a pipe; {said}")
+    whole = nullcontext(Counted(sys.stdout.buffer)) if out == "-" else whole_file(out)
     count = 0
-    try:
-        for batch in rows:
-            count += len(batch)
-            writer.write(batch)
-        writer.close()
-        writer.file.flush()
-    finally:
-        writer.let_go()
-    size = writer.file.tell() if out != "-" else 0
+    with whole as file:
+        with FORMATS[kind].writer(file, schema, "-" if pipe else out) as write:
+            for batch in rows:
+                count += len(batch)
+                write(batch)
+        file.flush()
+        size = 0 if out == "-" else file.tell()
     return Exported(out, count, list(rows.schema.names), size)
 
 
-def _writer(out: str, name: str | None) -> type[Writer]:
-    """Which writer; of a pipe CSV where nothing is said. Raises OptionError."""
+def _format_of(out: str, name: str | None) -> str:
+    """The format, by its name or the ending of a file; of a pipe CSV where nothing is said. Raises
+    OptionError."""
     if name is None and out == "-":
-        name = "csv"
+        return "csv"
     if name is not None:
         if name not in FORMATS:
             raise OptionError(
                 f"{option('format')}: unknown format '{name}'; {nearest(name, FORMATS)}"
             )
-        return FORMATS[name]
+        return name
     ending = Path(out).suffix.lower()
-    for kind in FORMATS.values():
+    for known, kind in FORMATS.items():
         if ending in kind.endings:
-            return kind
+            return known
     endings = ", ".join(kind.endings[0] for kind in FORMATS.values())
     raise OptionError(f"{option('out')}: {out}: not a format known here; end it in {endings}")
 
 
-class Writer:
-    """Writes batches of one schema to an open file, which stays open."""
+# --- formats -------------------------------------------------------------------------------------
 
-    endings: ClassVar[tuple[str, ...]]
-
-    def __init__(self, file: Any, schema: pa.Schema, out: str) -> None:
-        self.file, self.schema, self.out = file, schema, out
-        self._writer = self.begin()
-
-    def begin(self) -> Any:
-        """What writes."""
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write a batch."""
-        self._writer.write_batch(batch)
-
-    def close(self) -> None:
-        """Write what is left."""
-        self._writer.close()
-
-    def let_go(self) -> None:
-        """Remove what stands beside the file, written or not."""
+Write = Callable[[pa.RecordBatch], object]
+"""Writes a batch; what is left is written when its context ends without an error."""
+ROW_GROUP = 131_072
+"""Rows of a row group of Parquet, about."""
+SHEET_ROWS, SHEET_COLUMNS = 1_048_575, 16_384
+"""The most rows below a line of heads, and columns, of a sheet of Excel's."""
+WHOLE_NUMBERS = 2**53
+"""From here on Excel does not hold every whole number."""
 
 
-class Csv(Writer):
+@contextmanager
+def _csv(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
     """A line of heads, then a line a row; text in quotes, nothing where there is none."""
-
-    endings = (".csv",)
-
-    def begin(self) -> Any:
-        return pa.csv.CSVWriter(pa.PythonFile(self.file, "w"), self.schema)
+    writer = pa.csv.CSVWriter(pa.PythonFile(file, "w"), schema)
+    yield writer.write_batch
+    writer.close()
 
 
-class Arrow(Writer):
-    """Arrow: the file format (Feather 2) in a file, the stream format in a pipe."""
+@contextmanager
+def _arrow(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
+    """The file format (Feather 2) in a file, the stream format in a pipe."""
+    make = pa.ipc.new_stream if out == "-" else pa.ipc.new_file
+    writer = make(pa.PythonFile(file, "w"), schema)
+    yield writer.write_batch
+    writer.close()
 
-    endings = (".arrow", ".feather", ".ipc")
 
-    def begin(self) -> Any:
-        make = pa.ipc.new_stream if self.out == "-" else pa.ipc.new_file
-        return make(pa.PythonFile(self.file, "w"), self.schema)
-
-
-class Parquet(Writer):
+@contextmanager
+def _parquet(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
     """Parquet with zstd, payoffs split by bytes; row groups of some 130,000 rows."""
+    waiting: list[pa.RecordBatch] = []
+    floats = [f.name for f in schema if pa.types.is_floating(f.type)]
+    others = [f.name for f in schema if f.name not in floats]
+    writer = pq.ParquetWriter(
+        pa.PythonFile(file, "w"), schema, compression="zstd", compression_level=1,
+        use_dictionary=others or False, use_byte_stream_split=floats,
+    )  # fmt: skip
 
-    endings = (".parquet", ".pq")
+    def write(batch: pa.RecordBatch | None) -> None:
+        waiting.extend([] if batch is None else [batch])
+        if sum(map(len, waiting)) >= (1 if batch is None else ROW_GROUP):
+            rows = pa.Table.from_batches(waiting, schema.remove_metadata())
+            writer.write_table(rows.replace_schema_metadata(schema.metadata), 1 << 30)
+            waiting.clear()
 
-    def begin(self) -> Any:
-        self._waiting: list[pa.RecordBatch] = []
-        floats = [f.name for f in self.schema if pa.types.is_floating(f.type)]
-        others = [f.name for f in self.schema if f.name not in floats]
-        return pq.ParquetWriter(
-            pa.PythonFile(self.file, "w"), self.schema, compression="zstd", compression_level=1,
-            use_dictionary=others or False, use_byte_stream_split=floats,
-        )  # fmt: skip
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        self._waiting.append(batch)
-        if sum(map(len, self._waiting)) >= ROW_GROUP:
-            self._write_group()
-
-    def _write_group(self) -> None:
-        if self._waiting:
-            rows = pa.Table.from_batches(self._waiting, self.schema.remove_metadata())
-            self._writer.write_table(rows.replace_schema_metadata(self.schema.metadata), 1 << 30)
-        self._waiting = []
-
-    def close(self) -> None:
-        self._write_group()
-        self._writer.close()
+    yield write
+    write(None)
+    writer.close()
 
 
-class JsonLines(Writer):
+@contextmanager
+def _json_lines(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
     """A JSON object a line."""
 
-    endings = (".jsonl", ".ndjson", ".json")
-
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write(batch: pa.RecordBatch) -> None:
         for row in batch.to_pylist():
-            self.file.write(json.dumps(row).encode() + b"\n")
+            file.write(json.dumps(row).encode() + b"\n")
 
-    def close(self) -> None:
-        pass
+    yield write
 
 
-class Excel(Writer):
+@contextmanager
+def _excel(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
     """A sheet with a line of heads that stays in sight; whole numbers that Excel would round are
     text."""
+    import xlsxwriter
+    from xlsxwriter.exceptions import FileCreateError
 
-    endings = (".xlsx",)
-
-    def begin(self) -> Any:
-        import xlsxwriter
-
-        where, name = Path(self.out).absolute().parent, Path(self.out).name
-        self._beside = tempfile.TemporaryDirectory(prefix=f"{name}.", suffix=".part", dir=where)
-        options = {"constant_memory": True, "tmpdir": self._beside.name}
-        self._book = xlsxwriter.Workbook(self.file, options)
-        self._book.use_zip64()
-        sheet, self._rows = self._book.add_worksheet("table"), 0
+    where, name = Path(out).absolute().parent, Path(out).name
+    with tempfile.TemporaryDirectory(prefix=f"{name}.", suffix=".part", dir=where) as beside:
+        book = xlsxwriter.Workbook(file, {"constant_memory": True, "tmpdir": beside})
+        book.use_zip64()
+        sheet, bold, done = book.add_worksheet("table"), book.add_format({"bold": True}), 0
         sheet.freeze_panes(1, 0)
-        bold = self._book.add_format({"bold": True})
-        for i, column in enumerate(self.schema.names):
+        for i, column in enumerate(schema.names):
             sheet.set_column(i, i, max(9, min(len(column) + 1, 30)))
             sheet.write_string(0, i, column, bold)
-        return sheet
-
-    @staticmethod
-    def check(schema: pa.Schema, rows: int, out: str) -> None:
-        """Raises OptionError for more than a sheet holds."""
-        if len(schema.names) > EXCEL_COLUMNS:
-            raise OptionError(
-                f"{option('out')}: {out}: {len(schema.names):,} columns, and Excel holds "
-                f"{EXCEL_COLUMNS:,}; choose some with {option('columns')}"
-            )
-        if rows > EXCEL_ROWS:
-            raise OptionError(
-                f"{option('out')}: {out}: more than the {EXCEL_ROWS:,} rows that Excel holds; "
-                "choose some, as 'scores_1>=8000', or write .csv or .parquet"
-            )
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        self.check(self.schema, self._rows + len(batch), self.out)
-        sheet = self._writer
         put = {
             str: sheet.write_string, bool: sheet.write_boolean, int: sheet.write_number,
             float: sheet.write_number,
         }  # fmt: skip
-        for row in zip(*map(self._cells, batch.columns), strict=True):
-            self._rows += 1
-            for i, value in enumerate(row):
-                if value is not None:
-                    put[type(value)](self._rows, i, value)
 
-    def _cells(self, column: pa.Array) -> list[Any]:
-        values: list[Any] = column.to_pylist()
-        if pa.types.is_uint64(column.type) or pa.types.is_int64(column.type):
-            return [str(x) if x is not None and abs(x) >= WHOLE_NUMBERS else x for x in values]
-        return values
-
-    def close(self) -> None:
-        if self._rows:
-            self._writer.autofilter(0, 0, self._rows, len(self.schema.names) - 1)
-        from xlsxwriter.exceptions import FileCreateError
+        def write(batch: pa.RecordBatch) -> None:
+            nonlocal done
+            check_sheet(schema, done + len(batch), out)
+            for row in zip(*map(_sheet_cells, batch.columns), strict=True):
+                done += 1
+                for i, value in enumerate(row):
+                    if value is not None:
+                        put[type(value)](done, i, value)
 
         try:
-            self._book.close()
-        except FileCreateError as error:  # holds the one of the disk
+            yield write
+            if done:
+                sheet.autofilter(0, 0, done, len(schema.names) - 1)
+            book.close()
+        except FileCreateError as error:  # has the one of the disk
             raise error.args[0] from None
-
-    def let_go(self) -> None:
-        self._book.fileclosed = True
-        self._beside.cleanup()
+        finally:
+            book.fileclosed = True
 
 
-FORMATS: dict[str, type[Writer]] = {
-    "csv": Csv, "xlsx": Excel, "parquet": Parquet, "arrow": Arrow, "jsonl": JsonLines,
+def _sheet_cells(column: pa.Array) -> list[Any]:
+    values: list[Any] = column.to_pylist()
+    if pa.types.is_uint64(column.type) or pa.types.is_int64(column.type):
+        return [str(x) if x is not None and abs(x) >= WHOLE_NUMBERS else x for x in values]
+    return values
+
+
+def check_sheet(schema: pa.Schema, rows: int, out: str) -> None:
+    """Raises OptionError for more than a sheet of Excel's holds."""
+    if len(schema.names) > SHEET_COLUMNS:
+        raise OptionError(
+            f"{option('out')}: {out}: {len(schema.names):,} columns, and Excel holds "
+            f"{SHEET_COLUMNS:,}; choose some with {option('columns')}"
+        )
+    if rows > SHEET_ROWS:
+        raise OptionError(
+            f"{option('out')}: {out}: more than the {SHEET_ROWS:,} rows that Excel holds; "
+            "choose some, as 'scores_1>=8000', or write .csv or .parquet"
+        )
+
+
+class Format(NamedTuple):
+    """A format of files. writer(file, schema, out) writes to an open file, which stays open."""
+
+    endings: tuple[str, ...]
+    writer: Callable[[Any, pa.Schema, str], AbstractContextManager[Write]]
+
+
+FORMATS = {
+    "csv": Format((".csv",), _csv), "xlsx": Format((".xlsx",), _excel),
+    "parquet": Format((".parquet", ".pq"), _parquet),
+    "arrow": Format((".arrow", ".feather", ".ipc"), _arrow),
+    "jsonl": Format((".jsonl", ".ndjson", ".json"), _json_lines),
 }  # fmt: skip
 """By name."""

@@ -310,7 +310,7 @@ def test_a_sheet_has_so_many_rows_and_no_more(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = kept("skunk", folder)
-    monkeypatch.setattr(export, "EXCEL_ROWS", 50)
+    monkeypatch.setattr(export, "SHEET_ROWS", 50)
     said = "x.xlsx: more than the 50 rows that Excel holds; choose some, as 'scores_1>=8000', or"
     for where in (None, "mine>=0"):  # before anything is read, and on the way
         with pytest.raises(OptionError, match=re.escape(said)):
