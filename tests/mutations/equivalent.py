@@ -48,8 +48,8 @@ PLACES: dict[tuple[str, str, str], str] = {
      'picture.attr("node", shape="box", style="rounded", fontname="Helvetica", fontsize="10") '
      'picture.attr(rankdir="TB", label=title, labelloc="t", fontname="Helvetica")',
      ): "of the graph, and of its nodes",
-    ("solver/games/skunk/kernel.py", "s = np.zeros((goal + 1, goal + 1))",
-     "s = np.zeros((goal + 1, goal + 2))"): "a column that nothing reads",
+    ("solver/games/skunk/kernel.py", "s, best = np.zeros((goal + 1, goal + 1)), np.empty(0)",
+     "s, best = np.zeros((goal + 1, goal + 2)), np.empty(0)"): "a column that nothing reads",
     ("solver/search/bellman.py",
      "found: Floats = 2 * np.maximum(error, (game.max_edges + 2) * 2.0**-53 * largest)",
      "found: Floats = 2 * np.maximum(error, (game.max_edges + 3) * 2.0**-53 * largest)",

@@ -21,7 +21,7 @@ lottery over edges with chance w and child y, all in fractions::
 Every edge leads to fewer open tiles, or from before a roll to after it with the same ones. So with
 the sets of tiles in the order of their bits, and the states after a roll before the one it comes
 from, children stand before their parents and one pass up gives V. The edges are the rules' own
-(`rules.transition`); a chance is made exact by the denominator that all rolls share, sides ** dice.
+(`game.transition`); a chance is made exact by the denominator that all rolls share, sides ** dice.
 
     >>> exact = Exact(game)
     >>> exact.best.value
@@ -30,7 +30,7 @@ from, children stand before their parents and one pass up gives V. The edges are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -39,11 +39,12 @@ import numpy as np
 
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Agents, ClosedForms, choices
+from luckbase.solver.game.capabilities import Agents, ClosedForms
+from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.game.rules import DECISION, TERMINAL, room_for
-from luckbase.solver.games.jackpot.board import JackpotBoard, Rules
-from luckbase.solver.games.jackpot.game import choices as in_order_of_dice
+from luckbase.solver.game.rules import DECISION
+from luckbase.solver.games.jackpot.game import choices, options_of, positions
+from luckbase.solver.search.expand import expand
 
 Choice = Callable[[Game, int, Ints, list[int]], int]
 
@@ -84,34 +85,26 @@ def last(game: Game, player: int, state: Ints, actions: list[int]) -> int:
 @agent
 def hilo(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """By priority: the tiles that no single die shows, highest first, then 1 up: 9 8 7 1 2 … 6."""
-    sides = _sides(game)
-    return min(range(len(actions)), key=lambda k: sorted(_priorities(sides, actions[k])))
+    sides = options_of(game).sides
+
+    def priorities(tiles: int) -> list[int]:
+        return sorted(-tile if tile > sides else tile for tile in members(tiles))
+
+    return min(range(len(actions)), key=lambda k: priorities(actions[k]))
 
 
 @agent
 def hilo2(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """The highest tile if no single die shows it (7 or more), else the lowest."""
-    high = max(actions) >> _sides(game)
+    high = max(actions) >> options_of(game).sides
     return (max_ if high else min_)(game, player, state, actions)
-
-
-def _sides(game: Game) -> int:
-    assert isinstance(game.board, JackpotBoard)
-    return game.board.rules.sides
-
-
-def _priorities(sides: int, tiles: int) -> Iterator[int]:
-    """The places of a set's tiles in the order of `hilo`: negative above the faces of a die."""
-    for tile in range(1, tiles.bit_length() + 1):
-        if tiles >> (tile - 1) & 1:
-            yield -tile if tile > sides else tile
 
 
 MAX_STATES = 200_000
 """Sets of tiles times rolls: 12 tiles and two dice of 6 are 147,456 and take 5 s and 300 MB."""
 
 State = tuple[int, ...]
-Lottery = tuple[tuple[Fraction, int], ...]
+Lottery = list[tuple[Fraction, int]]
 """Chances and the places of the children."""
 
 
@@ -128,110 +121,75 @@ class Play:
         return self.values[-1]
 
 
-@dataclass(frozen=True)
-class _Found:
-    """What the rules say of a state: its kind, (action, weight, child) of its edges, its payoff."""
-
-    kind: int
-    edges: list[tuple[int, float, State]]
-    payoff: float
-
-
-def _asking(game: Game) -> Callable[[State], _Found]:
-    """The game's transition for one state at a time, as Python numbers."""
-    edges = room_for(game.max_edges, game.field_count, 1)
-
-    def ask(state: State) -> _Found:
-        n = game.transition(game.numbers, np.array(state), edges)
-        below = map(tuple, edges.children[:n].tolist())
-        found = zip(edges.actions[:n].tolist(), edges.weights[:n].tolist(), below, strict=True)
-        return _Found(int(edges.about[0]), list(found), float(edges.rewards[0, 0]))
-
-    return ask
-
-
 class Exact:
     """All states of a game, whether it can come to them or not, with exact chances.
 
     states: the states as tuples, children before parents, the start last. at: their places.
     lotteries: for each state, by action in the order of the rules; empty where the game is over.
-    payoffs: of the states that are over, by place.
+    payoffs: of the states that are over, by place. deciding: the places of those with a choice.
 
     Raises OptionError for a board with too many states.
     """
 
     def __init__(self, game: Game) -> None:
-        assert isinstance(game.board, JackpotBoard)
-        board: Rules = game.board.rules
-        if board.rolls << board.tiles > MAX_STATES:
+        options = options_of(game)
+        if options.rolls << options.tiles > MAX_STATES:
             raise OptionError(
                 f"board {game.board.name}: exact fractions are for at most {MAX_STATES} positions "
-                f"and this board has {board.rolls << board.tiles}; ask without them"
+                f"and this board has {options.rolls << options.tiles}; ask without them"
             )
-        self.game, self.rolls = game, board.rolls
-        self.states: list[State] = []
-        self.at: dict[State, int] = {}
-        self.lotteries: list[dict[int, Lottery]] = []
-        self.payoffs: dict[int, Fraction] = {}
-        self.deciding: list[int] = []
-        ask = _asking(game)
-        for open_tiles in range(1 << board.tiles):
-            before = (open_tiles, *[0] * board.dice)
-            rolling = ask(before)
-            for after in sorted({child for _, _, child in rolling.edges}):
-                self._add(after, ask(after))
-            self._add(before, rolling)
-
-    def _add(self, state: State, found: _Found) -> None:
-        """Enter a state after its children."""
-        x = self.at[state] = len(self.states)
-        self.states.append(state)
-        edges: dict[int, list[tuple[Fraction, int]]] = {}
-        for action, weight, child in found.edges:
-            edges.setdefault(action, []).append((self._chance(weight), self.at[child]))
-        for lottery in edges.values():
-            assert sum(chance for chance, _ in lottery) == 1, state
-        self.lotteries.append({action: tuple(lottery) for action, lottery in edges.items()})
-        if found.kind == TERMINAL:
-            self.payoffs[x] = Fraction(found.payoff)  # whole, as a float too
-        elif found.kind == DECISION:
-            self.deciding.append(x)
-
-    def _chance(self, weight: float) -> Fraction:
-        """The fraction that the rules mean: so many of sides ** dice rolls."""
-        exact = Fraction(weight).limit_denominator(self.rolls)
-        assert float(exact) == weight and self.rolls % exact.denominator == 0, weight
-        return exact
+        self.game, before = game, positions(game)
+        both = np.concatenate([before, expand(game, before).children])
+        self.states: list[State] = sorted(
+            set(map(tuple, both.tolist())), key=lambda state: (state[0], not any(state[1:]), state)
+        )
+        self.at = {state: x for x, state in enumerate(self.states)}
+        edges = expand(game, np.array(self.states))
+        below = [self.at[child] for child in map(tuple, edges.children.tolist())]
+        self.payoffs = {  # whole, as floats too
+            int(x): Fraction(edges.rewards[edges.first[x], 0])
+            for x in np.flatnonzero(edges.terminal)
+        }
+        self.deciding = np.flatnonzero(edges.kinds == DECISION).tolist()
+        self.lotteries: list[dict[int, Lottery]] = [{} for _ in self.states]
+        # The chances that the rules mean: so many of sides ** dice rolls.
+        chances = {w: Fraction(w).limit_denominator(options.rolls) for w in set(edges.weights)}
+        assert all(float(chance) == w for w, chance in chances.items())
+        parents = np.repeat(np.arange(len(self.states)), np.diff(edges.first)).tolist()
+        for x, action, weight, child in zip(
+            parents, edges.actions.tolist(), edges.weights, below, strict=True
+        ):
+            if x not in self.payoffs:
+                self.lotteries[x].setdefault(action, []).append((chances[weight], child))
+        assert all(sum(w for w, _ in each) == 1 for x in self.lotteries for each in x.values())
 
     @cached_property
     def best(self) -> Play:
         """The best play; of tied actions the earliest."""
-        values: list[Fraction] = []
-        actions: list[int] = []
-        for x, lotteries in enumerate(self.lotteries):
-            best, chosen = self.payoffs.get(x), -1
-            for action, lottery in lotteries.items():
-                q = expected(lottery, values)
-                if best is None or q > best:
-                    best, chosen = q, action
-            assert best is not None
-            values.append(best)
-            actions.append(chosen)
-        return Play(values, actions)
+        return self._play(lambda x, q: max(q, key=q.__getitem__))
 
     def play(self, agent: Agent) -> Play:
         """An agent's play. Where there is one action they are not asked."""
-        values: list[Fraction] = []
-        actions = [next(iter(lotteries), -1) for lotteries in self.lotteries]
-        for x in self.deciding:
+
+        def choose(x: int, q: dict[int, Fraction]) -> int:
+            if len(q) == 1:
+                return next(iter(q))
             state = np.array(self.states[x])
-            listed = choices(self.game, state, list(self.lotteries[x]))
+            listed = choices(self.game, state)
             chosen = agent(self.game, 0, state, list(listed))
             assert isinstance(chosen, int)  # the agents of this game draw no lots
-            actions[x] = listed[chosen]
-        for x, (lotteries, action) in enumerate(zip(self.lotteries, actions, strict=True)):
-            over = self.payoffs.get(x)
-            values.append(expected(lotteries[action], values) if over is None else over)
+            return listed[chosen]
+
+        return self._play(choose)
+
+    def _play(self, choose: Callable[[int, dict[int, Fraction]], int]) -> Play:
+        """The play of who chooses an action of a state, by its place, of the actions' values."""
+        values: list[Fraction] = []
+        actions: list[int] = []
+        for x, lotteries in enumerate(self.lotteries):
+            q = {action: expected(lottery, values) for action, lottery in lotteries.items()}
+            actions.append(choose(x, q) if q else -1)
+            values.append(q[actions[x]] if q else self.payoffs[x])
         return Play(values, actions)
 
 
@@ -253,4 +211,4 @@ class Fractions(ClosedForms):
 
 def own(game: Game) -> Agents:
     """The six agents, and what they choose from."""
-    return Agents(AGENTS, lambda state, actions: in_order_of_dice(game, state))
+    return Agents(AGENTS, lambda state, actions: choices(game, state))

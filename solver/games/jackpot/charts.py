@@ -30,23 +30,28 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts, Drawing
 from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.jackpot import rules
 from luckbase.solver.games.jackpot.board import Rules as Options
-from luckbase.solver.games.jackpot.game import options_of, outcome_names, positions
+from luckbase.solver.games.jackpot.game import (
+    FACES,
+    OPEN,
+    ROLL,
+    before_roll,
+    options_of,
+    outcome_names,
+    positions,
+)
 from luckbase.solver.scene import CHANCE, GONE, Box, Die, Scene, Shape, Words, listed
 from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import nearest
 
+WHAT_TO_FLIP = "for every roll what to flip, what that is worth and what the next best costs"
 KINDS = (
-    Kind(
-        "flip",
-        "for every roll what to flip, what that is worth and what the next best costs",
-        needs=START,
-    ),
+    Kind("flip", WHAT_TO_FLIP, needs=START),
     Kind("left", "what a position is worth by how many tiles are open", picture=True, needs=START),
 )
 COLUMNS = ("open", "dice", "chance", "best", "value", "next_best", "cost")
+Row = tuple[str | float, ...]
 NOTE = (
     "by roll: its chance, what to flip, what that is worth, the next best and what it would cost; "
     "a dash: nothing to choose, or to flip"
@@ -75,28 +80,32 @@ class TileCharts(Charts):
                 raise StateError(f"{name}: {why}; only open= can be chosen")
         fields = request.fields
         before = self.game.parse(fields) if fields else self.game.needed_start()
-        if not before[rules.OPEN]:
+        if not before[OPEN]:
             raise StateError("open: no tile is open and the game is over")
         rolls = expand(self.game, before.reshape(1, -1))
         edges = expand(self.game, rolls.children)
         q = evaluate(edges, lookup(edges.children))
         tolerance = self.game.tie_tolerance + 2 * request.error
-        rows = []
+        chances: dict[Row, float] = {}  # rolls that differ in the order of the dice alone are one
         for x, state in enumerate(rolls.children):
             here = slice(int(q.first[x]), int(q.first[x + 1]))
             named = [] if edges.terminal[x] else [_tiles(a, "+") for a in q.actions[here]]
-            roll = (_tiles(state[rules.OPEN], " "), self._faces(state, int(rolls.actions[x])))
-            found = _row(named, q.values[here, 0], tolerance)
-            rows.append((*roll, float(rolls.weights[x]), *found))
-        table = _merged(rows)
-        return Listing(_lines(table), COLUMNS, tuple(table), NOTE)
+            roll = (_tiles(state[OPEN], " "), self._faces(state, int(rolls.actions[x])))
+            row = (*roll, *_best(named, q.values[here, 0], tolerance))
+            chances[row] = chances.get(row, 0.0) + float(rolls.weights[x])
+        rows = [(*row[:2], round(chance, DECIMALS), *row[2:]) for row, chance in chances.items()]
+        cells = [["roll", "chance", "flip", "worth", "next best", "costs"]]
+        for _, dice, chance, best, value, other, cost in rows:
+            costs = f"{cost:.6f}" if isinstance(cost, float) else ""
+            cells.append([str(dice), f"{chance:.4f}", str(best), f"{value:.6f}", str(other), costs])
+        return Listing(aligned(cells), COLUMNS, tuple(rows), NOTE)
 
     def _faces(self, state: Ints, action: int) -> str:
         """The roll: its sum where only that counts, else the faces, ascending."""
-        faces = [int(face) for face in state[rules.FACES :] if face]
+        faces = [int(face) for face in state[FACES:] if face]
         if self.options.allowed != "sum":
             return ",".join(map(str, sorted(faces)))
-        fewer = action < self.options.dice * rules.ROLL
+        fewer = action < self.options.dice * ROLL
         return f"{sum(faces)}{' with 1 die' * fewer}"
 
     # --- by tiles left -----------------------------------------------------------------------
@@ -104,10 +113,9 @@ class TileCharts(Charts):
     def _left(self, lookup: Lookup, request: ChartRequest) -> Curves:
         if request.fields:
             raise OptionError("FIELD=VALUE: the picture is of all positions; leave it out")
-        tiles = np.array(self._positions())
-        states = np.zeros((len(tiles), self.game.field_count), np.int64)
-        states[:, rules.OPEN] = tiles
-        values, count = lookup(states)[:, 0], np.array([len(members(int(x))) for x in tiles])
+        tiles = self._positions()
+        values = lookup(before_roll(self.game, tiles))[:, 0]
+        count = np.array([len(members(x)) for x in tiles])
         sizes = np.unique(count)
         sorted_by = [np.sort(values[count == size]) for size in sizes]
         best, middle, worst = (
@@ -131,14 +139,12 @@ class TileCharts(Charts):
     def _positions(self) -> list[int]:
         """The sets of tiles, as bits, that some play comes to before a roll, whatever is flipped;
         none of them empty."""
-        start = int(self.game.needed_start()[rules.OPEN])
+        start = int(self.game.needed_start()[OPEN])
         found, left = {start}, [start]
         while left:
-            states = np.zeros((len(left), self.game.field_count), np.int64)
-            states[:, rules.OPEN] = left
-            rolled = expand(self.game, states)
+            rolled = expand(self.game, before_roll(self.game, left))
             flipped = expand(self.game, np.unique(rolled.children, axis=0))
-            after = flipped.children[flipped.actions >= 0, rules.OPEN]
+            after = flipped.children[flipped.actions >= 0, OPEN]
             left = sorted(set(after.tolist()) - found - {0})
             found |= set(left)
         return sorted(found)
@@ -148,7 +154,7 @@ def _tiles(bits: int, between: str) -> str:
     return between.join(map(str, members(int(bits))))
 
 
-def _row(named: list[str], values: Floats, tolerance: float) -> tuple[str | float, ...]:
+def _best(named: list[str], values: Floats, tolerance: float) -> Row:
     """What is best, first of those that are level, what it is worth, the next best and its cost."""
     value = round(float(values.max()), DECIMALS)
     if len(named) < 2:
@@ -158,25 +164,6 @@ def _row(named: list[str], values: Floats, tolerance: float) -> tuple[str | floa
     second = others[values[others].argmax()]
     cost = max(float(values[best] - values[second]), 0.0)
     return named[best], value, named[second], round(cost, DECIMALS)
-
-
-def _merged(rows: list[tuple[str | float, ...]]) -> list[tuple[str | float, ...]]:
-    """Rolls that differ in the order of the dice alone are one, with both chances."""
-    found: dict[tuple[str | float, ...], float] = {}
-    for row in rows:
-        key = (*row[:2], *row[3:])
-        found[key] = found.get(key, 0.0) + float(row[2])
-    return [(*key[:2], round(chance, DECIMALS), *key[2:]) for key, chance in found.items()]
-
-
-def _lines(rows: list[tuple[str | float, ...]]) -> tuple[str, ...]:
-    """Lines in columns, a head first, without the tiles that are open."""
-    cells = [["roll", "chance", "flip", "worth", "next best", "costs"]]
-    for row in rows:
-        _, dice, chance, best, value, other, cost = row
-        costs = f"{cost:.6f}" if isinstance(cost, float) else ""
-        cells.append([str(dice), f"{chance:.4f}", str(best), f"{value:.6f}", str(other), costs])
-    return aligned(cells)
 
 
 TILE, HIGH, SHUT, GAP, DIE = 54.0, 84.0, 30.0, 8.0, 58.0
@@ -196,8 +183,8 @@ def drawing(game: Game) -> Drawing:
 
 def draw(options: Options, values: Ints) -> Scene:
     """The tiles in a row, the dice below; values (fields,)."""
-    open_tiles = members(int(values[rules.OPEN]))
-    faces = [face for face in values[rules.FACES :].tolist() if face]
+    open_tiles = members(int(values[OPEN]))
+    faces = [face for face in values[FACES:].tolist() if face]
     n = options.tiles
     wide = max(n, MIN_TILES) * (TILE + GAP) + GAP
     left = (wide - n * (TILE + GAP) + GAP) / 2

@@ -1,17 +1,37 @@
-"""Jackpot and Shut the Box bound to a board: its rules.
+"""Jackpot and Shut the Box: the transition, the fields, the rules on a board.
 
-The fields are `open`, the tiles still to be flipped, and `dice`, the faces rolled in the order of
-the dice; there is no `dice` before the roll::
+A state is ``open=1,2,3,9 dice=3,4``: the open tiles (not yet flipped) as bits, tile t being bit
+t - 1, and one face a die in the order of the dice; there is no `dice`, all faces are 0, before the
+roll.
 
-    open=1,2,3,9 dice=3,4
+* Before the roll nothing is chosen: every roll is equally likely. Only with ``one_die`` and all
+  tiles above the faces of one die flipped is one die rolled ("must"), or the player says how many
+  ("may"): two actions, each a lottery over its rolls.
+* After the roll the player flips one of the choices: for Jackpot one open tile, listed as first
+  die, second die, …, their sum; for Shut the Box a set of open tiles that adds up to the roll, the
+  set with the highest tile first, then with the next highest. Where a single thing can be flipped
+  nothing is chosen.
+* Over when all tiles are flipped, or a roll allows none. The payoff is 1 if all are flipped and 0
+  otherwise, or minus the sum of the open tiles.
+
+Ties between actions: the order of the choices, and two dice before one; a later one must be better
+by more than the tolerance.
+
+Merging: Jackpot's dice keep their order, for `first` and `last` are agents. Shut the Box asks for
+the sum of a roll only, so all rolls of one sum are one state: shown as one die where one may be
+rolled and can show the sum, else as the most even dice, low ones first (7 is 3,4 and 12 is 6,6).
+
+Sources: docs/sources.md#french-2022, docs/sources.md#shut-the-box.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
+from numba import types
 
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
@@ -25,45 +45,201 @@ from luckbase.solver.game.capabilities import (
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
-from luckbase.solver.game.rules import Numbers, Rules
-from luckbase.solver.games.jackpot import rules
+from luckbase.solver.game.rules import (
+    CHANCE,
+    DECISION,
+    TERMINAL,
+    TRANSITION_TYPE,
+    Numbers,
+    Rules,
+)
 from luckbase.solver.games.jackpot.board import JackpotBoard
 from luckbase.solver.games.jackpot.board import Rules as Options
-from luckbase.solver.games.jackpot.rules import FACES, OPEN, roll_sum
 from luckbase.solver.njit import njit
 from luckbase.solver.search.expand import expand
 
 HERE = __package__
+OPEN, FACES = 0, 1
+"""Where the fields start in a state."""
+
+ROLL = 1 << 16
+"""Rolling k dice is the action k * ROLL; an action below is the set of tiles flipped, as bits."""
+
+TILES, DICE, SIDES, ADD_UP, ONE_DIE, MIN_SUM, FIRST = 0, 1, 2, 3, 4, 5, 6
+"""Where the board's whole numbers stand. From FIRST on, for Shut the Box: where the sets of tiles
+that add up to 0, 1, …, dice * sides begin, and where the last ones end; then the sets."""
+NEVER, MAY, MUST = 0, 1, 2
+"""The values of ONE_DIE."""
+_i, _i1, _f1 = types.int64, types.int64[::1], types.float64[::1]
+
+
+@njit(_i(_i1), cache=True)
+def roll_sum(state):
+    """The sum of the roll; 0 before it."""
+    total = 0
+    for i in range(FACES, state.size):
+        total += state[i]
+    return total
+
+
+@njit(types.boolean(_i1, _i), cache=True)
+def one_die_here(ints, open_tiles):
+    """Whether one die may or must be rolled with these tiles open."""
+    return ints[ONE_DIE] != NEVER and open_tiles >> ints[SIDES] == 0
+
+
+@njit(types.void(_i1, _i, _i1), cache=True)
+def show_sum(ints, total, state):
+    """Write the faces that stand for all rolls of this sum (module docstring) into `state`."""
+    dice = ints[DICE]
+    if one_die_here(ints, state[OPEN]) and total <= ints[SIDES]:
+        state[FACES] = total
+        state[FACES + 1] = 0
+        return
+    for i in range(dice):
+        state[FACES + i] = (total + i) // dice
+
+
+@njit(_i(_i1, _i1, _i1), cache=True)
+def list_flips(ints, state, listed):
+    """Write what may be flipped after the roll, as sets of tiles, first die, second, sum; a tile
+    that two dice show stands there twice. Returns how many."""
+    open_tiles, total, n = state[OPEN], roll_sum(state), 0
+    if ints[ADD_UP]:
+        for at in range(ints[FIRST + total], ints[FIRST + total + 1]):
+            if ints[at] & ~open_tiles == 0:
+                listed[n] = ints[at]
+                n += 1
+        return n
+    for i in range(FACES, state.size + (state.size > FACES + 1)):
+        number = state[i] if i < state.size else total
+        if number <= ints[TILES] and open_tiles >> (number - 1) & 1:
+            listed[n] = 1 << (number - 1)
+            n += 1
+    return n
+
+
+@njit(_i(_i1, _f1, _i1, _i, types.int64[:, ::1], _f1, _i1, _i), cache=True)
+def roll(ints, reals, state, dice, children, weights, actions, edge):
+    """Write the edges of rolling so many dice; returns the next free edge."""
+    sides = ints[SIDES]
+    if ints[ADD_UP]:
+        chances = 0 if dice == ints[DICE] else ints[DICE] * sides + 1
+        for total in range(dice, dice * sides + 1):
+            children[edge, OPEN] = state[OPEN]
+            show_sum(ints, total, children[edge])
+            weights[edge], actions[edge] = reals[chances + total], dice * ROLL
+            edge += 1
+        return edge
+    for number in range(sides**dice):  # the rolls in order, the first die slowest
+        children[edge, OPEN] = state[OPEN]
+        rest = number
+        for i in range(dice - 1, -1, -1):
+            children[edge, FACES + i] = rest % sides + 1
+            rest //= sides
+        weights[edge], actions[edge] = 1.0 / sides**dice, dice * ROLL
+        edge += 1
+    return edge
+
+
+@njit(TRANSITION_TYPE, cache=True)
+def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
+    """The edges of a state, by the contract in `solver.game.rules`.
+
+    `reals` holds, for Shut the Box, the chance of each sum from 0 on of all dice, then of one.
+    """
+    ints, reals = board
+    children, weights, actions, rewards, about = edges
+    open_tiles = state[OPEN]
+    about[0], about[1] = CHANCE, 0
+    n = 0
+    if open_tiles and roll_sum(state) == 0:
+        one = one_die_here(ints, open_tiles)
+        if not one or ints[ONE_DIE] == MAY:
+            n = roll(ints, reals, state, ints[DICE], children, weights, actions, n)
+        if one:
+            n = roll(ints, reals, state, 1, children, weights, actions, n)
+            if ints[ONE_DIE] == MAY:
+                about[0] = DECISION
+    elif open_tiles:
+        listed = list_flips(ints, state, actions)
+        for k in range(listed):  # each set of tiles once, at its first place
+            tiles, seen = actions[k], False
+            for edge in range(n):
+                seen = seen or actions[edge] == tiles
+            if not seen:
+                children[n] = 0
+                children[n, OPEN] = open_tiles & ~tiles
+                weights[n], actions[n] = 1.0, tiles
+                n += 1
+        if n > 1:
+            about[0] = DECISION
+    if n == 0:
+        about[0], about[1] = TERMINAL, -1
+        rewards[0, 0] = 0.0 if open_tiles else 1.0
+        if ints[MIN_SUM]:
+            rewards[0, 0] = 0.0
+            for tile in range(1, ints[TILES] + 1):
+                rewards[0, 0] -= tile * (open_tiles >> (tile - 1) & 1)
+    return n
+
+
+@njit(types.void(_i1, types.int64[:, ::1]), cache=True)
+def merge_sums(ints, states):
+    """Make states canonical: for Shut the Box, faces that stand for the sum. In place."""
+    for x in range(states.shape[0]):
+        total = roll_sum(states[x])
+        if ints[ADD_UP] and total:
+            show_sum(ints, total, states[x])
+
+
+def numbers(options: Options) -> Numbers:
+    """The board as `transition` reads it."""
+    add_up, most = options.allowed == "sum", options.dice * options.sides
+    one_die = ("never", "may", "must").index(options.one_die)
+    ints = [options.tiles, options.dice, options.sides, add_up, one_die, options.objective == "sum"]
+    if not add_up:
+        return Numbers(np.array(ints, np.int64), np.zeros(1))
+    every = range((1 << options.tiles) - 1, 0, -1)  # the highest tile first
+    sums = np.array([sum(members(tiles)) for tiles in every])
+    order = np.argsort(sums, kind="stable")
+    begins = np.searchsorted(sums[order], range(most + 2))
+    ints += [FIRST + most + 2 + int(at) for at in begins]
+    ints += [every[k] for k in order[: begins[-1]]]
+    chances = np.zeros(most + 1 + options.sides + 1)
+    for faces in product(range(1, options.sides + 1), repeat=options.dice):
+        chances[sum(faces)] += 1
+    chances[: most + 1] /= options.rolls
+    chances[most + 2 :] = 1 / options.sides
+    return Numbers(np.array(ints, np.int64), chances)
+
+
+def most_edges(options: Options, ints: Ints) -> int:
+    """The most edges that a state has on this board, or choices listed for one."""
+    if options.allowed == "jackpot":
+        return max(options.rolls, options.dice + 1)
+    most = options.dice * options.sides
+    sums = most - options.dice + 1 + (options.sides if options.one_die == "may" else 0)
+    sets = np.diff(ints[FIRST : FIRST + most + 2])
+    return max(sums, int(sets.max()))
 
 
 def jackpot(board: JackpotBoard) -> Rules:
     """The rules of Jackpot, or of Shut the Box, on a board."""
     options = board.rules
-    numbers = Numbers(*rules.numbers(options))
-    left = options.objective == "sum"
+    board_numbers, left = numbers(options), options.objective == "sum"
+    dice = Field("dice", options.dice, low=1, high=options.sides, default=0, blank=0, as_list=True)
+    worst = -float(options.tiles * (options.tiles + 1) // 2)
     return Rules(
-        fields=[
-            set_field("open", options.tiles),
-            Field(
-                "dice",
-                length=options.dice,
-                low=1,
-                high=options.sides,
-                default=0,
-                blank=0,
-                as_list=True,
-            ),
-        ],
+        fields=[set_field("open", options.tiles), dice],
         players=1,
-        transition=rules.transition,
-        numbers=numbers,
-        max_edges=rules.most_edges(options, numbers.ints),
+        transition=transition,
+        numbers=board_numbers,
+        max_edges=most_edges(options, board_numbers.ints),
         actions=action_name,
         start={"open": tuple(range(1, options.tiles + 1))},
-        canonical=partial(canonical, options, numbers.ints),
-        payoff_range=(-float(options.tiles * (options.tiles + 1) // 2), 0.0)
-        if left
-        else (0.0, 1.0),
+        canonical=partial(canonical, options, board_numbers.ints),
+        payoff_range=(worst, 0.0) if left else (0.0, 1.0),
         payoff_name="minus the tiles left" if left else "chance to shut all",
         capabilities={
             Agents: f"{HERE}.agents:own",
@@ -79,11 +255,11 @@ def jackpot(board: JackpotBoard) -> Rules:
 def outcome_names(options: Options, state: Ints, action: int, after: Ints) -> list[str | None]:
     """What people call the rolls after a state: ``6 and 1``; ``a total of 7`` where only that
     counts. What is flipped has no other name than the action."""
-    if state[rules.FACES :].any():
+    if state[FACES:].any():
         return [None] * len(after)
-    alone = options.dice == 1 or action == rules.ROLL  # one die
+    alone = options.dice == 1 or action == ROLL  # one die
     named: list[str | None] = []
-    for faces in after[:, rules.FACES :].tolist():
+    for faces in after[:, FACES:].tolist():
         rolled = [str(face) for face in faces if face]
         if options.allowed == "sum" and not alone:
             named.append(f"a total of {sum(faces)}")
@@ -98,17 +274,16 @@ def options_of(game: Game) -> Options:
     return game.board.rules
 
 
-def before_roll(game: Game, open_tiles: int) -> Ints:
-    """The state with these tiles open, as bits, before the roll."""
-    found = np.zeros(game.field_count, np.int64)
-    found[rules.OPEN] = open_tiles
-    return found
+def before_roll(game: Game, tiles: Sequence[int]) -> Ints:
+    """The states (n, fields) with these tiles open, as bits, before the roll."""
+    states = np.zeros((len(tiles), game.field_count), np.int64)
+    states[:, OPEN] = tiles
+    return states
 
 
 def positions(game: Game) -> Ints:
     """Every set of tiles before the roll, all of them open first."""
-    every = (1 << options_of(game).tiles) - 1
-    return np.array([before_roll(game, tiles) for tiles in range(every, -1, -1)])
+    return before_roll(game, range((1 << options_of(game).tiles) - 1, -1, -1))
 
 
 def choices(game: Game, state: Ints) -> list[int]:
@@ -118,24 +293,24 @@ def choices(game: Game, state: Ints) -> list[int]:
     open, doubles twice; the transition holds the same tiles in the same order, each once. Empty
     where the game is over.
     """
-    if not state[rules.FACES :].any():
+    if not state[FACES:].any():
         found = expand(game, state.reshape(1, -1)).actions.tolist()
         return [action for action in dict.fromkeys(found) if action >= 0]
     listed = np.empty(game.max_edges, np.int64)
-    count = rules.choices(game.numbers.ints, np.ascontiguousarray(state), listed)
+    count = list_flips(game.numbers.ints, np.ascontiguousarray(state), listed)
     return [int(tiles) for tiles in listed[:count]]
 
 
 def action_name(action: int) -> str:
     """``roll 2 dice``, ``flip 1+6``."""
-    if action >= rules.ROLL:
-        return f"roll {_dice(action // rules.ROLL)}"
+    if action >= ROLL:
+        return f"roll {_dice(action // ROLL)}"
     return "flip " + "+".join(map(str, members(action)))
 
 
 def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Ints:
     """Canonical states: where only the sum of the dice counts, the dice are the sum."""
-    tiles, faces = states[:, rules.OPEN], states[:, rules.FACES :]
+    tiles, faces = states[:, OPEN], states[:, FACES:]
     rolled: Ints = (faces != 0).sum(axis=1)
     gap = (faces != 0) & (np.cumsum(faces == 0, axis=1) > 0)
     refuse(gap.any(axis=1), lambda x: "dice: a 0 stands before a face; write the faces first")
@@ -143,18 +318,12 @@ def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Int
         (tiles == 0) & (rolled > 0),
         lambda x: "dice: no tile is open and the game is over; leave dice out",
     )
-    fine = (rolled == 0) | _may_be_rolled(options, rolled, tiles)
-    refuse(~fine, lambda x: _wrong_count(options, int(rolled[x]), int(tiles[x])))
-    rules.merge_sums(ints, states)
+    one_here = (tiles >> options.sides == 0) & (options.one_die != "never")
+    all_here = ~one_here | (options.one_die != "must")
+    right = (rolled == 0) | (rolled == options.dice) & all_here | (rolled == 1) & one_here
+    refuse(~right, lambda x: _wrong_count(options, int(rolled[x]), int(tiles[x])))
+    merge_sums(ints, states)
     return states
-
-
-def _may_be_rolled(options: Options, rolled: Ints, tiles: Ints) -> NDArray[np.bool_]:
-    """(n,) whether so many dice can have been rolled with these tiles open."""
-    one_here = np.logical_and(tiles >> options.sides == 0, options.one_die != "never")
-    all_here = ~np.logical_and(one_here, options.one_die == "must")
-    fine: NDArray[np.bool_] = ((rolled == options.dice) & all_here) | ((rolled == 1) & one_here)
-    return fine
 
 
 def _wrong_count(options: Options, rolled: int, tiles: int) -> str:
@@ -173,7 +342,7 @@ def _dice(count: int) -> str:
 
 
 @njit(GROUP_TYPE, cache=True, nogil=True)
-def group(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
+def group(board, state, actor, out, rest):
     """The group of a state, by the contract in `solver.game.groups`."""
     tiles, count = state[OPEN], 0
     while tiles > 0:

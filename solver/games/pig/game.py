@@ -1,18 +1,33 @@
-"""Pig bound to a board, in rounds or as a race: its rules.
+"""Pig in rounds, and as a race: their rules on a board.
 
-The fields are `mine` and `yours`, the totals of the player to act and of the other, `turn`, the
-points of the turn, `round`, from 1 (if not said), and `player`, who acts: 1 (if not said) or 2::
+**In rounds**, a state is ``mine=40 yours=55 turn=12 round=9 player=2``: the totals of the player to
+act and of the other, the turn's points, the round, from 1 (if not said), and who acts, 1 (if not
+said) or 2; with `count_rolls` the rolls of this turn behind them, and no table. Only the difference
+of the totals matters, so the lower one is always 0. Payoffs are player 1's first, whoever acts.
 
-    mine=40 yours=55 turn=12 round=9 player=2
+* Stick (not before the first roll, with `first_roll_forced`): the turn is banked, the other acts;
+  after player 2's turn the next round begins, after the last the game is over.
+* Roll: the sum is added to the turn, or a 1 ends the turn with nothing (`first_roll_safe`: not on
+  its first roll, which is the one at turn = 0).
+* Over after the last round, or as soon as somebody's lead, the points of the turn included, reaches
+  the **cut**. All such states that end alike are one: (1, 0), (0, 0) or (0, 1), round n + 1,
+  player 1.
 
-Only the difference counts, so a state is shown with the lower total 0. Payoffs are player 1's
-first, whoever acts. A board with `count_rolls` has one more field, `rolls`, the rolls of the turn,
-and no table.
+Ties between actions: sticking comes first; rolling must be better by more than the tolerance.
 
-The Pig that is a race has Skunk's rules with other dice (`solver.games.skunk`). A turn lost
-leaves both scores as they are, so cycles go only through {(m, y), (y, m)}: the pair of banked
-scores and who has the dice. The kernel solves each such pair after those of a higher sum, and one
-sweep is enough.
+**The cut.** Totals have no bound and a table has. Let q_k(x) be the largest chance, over all
+policies, to make x points in k turns, or more (`chance_to_gain`). A player with a lead of the cut
+D, the turn's points included, can bank it, and is caught only if the other makes D points or more
+in the turns they have left, at most n: so their payoff is within q_n(D) times the range of payoffs
+of a win. Backing up stretches no error, so every state of the cut game is that close to the game
+without a cut. With n = 10 and D = 600 it is 2e-9, and at the start of the game, from where hardly
+anybody comes near the cut, the values are certain to far more.
+
+**The race** has Skunk's rules with other dice (`solver.games.skunk`). A turn lost leaves both
+scores as they are, so cycles go only through {(m, y), (y, m)}: the pair of banked scores and who
+has the dice. The kernel solves each such pair after those of a higher sum, and one sweep is enough.
+
+Source: docs/sources.md#pig-blog.
 """
 
 from __future__ import annotations
@@ -20,6 +35,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from numba import types
 
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
@@ -34,8 +50,14 @@ from luckbase.solver.game.capabilities import (
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups
-from luckbase.solver.game.rules import Numbers, Rules
-from luckbase.solver.games.pig import kernel
+from luckbase.solver.game.rules import (
+    CHANCE,
+    DECISION,
+    TERMINAL,
+    TRANSITION_TYPE,
+    Numbers,
+    Rules,
+)
 from luckbase.solver.games.pig.board import PigBoard, PigRoundsBoard, RoundsRules
 from luckbase.solver.games.skunk.agents import TurnAgents
 from luckbase.solver.games.skunk.game import (
@@ -45,16 +67,127 @@ from luckbase.solver.games.skunk.game import (
     refuse_rolls,
     two_forms,
 )
-from luckbase.solver.games.skunk.layout import Question
 from luckbase.solver.games.skunk.scene import RaceScene, RollNames, draw, rounds
+from luckbase.solver.njit import njit
 from luckbase.solver.scene import Scene
 
 HERE = __package__
+MINE, YOURS, TURN, ROUND, PLAYER, ROLLED = 0, 1, 2, 3, 4, 5
+"""Where the fields stand in a state."""
+
+HOLD, ROLL = 0, 1
+"""The actions; HOLD is to stick."""
+
+ROUNDS, CUT, FORCED, TOTAL, MAX_POINTS, TABLES = 0, 1, 2, 3, 4, 5
+"""Where the board's whole numbers stand. From TABLES on, first for the first roll of a turn, then
+for the others: how many of the TOTAL rolls take the turn, and are worth 0 to MAX_POINTS."""
+
+_i, _i1 = types.int64, types.int64[::1]
 
 
-def _cut_error(numbers: Numbers, spread: float) -> float:
-    """The most that the cut can change of any payoff; `spread` lies between a win and a loss."""
-    return kernel.cut_error(numbers.ints) * spread
+@njit(types.void(_i1, _i, _i1), cache=True)
+def _over(ints, lead, child):
+    """Write the state that is over, with this lead of player 1."""
+    child[:] = 0
+    child[MINE], child[YOURS] = 1 if lead > 0 else 0, 1 if lead < 0 else 0
+    child[ROUND], child[PLAYER] = ints[ROUNDS] + 1, 1
+
+
+@njit(types.void(_i1, _i, _i, _i, _i1), cache=True)
+def _pass_on(ints, lead, round_, player, child):
+    """Write the state after a turn that leaves `player` this lead."""
+    last = player == 2 and round_ == ints[ROUNDS]
+    if last or abs(lead) >= ints[CUT]:
+        _over(ints, lead if player == 1 else -lead, child)
+        return
+    child[:] = 0
+    child[MINE], child[YOURS] = max(-lead, 0), max(lead, 0)
+    child[ROUND], child[PLAYER] = round_ + (player == 2), 3 - player
+
+
+@njit(TRANSITION_TYPE, cache=True)
+def transition(board, state, edges):
+    """The edges of a state, by the contract in `solver.game.rules`. `reals` holds the payoffs
+    of player 1 and then of player 2 where player 1 has won, nobody, player 2."""
+    ints, reals = board
+    children, weights, actions, rewards, about = edges
+    lead, turn = state[MINE] - state[YOURS], state[TURN]
+    round_, player = state[ROUND], state[PLAYER]
+    if round_ > ints[ROUNDS]:
+        about[0], about[1] = TERMINAL, -1
+        result = 0 if lead > 0 else (1 if lead == 0 else 2)
+        rewards[0, 0], rewards[0, 1] = reals[result], reals[3 + result]
+        return 0
+    about[0], about[1] = CHANCE, player - 1
+    n = 0
+    if turn > 0 or not ints[FORCED]:
+        about[0] = DECISION
+        _pass_on(ints, lead + turn, round_, player, children[0])
+        weights[0], actions[0] = 1.0, HOLD
+        n = 1
+    most = ints[MAX_POINTS]
+    table = TABLES + (most + 2 if turn > 0 else 0)
+    for k in range(most + 2):
+        ways = ints[table + k]
+        if ways == 0:
+            continue
+        after = turn + k - 1
+        if k == 0:
+            _pass_on(ints, lead, round_, player, children[n])
+        elif lead + after >= ints[CUT]:
+            _over(ints, 1 if player == 1 else -1, children[n])
+        else:
+            children[n] = state
+            children[n, TURN] = after
+            if state.size > ROLLED:
+                children[n, ROLLED] += 1
+        weights[n], actions[n] = ways / ints[TOTAL], ROLL
+        n += 1
+    for edge in range(n):
+        rewards[edge, 0] = rewards[edge, 1] = 0.0
+    return n
+
+
+@njit(types.float64[::1](_i1, _i, _i), cache=True, nogil=True)
+def chance_to_gain(ints, turns, most_points):
+    """q_turns(x) for x = 0 .. most_points: the largest chance to make x points in so many turns."""
+    most, total = ints[MAX_POINTS], ints[TOTAL]
+    q = np.zeros(most_points + 1)
+    q[0] = 1.0
+    v = np.empty(most_points + most + 2)
+    for _ in range(turns):
+        before = q.copy()
+        for x in range(1, most_points + 1):
+            v[x : x + most + 1] = 1.0
+            for t in range(x - 1, -1, -1):
+                table = TABLES + (most + 2 if t > 0 else 0)
+                roll = ints[table] * before[x]
+                for s in range(1, most + 1):
+                    roll += ints[table + 1 + s] * v[t + s]
+                v[t] = max(before[x - t], roll / total)
+            q[x] = v[0]
+    return q
+
+
+def numbers(board: PigRoundsBoard) -> Numbers:
+    """The board as `transition` reads it."""
+    rules = board.rules
+    first, later = rules.race().rolls(True), rules.race().rolls(False)
+    ints = [rules.rounds, board.solve.cut, rules.first_roll_forced, first.total]
+    ints.append(len(first.points) - 1)
+    for table in (first, later):
+        ints += [table.turn, *table.points]
+    return Numbers(np.array(ints, np.int64), np.array(sum(rules.payoffs(), ())))
+
+
+def cut_error(ints: Ints, spread: float = 1.0) -> float:
+    """What the cut can change of any payoff; spread: between a win and a loss."""
+    return float(chance_to_gain(ints, int(ints[ROUNDS]), int(ints[CUT]))[-1]) * (1 + 1e-9) * spread
+
+
+def pig(board: PigBoard) -> Rules:
+    """The rules of the race on a board."""
+    return race(board.rules.race(), f"{HERE}.kernel:PigRace")
 
 
 def pig_rounds(board: PigRoundsBoard) -> Rules:
@@ -68,13 +201,13 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
         Field("round", low=1, high=options.rounds + 1, default=1),
         Field("player", low=1, high=2, default=1),
     ]
-    difference, numbers = options.objective == "difference", Numbers(*kernel.numbers(board))
+    difference, board_numbers = options.objective == "difference", numbers(board)
     return Rules(
         fields=[*fields, Field("rolls", bits=points)] if options.count_rolls else fields,
         players=2,
-        transition=kernel.transition,
-        numbers=numbers,
-        cut_error=partial(_cut_error, numbers, 2.0 if difference else 1.0),
+        transition=transition,
+        numbers=board_numbers,
+        cut_error=partial(cut_error, board_numbers.ints, 2.0 if difference else 1.0),
         max_edges=options.dice * options.sides + 3,
         actions=("stick", "roll"),
         start={"mine": 0, "yours": 0},
@@ -83,7 +216,7 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
         payoff_range=(-1.0, 1.0) if difference else (0.0, 1.0),
         payoff_name="win minus loss" if difference else "",
         capabilities={
-            Layout: NO_ROLLS if options.count_rolls else f"{HERE}.layout:Rounds",
+            Layout: NO_ROLLS if options.count_rolls else f"{HERE}.kernel:Rounds",
             Agents: Agents(TurnAgents(100, options.sides)),
             ClosedForms: f"{HERE}.agents:RoundsForms",
             SearchHints: SearchHints(Level({"round": -2, "player": -1})),
@@ -104,30 +237,17 @@ def canonical(rounds: int, cut: int, states: Ints, refuse: Refuse) -> Ints:
         "player out",
     )  # fmt: skip
     lead = mine - yours
-    if states.shape[1] > kernel.ROLLED:
-        refuse_rolls(states[:, kernel.ROLLED], turn, refuse)
-    states[:, kernel.MINE], states[:, kernel.YOURS] = np.maximum(lead, 0), np.maximum(-lead, 0)
+    if states.shape[1] > ROLLED:
+        refuse_rolls(states[:, ROLLED], turn, refuse)
+    states[:, MINE], states[:, YOURS] = np.maximum(lead, 0), np.maximum(-lead, 0)
     won, lost = lead + turn >= cut, lead <= -cut
     ended = over | won | lost
     sign = np.where(won, 1, np.sign(lead)) * np.where(player == 1, 1, -1)
     states[ended] = 0
-    states[ended, kernel.MINE] = (sign > 0)[ended]
-    states[ended, kernel.YOURS] = (sign < 0)[ended]
-    states[ended, kernel.ROUND], states[ended, kernel.PLAYER] = rounds + 1, 1
+    states[ended, MINE] = (sign > 0)[ended]
+    states[ended, YOURS] = (sign < 0)[ended]
+    states[ended, ROUND], states[ended, PLAYER] = rounds + 1, 1
     return states
-
-
-QUESTIONS: tuple[Question, ...] = (
-    ("the start", (0.0, 0.0, 0.0)),
-    ("level, at the usual hold", (0.0, 0.0, 0.2)),
-    ("far behind", (0.2, 0.8, 0.2)),
-    ("both nearly there", (0.9, 0.9, 0.05)),
-)
-
-
-def pig(board: PigBoard) -> Rules:
-    """The rules of the race on a board."""
-    return race(board, board.rules.race(), QUESTIONS)
 
 
 class RoundsNames:
@@ -140,17 +260,17 @@ class RoundsNames:
     def names(self, state: Ints, action: int, children: Ints) -> list[str | None]:
         """What each state (n, fields) is called that an action leads to; None near the cut, where
         a state that is over does not say whether the turn was lost."""
-        lead = state[kernel.MINE] - state[kernel.YOURS] + state[kernel.TURN]
-        if action != kernel.ROLL or lead + self.most >= self.cut:
+        lead = state[MINE] - state[YOURS] + state[TURN]
+        if action != ROLL or lead + self.most >= self.cut:
             return [None] * len(children)
         return [self._name(state.tolist(), child) for child in children.tolist()]
 
     def _name(self, state: list[int], child: list[int]) -> str:
-        first = state[kernel.TURN] == 0
-        whose = kernel.ROUND, kernel.PLAYER
+        first = state[TURN] == 0
+        whose = ROUND, PLAYER
         if any(child[at] != state[at] for at in whose):
             return self.said.lost(first, score=False)
-        return self.said.points(first, child[kernel.TURN] - state[kernel.TURN])
+        return self.said.points(first, child[TURN] - state[TURN])
 
 
 MIN_END = 50

@@ -1,124 +1,34 @@
-"""The rules and the kernel of the n-round Pig.
+"""The tiers of the n-round Pig, a player's turn in a round, and the kernel that fills them.
 
-A state is (mine, yours, turn, round, player): the totals of the player to act and of the other, the
-turn's points, the round from 1, who acts, 1 or 2; with `count_rolls` the rolls of this turn behind
-them. Only the difference of the totals matters, so the lower one is always 0.
-
-* Stick (not before the first roll, with `first_roll_forced`): the turn is banked, the other acts;
-  after player 2's turn the next round begins, after the last the game is over.
-* Roll: the sum is added to the turn, or a 1 ends the turn with nothing (`first_roll_safe`: not on
-  its first roll, which is the one at turn = 0).
-* Over after the last round, or as soon as somebody's lead, the points of the turn included, reaches
-  the **cut**. All such states that end alike are one: (1, 0), (0, 0) or (0, 1), round n + 1,
-  player 1.
-
-Ties between actions: sticking comes first; rolling must be better by more than the tolerance.
-
-**Values.** Every tier (round, player) is solved once the next one is: with d = mine - yours, V' the
-payoff of player 1 at the next turn start, v(t) = best of V'(-(d + t)) and
+Every tier (round, player) is solved once the next one is: with d = mine - yours, V' the payoff of
+player 1 at the next turn start, v(t) = best of V'(-(d + t)) and
 (B V'(-d) + sum of c(s) v(t + s)) / N; player 1 maximises, player 2 minimises. A loop over t
-downwards for each d. No cycles.
+downwards for each d. No cycles. A lead of `cut` counts as won; what that can change is in the bound
+on the table's error (`solver.games.pig.game`).
 
-**The cut.** Let q_k(x) be the largest chance, over all policies, to make x points in k turns, or
-more (`chance_to_gain`; the same kind of loop). A player with a lead of the cut D, the turn's points
-included, can bank it, and is caught only if the other makes D points or more in the turns they have
-left, at most n: so their payoff is within q_n(D) times the range of payoffs of a win. Backing up
-stretches no error, so every state of the cut game is that close to the game without a cut. With
-n = 10 and D = 600 it is 2e-9, and at the start of the game, from where hardly anybody comes near
-the cut, the values are certain to far more (`PigRounds.start_bounds`).
-
-Rows of a tier: (d, t) ascending, -D < d < D, 0 <= t < D - d.
-
-Source: docs/sources.md#pig-blog.
+Rows of a tier: (d, t) ascending, -cut < d < cut, 0 <= t < cut - d.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
 import numpy as np
 from numba import types
+from numpy.typing import NDArray
 
-from luckbase.solver.game.rules import CHANCE, DECISION, TERMINAL, TRANSITION_TYPE
+from luckbase.solver.game.arrays import Decisions, Floats, Ints, kernel_arrays
+from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.pig.board import PigRoundsBoard
+from luckbase.solver.games.pig.game import CUT, FORCED, HOLD, MAX_POINTS, ROLL, TABLES, TOTAL
+from luckbase.solver.games.skunk.kernel import Race
 from luckbase.solver.njit import njit
 
-MINE, YOURS, TURN, ROUND, PLAYER, ROLLED = 0, 1, 2, 3, 4, 5
-"""Where the fields stand in a state."""
-
-HOLD, ROLL = 0, 1
-"""The actions; HOLD is to stick."""
-
-ROUNDS, CUT, FORCED, TOTAL, MAX_POINTS, TABLES = 0, 1, 2, 3, 4, 5
-"""Where the board's whole numbers stand. From TABLES on, first for the first roll of a turn, then
-for the others: how many of the TOTAL rolls take the turn, and are worth 0 to MAX_POINTS."""
-
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
-
-
-@njit(types.void(_i1, _i, _i1), cache=True)
-def _over(ints, lead, child):
-    """Write the state that is over, with this lead of player 1."""
-    child[:] = 0
-    child[MINE], child[YOURS] = 1 if lead > 0 else 0, 1 if lead < 0 else 0
-    child[ROUND], child[PLAYER] = ints[ROUNDS] + 1, 1
-
-
-@njit(types.void(_i1, _i, _i, _i, _i1), cache=True)
-def _pass_on(ints, lead, round_, player, child):
-    """Write the state after a turn that leaves `player` this lead."""
-    last = player == 2 and round_ == ints[ROUNDS]
-    if last or abs(lead) >= ints[CUT]:
-        _over(ints, lead if player == 1 else -lead, child)
-        return
-    child[:] = 0
-    child[MINE], child[YOURS] = max(-lead, 0), max(lead, 0)
-    child[ROUND], child[PLAYER] = round_ + (player == 2), 3 - player
-
-
-@njit(TRANSITION_TYPE, cache=True)
-def transition(board, state, edges):
-    """The edges of a state, by the contract in `solver.game.rules`. `reals` holds the payoffs
-    of player 1 and then of player 2 where player 1 has won, nobody, player 2."""
-    ints, reals = board
-    children, weights, actions, rewards, about = edges
-    lead, turn, round_, player = (
-        state[MINE] - state[YOURS],
-        state[TURN],
-        state[ROUND],
-        state[PLAYER],
-    )
-    if round_ > ints[ROUNDS]:
-        about[0], about[1] = TERMINAL, -1
-        result = 0 if lead > 0 else (1 if lead == 0 else 2)
-        rewards[0, 0], rewards[0, 1] = reals[result], reals[3 + result]
-        return 0
-    about[0], about[1] = CHANCE, player - 1
-    n = 0
-    if turn > 0 or not ints[FORCED]:
-        about[0] = DECISION
-        _pass_on(ints, lead + turn, round_, player, children[0])
-        weights[0], actions[0] = 1.0, HOLD
-        n = 1
-    most = ints[MAX_POINTS]
-    table = TABLES + (most + 2 if turn > 0 else 0)
-    for k in range(most + 2):
-        ways = ints[table + k]
-        if ways == 0:
-            continue
-        after = turn + k - 1
-        if k == 0:
-            _pass_on(ints, lead, round_, player, children[n])
-        elif lead + after >= ints[CUT]:
-            _over(ints, 1 if player == 1 else -1, children[n])
-        else:
-            children[n] = state
-            children[n, TURN] = after
-            if state.size > ROLLED:
-                children[n, ROLLED] += 1
-        weights[n], actions[n] = ways / ints[TOTAL], ROLL
-        n += 1
-    for edge in range(n):
-        rewards[edge, 0] = rewards[edge, 1] = 0.0
-    return n
+_f2 = types.float64[:, ::1]
 
 
 @njit(_i(_i, _i, _i), cache=True)
@@ -128,16 +38,14 @@ def row_of(cut, lead, turn):
     return i * (2 * cut - 1) - i * (i - 1) // 2 + turn
 
 
-@njit(
-    types.void(_i1, _f1, _i, _f, _f, _f1, _f, types.int8[::1], _f1), cache=True, nogil=True
-)  # fmt: skip
-def solve(ints, starts, player, won, lost, out, tolerance, best, margin):  # noqa: PLR0913  # the arrays of a tier, once a tier
+@njit(types.void(_i1, _f1, _i, _f, _f1, _f, types.int8[::1], _f1), cache=True, nogil=True)
+def solve(ints, starts, player, won, out, tolerance, best, margin):
     """Fill a tier, the payoffs of player 1.
 
     starts: float64 (2 cut - 1,), their payoffs at the next turn start by the lead of the player who
-    then acts, from 1 - cut on. player: who acts here. won, lost: player 1's payoffs where the
-    player who acts here has won or lost for good. best, margin: as `Decisions` has them, or of size
-    0 where not wanted; sticking is best unless rolling is better by more than the tolerance.
+    then acts, from 1 - cut on. player: who acts here; won: player 1's payoff where they have won
+    for good. best, margin: as `Decisions` has them, or of size 0 where not wanted; sticking is best
+    unless rolling is better by more than the tolerance.
     """
     noted, priced = best.size > 0, margin.size > 0
     sign = 1.0 if player == 1 else -1.0
@@ -169,70 +77,179 @@ def solve(ints, starts, player, won, lost, out, tolerance, best, margin):  # noq
             out[at + t] = q
 
 
-@njit(types.void(_i1, types.float64[:, ::1], _f, _f, types.float64[:, ::1]), cache=True, nogil=True)
-def follow(ints, starts, won, tolerance, out):
-    """A turn of one who plays by a guide's values, and what comes of it, for all leads at once.
+@njit(_f2(_i1, _f2, _f2, _f, _f), cache=True, nogil=True)
+def follow(ints, starts, policy, won, tolerance):
+    """What comes of a turn of one who plays by a policy, or by a guide's values: for all leads.
 
     starts: float64 (3, 2 cut - 1), at the next turn start by the lead of who then acts: the guide's
-    payoff for the player of this turn, the chance that they win, and that nobody does. won: the
-    guide's payoff of a win (nobody loses by a roll at once). tolerance: rolling must be better by
-    more. out: the same at this turn's start, by their lead.
+    payoff for the player of this turn, the chance that they win, and that nobody does. policy:
+    float64 (1 or 2 cut - 1, 2 cut), the chance to stick, for all leads or by their lead, and the
+    turn's points; empty for who sticks unless the guide says that rolling is better by more than
+    the tolerance. won: the guide's payoff of a win (nobody loses by a roll at once).
+
+    Returns the same as starts, at this turn's start by their lead.
     """
     cut, most, total = ints[CUT], ints[MAX_POINTS], ints[TOTAL]
-    v = np.empty((3, 2 * cut + most))
-    q = np.empty(3)
-    for lead in range(1 - cut, cut):
-        left = cut - lead
-        for c in range(3):
-            v[c, left : left + most + 1] = won if c == 0 else (1.0 if c == 1 else 0.0)
+    v, out = np.empty((2 * cut + most, 3)), np.empty_like(starts)
+    for i in range(2 * cut - 1):  # their lead is i + 1 - cut
+        left, nothing = 2 * cut - 1 - i, 2 * cut - 2 - i
+        for t in range(left, left + most + 1):
+            v[t, 0], v[t, 1], v[t, 2] = won, 1.0, 0.0
         table = TABLES + most + 2
         for t in range(left - 1, -1, -1):
             if t == 0:
                 table = TABLES
+            lost = ints[table]
+            guide, win = lost * starts[0, nothing], lost * starts[1, nothing]
+            draw = lost * starts[2, nothing]
+            for s in range(1, most + 1):
+                ways = ints[table + 1 + s]
+                guide += ways * v[t + s, 0]
+                win += ways * v[t + s, 1]
+                draw += ways * v[t + s, 2]
+            v[t, 0], v[t, 1], v[t, 2] = guide / total, win / total, draw / total
+            if t == 0 and ints[FORCED]:
+                continue
+            if policy.size:
+                h = policy[min(i, policy.shape[0] - 1), t]
+            else:
+                h = 1.0 if starts[0, nothing - t] >= v[t, 0] - tolerance else 0.0
             for c in range(3):
-                q[c] = ints[table] * starts[c, -lead + cut - 1]
-                for s in range(1, most + 1):
-                    q[c] += ints[table + 1 + s] * v[c, t + s]
-                q[c] /= total
-            sticks = -(lead + t) + cut - 1
-            if (t > 0 or not ints[FORCED]) and starts[0, sticks] >= q[0] - tolerance:
-                q[:] = starts[:, sticks]
-            v[:, t] = q
-        out[:, lead + cut - 1] = v[:, 0]
+                v[t, c] = h * starts[c, nothing - t] + (1.0 - h) * v[t, c]
+        out[:, i] = v[0]
+    return out
 
 
-@njit(_f1(_i1, _i, _i), cache=True, nogil=True)
-def chance_to_gain(ints, turns, most_points):
-    """q_turns(x) for x = 0 .. most_points: the largest chance to make x points in so many turns."""
-    most, total = ints[MAX_POINTS], ints[TOTAL]
-    q = np.zeros(most_points + 1)
-    q[0] = 1.0
-    v = np.empty(most_points + most + 2)
-    for _ in range(turns):
-        before = q.copy()
-        for x in range(1, most_points + 1):
-            v[x : x + most + 1] = 1.0
-            for t in range(x - 1, -1, -1):
-                table = TABLES + (most + 2 if t > 0 else 0)
-                roll = ints[table] * before[x]
-                for s in range(1, most + 1):
-                    roll += ints[table + 1 + s] * v[t + s]
-                v[t] = max(before[x - t], roll / total)
-            q[x] = v[0]
-    return q
+Tier = tuple[int, int]
+"""(round, player), from 1."""
 
 
-def cut_error(ints: np.ndarray) -> float:
-    """q_n(cut): what the cut can change of any chance to win."""
-    return float(chance_to_gain(ints, int(ints[ROUNDS]), int(ints[CUT]))[-1]) * (1 + 1e-9)
+class Rounds(Layout[Tier]):
+    """A turn a tier (module docstring)."""
+
+    payoff_type: type[np.floating[Any]] = np.float64
+    best_names: ClassVar[tuple[str, ...]] = ("stick", "roll")
+    smaller: ClassVar[str] = "a lower cut or fewer rounds"
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        assert isinstance(game.board, PigRoundsBoard)
+        self.options, self.ints = game.board.rules, game.numbers.ints
+        self.rounds, self.cut = game.board.rules.rounds, game.board.solve.cut
+
+    def tiers(self) -> Sequence[Tier]:
+        return [(r, player) for r in range(self.rounds, 0, -1) for player in (2, 1)]
+
+    def _next(self, tier: Tier) -> Tier | None:
+        """The turn after this one; None after the last."""
+        round_, player = tier
+        if player == 1:
+            return round_, 2
+        return (round_ + 1, 1) if round_ < self.rounds else None
+
+    def children(self, tier: Tier) -> Sequence[Tier]:
+        following = self._next(tier)
+        return () if following is None else (following,)
+
+    def tier_number(self, tier: Tier) -> int:
+        return 2 * tier[0] + tier[1] - 3
+
+    def tier_fields(self, tier: Tier) -> dict[str, int]:
+        return {"round": tier[0], "player": tier[1]}
+
+    def tier_name(self, tier: Tier) -> str:
+        return f"round {tier[0]}, player {tier[1]}"
+
+    def shape(self, tier: Tier) -> tuple[int, ...]:
+        return (self.rows(tier),)
+
+    def rows(self, tier: Tier) -> int:
+        return (2 * self.cut - 1) * self.cut
+
+    def block_rows(self, tier: Tier) -> int:
+        return 1
+
+    @cached_property
+    def rounding(self) -> float:
+        """What float64 sums lose from the start of the game to its end: for each of its turns the
+        rolls of the longest one, on average, times the terms of a roll and 2 for the quotient."""
+        most = int(self.ints[MAX_POINTS])
+        rolls = 2 + self.ints[TOTAL] / self.ints[TABLES + most + 2]
+        return float(2 * self.rounds * rolls * (most + 4) * 2.0**-53)
+
+    def turn_starts(self, payoffs: Floats | None) -> Floats:
+        """Player 1's payoffs (2 cut - 1,) at the starts of a turn by the lead of who acts, 1 - cut
+        first; payoffs: of its tier, or None after the last turn, when it would be player 1's."""
+        leads = np.arange(1 - self.cut, self.cut)
+        if payoffs is None:
+            won, drawn, lost = self.game.numbers.reals[:3]
+            ended: Floats = np.where(leads > 0, won, np.where(leads == 0, drawn, lost))
+            return ended
+        starts: Floats = np.ascontiguousarray(payoffs[self._starts])
+        return starts
+
+    def solve_tier(
+        self,
+        tier: Tier,
+        out: Floats,
+        fetch: Callable[[Tier], Floats],
+        stop: Callable[[], bool],
+        part: int = 0,
+        decisions: Decisions | None = None,
+    ) -> float:
+        if stop():
+            raise Stopped
+        following = self._next(tier)
+        starts = self.turn_starts(None if following is None else fetch(following))
+        won = self.game.numbers.reals[0 if tier[1] == 1 else 2]
+        tolerance, arrays = self.game.tie_tolerance, kernel_arrays(decisions)
+        solve(self.ints, starts, tier[1], won, out, tolerance, *arrays)
+        return self.game.cut_error + self.rounding
+
+    def payoff_rows(
+        self, tier: Tier, payoffs: Floats, start: int, stop: int
+    ) -> list[NDArray[np.floating[Any]]]:
+        total = self.game.numbers.reals[0] + self.game.numbers.reals[3]
+        return [payoffs[start:stop], total - payoffs[start:stop]]
+
+    def acting_rows(self, tier: Tier, start: int, stop: int) -> NDArray[np.int8]:
+        return np.full(stop - start, tier[1], np.int8)
+
+    @cached_property
+    def _starts(self) -> Ints:
+        """The first row of each lead, 1 - cut first."""
+        i = np.arange(2 * self.cut - 1)
+        starts: Ints = i * (2 * self.cut - 1) - i * (i - 1) // 2
+        return starts
+
+    def locate(self, states: Ints) -> tuple[Ints, Ints]:
+        mine, yours, turn, round_, player = np.asarray(states, np.int64).reshape(-1, 5).T
+        over = round_ > self.rounds
+        rows = self._starts[mine - yours + self.cut - 1] + turn
+        return np.where(over, -1, 2 * round_ + player - 3), np.where(over, -1, rows)
+
+    def states_at(self, tier: Tier, rows: Ints) -> Ints:
+        rows = np.asarray(rows, np.int64)
+        i = np.searchsorted(self._starts, rows, side="right") - 1
+        lead, same = i - (self.cut - 1), np.ones(len(rows), np.int64)
+        columns = [np.maximum(lead, 0), np.maximum(-lead, 0), rows - self._starts[i]]
+        return np.column_stack([*columns, tier[0] * same, tier[1] * same])
+
+    def opening_questions(self) -> Iterator[tuple[str, dict[str, object]]]:
+        yield "the start", {"mine": 0, "yours": 0}
+        last: dict[str, object] = {"mine": 0, "yours": 0, "round": self.rounds}
+        behind = {"yours": 10, "turn": 3, "player": 2}
+        yield "ten behind in the last turn, a 3 rolled", last | behind
+        yield "level in the last turn", last | {"player": 2}
+        yield "player 1's last turn", last | {"yours": 5, "turn": 20}
 
 
-def numbers(board: PigRoundsBoard) -> tuple[np.ndarray, np.ndarray]:
-    """The board as `transition` reads it: (ints, reals)."""
-    rules = board.rules
-    first, later = rules.race().rolls(True), rules.race().rolls(False)
-    ints = [rules.rounds, board.solve.cut, rules.first_roll_forced, first.total]
-    ints.append(len(first.points) - 1)
-    for table in (first, later):
-        ints += [table.turn, *table.points]
-    return np.array(ints, np.int64), np.array(sum(rules.payoffs(), ()))
+class PigRace(Race):
+    """The one tier of the Pig that is a race."""
+
+    questions = (
+        ("the start", (0.0, 0.0, 0.0)),
+        ("level, at the usual hold", (0.0, 0.0, 0.2)),
+        ("far behind", (0.2, 0.8, 0.2)),
+        ("both nearly there", (0.9, 0.9, 0.05)),
+    )

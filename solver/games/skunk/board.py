@@ -19,7 +19,9 @@ turn's points. What a roll does stands in the rule options:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 from typing import Annotated, Literal, Self
 
@@ -55,44 +57,36 @@ class Rules(Section):
             raise mistake(f"{said}; the most is {MAX_ROLLS}", "rules", "dice")
         return self
 
+    def race(self) -> Rules:
+        """The options of a race in Skunk's words, which are these."""
+        return self
+
+    def every_roll(self, first: bool) -> Iterator[tuple[tuple[int, ...], Penalty, int]]:
+        """(faces, what the roll does, its points) of every ordered roll, of a turn's first or a
+        later one."""
+        for faces in product(range(1, self.sides + 1), repeat=self.dice):
+            ones = faces.count(1)
+            penalty: Penalty = "points"
+            if ones and not (first and self.first_roll_safe):
+                penalty = self.all_ones if ones == self.dice else self.some_ones
+            points = sum(faces) if self.count == "faces" else 1
+            yield faces, penalty, points if penalty == "points" else 0
+
     def rolls(self, first: bool) -> Rolls:
-        """What the rolls do, the first of a turn or a later one."""
-        return count_rolls(self, first)
+        """The ordered rolls by what they do, the first of a turn or a later one."""
+        counts = Counter((penalty, points) for _, penalty, points in self.every_roll(first))
+        points = [counts["points", k] for k in range(self.dice * self.sides + 1)]
+        return Rolls(counts["turn", 0], counts["score", 0], points, counts.total())
 
 
+@dataclass(frozen=True)
 class Rolls:
-    """Ordered rolls by what they do: all of them, the turn's end, the score's end, and how many
-    are worth each number of points."""
+    """How many rolls lose the turn, lose the score, are worth each number of points; all."""
 
-    def __init__(self, most: int) -> None:
-        self.total = self.turn = self.score = 0
-        self.points = [0] * (most + 1)
-
-
-def count_rolls(rules: Rules, first: bool) -> Rolls:
-    """Count the ordered rolls of a board by what they do."""
-    found = Rolls(rules.dice * rules.sides)
-    for _, penalty, points in every_roll(rules, first):
-        found.total += 1
-        if penalty == "turn":
-            found.turn += 1
-        elif penalty == "score":
-            found.score += 1
-        else:
-            found.points[points] += 1
-    return found
-
-
-def every_roll(rules: Rules, first: bool) -> Iterator[tuple[tuple[int, ...], Penalty, int]]:
-    """(faces, what the roll does, its points) of every ordered roll, of a turn's first or a later
-    one."""
-    for faces in product(range(1, rules.sides + 1), repeat=rules.dice):
-        ones = faces.count(1)
-        penalty: Penalty = "points"
-        if ones and not (first and rules.first_roll_safe):
-            penalty = rules.all_ones if ones == rules.dice else rules.some_ones
-        points = sum(faces) if rules.count == "faces" else 1
-        yield faces, penalty, points if penalty == "points" else 0
+    turn: int
+    score: int
+    points: list[int]
+    total: int
 
 
 class SkunkBoard(Board):

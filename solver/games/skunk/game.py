@@ -1,15 +1,26 @@
-"""Skunk bound to a board, and what it shares with the Pig that is a race: its rules.
+"""Skunk, and the Pig that is a race: the transition, the fields, the rules on a board.
 
-The fields are `mine` and `yours`, the banked points of the player to act and of the other, `turn`,
-the points of the turn, and `player`, who acts: 1 (if not said) or 2::
+A state is ``mine=0 yours=87 turn=32``: the banked points of the player to act and of the other, the
+points of the turn, and `player`, who acts: 1 (if not said) or 2. A board with `count_rolls` has one
+more field, `rolls`, the rolls of the turn, and no table. Payoffs are the two players' chances to
+win, player 1's first, whoever acts.
 
-    mine=0 yours=87 turn=32
+* Hold (not before the first roll of a turn, with `must_roll`): the turn's points are banked, the
+  other player acts: (yours, mine + turn, 0, other).
+* Roll: points are added to the turn; or the turn is lost: (yours, mine, 0, other); or the score is
+  lost too: (yours, 0, 0, other).
+* Over as soon as mine + turn >= goal; all such states of a player are one, (goal, 0, 0, player),
+  and they have 1, the other 0.
 
-Payoffs are the two players' chances to win, player 1's first, whoever acts. A board with
-`count_rolls` has one more field, `rolls`, the rolls of the turn, and no table.
+Whoever has rolled has at least a point, so turn = 0 is before the first roll: `first_roll_safe` and
+`must_roll` need no field of their own. What the dice do is in the board as whole numbers of rolls.
+
+Ties between actions: holding comes first; rolling must be better by more than the tolerance.
 
 People group decisions by how the scores stand and the points of the turn, and ask from how many
 points of a turn one holds.
+
+Sources: docs/sources.md#gottahack-1998, docs/sources.md#neller-and-presser-2004.
 """
 
 from __future__ import annotations
@@ -20,58 +31,108 @@ from typing import Any
 
 import numpy as np
 
-from luckbase.solver.board.model import Board
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import (
-    Agents,
-    Charts,
-    ClosedForms,
-    Drawing,
-    Layout,
-    View,
-)
+from luckbase.solver.game.capabilities import Agents, Charts, ClosedForms, Drawing, Layout, View
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold
-from luckbase.solver.game.rules import Numbers, Unavailable
-from luckbase.solver.game.rules import Rules as GameRules
-from luckbase.solver.games.skunk import rules
-from luckbase.solver.games.skunk.agents import TurnAgents
-from luckbase.solver.games.skunk.board import Rules, SkunkBoard
-from luckbase.solver.games.skunk.layout import Question, Race
-from luckbase.solver.games.skunk.rules import MINE, TURN, YOURS
-from luckbase.solver.games.skunk.scene import drawing
+from luckbase.solver.game.rules import (
+    CHANCE,
+    DECISION,
+    TERMINAL,
+    TRANSITION_TYPE,
+    Numbers,
+    Rules,
+    Unavailable,
+)
+from luckbase.solver.games.skunk.board import Rules as Options
+from luckbase.solver.games.skunk.board import SkunkBoard
 from luckbase.solver.njit import njit
 
 HERE = __package__
-QUESTIONS: tuple[Question, ...] = (
-    ("the start", (0.0, 0.0, 0.0)),
-    ("level, at the usual hold", (0.0, 0.0, 0.21)),
-    ("far ahead", (0.67, 0.0, 0.0)),
-    ("the other is nearly there", (0.0, 0.87, 0.32)),
-    ("a great turn, the other nearly there", (0.0, 0.87, 0.44)),
-)
+MINE, YOURS, TURN, PLAYER, ROLLED = 0, 1, 2, 3, 4
+"""Where the fields stand in a state."""
+HOLD, ROLL = 0, 1
+"""The actions."""
+GOAL, MUST_ROLL, TOTAL, MAX_POINTS, TABLES = 0, 1, 2, 3, 4
+"""Where the board's whole numbers stand; MAX_POINTS is the most of a roll. From TABLES on, first
+for the first roll of a turn and then for the others: how many of the TOTAL rolls lose the turn,
+lose the score, and are worth 0, 1, …, MAX_POINTS points."""
 
 
-def skunk(board: SkunkBoard) -> GameRules:
+@njit(TRANSITION_TYPE, cache=True)
+def transition(board, state, edges):
+    """The edges of a state, by the contract in `solver.game.rules`."""
+    ints = board.ints
+    children, weights, actions, rewards, about = edges
+    mine, yours, turn, player = state[MINE], state[YOURS], state[TURN], state[PLAYER]
+    if mine + turn >= ints[GOAL]:
+        about[0], about[1] = TERMINAL, -1
+        rewards[0, 0] = 1.0 if player == 1 else 0.0
+        rewards[0, 1] = 1.0 - rewards[0, 0]
+        return 0
+    about[0], about[1] = CHANCE, player - 1
+    n = 0
+    if turn > 0 or not ints[MUST_ROLL]:
+        about[0] = DECISION
+        children[0] = 0
+        children[0, MINE], children[0, YOURS] = yours, mine + turn
+        children[0, PLAYER] = 3 - player
+        weights[0], actions[0] = 1.0, HOLD
+        n = 1
+    most = ints[MAX_POINTS]
+    table = TABLES + (most + 3 if turn > 0 else 0)
+    for k in range(most + 3):
+        ways = ints[table + k]
+        if ways == 0:
+            continue
+        children[n] = 0
+        if k < 2:
+            children[n, MINE], children[n, YOURS] = yours, 0 if k == 1 else mine
+            children[n, PLAYER] = 3 - player
+        elif mine + turn + k - 2 >= ints[GOAL]:
+            children[n, MINE], children[n, PLAYER] = ints[GOAL], player
+        else:
+            children[n, MINE], children[n, YOURS], children[n, TURN] = mine, yours, turn + k - 2
+            children[n, PLAYER] = player
+            if state.size > ROLLED:
+                children[n, ROLLED] = state[ROLLED] + 1
+        weights[n], actions[n] = ways / ints[TOTAL], ROLL
+        n += 1
+    for edge in range(n):
+        rewards[edge, 0] = rewards[edge, 1] = 0.0
+    return n
+
+
+def numbers(options: Options) -> Numbers:
+    """The board as `transition` reads it."""
+    first, later = options.rolls(True), options.rolls(False)
+    ints = [options.goal, options.must_roll, first.total, len(first.points) - 1]
+    for table in (first, later):
+        ints += [table.turn, table.score, *table.points]
+    return Numbers(np.array(ints, np.int64), np.zeros(1))
+
+
+def skunk(board: SkunkBoard) -> Rules:
     """The rules of Skunk on a board."""
-    return race(board, board.rules, QUESTIONS)
+    return race(board.rules, f"{HERE}.kernel:Race")
 
 
-def race(board: Board, options: Rules, questions: Sequence[Question]) -> GameRules:
-    """The rules of a race on a board, whose options are `options` in Skunk's words."""
+def race(options: Options, layout: str) -> Rules:
+    """The rules of a race under options in Skunk's words; layout: where its `Layout` is."""
     goal, counted = options.goal, options.count_rolls
+    table = layout if options.must_roll else NO_END
     fields = [
         Field("mine", high=goal, default=None),
         Field("yours", high=goal, default=None),
         Field("turn", high=goal),
         Field("player", low=1, high=2, default=1),
     ]
-    return GameRules(
+    return Rules(
         fields=[*fields, Field("rolls", high=goal)] if counted else fields,
         players=2,
-        transition=rules.transition,
-        numbers=Numbers(*rules.numbers(options)),
+        transition=transition,
+        numbers=numbers(options),
         max_edges=options.dice * options.sides + 4,
         actions=("hold", "roll"),
         start={"mine": 0, "yours": 0},
@@ -79,32 +140,31 @@ def race(board: Board, options: Rules, questions: Sequence[Question]) -> GameRul
         version=2,  # 2: the one tier has no folder of its own
         tie_tolerance=1e-11,
         capabilities={
-            Layout: why_no_table(options) or partial(Race, options=options, questions=questions),
-            Agents: Agents(TurnAgents(goal, options.sides)),
+            Layout: NO_ROLLS if counted else table,
+            Agents: f"{HERE}.agents:race_agents",
             Charts: f"{HERE}.charts:RaceCharts",
             ClosedForms: f"{HERE}.agents:RaceForms",
             View: two_forms,
-            Drawing: partial(drawing, options),
+            Drawing: f"{HERE}.scene:drawing",
             Groups: lambda game: groups_of_scores(goal, goal, "hold", "holds"),
         },
     )
 
 
+def race_options(game: Game) -> Options:
+    """The options of a race's board, in Skunk's words."""
+    board: Any = game.board
+    options: Options = board.rules.race()
+    return options
+
+
 NO_ROLLS = Unavailable(
     "count_rolls: a table does not hold the rolls of a turn, which change no value; write false"
 )
-
-
-def why_no_table(options: Rules) -> Unavailable | None:
-    """Why a board has no full table; None where it has one."""
-    if options.count_rolls:
-        return NO_ROLLS
-    if not options.must_roll:
-        return Unavailable(
-            "at mine=0 yours=0 turn=0 both players could pass for ever, and the rules do not say "
-            "what such a play pays; a turn must begin with a roll"
-        )
-    return None
+NO_END = Unavailable(
+    "at mine=0 yours=0 turn=0 both players could pass for ever, and the rules do not say what such "
+    "a play pays; a turn must begin with a roll"
+)
 
 
 def two_forms(game: Game) -> View:
@@ -133,14 +193,14 @@ def canonical(goal: int, states: Ints, refuse: Refuse) -> Ints:
         (yours >= goal) & (turn > 0),
         lambda x: f"turn: {turn[x]}, and with yours={yours[x]} the game is over; leave it out",
     )
-    if states.shape[1] > rules.ROLLED:
-        refuse_rolls(states[:, rules.ROLLED], turn, refuse)
+    if states.shape[1] > ROLLED:
+        refuse_rolls(states[:, ROLLED], turn, refuse)
     lost = yours >= goal
     over = lost | (mine + turn >= goal)
     winner = np.where(lost, 3 - player, player)
     states[over] = 0
-    states[over, rules.MINE] = goal
-    states[over, rules.PLAYER] = winner[over]
+    states[over, MINE] = goal
+    states[over, PLAYER] = winner[over]
     return states
 
 
@@ -161,7 +221,7 @@ STEP, SPAN = 0, 1
 
 
 @njit(GROUP_TYPE, cache=True, nogil=True)
-def group(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
+def group(board, state, actor, out, rest):
     """The group of a state, by the contract in `solver.game.groups`."""
     ints = board.ints
     lead, turn = state[MINE] - state[YOURS], state[TURN]

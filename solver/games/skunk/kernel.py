@@ -1,4 +1,9 @@
-"""The kernel of Skunk and of the Pig that is a race: every state's chance to win, certified.
+"""The one tier of Skunk, or of the Pig that is a race, and its kernel: every state's chance to win,
+certified.
+
+A score can fall back to 0 and every state can reach every other, so there is one tier. It has a row
+for every state with mine + turn < goal, also for those that no play comes to (a turn of 1 point
+with two dice), in the order of (player, mine, yours, turn); player 2's half is 1 minus player 1's.
 
 Let V(m, y) be the chance of the player to act at the start of a turn, m banked and y the other's,
 and v(t) = v(m, y, t) with t points in the turn; N rolls are equally likely, B lose the turn, C lose
@@ -9,7 +14,8 @@ the score and c(s) are worth s points::
     x = 1 - V(y, m),  z = 1 - V(y, 0)
 
 1. **A turn** given V is a loop over t downwards. Beside v goes its slope dv/dx: v is convex and
-   piecewise linear in x.
+   piecewise linear in x. A policy h(m, y, t), the chance to hold, takes the place of the max where
+   agents play (`solver.games.skunk.agents`): then there are two V, one a player.
 2. **A block** {(m, y), (y, m)}: V(m, y) and V(y, m) as functions of each other, solved by Newton's
    method with the slopes, which is policy iteration on the block.
 3. **A sweep** goes over the blocks by descending m + y. Everything else that a block reads has a
@@ -24,20 +30,32 @@ the score and c(s) are worth s points::
    the residual as computed plus the rounding of computing it: sums here are compensated, so 3 u, u
    = 2 ** -53.
 
-Rows: (player, m, y, t) ascending, t < goal - m; player 2's half is 1 minus player 1's.
-
 Goal 100, one core: 0.32 s, of which 0.03 s are the certificate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import types
+from numpy.typing import NDArray
 
-from luckbase.solver.game.game import Stopped
-from luckbase.solver.games.skunk.rules import GOAL, HOLD, MAX_POINTS, ROLL, TABLES, TOTAL
+from luckbase.solver.errors import StateError
+from luckbase.solver.game.arrays import Decisions, Floats, Ints, kernel_arrays
+from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.games.skunk.game import (
+    GOAL,
+    HOLD,
+    MAX_POINTS,
+    ROLL,
+    TABLES,
+    TOTAL,
+    race_options,
+)
 from luckbase.solver.njit import njit
 
 MAX_SWEEPS = 1000
@@ -45,6 +63,10 @@ _NEWTON_STEPS = 4
 _STILL = 1e-15
 _NEWTON_STILL = 1e-7  # a step this small came to no other policy, or the next sweep finds out
 _ROUNDING = 3 * 2.0**-53
+TOLERANCE = 1e-9
+"""A table whose bound on the error is larger is refused; goal 200 has 1e-10."""
+BEST = np.empty(0)
+"""In the place of a policy: the better action everywhere."""
 
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
 _f2 = types.float64[:, ::1]
@@ -56,68 +78,98 @@ def row_of(goal, mine, yours, turn):
     return goal * (mine * goal - mine * (mine - 1) // 2) + yours * (goal - mine) + turn
 
 
-@njit(
-    types.void(_i1, _f2, _i, _i, _f, _f1, _f1),
-    cache=True,
-    nogil=True,
-)
-def turn_values(ints, V, m, y, x, v, slope):
-    """Write v(t), t < goal - m, and dv/dx for x = 1 - V(y, m), given V (goal, goal). The next
-    MAX_POINTS places become the 1s of the games won."""
-    goal, most, total = ints[GOAL], ints[MAX_POINTS], ints[TOTAL]
-    left = goal - m
-    z, z_slope = (x, 1.0) if m == 0 else (1.0 - V[y, 0], 0.0)
-    v[left : left + most + 1] = 1.0
+@njit(types.UniTuple(_f, 2)(_i1, _f1, _f1, _f, _f, _f, _f1, _f1), cache=True, nogil=True)
+def turn(ints, holding, policy, x, z, cost, v, slope):
+    """Write v(t), t < goal - m, and dv/dx, and return both at t = 0.
+
+    holding: float64 (goal - m,), the value of holding at each t; policy: the chance to hold, or
+    `BEST`. cost: what each roll adds to v: 0 for a chance to win, 1 to count rolls. v and slope
+    have MAX_POINTS more places, which become what v is once the game is won.
+    """
+    left, most, total = holding.size, ints[MAX_POINTS], ints[TOTAL]
+    z_slope = 0.0
+    if left == ints[GOAL]:  # the lost score was 0
+        z, z_slope = x, 1.0
+    v[left : left + most + 1] = 1.0 - cost
     slope[left : left + most + 1] = 0.0
     table = TABLES + most + 3
     for t in range(left - 1, -1, -1):
         if t == 0:
             table = TABLES
-        B, C = ints[table], ints[table + 1]
-        roll, roll_slope = B * x + C * z, B + C * z_slope
+        roll = ints[table] * x + ints[table + 1] * z
+        roll_slope = ints[table] + ints[table + 1] * z_slope
         for s in range(1, most + 1):
             ways = ints[table + 2 + s]
             roll += ways * v[t + s]
             roll_slope += ways * slope[t + s]
-        v[t], slope[t] = roll / total, roll_slope / total
-        if t > 0 and 1.0 - V[y, m + t] >= v[t]:
-            v[t], slope[t] = 1.0 - V[y, m + t], 0.0
+        v[t], slope[t] = cost + roll / total, roll_slope / total
+        if t > 0:
+            hold = holding[t]
+            h = policy[t] if policy.size else (1.0 if hold >= v[t] else 0.0)
+            v[t], slope[t] = h * hold + (1.0 - h) * v[t], (1.0 - h) * slope[t]
+    return v[0], slope[0]
 
 
-@njit(_f(_i1, _f2, types.boolean), cache=True, nogil=True)
-def sweep(ints, V, ascending):
-    """One sweep over the blocks, V (goal, goal) in place; returns the largest change. `ascending`
-    is the wrong order, which costs sweeps and nothing else."""
-    goal, most = ints[GOAL], ints[MAX_POINTS]
-    v, slope = np.empty(goal + most + 1), np.empty(goal + most + 1)
-    change = 0.0
-    for i in range(2 * goal - 1):
-        both = i if ascending else 2 * goal - 2 - i
-        for m in range(max(0, both - goal + 1), both // 2 + 1):
-            y = both - m
-            old_a, old_b = V[m, y], V[y, m]
-            for _ in range(_NEWTON_STEPS):
-                a, b = V[m, y], V[y, m]
-                turn_values(ints, V, m, y, 1.0 - b, v, slope)
-                A, alpha = v[0], slope[0]
-                if m == y:  # a' = A - alpha (a' - a)
-                    da = db = (A - a) / (1.0 + alpha)
-                else:  # a' = A - alpha (b' - b) and b' = B - beta (a' - a)
-                    turn_values(ints, V, y, m, 1.0 - a, v, slope)
-                    B, beta = v[0], slope[0]
-                    da = ((A - a) - alpha * (B - b)) / (1.0 - alpha * beta)
-                    db = (B - b) - beta * da
-                V[m, y] = a + da
-                V[y, m] = b + db
-                if abs(da) + abs(db) <= _NEWTON_STILL:
-                    break
-            change = max(change, abs(V[m, y] - old_a), abs(V[y, m] - old_b))
+@njit(_f(_i1, _f2, _f2, _f1, _f1, _i, _i, types.boolean), cache=True, nogil=True)
+def block(ints, A, B, policy_a, policy_b, m, y, same):
+    """Solve the block of A(m, y), the chance of the one player, and B(y, m), of the other, in
+    place; returns by how much they changed. same: A is B, the table's V."""
+    goal = ints[GOAL]
+    room = np.empty((2, goal + ints[MAX_POINTS] + 1))
+    v, slope = room[0], room[1]
+    hold_a, hold_b = 1.0 - B[y, m:], 1.0 - A[m, y:]
+    row_a, row_b = row_of(goal, m, y, 0), row_of(goal, y, m, 0)
+    policy_a, policy_b = policy_a[row_a : row_a + goal - m], policy_b[row_b : row_b + goal - y]
+    old_a, old_b = A[m, y], B[y, m]
+    for _ in range(_NEWTON_STEPS):
+        a, b = A[m, y], B[y, m]
+        new_a, alpha = turn(ints, hold_a, policy_a, 1.0 - b, 1.0 - B[y, 0], 0.0, v, slope)
+        if same and m == y:  # a' = new_a - alpha (a' - a)
+            da = db = (new_a - a) / (1.0 + alpha)
+        else:  # a' = new_a - alpha (b' - b) and b' = new_b - beta (a' - a)
+            new_b, beta = turn(ints, hold_b, policy_b, 1.0 - a, 1.0 - A[m, 0], 0.0, v, slope)
+            da = ((new_a - a) - alpha * (new_b - b)) / (1.0 - alpha * beta)
+            db = (new_b - b) - beta * da
+        A[m, y] = a + da
+        B[y, m] = b + db
+        if abs(da) + abs(db) <= _NEWTON_STILL:
+            break
+    return max(abs(A[m, y] - old_a), abs(B[y, m] - old_b))
+
+
+@njit(_f(_i1, _f2, _f2, _f1, _f1, types.boolean), cache=True, nogil=True)
+def sweep(ints, A, B, policy_a, policy_b, same):
+    """One sweep over the blocks; returns the largest change."""
+    goal, change = ints[GOAL], 0.0
+    for both in range(2 * goal - 2, -1, -1):
+        last = both // 2 if same else min(both, goal - 1)
+        for m in range(max(0, both - goal + 1), last + 1):
+            change = max(change, block(ints, A, B, policy_a, policy_b, m, both - m, same))
     return change
 
 
-@njit(
-    _f(_i1, _f1, _i, _i, _i), cache=True, nogil=True
-)  # fmt: skip
+def solve(
+    ints: Ints, A: Floats, B: Floats, policy_a: Floats = BEST, policy_b: Floats = BEST,
+    max_sweeps: int = MAX_SWEEPS, stop: Callable[[], bool] = lambda: False,
+) -> int:  # fmt: skip
+    """Sweep A and B, float64 (goal, goal), until they stand still; in place. Returns the sweeps.
+
+    A: the chances of the one player at the starts of their turns, B: of the other; one array where
+    both take the better action. policy_a, policy_b: the chance to hold by row, or `BEST`.
+    Raises Stopped after the sweep in which `stop()` turned true.
+    """
+    last = np.inf
+    for sweeps in range(1, max_sweeps + 1):
+        change = sweep(ints, A, B, policy_a, policy_b, A is B)
+        if change <= _STILL or (change < 1e-14 and change >= last):
+            return sweeps
+        if stop():
+            raise Stopped
+        last = change
+    return max_sweeps
+
+
+@njit(_f(_i1, _f1, _i, _i, _i), cache=True, nogil=True)
 def roll_value(ints, out, m, y, t):
     """The chance to win after rolling at (m, y, t), by the table; off by at most 2.5 u.
 
@@ -148,22 +200,19 @@ def roll_value(ints, out, m, y, t):
     return (q + lost) / ints[TOTAL]
 
 
-@njit(_f(_i1, _f1, _i, _i, _i), cache=True, nogil=True)
-def hold_value(ints, out, m, y, t):
-    """The chance to win after holding at (m, y, t), by the table."""
-    return 1.0 - out[row_of(ints[GOAL], y, m + t, 0)]
+@njit(_f2(_i1, _f1, _i, _i), cache=True, nogil=True)
+def action_values(ints, out, m, y):
+    """float64 (2, goal - m): the chance to win after holding, minus infinity before the first roll,
+    and after rolling, by the turn's points and the table."""
+    goal = ints[GOAL]
+    q = np.empty((2, goal - m))
+    for t in range(goal - m):
+        q[HOLD, t] = 1.0 - out[row_of(goal, y, m + t, 0)] if t > 0 else -np.inf
+        q[ROLL, t] = roll_value(ints, out, m, y, t)
+    return q
 
 
-@njit(_f(_i1, _f1, _i, _i, _i), cache=True, nogil=True)
-def back_up(ints, out, m, y, t):
-    """(T out)(m, y, t), off by at most 2.5 u."""
-    q = roll_value(ints, out, m, y, t)
-    return max(q, hold_value(ints, out, m, y, t)) if t > 0 else q
-
-
-@njit(
-    types.void(_i1, _f2, _f1, _f, types.int8[::1], _f1), cache=True, nogil=True
-)  # fmt: skip
+@njit(types.void(_i1, _f2, _f1, _f, types.int8[::1], _f1), cache=True, nogil=True)
 def fill(ints, V, out, tolerance, best, margin):
     """Write every row of both halves from the turn starts, the sums compensated.
 
@@ -180,7 +229,7 @@ def fill(ints, V, out, tolerance, best, margin):
         for y in range(goal):
             at = row_of(goal, m, y, 0)
             for t in range(goal - m - 1, 0, -1):
-                roll, hold = roll_value(ints, out, m, y, t), hold_value(ints, out, m, y, t)
+                roll, hold = roll_value(ints, out, m, y, t), 1.0 - V[y, m + t]
                 out[at + t] = max(roll, hold)
                 if noted:
                     best[at + t] = ROLL if roll > hold + tolerance else HOLD
@@ -201,34 +250,12 @@ def residual(ints, out):
     goal, worst = ints[GOAL], 0.0
     for m in range(goal):
         for y in range(goal):
+            q, at = action_values(ints, out, m, y), row_of(goal, m, y, 0)
             for t in range(goal - m):
-                off = abs(out[row_of(goal, m, y, t)] - back_up(ints, out, m, y, t))
+                off = abs(out[at + t] - max(q[HOLD, t], q[ROLL, t]))
                 if not off <= worst:  # what is not a number is the worst
                     worst = off
     return worst + _ROUNDING
-
-
-@njit(_f(_i1, _f2, types.int64, types.float64, types.float64, types.boolean), cache=True)
-def _actions_alone(ints, s, m, x, z, write):
-    """The longest way to play a turn from (m, 0) where s(m, 0) is x and s(0, 0) is z: Newton's next
-    x, or, if asked to write, s[m, 0] after writing s[m]."""
-    goal, most, total = ints[GOAL], ints[MAX_POINTS], ints[TOTAL]
-    left = goal - m
-    w, slope = np.zeros(left + most + 1), np.zeros(left + most + 1)
-    for t in range(left - 1, -1, -1):
-        table = TABLES + (most + 3 if t > 0 else 0)
-        roll = ints[table] * x + ints[table + 1] * (x if m == 0 else z)
-        roll_slope = 1.0 * ints[table] + (ints[table + 1] if m == 0 else 0)
-        for k in range(1, most + 1):
-            roll += ints[table + 2 + k] * w[t + k]
-            roll_slope += ints[table + 2 + k] * slope[t + k]
-        w[t], slope[t] = 1.0 + roll / total, roll_slope / total
-        if t > 0 and 1.0 + s[m + t, 0] > w[t]:
-            w[t], slope[t] = 1.0 + s[m + t, 0], 0.0
-    if write:
-        s[m, :left] = w[:left]
-        return w[0]
-    return x + (w[0] - x) / (1.0 - slope[0])  # Newton's next x
 
 
 @njit(_f(_i1), cache=True)
@@ -236,18 +263,21 @@ def most_actions(ints):  # noqa: C901  # one check, step by step
     """A checked bound on w over all states: the actions of both players, however they play; inf if
     none was found."""
     goal, most, total = ints[GOAL], ints[MAX_POINTS], ints[TOTAL]
-    s = np.zeros((goal + 1, goal + 1))
+    w, slope = np.empty(goal + most + 1), np.empty(goal + most + 1)
+    s, best = np.zeros((goal + 1, goal + 1)), np.empty(0)
     z, last_z, last_f = 0.0, 0.0, 0.0
     for step in range(200):
         for m in range(goal - 1, -1, -1):
-            x = s[m, 0]
+            x, holding = s[m, 0], 1.0 + s[m:goal, 0]
             for _ in range(100):
-                following = _actions_alone(ints, s, m, x, z, False)
+                longest, rate = turn(ints, holding, best, x, z, 1.0, w, slope)
+                following = x + (longest - x) / (1.0 - rate)  # Newton's next x
                 still = abs(following - x) <= 1e-9 * x
                 x = following
                 if still:
                     break
-            _actions_alone(ints, s, m, x, z, True)
+            turn(ints, holding, best, x, z, 1.0, w, slope)
+            s[m, : goal - m] = w[: goal - m]
         f = s[0, 0]
         if abs(f - z) <= 1e-6 * f:
             break
@@ -277,29 +307,115 @@ def most_actions(ints):  # noqa: C901  # one check, step by step
 def certify(ints: np.ndarray, out: np.ndarray) -> float:
     """A bound on |out - exact| over all rows, from the table alone, whatever made it (step 4).
 
-    ints: the board (`rules.numbers`), must_roll true; out: float64 (rows,).
+    ints: the board (`game.numbers`), must_roll true; out: float64 (rows,).
     """
     half = len(out) // 2
     mirrored = float(np.abs((1.0 - out[:half]) - out[half:]).max()) + 2.0**-53
     return float(residual(ints, out)) * float(most_actions(ints)) * (1 + 1e-6) + mirrored
 
 
-def solve(
-    ints: np.ndarray,
-    V: np.ndarray,
-    most_sweeps: int = MAX_SWEEPS,
-    stop: Callable[[], bool] = lambda: False,
-) -> int:
-    """Sweep V, float64 (goal, goal), until it stands still; in place. Returns the sweeps.
+class Race(Layout[int]):
+    """One tier, number 0."""
 
-    Raises Stopped after the sweep in which `stop()` turned true.
-    """
-    last = np.inf
-    for sweeps in range(1, most_sweeps + 1):
-        change = sweep(ints, V, False)
-        if change <= _STILL or (change < 1e-14 and change >= last):
-            return sweeps
-        if stop():
-            raise Stopped
-        last = change
-    return most_sweeps
+    payoff_type: type[np.floating[Any]] = np.float64
+    best_names: ClassVar[tuple[str, ...]] = ("hold", "roll")
+    smaller: ClassVar[str] = "a lower goal"
+    questions: ClassVar[Sequence[tuple[str, tuple[float, float, float]]]] = (
+        ("the start", (0.0, 0.0, 0.0)),
+        ("level, at the usual hold", (0.0, 0.0, 0.21)),
+        ("far ahead", (0.67, 0.0, 0.0)),
+        ("the other is nearly there", (0.0, 0.87, 0.32)),
+        ("a great turn, the other nearly there", (0.0, 0.87, 0.44)),
+    )
+    """What it shows; mine, yours and turn as shares of the goal."""
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        self.options, self.ints = race_options(game), game.numbers.ints
+        self.goal = self.options.goal
+
+    def tiers(self) -> Sequence[int]:
+        return (0,)
+
+    def children(self, tier: int) -> Sequence[int]:
+        return ()
+
+    def tier_number(self, tier: int) -> int:
+        return 0
+
+    def tier_fields(self, tier: int) -> dict[str, int]:
+        return {}  # no field of a state is constant in the one tier there is
+
+    def tier_name(self, tier: int) -> str:
+        return f"goal {self.goal}"
+
+    def shape(self, tier: int) -> tuple[int, ...]:
+        return (self.rows(tier),)
+
+    def rows(self, tier: int) -> int:
+        return self.goal * self.goal * (self.goal + 1)
+
+    def block_rows(self, tier: int) -> int:
+        return 1
+
+    def solve_tier(
+        self,
+        tier: int,
+        out: Floats,
+        fetch: Callable[[int], Floats],
+        stop: Callable[[], bool],
+        part: int = 0,
+        decisions: Decisions | None = None,
+    ) -> float:
+        V = np.full((self.goal, self.goal), 0.5)
+        solve(self.ints, V, V, stop=stop)
+        fill(self.ints, V, out, self.game.tie_tolerance, *kernel_arrays(decisions))
+        bound = certify(self.ints, out)
+        if not bound <= TOLERANCE:
+            raise StateError(
+                f"the values at goal {self.goal} are certain to {bound:.2g} only, and "
+                f"{TOLERANCE:.2g} is asked for; take a lower goal"
+            )
+        return bound
+
+    def payoff_rows(
+        self, tier: int, payoffs: Floats, start: int, stop: int
+    ) -> list[NDArray[np.floating[Any]]]:
+        return [payoffs[start:stop], 1.0 - payoffs[start:stop]]
+
+    def acting_rows(self, tier: int, start: int, stop: int) -> NDArray[np.int8]:
+        acting = np.full(stop - start, 1, np.int8)
+        acting[max(self.rows(tier) // 2 - start, 0) :] = 2
+        return acting
+
+    def locate(self, states: Ints) -> tuple[Ints, Ints]:
+        mine, yours, turn, player = np.asarray(states, np.int64).reshape(-1, 4).T
+        over = mine + turn >= self.goal
+        rows = self._starts[np.minimum(mine, self.goal)] + yours * (self.goal - mine) + turn
+        rows += (player - 1) * (self.rows(0) // 2)
+        return np.where(over, -1, 0), np.where(over, -1, rows)
+
+    def states_at(self, tier: int, rows: Ints) -> Ints:
+        player, rest = np.divmod(np.asarray(rows, np.int64), self.rows(0) // 2)
+        mine = np.searchsorted(self._starts, rest, side="right") - 1
+        yours, turn = np.divmod(rest - self._starts[mine], self.goal - mine)
+        return np.column_stack([mine, yours, turn, player + 1])
+
+    @cached_property
+    def _starts(self) -> Ints:
+        """The first row of each `mine` in a player's half, 0 to the goal."""
+        mine = np.arange(self.goal + 1)
+        starts: Ints = self.goal * (mine * self.goal - mine * (mine - 1) // 2)
+        return starts
+
+    def opening_questions(self) -> Iterator[tuple[str, dict[str, object]]]:
+        for title, shares in self.questions:
+            numbers = (int(share * self.goal) for share in shares)
+            yield title, dict(zip(("mine", "yours", "turn"), numbers, strict=True))
+
+
+def race_of(game: Game) -> Race:
+    """The layout of a game's race. Raises OptionError for a board whose plays may not end."""
+    found = game.need(Layout)
+    assert isinstance(found, Race)
+    return found

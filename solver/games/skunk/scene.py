@@ -7,25 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.skunk import rules
-from luckbase.solver.games.skunk.board import Rules, every_roll
-from luckbase.solver.scene import (
-    CHANCE,
-    GONE,
-    GOOD,
-    QUIET,
-    UP,
-    Box,
-    Die,
-    Scene,
-    Shape,
-    Words,
-)
+from luckbase.solver.games.skunk.board import Rules
+from luckbase.solver.games.skunk.game import MINE, PLAYER, ROLL, TURN, YOURS, race_options
+from luckbase.solver.scene import CHANCE, GONE, GOOD, QUIET, UP, Box, Die, Scene, Shape, Words
+from luckbase.solver.sentences import many
 
 WIDE, LEFT, RIGHT, TRACK, ROW = 640.0, 104.0, 52.0, 34.0, 74.0
 """The sheet, what is left and right of a track, how high one is, from one to the next, in units."""
@@ -49,8 +39,9 @@ class RaceScene:
     over: bool = False
 
 
-def drawing(options: Rules, game: Game) -> Drawing:
-    """A board's states, and what a roll brings in words; options: the rules in Skunk's words."""
+def drawing(game: Game) -> Drawing:
+    """The states of a race, and what a roll brings in words."""
+    options = race_options(game)
     return Drawing(partial(_draw, options), RollNames(options).in_race)
 
 
@@ -93,20 +84,17 @@ def _track(race: RaceScene, player: int, y: float) -> Iterator[Shape]:
     field = "mine" if player == race.player else "yours"
     name = f"player {player + 1}"
     role = UP if acts else GOOD if player == race.winner else ""
-    yield Box("desk", 4, y, LEFT - 12, TRACK, (name,), role, 17, f"{name} {_head(race, player)}")
-    yield Box("track", LEFT, y, wide, TRACK, (), QUIET, 16, f"{name} has {banked}", field,
-              str(banked))  # fmt: skip
-    reach = wide * min(banked / race.end, 1.0)
+    does = "has won" if player == race.winner else "acts" if acts else "waits"
+    yield Box("desk", 4, y, LEFT - 12, TRACK, (name,), role, 17, f"{name} {does}")
+    about = f"{name} has {banked}", field, str(banked)
+    yield Box("track", LEFT, y, wide, TRACK, (), QUIET, 16, *about)
+    reach, shown = wide * min(banked / race.end, 1.0), f"{banked}"
     if banked:
-        yield Box("bar", LEFT, y, reach, TRACK, (), "", 16, f"{name} has {banked}", field,
-                  str(banked))  # fmt: skip
+        yield Box("bar", LEFT, y, reach, TRACK, (), "", 16, *about)
     if player == race.player and race.turn:
         more = wide * min((banked + race.turn) / race.end, 1.0) - reach
-        about = f"{race.turn} points of the turn, not banked"
-        yield Box("bar", LEFT + reach, y, more, TRACK, (), CHANCE, 16, about, "turn",
-                  str(race.turn))  # fmt: skip
-    shown = f"{banked}"
-    if player == race.player and race.turn:
+        about = f"{race.turn} points of the turn, not banked", "turn", str(race.turn)
+        yield Box("bar", LEFT + reach, y, more, TRACK, (), CHANCE, 16, *about)
         shown += f" + {race.turn} = {banked + race.turn}"
     yield Words(shown, LEFT + 8, y + TRACK / 2, 20, "start", bold=True)
     for k in range(TICKS + 1):
@@ -115,12 +103,6 @@ def _track(race: RaceScene, player: int, y: float) -> Iterator[Shape]:
             yield Words(str(race.end * k // TICKS), x, y + TRACK + 11, 12, role=QUIET)
     if race.goal:
         yield Words("wins", LEFT + wide + 8, y + TRACK / 2, 15, "start")
-
-
-def _head(race: RaceScene, player: int) -> str:
-    if race.winner == player:
-        return "has won"
-    return "acts" if player == race.player and not race.over else "waits"
 
 
 def _said(race: RaceScene) -> tuple[str, str]:
@@ -151,8 +133,6 @@ def rounds(count: int, now: int) -> tuple[tuple[Shape, ...], float]:
 MAX_LISTED = 3
 """Rolls that a name lists."""
 NUMBERS = ("", "a", "two", "three", "four")
-Roll = tuple[int, ...]
-"""The faces, the highest first."""
 
 
 class RollNames:
@@ -160,62 +140,52 @@ class RollNames:
 
     def __init__(self, options: Rules) -> None:
         self.options = options
-        found = []
+        self.rolls: dict[tuple[bool, str, int], set[tuple[int, ...]]] = {}
+        """(first of a turn, what it does, points) -> the faces of such rolls, the highest first."""
         for first in (True, False):
-            every = {
-                (tuple(sorted(faces, reverse=True)), penalty, points)
-                for faces, penalty, points in every_roll(options, first)
-            }
-            found.append(sorted(every, reverse=True))
-        self.rolls = {True: found[0], False: found[1]}
+            for faces, penalty, points in options.every_roll(first):
+                same = self.rolls.setdefault((first, penalty, points), set())
+                same.add(tuple(sorted(faces, reverse=True)))
 
     def in_race(self, state: Ints, action: int, children: Ints) -> list[str | None]:
         """What each state (n, fields) of a race is called that an action leads to."""
-        if action != rules.ROLL:
+        if action != ROLL:
             return [None] * len(children)
         return [self._in_race(state.tolist(), child) for child in children.tolist()]
 
     def _in_race(self, state: list[int], child: list[int]) -> str:
-        mine, turn = state[rules.MINE], state[rules.TURN]
+        mine, turn = state[MINE], state[TURN]
         first, goal = turn == 0, self.options.goal
-        if child[rules.PLAYER] != state[rules.PLAYER]:
+        if child[PLAYER] != state[PLAYER]:
             both = mine == 0  # then the loss of the score takes nothing
-            return self.lost(first, child[rules.YOURS] != mine, both)
-        if child[rules.MINE] == goal:
+            return self.lost(first, child[YOURS] != mine, both)
+        if child[MINE] == goal:
             return self.at_least(first, goal - mine - turn) + ": the game is won"
-        return self.points(first, child[rules.TURN] - turn)
+        return self.points(first, child[TURN] - turn)
 
     def lost(self, first: bool, score: bool, both: bool = False) -> str:
         """What a roll is called that loses the turn, or the score too; both: either."""
         wanted = ("turn", "score") if both else ("score",) if score else ("turn",)
-        dice = self.options.dice
-        fewest = min(faces.count(1) for faces, penalty, _ in self.rolls[first] if penalty in wanted)
-        ones = "a 1" if fewest == 1 else f"{NUMBERS[dice]} 1s"
+        rolls = [self.rolls.get((first, penalty, 0), ()) for penalty in wanted]
+        fewest = min(faces.count(1) for same in rolls for faces in same)
+        ones = "a 1" if fewest == 1 else f"{NUMBERS[self.options.dice]} 1s"
         return f"{ones}: the {'score' if score else 'turn'} is lost"
 
     def points(self, first: bool, points: int) -> str:
         """What the rolls are called that are worth so many points."""
-        return _points(self, first, points)
+        rolls = sorted(self.rolls[first, "points", points], reverse=True)
+        if self.options.dice == 1 or len(rolls) > MAX_LISTED:
+            return self._short(points)
+        listed = ", or ".join(" and ".join(map(str, faces)) for faces in rolls)
+        return f"{self._short(points)}: {listed}"
 
     def at_least(self, first: bool, points: int) -> str:
         """What the rolls are called that are worth so many points or more."""
-        found = {p for _, penalty, p in self.rolls[first] if penalty == "points" and p >= points}
-        return self._short(min(found)) + " or more" * (len(found) > 1)
+        found = [p for f, penalty, p in self.rolls if (f, penalty) == (first, "points")]
+        enough = [p for p in found if p >= points]
+        return self._short(min(enough)) + " or more" * (len(enough) > 1)
 
     def _short(self, points: int) -> str:
         if self.options.dice == 1 and self.options.count == "faces":
             return f"a {points}"
-        return f"{points} point{'s' * (points != 1)}"
-
-
-@lru_cache(maxsize=4096)
-def _points(names: RollNames, first: bool, points: int) -> str:
-    short = names._short(points)
-    listed = [
-        " and ".join(map(str, faces))
-        for faces, penalty, value in names.rolls[first]
-        if penalty == "points" and value == points
-    ]
-    if names.options.dice == 1 or len(listed) > MAX_LISTED:
-        return short
-    return f"{short}: {', or '.join(listed)}"
+        return many(points, "point")

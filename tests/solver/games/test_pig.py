@@ -16,14 +16,15 @@ from hypothesis import strategies as st
 import luckbase
 from luckbase import solver
 from luckbase.solver.errors import BoardError, OptionError, StateError
-from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.arrays import Floats, kernel_arrays
 from luckbase.solver.game.capabilities import Layout, agents_of
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.pig import agents as rounds_agents
 from luckbase.solver.games.pig import kernel
-from luckbase.solver.games.pig.layout import Rounds
+from luckbase.solver.games.pig.game import chance_to_gain
+from luckbase.solver.games.pig.kernel import Rounds
 from luckbase.solver.games.skunk import agents as race_agents
-from luckbase.solver.games.skunk.agents import Computer, HoldAt, chance_to_stick, turn_points
+from luckbase.solver.games.skunk.agents import Computer, HoldAt, turn_points
 from luckbase.solver.search.bellman import evaluate, final_payoffs
 from luckbase.solver.search.cycles import Equations, solve_equations
 from luckbase.solver.search.expand import expand
@@ -92,6 +93,21 @@ def start(path: Path, options: Settings = ()) -> float:
     return float(look_up(path, options, pig(path, options).start().reshape(1, -1))[0, 0])
 
 
+def start_bounds(layout: Rounds) -> tuple[float, float]:
+    """(lower, upper) of player 1's payoff at the start in the game without a cut: a win by the cut
+    is taken at its worst, and then at its best, for player 1."""
+    found, error, none = [], layout.game.cut_error, kernel_arrays(None)
+    for less, more in ((error, 0.0), (0.0, error)):
+        starts, out = layout.turn_starts(None), np.empty(layout.rows((1, 1)))
+        for tier in layout.tiers():
+            reals = layout.game.numbers.reals
+            won = reals[0] - less if tier[1] == 1 else reals[2] + more
+            kernel.solve(layout.ints, starts, tier[1], won, out, 0.0, *none)
+            starts = layout.turn_starts(out)
+        found.append(float(starts[layout.cut - 1]))
+    return found[0] - layout.rounding, found[1] + layout.rounding
+
+
 # Published numbers
 
 
@@ -127,7 +143,7 @@ def test_piglet_to_2_is_as_solved_by_hand() -> None:
 def test_the_rounds_are_worth_their_known_numbers(rounds: int, value: float) -> None:
     options = (("rounds", rounds),)
     assert start(ROUNDS, options) == pytest.approx(value, abs=1e-12)
-    low, high = rounds_of(options).start_bounds()
+    low, high = start_bounds(rounds_of(options))
     assert low <= start(ROUNDS, options) <= high and high - low < 1e-12
 
 
@@ -144,7 +160,7 @@ def test_the_blogs_computer_makes_its_known_points() -> None:
     assert found.mean == pytest.approx(8.464091932, abs=1e-9)
     assert found.nothing == pytest.approx(0.369449561, abs=1e-9)
     assert found.points.sum() == pytest.approx(1.0, abs=1e-12)
-    assert [chance_to_stick(face, 1, 6) for face in range(1, 7)] == [0.02] * 6
+    assert [Computer(6).sticks(face, 1) for face in range(1, 7)] == [0.02] * 6
 
 
 def test_20_and_21_are_the_best_numbers_to_hold_at_by_points_a_turn() -> None:
@@ -223,13 +239,13 @@ def test_the_cut_changes_no_more_than_its_bound(cut: int, rounds: int) -> None:
     states = np.array([[0, 0, 0, 1, 1], [0, 30, 8, rounds, 2], [20, 0, 0, 1, 2], [0, 39, 0, 1, 1]])
     difference = np.abs(look_up(ROUNDS, options, states) - look_up(ROUNDS, far, states)).max()
     assert difference <= solved(ROUNDS, options)[1] + 1e-9
-    low, high = rounds_of(options).start_bounds()
+    low, high = start_bounds(rounds_of(options))
     assert low - 1e-12 <= start(ROUNDS, far) <= high + 1e-12
 
 
 def test_the_chance_to_gain_is_the_best_over_policies() -> None:
     """One turn, 7 points wanted, by hand: roll until there, a 1 after the first roll ends it."""
-    q = kernel.chance_to_gain(pig(ROUNDS).numbers.ints, 1, 7)
+    q = chance_to_gain(pig(ROUNDS).numbers.ints, 1, 7)
 
     def to_go(turn: int) -> Fraction:
         if turn >= 7:
@@ -362,7 +378,7 @@ def test_the_seeds_last_round_problem_costs_a_tenth_of_a_win() -> None:
 @pytest.mark.parametrize("agent", [HoldAt(8), HoldAt(25), Computer(6)], ids=str)
 def test_what_a_turn_brings_is_the_references(agent: HoldAt | Computer, safe: bool) -> None:
     rules = rounds_of((("first_roll_safe", safe),)).options.race()
-    found = turn_points(agent, rules, 60)
+    found = turn_points(agent.sticks, rules, 60)
     slow = reference_turn(agent.sticks, safe, 60)
     assert found[1:] == pytest.approx([slow.get(p, 0.0) for p in range(1, 61)], abs=1e-12)
 

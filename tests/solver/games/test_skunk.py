@@ -6,7 +6,6 @@ import pickle
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,8 +18,8 @@ from luckbase.solver.game.arrays import Floats, kernel_arrays
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.skunk import kernel
-from luckbase.solver.games.skunk.charts import Entry, chart, decisions, hold_points
-from luckbase.solver.games.skunk.layout import Race
+from luckbase.solver.games.skunk.charts import Strategy, hold_points
+from luckbase.solver.games.skunk.kernel import Race
 from luckbase.solver.search.bellman import evaluate, final_payoffs
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import fits
@@ -108,10 +107,10 @@ def test_the_tables_bounds_are_less_than_1e_12_apart() -> None:
     assert 2 * solved(SEED)[1] < 1e-12
 
 
-def entry(race: Race, out: Floats, mine: int, yours: int, **how: Any) -> Entry:
-    """One line of the chart."""
-    (line,) = chart(race, out, [mine], [yours], **how)
-    return line
+def strategy(path: Path = TINY, tolerance: float = 1e-11) -> Strategy:
+    """What the charts are made of."""
+    out = solved(path)[0]
+    return Strategy(race_of(path), out[: len(out) // 2], tolerance)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +125,7 @@ def entry(race: Race, out: Floats, mine: int, yours: int, **how: Any) -> Entry:
 )
 def test_the_chart_has_the_seeds_lines(mine: int, yours: int, toggles: str) -> None:
     """The five lines that docs/sources.md#gottahack-1998 prints."""
-    line = entry(race_of(SEED), solved(SEED)[0], mine, yours)
+    line = strategy(SEED).entry(mine, yours)
     assert str(line) == f"({mine},{yours}) {value(SEED, mine, yours, 0):.7f} - {toggles}".replace(
         " 0.", " ."
     )
@@ -237,7 +236,7 @@ def test_columns_of_rows_are_the_states() -> None:
 def fresh(race: Race, sweeps: int) -> Floats:
     """A table after so many sweeps."""
     V = np.full((race.goal, race.goal), 0.5)
-    kernel.solve(race.ints, V, sweeps)
+    kernel.solve(race.ints, V, V, max_sweeps=sweeps)
     out = np.empty(race.shape(0))
     kernel.fill(race.ints, V, out, 0.0, *kernel_arrays(None))
     return out
@@ -261,7 +260,9 @@ def test_a_wrong_order_of_updates_is_in_the_bound() -> None:
     for ascending, sweeps in ((False, 1), (True, 1), (True, 5)):
         V = np.full((40, 40), 0.5)
         for _ in range(sweeps):
-            kernel.sweep(race.ints, V, ascending)
+            for both in sorted(range(79), reverse=not ascending):
+                for m in range(max(0, both - 39), both // 2 + 1):
+                    kernel.block(race.ints, V, V, kernel.BEST, kernel.BEST, m, both - m, True)
         kernel.fill(race.ints, V, out, 0.0, *kernel_arrays(None))
         bounds.append(kernel.certify(race.ints, out))
     assert bounds[0] < 1e-12 and bounds[1] > 1 and bounds[2] < 1e-12
@@ -276,7 +277,7 @@ def test_a_wrong_transition_is_seen_by_the_rules() -> None:
     ints[4 + most + 3] += 1
     ints[4 + most + 4] -= 1
     V = np.full((20, 20), 0.5)
-    kernel.solve(ints, V)
+    kernel.solve(ints, V, V)
     out = np.empty(race.shape(0))
     kernel.fill(ints, V, out, 0.0, *kernel_arrays(None))
     assert kernel.certify(ints, out) < 1e-12
@@ -316,7 +317,7 @@ def test_the_bound_on_the_length_of_a_game_is_one() -> None:
 def test_the_chart_and_the_rules_agree_on_rolling_and_holding() -> None:
     race, out = race_of(), solved()[0]
     for mine, yours in ((0, 0), (3, 17), (12, 5)):
-        (roll,), (hold,) = decisions(race, out, mine, [yours])
+        hold, roll = kernel.action_values(race.ints, out, mine, yours)
         states = np.array([[mine, yours, t, 1] for t in range(20 - mine)])
         edges = expand(race.game, states)
         tier, rows = race.locate(edges.children)
@@ -330,30 +331,28 @@ def test_the_chart_and_the_rules_agree_on_rolling_and_holding() -> None:
 def test_unreachable_toggles_can_be_hidden() -> None:
     """docs/sources.md#gottahack-1998: 53 to 100 is unreachable at (0,86); at (0,87) one
     can hop from 32 to 44."""
-    lines = [str(entry(race_of(SEED), solved(SEED)[0], 0, y, reachable=True)) for y in (67, 86, 87)]
+    lines = map(str, strategy(SEED).entries([0], [67, 86, 87], reachable=True))
     assert [line.partition(" - ")[2] for line in lines] == ["28", "33", "33 44 100"]
 
 
 def test_toggles_ascend_and_a_chart_has_a_line_for_each_pair_of_scores() -> None:
-    race, (out, _) = race_of(), solved()
-    lines = list(chart(race, out))
+    lines = strategy().entries(range(20), range(20))
     assert [(line.mine, line.yours) for line in lines] == [
         (mine, yours) for mine in range(20) for yours in range(20)
     ]
     for line in lines:
         assert list(line.toggles) == sorted(set(line.toggles)) and line.toggles
         assert line.toggles[-1] <= 20 - line.mine
-    points, values = hold_points(race, out)
-    assert points[0, 0] == lines[0].hold and values[0, 0] == out[0]
+    points, values = hold_points(strategy())
+    assert points[0, 0] == lines[0].hold and values[0, 0] == solved()[0][0]
 
 
 def test_choices_that_hang_on_less_than_the_tolerance_are_marked() -> None:
     """The closest call of the board to 100 is 5e-8, at (10,29) with a turn of 21."""
-    race, out = race_of(SEED), solved(SEED)[0]
-    (roll,), (hold,) = decisions(race, out, 10, [29])
+    hold, roll = kernel.action_values(race_of(SEED).ints, solved(SEED)[0], 10, 29)
     assert abs(roll[21] - hold[21]) == pytest.approx(5e-8, abs=5e-9)
-    assert entry(race, out, 10, 29).uncertain == ()
-    rough = entry(race, out, 10, 29, tolerance=1e-7)
+    assert strategy(SEED).entry(10, 29).uncertain == ()
+    rough = strategy(SEED, tolerance=1e-7).entry(10, 29)
     assert rough.uncertain == (21,) and str(rough).endswith(" ? 21")
 
 
