@@ -1,4 +1,4 @@
-"""This machine: the cores and the memory that this process may use, as its container and affinity
+"""This machine: the cores, memory and disk that this process may use, as its container and affinity
 say, and the memory that processes have had.
 
 Pages of files do not count as had: they are mapped where payoffs spill and where tables are read,
@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 import os
 import resource
+import shutil
+import socket
 import sys
 import threading
 import time
@@ -19,6 +21,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from luckbase.cluster.words import size
+from luckbase.solver.errors import DiskLimitError
+
+MEMORY_SHARE = 0.7
+"""Of the machine's free memory, what shards in flight may use if nothing is said."""
+DISK_RESERVE = 1 << 30
+"""Bytes that are left free on the disk."""
+PROCESS_BYTES = 300 << 20
+"""Bytes of a process before it solves anything: Python, numba, pyarrow."""
 GROUPS = Path("/sys/fs/cgroup")
 OWN_GROUPS = Path("/proc/self/cgroup")
 MEMINFO = Path("/proc/meminfo")
@@ -40,26 +51,47 @@ def cores() -> int:
 def free_memory() -> int:
     """Bytes that this process may still use: the system's estimate, or half of all there is, and
     no more than its control groups leave it."""
-    free = _available()
-    for limit, used in _limits():
-        free = min(free, max(0, limit - used))
-    return free
+    free = _sizes(MEMINFO).get("MemAvailable", _physical_memory() // 2)
+    return min([free, *(max(0, limit - used) for limit, used in _limits())])
+
+
+def memory_to_use() -> int:
+    """Bytes that shards in flight may use if nothing is said."""
+    return int(free_memory() * MEMORY_SHARE)
 
 
 def memory_limit() -> int:
     """Bytes that this process may use in all: the machine's, or what its control groups allow."""
-    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min([total, *(limit for limit, _ in _limits())])
+    return min([_physical_memory(), *(limit for limit, _ in _limits())])
 
 
-def _available() -> int:
-    try:
-        for line in MEMINFO.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) << 10
-    except OSError:
-        pass
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+def _physical_memory() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def check_disk(what: str, needed: int, table: Path, smaller: str) -> None:
+    """Refuse what will not fit on the disk beside what is already there.
+
+    what: the solve, the search. needed: bytes. smaller: what would take less. Raises
+    DiskLimitError.
+    """
+    probe, free = free_disk(table)
+    if needed > free:
+        raise DiskLimitError(
+            f"disk: the {what} needs about {size(needed)} under {probe} and "
+            f"{size(max(free, 0))} are free; {smaller} would take less"
+        )
+
+
+def free_disk(table: Path) -> tuple[Path, int]:
+    """(the folder above a table that is there already, bytes that may be written to it)."""
+    probe = table
+    while not probe.exists():
+        probe = probe.parent
+    return probe, shutil.disk_usage(probe).free - DISK_RESERVE
+
+
+# --- control groups ------------------------------------------------------------------------------
 
 
 def _folders(controller: str) -> Iterator[Path]:
@@ -72,58 +104,51 @@ def _folders(controller: str) -> Iterator[Path]:
         _, names, path = line.split(":", 2)
         if names and controller not in names.split(","):
             continue
-        home = GROUPS / names if names else GROUPS
-        home = home if home.is_dir() else GROUPS / controller
-        own = home / path.lstrip("/")
+        root = GROUPS / names if names else GROUPS
+        root = root if root.is_dir() else GROUPS / controller
+        own = root / path.lstrip("/")
         yield own
-        for above in own.parents:
-            if above == home.parent:
-                break
-            yield above
+        yield from (above for above in own.parents if above.is_relative_to(root))
 
 
 def _number(path: Path) -> int | None:
     """The number in a file; None where there is none, or no limit."""
     try:
-        found = int(path.read_text())
+        number = int(path.read_text())
     except (OSError, ValueError):  # "max", or not a file of this version
         return None
-    return found if 0 <= found < _UNLIMITED else None
+    return number if 0 <= number < _UNLIMITED else None
 
 
 def _limits() -> Iterator[tuple[int, int]]:
     """(limit, bytes in use that can not be had back) of the control groups that have a limit."""
     for folder in _folders("memory"):
-        for limit, usage, idle in (
+        for limit_file, usage, idle in (
             ("memory.max", "memory.current", "inactive_file"),
             ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
         ):
-            most, used = _number(folder / limit), _number(folder / usage)
-            if most is not None:
-                yield most, max(0, (used or 0) - _statistic(folder / "memory.stat", idle))
-
-
-def _statistic(path: Path, name: str) -> int:
-    try:
-        found = dict(line.split() for line in path.read_text().splitlines())
-        return int(found.get(name, 0))
-    except (OSError, ValueError):
-        return 0
+            limit = _number(folder / limit_file)
+            if limit is None:
+                continue
+            reclaimable = 0
+            with suppress(OSError, ValueError):
+                statistics = dict(map(str.split, (folder / "memory.stat").read_text().splitlines()))
+                reclaimable = int(statistics.get(idle, 0))
+            yield limit, max(0, (_number(folder / usage) or 0) - reclaimable)
 
 
 def _quotas() -> Iterator[tuple[int, int]]:
     """(quota, period) of the control groups that have a limit of processor time."""
     for folder in _folders("cpu"):
-        try:
-            quota, period = (folder / "cpu.max").read_text().split()
-            if quota != "max":
-                yield int(quota), int(period)
-        except (OSError, ValueError):
-            pass
+        with suppress(OSError, ValueError):  # "max", or not a file of this version
+            quota, period = map(int, (folder / "cpu.max").read_text().split())
+            yield quota, period
         quotas = [_number(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period")]
         if quotas[0] and quotas[1]:
             yield quotas[0], quotas[1]
 
+
+# --- memory that processes have had --------------------------------------------------------------
 
 STATUS, SHARED = Path("/proc/self/status"), Path("/dev/shm")
 EVERY = 0.1
@@ -142,18 +167,13 @@ class MemoryUsed:
     shared: int
 
 
-def look_from_now() -> None:
-    """Forget what this process had before: a solve begins."""
-    _peak.begin()
-
-
-def memory_used() -> MemoryUsed:
-    """The most that this process has had since it was first looked at, or since a solve began."""
-    return _peak.so_far()
+def process_name() -> str:
+    """This process among those of all machines."""
+    return f"{socket.gethostname()} {os.getpid()}"
 
 
 def total(processes: Mapping[str, MemoryUsed]) -> int:
-    """Bytes of processes, by name (`worker.process_name`), together."""
+    """Bytes of processes, by name, together."""
     shared: dict[str, int] = {}
     for name, used in processes.items():
         host = name.rpartition(" ")[0]
@@ -163,29 +183,29 @@ def total(processes: Mapping[str, MemoryUsed]) -> int:
 
 def resident_memory() -> int:
     """Bytes that this process has in memory now, files included."""
-    return _status().get("VmRSS", 0)
+    return _sizes(STATUS).get("VmRSS", 0)
 
 
-def _status() -> dict[str, int]:
-    """What the system says of this process's memory, in bytes; nothing where it is not Linux."""
-    found = {}
-    with suppress(OSError), open(STATUS, encoding="ascii", errors="replace") as file:
+def _sizes(path: Path) -> dict[str, int]:
+    """What the system says of memory in a file, in bytes; nothing where it is not Linux."""
+    sizes = {}
+    with suppress(OSError), path.open(encoding="ascii", errors="replace") as file:
         for line in file:
             name, _, words = line.partition(":")
             if words.endswith(" kB\n"):
-                found[name] = int(words.split()[0]) << 10
-    return found
+                sizes[name] = int(words.split()[0]) << 10
+    return sizes
 
 
 class _Peak:
     """The most that this process has had."""
 
     def __init__(self) -> None:
-        self.own = self.shared = 0
-        self._lock, self._process = threading.Lock(), 0
-        self._before = 0
+        self.own = self.shared = self._before = self._process = 0
+        self._lock = threading.Lock()
 
     def begin(self) -> None:
+        """Forget what this process had before: a solve begins."""
         with self._lock:
             self._begin()
 
@@ -196,6 +216,7 @@ class _Peak:
             threading.Thread(target=self._go_on, daemon=True, name="luckbase memory").start()
 
     def so_far(self) -> MemoryUsed:
+        """The most since it was first looked at, or since a solve began."""
         with self._lock:
             if self._process != os.getpid():
                 self._begin()
@@ -209,23 +230,25 @@ class _Peak:
                 self._look()
 
     def _look(self) -> None:
-        said = _status()
-        if not said:
+        sizes = _sizes(STATUS)
+        if not sizes:
             unit = 1 if sys.platform == "darwin" else 1024
             self.own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
             return
-        self.own = max(self.own, said.get("RssAnon", 0))
-        if said.get("RssShmem", 0) >= LEAST_SHARED:
+        self.own = max(self.own, sizes.get("RssAnon", 0))
+        if sizes.get("RssShmem", 0) >= LEAST_SHARED:
             self.shared = max(self.shared, _shared_on_machine() - self._before)
 
 
 def _shared_on_machine() -> int:
     """Bytes of shared memory in use on this machine."""
     try:
-        said = os.statvfs(SHARED)
+        disk = os.statvfs(SHARED)
     except OSError:
         return 0
-    return (said.f_blocks - said.f_bfree) * said.f_frsize
+    return (disk.f_blocks - disk.f_bfree) * disk.f_frsize
 
 
 _peak = _Peak()
+
+look_from_now, memory_used = _peak.begin, _peak.so_far

@@ -108,7 +108,7 @@ def _solve_one(call: _Call, folder: Path) -> int:
 
 
 def _dry_run(call: _Call) -> int:
-    from luckbase.cluster.batch.plan import disk_shortages
+    from luckbase.cluster.batch.run import disk_shortages
 
     planned = luckbase.plan_all(*call.names, start=call.start, settings=call.settings, **call.how)
     if call.as_json:
@@ -123,7 +123,7 @@ def _dry_run(call: _Call) -> int:
 
 
 def _watch(call: _Call) -> NoReturn:
-    from luckbase.cluster.batch.run import SavedBoards
+    from luckbase.cluster.batch.requests import SavedBoards
 
     saved = SavedBoards(call.names, call.settings, say)
     todo = saved.read_all()
@@ -394,7 +394,7 @@ def plan(
 ) -> None:
     """Print states, bytes on disk, peak memory and time, of a table or a search; refuse what will
     not fit."""
-    from luckbase.cluster.run.plan import Planned
+    from luckbase.cluster.run.tiers import Planned
 
     found = luckbase.plan(
         options.board_of(board, settings), options.read_start(start, more),

@@ -43,9 +43,9 @@ from luckbase.cluster.words import LABELS, Help
 
 if TYPE_CHECKING:
     from luckbase.cluster.batch.clean import Spare as Spare
-    from luckbase.cluster.batch.plan import Due as Due
     from luckbase.cluster.batch.requests import BoardName
     from luckbase.cluster.batch.run import BatchOptions
+    from luckbase.cluster.batch.run import Due as Due
     from luckbase.cluster.batch.run import Outcome as Outcome
     from luckbase.cluster.play.draw import Picture as Picture
     from luckbase.cluster.play.evaluate import Evaluated as Evaluated
@@ -54,9 +54,9 @@ if TYPE_CHECKING:
     from luckbase.cluster.play.game import Play as Play
     from luckbase.cluster.play.game import PlayOptions
     from luckbase.cluster.run.options import SolveOptions as SolveOptions
-    from luckbase.cluster.run.plan import Planned as Planned
     from luckbase.cluster.run.progress import Progress as Progress
     from luckbase.cluster.run.progress import Solved as Solved
+    from luckbase.cluster.run.tiers import Planned as Planned
     from luckbase.cluster.search.plan import PlannedSearch as PlannedSearch
     from luckbase.cluster.table.answer import Answer as Answer
     from luckbase.cluster.table.status import Status as Status
@@ -70,10 +70,10 @@ if TYPE_CHECKING:
 
 _ELSEWHERE = {
     "Answer": "cluster.table.answer", "Board": "solver.board.model",
-    "Due": "cluster.batch.plan", "Evaluated": "cluster.play.evaluate", "Game": "solver.game.game",
+    "Due": "cluster.batch.run", "Evaluated": "cluster.play.evaluate", "Game": "solver.game.game",
     "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
     "Outcome": "cluster.batch.run", "Picture": "cluster.play.draw",
-    "Planned": "cluster.run.plan",
+    "Planned": "cluster.run.tiers",
     "PlannedSearch": "cluster.search.plan",
     "Play": "cluster.play.game", "Progress": "cluster.run.progress", "Report": "jobs.web.report",
     "Simulated": "cluster.play.evaluate", "SolveOptions": "cluster.run.options",
@@ -132,7 +132,7 @@ def plan(
     the board has neither, StateError.
     """
     from luckbase.cluster.inputs import board_of, has_full_table, roots_of
-    from luckbase.cluster.run.plan import planned
+    from luckbase.cluster.run.tiers import planned
     from luckbase.solver import load_game
 
     read, folder = board_of(board), Path(results)
@@ -170,8 +170,8 @@ def plan_all(
 
     >>> [(one.request.name, one.state, one.seconds) for one in luckbase.plan_all("boards/pig")]
     """
-    from luckbase.cluster.batch.plan import plan_boards
     from luckbase.cluster.batch.requests import requests_for
+    from luckbase.cluster.batch.run import plan_boards
     from luckbase.cluster.run.options import Options
 
     return plan_boards(requests_for(boards, settings), start, Options(**options))
@@ -239,7 +239,7 @@ def status(
     file, folder of board files or job file, of all under `results` if none is named. settings:
     options of the board files, as text. results: if not given, where a job file says, or
     "results"."""
-    from luckbase.cluster.batch.plan import statuses
+    from luckbase.cluster.batch.run import statuses
 
     return statuses(names, None if results is None else Path(results), settings)
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from luckbase.cluster import words
 from luckbase.cluster.batch.requests import requests_for
-from luckbase.cluster.run.lock import LOCK, PROBE, lock
+from luckbase.cluster.run.driver import LOCK, PROBE, lock
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.files import is_special
 from luckbase.cluster.table.find import is_table, tables_in, what_changed

@@ -17,7 +17,7 @@ TOML; `jobs/nights/example.toml` is one::
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -292,3 +292,83 @@ def relative_path(file: str) -> str:
         return str(Path(file).relative_to(Path.cwd()))
     except ValueError:
         return file
+
+
+# --- which of them are saved -------------------------------------------------------------------
+
+FileTimes = dict[str, tuple[int, int, int]]
+"""Of each file: when it was changed (ns), its size, its inode."""
+
+
+class SavedBoards:
+    """The boards behind some names, and which of them were saved since they were read.
+
+    names, settings: as `requests_for` has them. on_note: hears in a sentence what is waited for.
+    """
+
+    def __init__(
+        self, names: Sequence[BoardName], settings: Mapping[str, object] = {},
+        on_note: Callable[[str], None] = lambda text: None,
+    ) -> None:  # fmt: skip
+        self.names, self.settings, self.on_note = names, settings, on_note
+        self._hashes: dict[tuple[Any, ...], str] = {}  # of deleted ones too: they may return
+        self._requests: list[BoardRequest] = []
+        self._handled = self._latest = self._file_times()
+
+    @property
+    def boards(self) -> int:
+        """How many boards are watched that can be read."""
+        return sum(request.board is not None for request in self._requests)
+
+    def read_all(self) -> list[BoardRequest]:
+        """All boards, as they are now."""
+        self._handled = self._latest = self._file_times()  # before they are read, to miss no save
+        self._requests = requests_for(self.names, self.settings)
+        self._hashes = {request.key: _hash(request) for request in self._requests}
+        return self._requests
+
+    def poll(self) -> list[BoardRequest]:
+        """The boards that were saved since the last poll, with other rules or for the first time;
+        none while some file still changes."""
+        now = self._file_times()
+        changing, self._latest = now != self._latest, now
+        saved = [file for file in now if now[file] != self._handled.get(file)]
+        gone = [file for file in self._handled if not os.path.exists(file)]
+        if changing or not (saved or gone):
+            return []
+        for file in gone:
+            self.on_note(f"{file}: is gone; its tables stay, luckbase clean lists them")
+            del self._handled[file]
+        self._handled |= now
+        self._requests = requests_for(self.names, self.settings)
+        for file in saved:
+            self._report(file)
+        changed = [r for r in self._requests if r.board is not None and self._is_new(r)]
+        self._hashes |= {request.key: _hash(request) for request in changed}
+        return changed
+
+    def _is_new(self, request: BoardRequest) -> bool:
+        return self._hashes.get(request.key) != _hash(request)
+
+    def _report(self, file: str) -> None:
+        """What is waited for, and that nothing is to be done."""
+        requests = [r for r in self._requests if os.path.realpath(r.file) == file]
+        errors = [str(request.error) for request in requests if request.error is not None]
+        for error in dict.fromkeys(errors):
+            self.on_note(f"waiting for it to be saved again: {error}")
+        if requests and not errors and not any(map(self._is_new, requests)):
+            self.on_note(f"{requests[0].file}: was saved, and its rules are as they were")
+
+    def _file_times(self) -> FileTimes:
+        times: FileTimes = {}
+        for path in files_of(self.names):
+            try:
+                stat = path.stat()
+            except OSError:
+                continue
+            times[os.path.realpath(path)] = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        return times
+
+
+def _hash(request: BoardRequest) -> str:
+    return "" if request.board is None else board_hash(request.board)

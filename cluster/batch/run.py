@@ -1,34 +1,229 @@
-"""Solve many boards, one after another, whatever becomes of each; which of them were saved since.
+"""Many boards, one after another: what is due of each, why, and what it will take; solving them,
+whatever becomes of each; the status of their tables.
 
-Board files are looked at now and then, by their times. A file that still changes from one look to
-the next is waited for, and so is one that can not be read, as a half-saved one can not; a comment
-or a title is no change.
+To plan writes nothing. A full table is planned as `luckbase plan` does it, without compiling its
+kernel; of a search the states are counted or estimated. Boards that come to one table are planned
+one after another: what the first will have made is there for the second. A table of which a board
+file asks for more than was ever solved is partial.
 """
 
 from __future__ import annotations
 
 import errno
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
 
-from luckbase.cluster.batch.plan import options_for, plan_boards
-from luckbase.cluster.batch.requests import BoardName, BoardRequest, files_of, requests_for
-from luckbase.cluster.inputs import solved
+from pydantic import PlainSerializer
+
+from luckbase.cluster import words
+from luckbase.cluster.batch.requests import (
+    BoardName,
+    BoardRequest,
+    board_files,
+    is_job,
+    read_request,
+    relative_path,
+    requests_for,
+)
+from luckbase.cluster.inputs import has_full_table, roots_of, solved
+from luckbase.cluster.machine import free_disk
+from luckbase.cluster.run.driver import complete_ledger, memory_budget
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, Solved
-from luckbase.cluster.table.find import changed_since
-from luckbase.solver.board.model import board_hash
-from luckbase.solver.errors import LuckbaseError
+from luckbase.cluster.run.tiers import check_room, make_plan
+from luckbase.cluster.table import find
+from luckbase.cluster.table.folder import LINES, damaged_files, read_ledger
+from luckbase.cluster.table.ledger import RESULTS, TIERS, Ledger, board_command, table_directory
+from luckbase.cluster.table.status import Status, status_of, statuses_of
+from luckbase.cluster.table.storage import Folder
+from luckbase.solver import load_game
+from luckbase.solver.board.file import path_of
+from luckbase.solver.errors import LuckbaseError, MissingTableError, TableError
+from luckbase.solver.game.capabilities import layout_of
+from luckbase.solver.game.game import Game
+from luckbase.solver.result import ANY_TYPE, AsText, Flat, PythonOnly, Result, Rounded
+from luckbase.solver.sentences import option
 
-OnProgress = Callable[[Progress], None]
-ShowProgress = Callable[[BoardRequest, int, int], AbstractContextManager[OnProgress]]
+
+def _request_json(request: BoardRequest) -> dict[str, Any]:
+    board = None if request.board is None else request.board.name
+    return {"file": request.file, "options": request.settings, "board": board}
+
+
+@dataclass(frozen=True)
+class Due(Result):
+    """What is due of one board."""
+
+    event: Literal["planned"] = field(init=False, default="planned")
+    request: Flat[Annotated[BoardRequest, ANY_TYPE, PlainSerializer(_request_json)]]
+    state: str
+    """missing (no table yet), stale (there is one of the board as it was), partial, damaged, again
+    (all of it, as --force has it), complete, or refused: then `error` says why."""
+    why: tuple[str, ...] = ()
+    """In sentences."""
+    table: Path | None = None
+    """Its folder."""
+    states: int = 0
+    """Still to solve."""
+    bytes: int = 0
+    """On disk, about."""
+    seconds: Rounded = 0.0
+    """Of wall time, about."""
+    about: PythonOnly[bool] = False
+    """Whether states are estimated."""
+    error: AsText[LuckbaseError | None] = None
+
+
+def plan_boards(requests: Sequence[BoardRequest], start: Any, options: Options) -> list[Due]:
+    """What is due of each board, in the order in which they are solved: those of a job that asks
+    for it by the time that they take, others as they stand. start: as `luckbase.solve` has it."""
+    files: dict[Path, set[str]] = {}
+    planned = [_plan(one, start, options_for(one, options), files) for one in requests]
+
+    def place(due: Due) -> tuple[int, float]:
+        return due.request.group, due.seconds if due.request.order == "shortest" else 0.0
+
+    return sorted(planned, key=place)
+
+
+def disk_shortages(planned: Sequence[Due]) -> list[str]:
+    """A sentence for each disk that has room for every board alone, and not for all of them."""
+    needed: dict[int, int] = {}
+    free: dict[int, tuple[Path, int]] = {}
+    for due in planned:
+        if due.table is not None and due.error is None:
+            probe, room = free_disk(due.table)
+            disk = probe.stat().st_dev
+            needed[disk] = needed.get(disk, 0) + due.bytes
+            free.setdefault(disk, (probe, room))
+    return [
+        f"disk: all of them need about {words.size(needed[disk])} under {probe} and "
+        f"{words.size(max(room, 0))} are free; each would fit alone, and what fits no more "
+        "by then will not be solved"
+        for disk, (probe, room) in free.items()
+        if needed[disk] > max(room, 0)
+    ]
+
+
+def options_for(request: BoardRequest, options: Options) -> Options:
+    """The options of one board's solve: what its job file says, but for what was said with the
+    command or the call."""
+    default = Options()
+    own = {
+        name: value for name, value in request.solve_options.items()
+        if getattr(options, name) == getattr(default, name)
+    }  # fmt: skip
+    return replace(options, **own)
+
+
+def _plan(
+    request: BoardRequest, start: Any, options: Options, planned: dict[Path, set[str]]
+) -> Due:
+    """planned: the files that this batch will have made, by table."""
+    if request.board is None:
+        return Due(request, "refused", error=request.error)
+    try:
+        game = load_game(request.board)
+        if start is None and not options.searches and has_full_table(game):
+            return _plan_full_table(request, game, options, planned)
+        return _plan_search(request, game, start, options)
+    except LuckbaseError as error:
+        return Due(request, "refused", error=error)
+
+
+def _plan_full_table(
+    request: BoardRequest, game: Game, options: Options, planned: dict[Path, set[str]]
+) -> Due:
+    table = table_directory(options.folder, game)
+    first = table not in planned  # else it will have been solved by then
+    files = planned.setdefault(table, set())
+    if first and not (options.force or options.check):
+        ledger = complete_ledger(game, table, TIERS, margin=options.margin)
+        if ledger is not None:
+            files |= {entry.name for entry in ledger.of_part(TIERS)}
+            return Due(request, "complete", (), table)
+    layout = layout_of(game)
+    plan = make_plan(layout, options.slots)
+    state, why, whole = _state(game, table, options, plan.files)
+    have = files if options.force else files | whole
+    todo = [i for i, name in enumerate(plan.files) if name not in have]
+    files |= {*plan.files, *have}
+    if not todo and not (first and state == "damaged"):  # what reaches less far is in it
+        why = () if first else ("as another board of this night",)
+        return Due(request, "complete", why, table)
+    rows = sum(plan.shards[i].rows for i in todo)
+    share = rows / max(plan.rows, 1)
+    check_room(plan, memory_budget(options), table, layout.smaller, todo, options.slots)
+    bytes_left, seconds = round(plan.table_bytes * share), plan.seconds / options.slots * share
+    return Due(request, state, why, table, rows, bytes_left, seconds)
+
+
+def _state(
+    game: Game, table: Path, options: Options, files: Sequence[str]
+) -> tuple[str, tuple[str, ...], set[str]]:
+    """(state in a word, why, those of the full table's files that are there and whole)."""
+    storage = Folder(table)
+    try:
+        ledger = read_ledger(storage, table)
+    except MissingTableError:
+        changed = words.some(4, find.changed_since(game.board, options.folder))
+        return ("stale", changed, set()) if changed else ("missing", ("no table yet",), set())
+    except TableError as error:
+        return "damaged", (str(error),), set()
+    damaged = damaged_files(storage, table, ledger)
+    whole = {entry.name for entry in ledger.of_part(TIERS)} - damaged.keys()
+    if options.force:
+        return "again", (f"{option('force')}: all of it again",), whole
+    if damaged:
+        return "damaged", words.some(4, list(damaged.values())), whole
+    return "partial", (_progress(ledger, whole, files),), whole
+
+
+def _progress(ledger: Ledger, whole: set[str], files: Sequence[str]) -> str:
+    count = len(whole.intersection(files))
+    of_them = f"{count} of {words.many(len(files), 'file')} {'is' if len(files) == 1 else 'are'}"
+    if not count:
+        return "what lies below some states is there, its full table is not"
+    if ledger.complete:
+        return f"reaches further than its table: {of_them} there"
+    return f"stopped before its end: {of_them} there"
+
+
+def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options) -> Due:
+    from luckbase.cluster.search.plan import plan_below, root_keys
+    from luckbase.cluster.search.solve import goal_of
+    from luckbase.solver.search.keys import unpack_all
+
+    keys = root_keys(game, roots_of(game, start))
+    goal, part = goal_of(game, keys, options)
+    table = table_directory(options.folder, game)
+    if not options.force and complete_ledger(game, table, part, goal) is not None:
+        return Due(request, "complete", (), table)
+    planned = plan_below(game, unpack_all(game.bits, keys), options.folder, options.workers)
+    planned.check()
+    state, why = "missing", ["nothing below its start yet" if start is None else "nothing below it"]
+    if options.force:
+        state, why = "again", [f"{option('force')}: all of it again"]
+    elif changed := find.changed_since(game.board, options.folder):
+        state, why = "stale", [*words.some(4, changed)]
+    if planned.at_least:
+        why.append("maybe many times as many states")
+    return Due(
+        request, state, tuple(why), table, planned.states, planned.table_bytes, planned.seconds,
+        about=not planned.exact,
+    )  # fmt: skip
+
+
+# --- solving them --------------------------------------------------------------------------------
+
+ShowProgress = Callable[
+    [BoardRequest, int, int], AbstractContextManager[Callable[[Progress], None]]
+]
 """show(board, its number from 1, how many there are) -> a context that hears how far it is."""
-FileTimes = dict[str, tuple[int, int, int]]
-"""Of each file: when it was changed (ns), its size, its inode."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +278,7 @@ def solve_boards(
             raise
         except Exception as error:
             code = error.exit_code if isinstance(error, LuckbaseError) else 1
-            outcome = Outcome(request, "failed", error=sentence(error), exit_code=code)
+            outcome = Outcome(request, "failed", error=_sentence(error), exit_code=code)
         outcomes.append(replace(outcome, seconds=time.perf_counter() - began))
         if on_outcome is not None:
             on_outcome(outcomes[-1])
@@ -93,14 +288,14 @@ def solve_boards(
 def _solve(request: BoardRequest, start: Any, options: Options) -> Outcome:
     if request.board is None:
         raise request.error or AssertionError("neither a board nor what is wrong with it")
-    changed = tuple(changed_since(request.board, options.folder))
+    changed = tuple(find.changed_since(request.board, options.folder))
     result = solved(request.board, start, cast(SolveOptions, dict(vars(options))))
     state = "solved" if result.states or result.shards else "complete"
     return Outcome(request, state, result, changed=changed)
 
 
-def sentence(error: Exception) -> str:
-    """What a solve ended with, in a sentence."""
+def _sentence(error: Exception) -> str:
+    """What a solve ended with."""
     cause = getattr(error, "cause", error)  # of an error that a Ray worker sent
     if isinstance(error, LuckbaseError):
         return str(error)
@@ -113,75 +308,99 @@ def sentence(error: Exception) -> str:
     return f"{where}: {' '.join((cause.strerror or str(cause)).split())}"
 
 
-class SavedBoards:
-    """The boards behind some names, and which of them were saved since they were read.
+# --- the status of their tables ------------------------------------------------------------------
 
-    names, settings: as `requests_for` has them. on_note: hears in a sentence what is waited for.
+
+def statuses(
+    names: Sequence[str], results: Path | None, settings: Mapping[str, str] = {}
+) -> list[Status]:
+    """The status of what is named: tables by directory or board file; the boards of a folder or a
+    job file, "missing" where there is no table, "refused" where the board can not be read; the
+    tables of another folder of results. Of all tables if nothing is named, each once. results: if
+    nothing is said, where a job file says, or ``results``.
+
+    Raises OptionError, MissingTableError for what is not there.
     """
-
-    def __init__(
-        self, names: Sequence[BoardName], settings: Mapping[str, object] = {},
-        on_note: Callable[[str], None] = lambda text: None,
-    ) -> None:  # fmt: skip
-        self.names, self.settings, self.on_note = names, settings, on_note
-        self._hashes: dict[tuple[Any, ...], str] = {}  # of deleted ones too: they may return
-        self._requests: list[BoardRequest] = []
-        self._handled = self._latest = self._file_times()
-
-    @property
-    def boards(self) -> int:
-        """How many boards are watched that can be read."""
-        return sum(request.board is not None for request in self._requests)
-
-    def read_all(self) -> list[BoardRequest]:
-        """All boards, as they are now."""
-        self._handled = self._latest = self._file_times()  # before they are read, to miss no save
-        self._requests = requests_for(self.names, self.settings)
-        self._hashes = {request.key: _hash(request) for request in self._requests}
-        return self._requests
-
-    def poll(self) -> list[BoardRequest]:
-        """The boards that were saved since the last poll, with other rules or for the first time;
-        none while some file still changes."""
-        now = self._file_times()
-        changing, self._latest = now != self._latest, now
-        saved = [file for file in now if now[file] != self._handled.get(file)]
-        gone = [file for file in self._handled if not os.path.exists(file)]
-        if changing or not (saved or gone):
-            return []
-        for file in gone:
-            self.on_note(f"{file}: is gone; its tables stay, luckbase clean lists them")
-            del self._handled[file]
-        self._handled |= now
-        self._requests = requests_for(self.names, self.settings)
-        for file in saved:
-            self._report(file)
-        changed = [r for r in self._requests if r.board is not None and self._is_new(r)]
-        self._hashes |= {request.key: _hash(request) for request in changed}
-        return changed
-
-    def _is_new(self, request: BoardRequest) -> bool:
-        return self._hashes.get(request.key) != _hash(request)
-
-    def _report(self, file: str) -> None:
-        """What is waited for, and that nothing is to be done."""
-        requests = [r for r in self._requests if os.path.realpath(r.file) == file]
-        errors = [str(request.error) for request in requests if request.error is not None]
-        for error in dict.fromkeys(errors):
-            self.on_note(f"waiting for it to be saved again: {error}")
-        if requests and not errors and not any(map(self._is_new, requests)):
-            self.on_note(f"{requests[0].file}: was saved, and its rules are as they were")
-
-    def _file_times(self) -> FileTimes:
-        times: FileTimes = {}
-        for path in files_of(self.names):
-            try:
-                stat = path.stat()
-            except OSError:
-                continue
-            times[os.path.realpath(path)] = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-        return times
+    found: dict[tuple[str, str], Status] = {}
+    for status in _statuses(names, results, dict(settings)):
+        found.setdefault((status.table, str(status.options)), status)
+    return list(found.values())
 
 
-def _hash(request: BoardRequest) -> str:
-    return "" if request.board is None else board_hash(request.board)
+def _statuses(
+    names: Sequence[str], folder: Path | None, settings: dict[str, str]
+) -> Iterator[Status]:
+    results = Path(RESULTS) if folder is None else folder
+    if not names:
+        yield from map(_for_own_file, map(status_of, find.tables_in(results)))
+    for name in names:
+        path = path_of(name)
+        is_folder = path.is_dir() and not find.is_table(path)
+        tables = find.tables_below(path) if is_folder else []
+        if tables:
+            yield from map(_for_own_file, map(status_of, tables))
+        elif is_job(path) or (is_folder and board_files(path)):
+            for request in requests_for([path], settings):
+                job_results = request.solve_options.get("results", results)
+                yield from _of_board(request, folder or Path(job_results))
+        elif is_folder and not (path / LINES).exists():
+            raise MissingTableError(f"{name}: neither a table nor a board file is in it")
+        else:
+            request = read_request(path, settings)
+            board = request.board
+            reach = board is not None and type(board).reach.intersection(settings)
+            for status in statuses_of([name], results, settings):
+                yield _for_request(status, request, results) if reach else _for_own_file(status)
+
+
+def _of_board(request: BoardRequest, results: Path) -> Iterator[Status]:
+    """The tables of a board; with options, the one that these mean."""
+    file, settings = request.file, dict(request.settings)
+    if request.board is None:
+        yield Status(file, "refused", settings, why=(str(request.error),))
+        return
+    try:
+        own = find.table_of(request.board, results)
+    except LuckbaseError as error:
+        yield Status(request.name, "refused", settings, why=(str(error),))
+        return
+    paths = [] if settings else find.tables_of(request.board, results)
+    paths += [own] if own is not None and own not in paths else []
+    for path in paths:
+        yield _for_request(status_of(path), request, results, full=True)
+    if not paths:
+        folder = Path(relative_path(str(results)))
+        solve = board_command(file, settings, request.board.game, folder)
+        yield Status(file, "missing", settings, why=(f"solved by: {solve}",))
+
+
+def _for_own_file(status: Status) -> Status:
+    """A table's status; partial where a board file that it was solved from asks for more now."""
+    if status.state != "complete":
+        return status
+    path = Path(status.table)
+    results, goals = find.results_of(path), reversed(read_ledger(Folder(path), path).goals)
+    full = [goal for goal in goals if goal.part == TIERS]  # a search asks for no full table
+    by_file = {(goal.board_file, *sorted(goal.settings.items())): goal for goal in full}
+    for goal in by_file.values():
+        if results is not None and goal.board_file:
+            request = read_request(Path(goal.board_file), goal.settings)
+            status = _for_request(status, request, results)
+    return status
+
+
+def _for_request(
+    status: Status, request: BoardRequest, results: Path, *, full: bool = False
+) -> Status:
+    """A table's status; partial where the board asks for more than is there. full: its full table
+    is asked for even if none of it was ever solved."""
+    if status.state != "complete" or request.board is None or not (status.tiers or full):
+        return status
+    game = load_game(request.board)
+    own = table_directory(results, game)
+    if not has_full_table(game) or not own.is_dir() or not own.samefile(status.table):
+        return status
+    (due,) = plan_boards([replace(request, solve_options={})], None, Options(results=results))
+    if due.state == "complete":
+        return status
+    return replace(status, state="partial", why=due.why if due.error is None else (str(due.error),))

@@ -30,11 +30,10 @@ LOOK_SECONDS = 1.0
 """Between two looks at the nodes of a cluster."""
 ALONE_SECONDS = 60.0
 """So long a cluster may have no node that can work before the solve gives up."""
-
-
 HEAD_SECONDS = 40.0
 """So long a cluster's head may say nothing. Ray ends the process after 60, without a word of what
 stays."""
+STAYS = "what was solved stays, and the same command goes on"
 
 
 class Head:
@@ -43,31 +42,26 @@ class Head:
 
     def __init__(self, list_nodes: Callable[[], Any]) -> None:
         """list_nodes: as `ray.nodes`."""
-        self._list, self._said = list_nodes, list_nodes()
+        self._list, self._answer = list_nodes, list_nodes()
         self._heard, self._closed = time.monotonic(), threading.Event()
         threading.Thread(target=self._ask, daemon=True, name="luckbase head").start()
 
     def _ask(self) -> None:
         while not self._closed.wait(LOOK_SECONDS):
             try:
-                self._said = self._list()
+                self._answer = self._list()
             except Exception:  # as good as no answer
                 continue
             self._heard = time.monotonic()
 
     def nodes(self) -> Any:
         """What it said last. Raises WorkerError where that was more than `HEAD_SECONDS` ago."""
-        if self.lost:
+        if time.monotonic() - self._heard > HEAD_SECONDS:
             raise WorkerError(
-                f"the head of the cluster has not answered for {HEAD_SECONDS:.0f} s; what was "
-                "solved stays, and the same command goes on once the cluster is there again"
+                f"the head of the cluster has not answered for {HEAD_SECONDS:.0f} s; {STAYS} once "
+                "the cluster is there again"
             )
-        return self._said
-
-    @property
-    def lost(self) -> bool:
-        """Whether it has been silent for too long."""
-        return time.monotonic() - self._heard > HEAD_SECONDS
+        return self._answer
 
     def close(self) -> None:
         """Ask no more."""
@@ -76,15 +70,19 @@ class Head:
 
 @dataclass
 class Node:
-    """A machine: its cores and the bytes that tasks may have. refused: why it is left out. shards:
-    that it has finished. sees: whether it sees the table at which a search ends."""
+    """A machine of the cluster."""
 
     name: str
-    slots: int
-    memory: int
+    slots: int = 0
+    """Cores."""
+    memory: int = 0
+    """Bytes that tasks may have."""
     refused: str = ""
+    """Why it is left out."""
     shards: int = 0
+    """That it has finished."""
     sees: bool = True
+    """Whether it sees the table at which a search ends."""
 
 
 class Nodes:
@@ -107,26 +105,20 @@ class Nodes:
         now = time.monotonic()
         if now - self._looked < LOOK_SECONDS:
             return
-        self._looked, before, listed = now, self.there, self._list()
-        if any(about["NodeID"] == self._own and not about["Alive"] for about in listed):
-            raise WorkerError(
-                "the cluster has given up this machine's own Ray node; what was solved stays: "
-                "start Ray here again, and the same command goes on"
-            )
-        self.there = {
-            about["NodeID"]: Node(
-                f"{about['NodeManagerHostname']} ({about['NodeManagerAddress']})",
-                int(about["Resources"]["CPU"]), int(about["Resources"].get("memory", 0)),
-            )
-            for about in listed
-            if about["Alive"] and about["Resources"].get("CPU")
-        }  # fmt: skip
+        self._looked, before, self.there = now, self.there, {}
+        for about in self._list():
+            node_id, resources = about["NodeID"], about["Resources"]
+            if node_id == self._own and not about["Alive"]:
+                raise WorkerError(
+                    "the cluster has given up this machine's own Ray node; what was solved stays: "
+                    "start Ray here again, and the same command goes on"
+                )
+            if about["Alive"] and resources.get("CPU"):
+                name = f"{about['NodeManagerHostname']} ({about['NodeManagerAddress']})"
+                node = self.there[node_id] = before.get(node_id) or Node(name)
+                node.slots, node.memory = int(resources["CPU"]), int(resources.get("memory", 0))
         for node_id, node in before.items():
-            if node_id in self.there:
-                self.there[node_id].refused = node.refused
-                self.there[node_id].shards = node.shards
-                self.there[node_id].sees = node.sees
-            elif not node.refused:
+            if node_id not in self.there and not node.refused:
                 self.gone.append(node.name)
                 self._on_note(f"node {node.name} is gone; its shards are solved elsewhere")
         for node_id in self.there.keys() - before.keys() if before else ():
@@ -143,10 +135,8 @@ class Nodes:
         if not memory or any(node.memory >= memory for node in self.working):
             self._fits = self._looked
         elif self._looked - self._fits > ALONE_SECONDS:
-            raise WorkerError(
-                f"no node of the cluster is left that has {size(memory)} for a shard; what "
-                "was solved stays, and the same command goes on"
-            )
+            needed = f"{size(memory)} for a shard"
+            raise WorkerError(f"no node of the cluster is left that has {needed}; {STAYS}")
 
     @property
     def working(self) -> list[Node]:
@@ -177,7 +167,7 @@ class Nodes:
 
     def leave_out(self, node_id: str, name: str, why: str) -> None:
         """Give a node no more tasks. Raises WorkerError where that was the last one."""
-        node = self.there.setdefault(node_id, Node(name, 0, 0))
+        node = self.there.setdefault(node_id, Node(name))
         if not node.refused:
             node.refused = why
             self._on_note(f"node {node.name} is left out: it {why}")
@@ -185,16 +175,17 @@ class Nodes:
             raise self._nobody()
 
     def _nobody(self) -> WorkerError:
-        refused = [f"{n.name} {n.refused}" for n in self.there.values() if n.refused]
-        said = "; ".join(refused) or f"the last was {self.gone[-1]}" if self.gone else ""
-        said = "; ".join(refused) or said or "no node has a core"
-        return WorkerError(
-            f"no node of the cluster is left that can work: {said}; what was solved stays, and "
-            "the same command goes on"
-        )
+        reasons = [f"{n.name} {n.refused}" for n in self.there.values() if n.refused]
+        last = f"the last was {self.gone[-1]}" if self.gone else "no node has a core"
+        why = "; ".join(reasons) or last
+        return WorkerError(f"no node of the cluster is left that can work: {why}; {STAYS}")
 
+
+# --- what a machine is made of -------------------------------------------------------------------
 
 PACKAGES = ("numba", "llvmlite", "numpy", "pyarrow", "pydantic")
+PACKAGE = Path(__file__).parents[2]
+"""The folder of the package luckbase, where this process has it from."""
 
 
 @dataclass(frozen=True)
@@ -218,34 +209,28 @@ class Environment:
 @cache
 def own_environment() -> Environment:
     """This process's."""
-    found = [("Python", ".".join(map(str, sys.version_info[:2])))]
+    versions = [("Python", ".".join(map(str, sys.version_info[:2])))]
     for package in PACKAGES:
         try:
-            found.append((package, version(package)))
+            versions.append((package, version(package)))
         except PackageNotFoundError:
-            found.append((package, ""))
-    return Environment((*found, ("the architecture", platform.machine())), code_hash())
-
-
-@cache
-def code_hash() -> str:
-    """A hash of the source files of luckbase that this process runs."""
+            versions.append((package, ""))
     digest = hashlib.sha256()
     for name, path in source_files():
         digest.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return digest.hexdigest()[:16]
-
-
-PACKAGE = Path(__file__).parents[2]
-"""The folder of the package luckbase, where this process has it from."""
+    versions.append(("the architecture", platform.machine()))
+    return Environment(tuple(versions), digest.hexdigest()[:16])
 
 
 def source_files() -> list[tuple[str, Path]]:
     """The files of the package luckbase, with their names in it."""
-    found = [*PACKAGE.glob("*.py")]
+    files = [*PACKAGE.glob("*.py")]
     for room in PACKAGE.iterdir():  # a link in a checkout, which a search from above does not enter
-        found += room.rglob("*.py") if room.is_dir() else ()
-    return sorted((path.relative_to(PACKAGE).as_posix(), path) for path in found)
+        files += room.rglob("*.py") if room.is_dir() else ()
+    return sorted((path.relative_to(PACKAGE).as_posix(), path) for path in files)
+
+
+# --- what runs on a machine ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -257,46 +242,45 @@ class Requirements:
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """A machine that is made of something else: its id, its name, why."""
+class Declined:
+    """A machine does not do a task, for it is made of something else or does not see what the job
+    reads."""
 
     node: str
+    """Ray's id of it."""
     name: str
-    why: str
-
-
-@dataclass(frozen=True)
-class Missing:
-    """A machine that does not see what a job reads: its id, the files that it has to be sent."""
-
-    node: str
-    names: tuple[str, ...]
+    why: str = ""
+    """It is made of something else."""
+    files: tuple[str, ...] = ()
+    """That it has to be sent, by name; none: a table that can not be sent."""
 
 
 _ready: set[type] = set()
 
 
 def run(needed: Requirements, content: bytes, sent: tuple[str, ...], *given: Any) -> Iterator[Any]:
-    """Do a pickled job, as `worker.work`. sent: the names of the files whose bytes are given first;
-    then come payoffs. Yields a Refusal, a Missing or None, the payoffs, the receipt, the bytes of
-    the file: always four, for Ray may ask another machine for one of them again."""
+    """Do a pickled job. sent: the names of the files whose bytes are given first; then come
+    payoffs. Yields what declines it or None, the payoffs, the receipt, the bytes of the file:
+    always four, for Ray may ask another machine for one of them again."""
     import ray
 
-    node = ray.get_runtime_context().get_node_id()
+    node, name = ray.get_runtime_context().get_node_id(), socket.gethostname()
     why = needed.environment.differs_from(own_environment())
     if why:
-        yield from _declined(Refusal(node, socket.gethostname(), why))
+        yield from _decline(Declined(node, name, why))
         return
-    from luckbase.cluster.run.worker import NotSeenError, PayoffsLostError, work
+    from luckbase.cluster.machine import memory_used
+    from luckbase.cluster.run.worker import NotSeenError, PayoffsLostError
 
     if any(part is None for part in given):  # made again where it is refused
         raise PayoffsLostError("payoffs were lost with their machine; what was solved stays")
-    job, files = prepare(needed, content), dict(zip(sent, given, strict=False))
-    steps = work(job, given[len(sent) :], files)
+    job, files = _prepare(needed, content), dict(zip(sent, given, strict=False))
+    memory_used()  # from here on it is looked at
+    steps = job.run(given[len(sent) :], files, None, lambda: False)
     try:
         payoffs = next(steps)
     except NotSeenError as error:
-        yield from _declined(Missing(node, error.names))
+        yield from _decline(Declined(node, name, files=error.names))
         return
     yield None
     yield payoffs
@@ -305,32 +289,26 @@ def run(needed: Requirements, content: bytes, sent: tuple[str, ...], *given: Any
     yield content_of_file
 
 
-def _declined(why_not: Refusal | Missing) -> Iterator[Any]:
-    yield why_not  # not from a tuple: Ray sends into what yields
+def _decline(declined: Declined) -> Iterator[Any]:
+    yield declined  # not from a tuple: Ray sends into what yields
     for _ in range(3):
         yield None
 
 
-def prepare(needed: Requirements, content: bytes) -> Any:
+def _prepare(needed: Requirements, content: bytes) -> Any:
     """A pickled job; what it needs is loaded, or compiled, when this returns."""
     import ray
 
-    from luckbase.cluster.run.worker import work  # noqa: F401  (the rest of what a job imports)
-
     job = pickle.loads(content)
     if type(job) not in _ready:
+        from luckbase.solver.compiled import unpack
+
         with _one_at_a_time():
             for compiled in ray.get(list(needed.compiled)):
-                _unpack(compiled)
+                unpack(compiled)
             job.compile()
         _ready.add(type(job))
     return job
-
-
-def _unpack(content: bytes) -> None:
-    from luckbase.solver.compiled import unpack
-
-    unpack(content)
 
 
 @contextmanager

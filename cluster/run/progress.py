@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Any
 
 from pydantic import Field, PlainSerializer, computed_field
@@ -232,11 +231,8 @@ class Watch:
         self.note(f"a solve begins: process {os.getpid()} on {socket.gethostname()}", tell=False)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:  # fmt: skip
-        end = "the solve is done" if error is None else f"the solve ends: {error or kind.__name__}"  # type: ignore[union-attr]
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        end = "the solve is done" if error is None else f"the solve ends: {error!s}"
         self.note(end, tell=False)
         with suppress(OSError):
             (self.table / RUNNING).unlink(missing_ok=True)

@@ -30,34 +30,33 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from luckbase.cluster.run.lock import spill_folder
 from luckbase.cluster.run.nodes import (
     LOOK_SECONDS,
+    STAYS,
+    Declined,
     Head,
-    Missing,
     Nodes,
-    Refusal,
     Requirements,
     own_environment,
     run,
     source_files,
 )
 from luckbase.cluster.run.worker import (
+    SPILL,
     Handed,
     Kept,
     PayoffsLostError,
     TableLocation,
     Task,
     Workers,
-    work,
 )
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.words import size
@@ -70,37 +69,23 @@ RETRIES = 3
 """How often a task is tried again when its worker dies."""
 GET_SECONDS = 600.0
 """So long an object that is there may take to come here."""
+Note = Callable[..., None]
+"""note(text, tell=True): what happened; tell: whether a person should know, or the log only."""
 
 
 @dataclass
 class _Running:
-    """A task that is on its way. sent: the files that come with it, by name. results: what it
-    yields, of which so much has been seen."""
+    """A task that is on its way."""
 
     task: Task
     payoffs: tuple[Any, ...]
     sent: dict[str, Any] = field(default_factory=dict)
+    """The files that come with it, by name."""
     results: Any = None
+    """What it yields,"""
     seen: int = 0
+    """of which so much has been seen."""
     tries: int = 0
-
-
-@dataclass
-class _Tier:
-    """The payoffs of a tier: whole, or its parts so far."""
-
-    parts: dict[int, Any] = field(default_factory=dict)
-    whole: Any = None
-
-
-class Note(Protocol):
-    """Told what happened; tell: whether a person should know, or the log only."""
-
-    def __call__(self, text: str, *, tell: bool = True) -> None: ...
-
-
-def quiet(text: str, *, tell: bool = True) -> None:
-    """Nobody is told."""
 
 
 class RayWorkers:
@@ -116,9 +101,12 @@ class RayWorkers:
         self._remote = ray.remote(num_returns="streaming", max_retries=RETRIES)(run)
         self._gather = ray.remote(max_retries=RETRIES)(_together)
         self._tasks: list[_Running] = []
-        self._kept: dict[int, _Tier] = {}
+        self._kept: dict[int, Any] = {}
+        """Payoffs of tiers."""
+        self._parts: dict[int, dict[int, Any]] = {}
+        """Those of tiers of which not all parts are there."""
         self.head = Head(ray.nodes) if joined else None
-        self.nodes = Nodes(ray.nodes, quiet) if self.head is None else Nodes(
+        self.nodes = Nodes(ray.nodes, lambda text: None) if self.head is None else Nodes(
             self.head.nodes, on_note, ray.get_runtime_context().get_node_id()
         )  # fmt: skip
 
@@ -153,7 +141,7 @@ class RayWorkers:
     # --- tasks -------------------------------------------------------------------------------
 
     def submit(self, task: Task) -> None:
-        self._submit(_Running(task, tuple(self._kept[tier].whole for tier in task.reads)))
+        self._submit(_Running(task, tuple(self._kept[tier] for tier in task.reads)))
 
     def _submit(self, running: _Running) -> None:
         """Hand a task out, maybe not for the first time."""
@@ -165,20 +153,17 @@ class RayWorkers:
             bad = self.nodes.refused + (self.nodes.unseeing if ends_at_a_table else [])
             if bad:
                 options["label_selector"] = {"ray.io/node-id": f"!in({','.join(bad)})"}
-        results = self._remote.options(**options).remote(
-            self._requirements(), pickle.dumps(job), tuple(sent), *sent.values(), *running.payoffs
-        )
-        self._tasks.append(replace(running, results=results, seen=0))
-
-    def _requirements(self) -> Any:
         if self._needed is None:  # all is compiled by now
             compiled = (self._ray.put(pack()),) if self._joined else ()
             self._needed = self._ray.put(Requirements(own_environment(), compiled))
-        return self._needed
+        results = self._remote.options(**options).remote(
+            self._needed, pickle.dumps(job), tuple(sent), *sent.values(), *running.payoffs
+        )
+        self._tasks.append(replace(running, results=results, seen=0))
 
     def wait_one(self, seconds: float) -> Any:
-        wanted = [one.task.memory for one in self._tasks]
-        self.nodes.look_for(max(wanted, default=0) if self._joined else 0)
+        needed = max((running.task.memory for running in self._tasks), default=0)
+        self.nodes.look_for(needed if self._joined else 0)
         until = time.monotonic() + seconds
         while self._tasks:
             waiting = [running.results for running in self._tasks]
@@ -202,8 +187,8 @@ class RayWorkers:
             return None
         running.seen += 1
         if running.seen == 1:
-            why_not = self._get(reference)
-            return None if why_not is None else self._elsewhere(running, why_not)
+            declined = self._get(reference)
+            return None if declined is None else self._elsewhere(running, declined)
         if running.seen == 2:
             if task.keep is None:
                 return None
@@ -216,25 +201,22 @@ class RayWorkers:
         """Hand a task out again that Ray has ended half-way. Raises WorkerError the last time."""
         self._tasks.remove(running)
         if running.tries == RETRIES:
-            raise WorkerError(
-                f"Ray ended a task half-way {RETRIES + 1} times; what was solved stays, and the "
-                "same command goes on"
-            )
+            raise WorkerError(f"Ray ended a task half-way {RETRIES + 1} times; {STAYS}")
         self._submit(replace(running, tries=running.tries + 1))
 
-    def _elsewhere(self, running: _Running, why_not: Refusal | Missing) -> Any:
+    def _elsewhere(self, running: _Running, declined: Declined) -> Any:
         """Hand out a task again that a machine does not do; the receipt of one that ends at a table
         which none but this one sees: it is done here."""
         self._tasks.remove(running)
-        if isinstance(why_not, Refusal):
-            self.nodes.leave_out(why_not.node, why_not.name, why_not.why)
-        elif why_not.names:
+        if declined.why:
+            self.nodes.leave_out(declined.node, declined.name, declined.why)
+        elif declined.files:
             folder = Folder(self._location.table)
-            running.sent = {name: self._ray.put(folder.read(name)) for name in why_not.names}
+            running.sent = {name: self._ray.put(folder.read(name)) for name in declined.files}
         else:
-            self.nodes.see_not(why_not.node)
+            self.nodes.see_not(declined.node)
             if not self.nodes.unseeing:
-                *_, (receipt, _) = work(running.task.job, ())
+                *_, (receipt, _) = running.task.job.run((), {}, None, lambda: False)
                 return receipt
         self._submit(running)
         return None
@@ -257,11 +239,6 @@ class RayWorkers:
         errors = self._ray.exceptions
         try:
             return self._get_in_time(reference)
-        except errors.GetTimeoutError:
-            raise WorkerError(
-                f"what a worker has to say has not come within {GET_SECONDS:.0f} s; what was "
-                "solved stays, and the same command goes on"
-            ) from None
         except errors.RayTaskError as error:
             cause = error.cause
             if isinstance(cause, LuckbaseError | OSError | ArithmeticError):
@@ -272,10 +249,9 @@ class RayWorkers:
         except errors.ObjectLostError as error:
             raise _lost(error) from None
         except errors.RayError as error:
-            reason = " ".join(str(error).split())[:200]
             raise WorkerError(
-                f"a worker died {RETRIES + 1} times over the same shard (out of memory?); what was "
-                f"solved stays, and the same command goes on: {reason}"
+                f"a worker died {RETRIES + 1} times over the same shard (out of memory?); {STAYS}: "
+                f"{_reason(error)}"
             ) from None
 
     def _get_in_time(self, reference: Any) -> Any:
@@ -287,27 +263,29 @@ class RayWorkers:
             except self._ray.exceptions.GetTimeoutError:
                 self.nodes.look()
                 if time.monotonic() > until:
-                    raise
+                    said = f"what a worker has to say has not come within {GET_SECONDS:.0f} s"
+                    raise WorkerError(f"{said}; {STAYS}") from None
 
     # --- payoffs -----------------------------------------------------------------------------
 
     def _keep(self, kept: Kept, payoffs: Any) -> None:
-        tier = self._kept.setdefault(kept.tier, _Tier())
-        tier.parts[kept.part] = payoffs
-        if len(tier.parts) == kept.parts:
-            parts = [tier.parts[i] for i in range(kept.parts)]
-            tier.whole = parts[0] if kept.parts == 1 else self._gather.remote(*parts)
-            tier.parts = {}
+        parts = self._parts.setdefault(kept.tier, {})
+        parts[kept.part] = payoffs
+        if len(parts) == kept.parts:
+            del self._parts[kept.tier]
+            whole = payoffs
+            if kept.parts > 1:
+                whole = self._gather.remote(*(parts[i] for i in range(kept.parts)))
+            self._kept[kept.tier] = whole
 
     def drop(self, tier: int) -> None:
         del self._kept[tier]
 
     def forget(self) -> None:
-        """Let go of all tasks and payoffs."""
         for running in self._tasks:
             with suppress(Exception):
                 self._ray.cancel(running.results, force=False)
-        self._tasks, self._kept = [], {}
+        self._tasks, self._kept, self._parts = [], {}, {}
 
 
 def _together(*parts: Floats) -> Floats:
@@ -315,12 +293,15 @@ def _together(*parts: Floats) -> Floats:
 
 
 def _lost(error: Exception) -> PayoffsLostError:
-    reason = " ".join(str(error).split())[:200]
-    return PayoffsLostError(
-        "payoffs were lost with the machines that held them; what was solved stays, and the same "
-        f"command goes on: {reason}"
-    )
+    said = "payoffs were lost with the machines that held them"
+    return PayoffsLostError(f"{said}; {STAYS}: {_reason(error)}")
 
+
+def _reason(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200]
+
+
+# --- Ray itself ----------------------------------------------------------------------------------
 
 OBJECT_STORE_BYTES = 100 << 20
 """The least that an object store has."""
@@ -335,25 +316,26 @@ LEAVE_SECONDS = 10.0
 _nowhere: list[Any] = []
 
 
-def _before_import() -> None:
-    """What Ray reads from the environment when it is imported."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+def _import_ray(environment: dict[str, int]) -> Any:
+    """Ray, which reads the environment when it is imported."""
+    always = {"RAY_USAGE_STATS_ENABLED": 0, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": 0}
+    for name, value in {**always, **environment}.items():
+        os.environ.setdefault(name, str(value))
+    import ray
+
+    return ray
 
 
 @contextmanager
 def ray_here(
-    count: int, location: TableLocation, store: int, on_note: Note = quiet
+    count: int, location: TableLocation, store: int, on_note: Note = lambda text, tell=True: None
 ) -> Iterator[Workers]:
     """Ray on this machine for the length of a solve, with `count` workers and an object store of so
     many bytes, which spills beside the table; it listens on the loopback address only."""
-    _before_import()
-    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 lets all else come first
-    # Ray's only way to listen on the loopback address alone; read when it is imported.
-    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-    import ray
-
-    spill = spill_folder(location.table)
+    # Ray's niceness of 15 lets all else come first; the other is its only way to listen on the
+    # loopback address alone.
+    ray = _import_ray({"RAY_worker_niceness": 0, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": 0})
+    spill = location.table / SPILL
     spill.mkdir(parents=True, exist_ok=True)
     with _words_to_the_log(on_note):
         with _own_signals():
@@ -379,56 +361,63 @@ def ray_cluster(
 ) -> Iterator[Workers]:
     """The Ray cluster at an address for the length of a solve. Raises OptionError where there is
     none, or none that lets this process in."""
-    _before_import()
-    for name, milliseconds in KEEPALIVE.items():
-        os.environ.setdefault(name, str(milliseconds))
     if "RAY_AUTH_MODE" not in os.environ and Path("~/.ray/auth_token").expanduser().exists():
         os.environ["RAY_AUTH_MODE"] = "token"
-    import ray
-
+    ray = _import_ray(KEEPALIVE)
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         package = Path(folder) / "luckbase"
         for name, path in source_files():
             (package / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, package / name)
-        said: list[BaseException] = []
-
-        def join() -> None:
-            try:
-                with _own_signals():
-                    ray.init(
-                        address=address,
-                        runtime_env={"py_modules": [str(package)]},
-                        log_to_driver=False,
-                        logging_level=logging.ERROR,
-                    )
-            except BaseException as error:  # said in this thread
-                said.append(error)
-
-        thread = threading.Thread(target=join, daemon=True, name="luckbase join")
-        thread.start()
-        thread.join(JOIN_SECONDS)
-        if thread.is_alive():
-            raise OptionError(
-                f"{option('address')}: the Ray cluster at {address} has not let this process in "
-                f"for {JOIN_SECONDS:.0f} s; is its head up, and does it see this machine?"
-            )
-        if said:
-            raise _not_joined(address, said[0])
-        lost = True
+        _join(ray, address, package)
+        lost = False
         try:
             with _words_to_the_log(on_note):
                 workers = RayWorkers(ray, location, on_note, joined=True, most=most or 0)
                 with closing(workers):
                     yield workers
-            lost = False
         except WorkerError:
-            raise
-        except BaseException:
-            lost = False
+            lost = True
             raise
         finally:
             _leave(ray, lost)
+
+
+def _join(ray: Any, address: str, package: Path) -> None:
+    """Join a cluster, in a thread: Ray may wait for ever."""
+    errors: list[BaseException] = []
+
+    def join() -> None:
+        try:
+            with _own_signals():
+                ray.init(
+                    address=address,
+                    runtime_env={"py_modules": [str(package)]},
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                )
+        except BaseException as error:  # raised in the thread that waits
+            errors.append(error)
+
+    thread = threading.Thread(target=join, daemon=True, name="luckbase join")
+    thread.start()
+    thread.join(JOIN_SECONDS)
+    where = f"the Ray cluster at {address}"
+    if thread.is_alive():
+        raise OptionError(
+            f"{option('address')}: {where} has not let this process in for {JOIN_SECONDS:.0f} s; "
+            "is its head up, and does it see this machine?"
+        )
+    for error in errors:
+        reason = _reason(error)
+        if "uthenticat" in type(error).__name__ or "token" in reason.lower():
+            raise OptionError(
+                f"{option('address')}: {where} wants its token; copy ~/.ray/auth_token from its "
+                f"head, or set RAY_AUTH_TOKEN: {reason}"
+            )
+        if isinstance(error, ConnectionError | RuntimeError | ValueError | OSError):
+            raise OptionError(f"{option('address')}: no Ray cluster answers at {address}: {reason}")
+        raise error
 
 
 def _leave(ray: Any, lost: bool) -> None:
@@ -458,18 +447,6 @@ def _words_to_the_log(on_note: Note) -> Iterator[None]:
         yield
     finally:
         worker.print_to_stdstream = printing
-
-
-def _not_joined(address: str, error: BaseException) -> BaseException:
-    reason = " ".join(str(error).split())[:200]
-    if "uthenticat" in type(error).__name__ or "token" in reason.lower():
-        return OptionError(
-            f"{option('address')}: the Ray cluster at {address} wants its token; copy "
-            f"~/.ray/auth_token from its head, or set RAY_AUTH_TOKEN: {reason}"
-        )
-    if isinstance(error, ConnectionError | RuntimeError | ValueError | OSError):
-        return OptionError(f"{option('address')}: no Ray cluster answers at {address}: {reason}")
-    return error
 
 
 @contextmanager

@@ -1,4 +1,8 @@
-"""The solve of a full table: its tiers, or parts of them, children first.
+"""The full table: what its solve will take, before any of it is spent, and its solve: its tiers, or
+parts of them, children first.
+
+Rows and memory of a plan are exact; bytes and seconds are predictions from the constants below and
+the game's own (`tier_seconds`), which `python -m tests.bench` measures on any machine.
 
 What an earlier run committed stays as it is. Where a shard still to do reads it, it is read back if
 the stored payoffs are the kernel's own numbers (float64), else solved again and not written again.
@@ -6,34 +10,248 @@ the stored payoffs are the kernel's own numbers (float64), else solved again and
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.machine import cores
-from luckbase.cluster.run.driver import Run, Work, memory_budget, solve_table
-from luckbase.cluster.run.lock import is_new
+from luckbase.cluster.machine import PROCESS_BYTES, check_disk, cores, memory_to_use
+from luckbase.cluster.run.driver import (
+    UNLIMITED,
+    Run,
+    Work,
+    is_new,
+    memory_budget,
+    solve_table,
+)
 from luckbase.cluster.run.options import Options, SolveOptions
-from luckbase.cluster.run.plan import Plan, check_room, make_plan, payoff_bytes
 from luckbase.cluster.run.progress import Progress, SolvedTiers
-from luckbase.cluster.run.schedule import Schedule, Solve
+from luckbase.cluster.run.schedule import Commit, Drop, Schedule, Shard, Solve
 from luckbase.cluster.run.worker import Kept, Receipt, Sent, Stop, TableLocation, Task, writable
 from luckbase.cluster.table.answer import origin_of
 from luckbase.cluster.table.folder import commit, drop_files
-from luckbase.cluster.table.format import file_entry, key_range, write_tier
-from luckbase.cluster.table.ledger import TIERS, Done, FileEntry, Goal, Ledger
+from luckbase.cluster.table.format import (
+    file_entry,
+    key_range,
+    part_name,
+    row_group_rows,
+    write_tier,
+)
+from luckbase.cluster.table.ledger import TIERS, Done, FileEntry, Goal, Ledger, table_directory
 from luckbase.cluster.table.parquet import SealedFile, numbers_of, payoff_columns
 from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.words import size
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
+from luckbase.solver.errors import MemoryLimitError
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.result import PythonOnly, Result, Rounded
+
+WRITE_NS = 82.0
+"""Nanoseconds a state to encode, compress, flush and read back, one core."""
+SHARD_SECONDS = 0.03
+"""What a shard costs beside its states: files, flushes, a line of the ledger."""
+BYTES_A_ROW = {np.dtype(np.float32): 5.4, np.dtype(np.float64): 14.0}
+"""Bytes a state of a table on disk, by how its payoffs are stored."""
+TOUCHED_SHARE = 1 / 3
+"""Of the children read for their faces only, the pages touched (an upper bound seen in runs)."""
+BUFFER_BYTES_A_ROW = 400
+"""Bytes a row of the row group that is being written: columns, encoded pages."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a solve will do."""
+
+    shards: tuple[Shard, ...]
+    """One a part of a tier, children first."""
+    files: tuple[str, ...]
+    """Their names in the table."""
+    parts: tuple[tuple[int, int], ...]
+    """(index of the tier, part) of each."""
+    rows: int
+    """States."""
+    table_bytes: int
+    """Of the files."""
+    kept_bytes: int
+    """About the most payoffs that are kept for other shards at once."""
+    shard_memory: int
+    """The most that one shard needs."""
+    seconds: float
+    """Of one core."""
+
+    def peak_memory(self, workers: int) -> int:
+        """Bytes in use with so many shards in flight, in threads: the largest ones at the same
+        time, and the payoffs that are kept; where memory is short, those spill to the disk."""
+        largest = sorted((s.memory for s in self.shards), reverse=True)[:workers]
+        return sum(largest) + self.kept_bytes + PROCESS_BYTES
+
+    def missing(self, table: Path) -> list[int]:
+        """The shards whose files are not in the table's folder."""
+        there = Folder(table).list(f"{TIERS}/")
+        return [i for i, name in enumerate(self.files) if name not in there]
+
+
+@lru_cache(maxsize=4)
+def make_plan(layout: Layout[Any], workers: int = 1) -> Plan:
+    """The plan of the game's full table."""
+    tiers = list(layout.tiers())
+    index = {tier: i for i, tier in enumerate(tiers)}
+    rows_of, bytes_of = list(map(layout.rows, tiers)), [payoff_bytes(layout, t) for t in tiers]
+    shards: list[Shard] = []
+    files: list[str] = []
+    parts: list[tuple[int, int]] = []
+    of_tier: list[list[int]] = []
+    for i, tier in enumerate(tiers):
+        below = sorted(index[child] for child in layout.children(tier))
+        read = sorted((bytes_of[c] for c in below), reverse=True)
+        mapped = sum(read[:1]) + round(TOUCHED_SHARE * sum(read[1:]))
+        children = tuple(shard for c in below for shard in of_tier[c])
+        ranges = layout.parts(tier)
+        of_tier.append(list(range(len(shards), len(shards) + len(ranges))))
+        for part, (start, stop) in enumerate(ranges):
+            own = bytes_of[i] * (stop - start) // max(rows_of[i], 1)
+            group = min(row_group_rows(layout, tier), stop - start)
+            memory = own + mapped + BUFFER_BYTES_A_ROW * group
+            name = layout.tier_name(tier)
+            name += f", part {part + 1} of {len(ranges)}" if len(ranges) > 1 else ""
+            shards.append(Shard(len(shards), name, children, stop - start, memory))
+            files.append(part_name(layout, tier, part))
+            parts.append((i, part))
+    rows = sum(shard.rows for shard in shards)
+    kept = [
+        bytes_of[i] * shard.rows // max(rows_of[i], 1)
+        for shard, (i, _) in zip(shards, parts, strict=True)
+    ]
+    groups = {shard.children for shard in shards}  # parts of a tier have the same
+    largest = max((kept[c] for group in groups for c in group), default=0)
+    return Plan(
+        tuple(shards), tuple(files), tuple(parts), rows,
+        table_bytes=round(rows * BYTES_A_ROW[np.dtype(layout.payoff_type)]),
+        # Shards that finish out of turn keep a few more than a run in turn does.
+        kept_bytes=_peak_kept(shards, kept, workers) + 2 * (workers - 1) * largest,
+        shard_memory=max(shard.memory for shard in shards),
+        seconds=sum(map(layout.tier_seconds, tiers))
+        + rows * WRITE_NS * 1e-9 + SHARD_SECONDS * len(shards),
+    )  # fmt: skip
+
+
+def payoff_bytes(layout: Layout[Any], tier: Any) -> int:
+    """Bytes of a tier's payoffs as the kernel keeps them."""
+    return 8 * math.prod(layout.shape(tier))
+
+
+def _peak_kept(shards: Sequence[Shard], kept_bytes: Sequence[int], workers: int) -> int:
+    """The most bytes kept at once, by running the schedule with shards finishing in turn."""
+    schedule = Schedule(shards, workers=workers, memory=UNLIMITED)
+    running = [i.shard for i in schedule.start() if isinstance(i, Solve)]
+    now = peak = 0
+    while running:
+        for step in schedule.solved(running.pop(0)):
+            if isinstance(step, Commit):
+                now += kept_bytes[step.shard] if step.keep else 0
+                peak = max(peak, now)
+            elif isinstance(step, Drop):
+                now -= kept_bytes[step.shard]
+            else:
+                running.append(step.shard)
+    return peak
+
+
+@dataclass(frozen=True)
+class Level:
+    """Shards that have something in common: what, how many, their states, bytes of the largest."""
+
+    name: str
+    shards: int
+    states: int
+    memory: int
+
+
+@dataclass(frozen=True)
+class Planned(Result):
+    """What a solve will take."""
+
+    board: str
+    tiers: int
+    shards: int
+    states: int
+    table_bytes: int
+    """On disk."""
+    kept_bytes: int
+    """Payoffs for shards that read them, at their fullest."""
+    peak_memory: int
+    """Bytes."""
+    seconds: Rounded
+    """Of wall time with so many workers."""
+    workers: int
+    levels: PythonOnly[tuple[Level, ...]]
+    plan: PythonOnly[Plan]
+    table: PythonOnly[Path]
+    budget: PythonOnly[int]
+    """Bytes that they may use."""
+    smaller: PythonOnly[str]
+
+    def check(self) -> None:
+        """Raises MemoryLimitError, DiskLimitError for what is still to do and will not fit."""
+        todo = self.plan.missing(self.table)
+        check_room(self.plan, self.budget, self.table, self.smaller, todo, self.workers)
+
+
+def planned(
+    board: Board, results: Path, workers: int | None = None, memory: int | None = None
+) -> Planned:
+    """The plan of a board's full table. Raises BoardError, OptionError where it has none."""
+    layout = load_layout(board)
+    count = workers or cores()
+    plan, tiers = make_plan(layout, count), layout.tiers()
+    levels: dict[Any, list[int]] = {}
+    for shard, (index, _) in zip(plan.shards, plan.parts, strict=True):
+        fields = layout.tier_fields(tiers[index])
+        none = (layout.tier_name(tiers[index]), "")
+        level = levels.setdefault(next(iter(fields.items()), none), [0, 0, 0])
+        level[0] += 1
+        level[1] += shard.rows
+        level[2] = max(level[2], shard.memory)
+    listed = (Level(f"{name} {value}".strip(), *of) for (name, value), of in sorted(levels.items()))
+    return Planned(
+        board.name, len(tiers), len(plan.shards), plan.rows, plan.table_bytes, plan.kept_bytes,
+        plan.peak_memory(count), plan.seconds / count, count, tuple(listed), plan,
+        table_directory(results.absolute(), layout.game),
+        memory_to_use() if memory is None else memory, layout.smaller,
+    )  # fmt: skip
+
+
+def check_room(
+    plan: Plan, memory: int, table: Path, smaller: str, todo: Sequence[int] | None = None,
+    workers: int = 1,
+) -> None:  # fmt: skip
+    """Refuse what will not fit, in the memory or on the disk beside what is already there.
+
+    smaller: what would (`Layout.smaller`). todo: the shards that are still to do (all).
+    Raises MemoryLimitError, DiskLimitError.
+    """
+    if plan.shard_memory > memory:
+        raise MemoryLimitError(
+            f"memory: the largest tier needs {size(plan.shard_memory)} and "
+            f"{size(memory)} may be used; {smaller} would take less"
+        )
+    rows = plan.rows if todo is None else sum(plan.shards[i].rows for i in todo)
+    spilled = max(0, plan.kept_bytes - max(0, memory - workers * plan.shard_memory))
+    needed = plan.table_bytes * rows // max(plan.rows, 1) + spilled
+    check_disk("solve", needed, table, smaller)
+
+
+# --- the solve -----------------------------------------------------------------------------------
 
 
 def solve(board: Board, **options: Unpack[SolveOptions]) -> SolvedTiers:
@@ -63,12 +281,10 @@ class _FullTable(Work[SolvedTiers]):
         return SolvedTiers(origin_of(self.game), table, ledger, goal, kept=kept, workers=workers)
 
     def check_room(self, table: Path) -> None:
-        plan, again = self.plan, self.options.force
-        there = set() if again else set(Folder(table).list(f"{TIERS}/"))
-        todo = [i for i, name in enumerate(plan.files) if name not in there]
+        plan = self.plan
+        todo = range(len(plan.files)) if self.options.force else plan.missing(table)
         if todo:
-            smaller = self.layout.smaller
-            check_room(plan, self.budget, table, smaller, todo, self.options.slots)
+            check_room(plan, self.budget, table, self.layout.smaller, todo, self.options.slots)
 
     def forget(self, table: Path, ledger: Ledger) -> None:
         # All of the part where its files get another column, else what is wanted.
@@ -87,8 +303,7 @@ class _FullTable(Work[SolvedTiers]):
         if is_new(goal, ledger):
             commit(folder, ledger, goal)
         if not self.is_there(ledger):
-            run = _Run(self.layout, plan, report, self.options, self.budget)
-            report = replace(run.solve(), compile_seconds=self.compile_seconds)
+            report = replace(_Run(self, report).solve(), compile_seconds=self.compile_seconds)
         if goal.ask not in ledger.done:
             commit(folder, ledger, Done(goal.ask, len(plan.files), plan.rows))
         for other in ledger.goals:  # which a lost file or --force undid, and all is there again
@@ -100,12 +315,11 @@ class _FullTable(Work[SolvedTiers]):
 
 
 class _Run(Run[SolvedTiers]):
-    def __init__(
-        self, layout: Layout[Any], plan: Plan, report: SolvedTiers, options: Options, memory: int
-    ) -> None:
-        super().__init__(layout.game, report, options, memory)
-        self.layout, self.plan = layout, plan
-        self._index = {tier: i for i, tier in enumerate(layout.tiers())}
+    def __init__(self, work: _FullTable, report: SolvedTiers) -> None:
+        super().__init__(work.game, report, work.options, work.budget)
+        self.layout, self.plan = work.layout, work.plan
+        self.tiers = work.layout.tiers()
+        self._index = {tier: i for i, tier in enumerate(self.tiers)}
         self.shards = self.rows = self.again = self.read = 0
         self.shards_total = self.rows_total = 0
         self.again_seconds = 0.0
@@ -115,7 +329,7 @@ class _Run(Run[SolvedTiers]):
         """All of it; returns what was done."""
         plan, slots = self.plan, self.options.slots
         left = max(0, self.memory - min(self.memory, plan.shard_memory * slots))
-        largest = max(payoff_bytes(self.layout, tier) for tier in self.layout.tiers())
+        largest = max(payoff_bytes(self.layout, tier) for tier in self.tiers)
         with self.open(left, min(left, round(1.1 * plan.kept_bytes) + slots * largest)):
             self.workers.check_memory(plan.shard_memory, self.layout.smaller)
             self.solve_shards()
@@ -125,16 +339,15 @@ class _Run(Run[SolvedTiers]):
         )  # fmt: skip
 
     def make_schedule(self) -> Schedule:
-        plan, ledger = self.plan, self.ledger
-        committed = {i for i, name in enumerate(plan.files) if name in ledger.files}
+        plan, files = self.plan, self.ledger.files
+        committed = {i for i, name in enumerate(plan.files) if name in files}
         exact = self.layout.payoff_type is np.float64
         schedule = Schedule(
             plan.shards, workers=self.workers.slots, memory=self.memory, committed=committed,
             stored=committed if exact else (),
         )  # fmt: skip
         self.shards_total = self.shards + len(schedule.waiting)
-        done = self.rows + self.again + self.read
-        self.rows_total = done + sum(plan.shards[i].rows for i in schedule.waiting)
+        self.rows_total = self.progress().rows + sum(plan.shards[i].rows for i in schedule.waiting)
         return schedule
 
     def progress(self) -> Progress:
@@ -161,7 +374,7 @@ class _Run(Run[SolvedTiers]):
 
     def task(self, step: Solve) -> Task:
         index, part = self.plan.parts[step.shard]
-        layout, tier = self.layout, self.layout.tiers()[index]
+        layout, tier = self.layout, self.tiers[index]
         stored, reads = None, sorted(self._index[child] for child in layout.children(tier))
         if step.shard in self.schedule.stored:
             stored, reads = self.ledger.files[self.plan.files[step.shard]], []
@@ -176,47 +389,48 @@ class _Run(Run[SolvedTiers]):
         return Task(step.shard, job, memory, tuple(reads), keep if step.keep else None)
 
     def commit(self, receipt: Receipt) -> None:
-        assert receipt.file is not None
+        file = receipt.file
+        assert file is not None
         index, part = self.plan.parts[receipt.shard]
-        tier = self.layout.tiers()[index]
+        tier = self.tiers[index]
         number, (start, _) = self.layout.tier_number(tier), self.layout.parts(tier)[part]
-        entry = file_entry(
-            self.plan.files[receipt.shard], TIERS, number,
-            key_range(number, receipt.file.rows, start), receipt.file, receipt.solve_seconds,
-        )  # fmt: skip
-        self.commits.add(entry, {entry.name: receipt.file.path})
+        name, keys = self.plan.files[receipt.shard], key_range(number, file.rows, start)
+        self.commits.add(
+            file_entry(name, TIERS, number, keys, file, receipt.solve_seconds), {name: file.path}
+        )
 
 
 def add_tally(total: dict[str, float], more: dict[str, float]) -> dict[str, float]:
     """Two tallies together: names that begin with "worst" are maxima, the others sums."""
-    found = dict(total)
+    both = dict(total)
     for name, number in more.items():
-        before = found.get(name, 0.0)
-        found[name] = max(before, number) if name.startswith("worst") else before + number
-    return found
+        before = both.get(name, 0.0)
+        both[name] = max(before, number) if name.startswith("worst") else before + number
+    return both
 
 
 @dataclass(frozen=True)
 class SolveTier:
-    """One shard of a full table: a part of the tier with this index in the board's plan; what of it
-    is wanted: its file (commit), its payoffs (keep).
-
-    reads: the tiers, by index, whose payoffs it is handed. stored: the shard's committed file
-    where that holds the kernel's own numbers: they are read back, and nothing is solved. threads:
-    that solve it, at most; 0 for as many as its machine has cores.
-    """
+    """One shard of a full table, as a job: a part of a tier."""
 
     board: Board
     location: TableLocation
     shard: int
     tier: int
+    """Its index in the board's plan."""
     part: int
     reads: tuple[int, ...]
+    """The tiers, by index, whose payoffs it is handed."""
     commit: bool
+    """Whether its file is wanted."""
     keep: bool
+    """Whether its payoffs are."""
     margin: bool = False
     stored: FileEntry | None = None
+    """Its committed file where that holds the kernel's own numbers: they are read back, and nothing
+    is solved."""
     threads: int = 0
+    """That solve it, at most; 0 for as many as its machine has cores."""
 
     @property
     def place(self) -> str:
@@ -231,22 +445,27 @@ class SolveTier:
         self, payoffs: Sequence[Floats], sent: Sent, out: Floats | None, stop: Stop
     ) -> Iterator[Any]:
         """Solve the shard, or read it back; yields as `Job.run`."""
-        layout = load_layout(self.board)
-        tier = layout.tiers()[self.tier]
-        started = time.perf_counter()
+        layout, started = load_layout(self.board), time.perf_counter()
+        tiers = layout.tiers()
+        tier, (first, last) = tiers[self.tier], layout.parts(tiers[self.tier])[self.part]
         if self.stored is not None:
             yield self._read_back(layout, tier, self.stored, sent, out)
             yield Receipt(shard=self.shard, solve_seconds=time.perf_counter() - started), None
             return
-        start, stop_at = layout.parts(tier)[self.part]
         layout.threads = self.threads or cores()
-        tiers = layout.tiers()
         below = {
             tiers[i]: writable(read).reshape(layout.shape(tiers[i]))
             for i, read in zip(self.reads, payoffs, strict=True)
         }
         own = _buffer("payoffs", part_shape(layout, tier, self.part)) if out is None else out
-        decisions = self._decisions(stop_at - start) if self.commit else None
+        decisions = None
+        if self.commit:
+            best, margin = _buffer("best", (last - first,), np.int8), None
+            best.fill(-1)
+            if self.margin:
+                margin = _buffer("margin", (last - first,))
+                margin.fill(np.nan)
+            decisions = Decisions(best, margin)
         error = layout.solve_tier(tier, own, below.__getitem__, stop, self.part, decisions)
         tally = layout.take_tally(tier, self.part)
         seconds = time.perf_counter() - started
@@ -260,14 +479,6 @@ class SolveTier:
             done = receipt.with_bytes(storage, file.path)
         yield done
 
-    def _decisions(self, rows: int) -> Decisions:
-        best = _buffer("best", (rows,), np.int8)
-        best.fill(-1)
-        margin = _buffer("margin", (rows,)) if self.margin else None
-        if margin is not None:
-            margin.fill(np.nan)
-        return Decisions(best, margin)
-
     def _read_back(
         self, layout: Layout[Any], tier: Any, entry: FileEntry, sent: Sent, out: Floats | None
     ) -> Floats:
@@ -277,15 +488,14 @@ class SolveTier:
         planes = layout.kernel_planes(tier)
         flat = payoffs.reshape(len(planes), -1)
         names = payoff_columns(layout.game)
-        read = [names[player] for player in planes if player >= 0]
-        file, at = SealedFile(source, self.location.table, entry), 0
-        for number in range(file.groups):
-            group = file.read(number, read)
-            rows = slice(at, at + group.num_rows)
-            for plane, player in zip(flat, planes, strict=True):
-                plane[rows] = numbers_of(group.column(names[player])) if player >= 0 else 0.0
-            at = rows.stop
-        file.close()
+        read, at = [names[player] for player in planes if player >= 0], 0
+        with closing(SealedFile(source, self.location.table, entry)) as file:
+            for number in range(file.groups):
+                group = file.read(number, read)
+                rows = slice(at, at + group.num_rows)
+                for plane, player in zip(flat, planes, strict=True):
+                    plane[rows] = numbers_of(group.column(names[player])) if player >= 0 else 0.0
+                at = rows.stop
         return payoffs
 
 
@@ -303,10 +513,10 @@ _own = threading.local()
 
 def _buffer(name: str, shape: tuple[int, ...], kind: Any = np.float64) -> NDArray[Any]:
     """This worker's buffer, the size it needs; touching fresh memory costs more than the kernel."""
-    size = int(np.prod(shape))
-    held: NDArray[Any] | None = getattr(_own, name, None)
-    if held is None or held.size < size:
+    needed = math.prod(shape)
+    buffer: NDArray[Any] | None = getattr(_own, name, None)
+    if buffer is None or buffer.size < needed:
         setattr(_own, name, None)  # let go of the old one first
-        held = np.empty(size, kind)
-        setattr(_own, name, held)
-    return held[:size].reshape(shape)
+        buffer = np.empty(needed, kind)
+        setattr(_own, name, buffer)
+    return buffer[:needed].reshape(shape)

@@ -7,17 +7,13 @@ folder where the machine shares that, which a file in it tells, for the driver t
 else its bytes come back.
 
 Workers are threads of this process (`Threads`), or those that Ray places (`ray`). The kernel and
-the Parquet writer let go of Python's lock, so threads use all cores. To touch fresh memory costs
-more than the kernel, so arrays of payoffs come from a pool: what nobody reads any more is used
-again. What is beyond the pool's bytes lies in files without a name, whose pages the system may let
-go of.
+the Parquet writer let go of Python's lock, so threads use all cores.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
-import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,20 +22,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from luckbase.cluster.machine import MemoryUsed, memory_used
-from luckbase.cluster.table.format import FileReceipt
+from luckbase.cluster.machine import MemoryUsed, memory_used, process_name
 from luckbase.cluster.table.parquet import seal_file
 from luckbase.cluster.table.storage import Folder, Memory, Storage
 from luckbase.solver.errors import WorkerError
 from luckbase.solver.game.arrays import Floats
 
+if TYPE_CHECKING:
+    from luckbase.cluster.table.format import FileReceipt
+
+SPILL = "spill"
+"""The folder in a table's where payoffs lie that do not fit in memory, while a solve runs."""
 Stop = Callable[[], bool]
 Sent = Mapping[str, bytes]
 """The files of the table that were sent with a task, by name."""
+
+
+class PayoffsLostError(WorkerError):
+    """Payoffs were lost with their machines and Ray could not make them again."""
 
 
 class NotSeenError(WorkerError):
@@ -130,11 +135,6 @@ class Task:
     keep: Kept | None = None
 
 
-def process_name() -> str:
-    """This process among those of all machines."""
-    return f"{socket.gethostname()} {os.getpid()}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
     """What came of a task. Made by the worker when all is done."""
@@ -175,19 +175,6 @@ class Handed:
     shard: int
 
 
-def work(
-    job: Job, payoffs: Sequence[Any], sent: Sent = {}, out: Floats | None = None,
-    stop: Stop = lambda: False,
-) -> Iterator[Any]:  # fmt: skip
-    """Do a job, as `Job.run` says."""
-    memory_used()  # from here on it is looked at
-    return job.run(payoffs, sent, out, stop)
-
-
-class PayoffsLostError(WorkerError):
-    """Payoffs were lost with their machines and Ray could not make them again."""
-
-
 class Workers(Protocol):
     """What the driver asks of workers. They keep the payoffs of tiers whose tasks say so, hand them
     to the tasks that read them, and drop them when they are told."""
@@ -217,52 +204,37 @@ class Workers(Protocol):
         """Let go of all tasks and payoffs."""
 
 
-def writable(array: Floats) -> Floats:
-    """The same memory for compiled code, which takes an array that can not be written to for
-    another type and compiles anew. Nothing writes to it."""
-    return array if array.flags.writeable else np.asarray(_Unlocked(array))
-
-
-class _Unlocked:
-    def __init__(self, array: Floats) -> None:
-        self._array = array  # whose memory must stay
-        about = dict(array.__array_interface__)
-        self.__array_interface__ = about | {"data": (about["data"][0], False)}
-
-
 class Threads:
-    """Workers in this process."""
+    """Workers in this process; `close` ends them."""
 
     def __init__(self, count: int, pool: Pool) -> None:
+        """pool: of the arrays in which payoffs are kept."""
         self.slots = count
         self._arrays = pool
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="luckbase")
         self._stop = threading.Event()
         self._tasks: dict[Future[Any], int] = {}
         self._events: SimpleQueue[Handed | Future[Any]] = SimpleQueue()
-        self._kept: dict[int, PooledArray] = {}
+        self._kept: dict[int, Floats] = {}
 
     def submit(self, task: Task) -> None:
-        payoffs = [self._kept[tier].array for tier in task.reads]
-        out = None if task.keep is None else self._place(task.keep)
+        payoffs, out, keep = [self._kept[tier] for tier in task.reads], None, task.keep
+        if keep is not None:
+            if keep.tier not in self._kept:
+                self._kept[keep.tier] = self._arrays.take(keep.shape)
+            out = self._kept[keep.tier]
+            out = out if keep.parts == 1 else out[slice(*keep.span)]
         future = self._pool.submit(self._work, task, payoffs, out)
         self._tasks[future] = task.shard
         future.add_done_callback(self._events.put)
 
-    def _work(self, task: Task, payoffs: list[Any], out: Any) -> Any:
-        steps = work(task.job, payoffs, {}, out, self._stop.is_set)
+    def _work(self, task: Task, payoffs: list[Floats], out: Floats | None) -> Any:
+        steps = task.job.run(payoffs, {}, out, self._stop.is_set)
         next(steps)
         if out is not None:
             self._events.put(Handed(task.shard))
         receipt, _ = next(steps)
         return receipt
-
-    def _place(self, kept: Kept) -> Any:
-        """Where the payoffs of a shard stand, among those of its tier."""
-        if kept.tier not in self._kept:
-            self._kept[kept.tier] = self._arrays.take(kept.shape)
-        whole = self._kept[kept.tier].array
-        return whole if kept.parts == 1 else whole[slice(*kept.span)]
 
     def wait_one(self, seconds: float) -> Any:
         try:
@@ -281,7 +253,7 @@ class Threads:
         return [{"node": "this process", "slots": self.slots, "shards": list(self._tasks.values())}]
 
     def check_memory(self, needed: int, smaller: str) -> None:
-        """Checked before (`plan.check_room`)."""
+        """Checked before (`tiers.check_room`)."""
 
     def forget(self) -> None:
         self._tasks, self._kept = {}, {}
@@ -292,30 +264,27 @@ class Threads:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-@contextmanager
-def threads(count: int, pool: Pool) -> Iterator[Workers]:
-    """Workers in this process for the length of a solve; pool: for the payoffs that they keep."""
-    workers = Threads(count, pool)
-    try:
-        yield workers
-    finally:
-        workers.close()
+def writable(array: Floats) -> Floats:
+    """The same memory for compiled code, which takes an array that can not be written to for
+    another type and compiles anew. Nothing writes to it."""
+    if array.flags.writeable:
+        return array
+    about = dict(array.__array_interface__)
+    about["data"] = about["data"][0], False
+    return np.asarray(SimpleNamespace(__array_interface__=about, owner=array))
 
 
 ROOMY = 1.5
 """So many times what is needed a used array may have."""
 
 
-@dataclass(frozen=True)
-class PooledArray:
-    """An array of payoffs and the memory that it lies in."""
-
-    array: Floats
-    buffer: Floats
-
-
 class Pool:
-    """Arrays of payoffs for one run; one thread at a time takes and gives back."""
+    """Arrays of payoffs for one run; one thread at a time takes and gives back.
+
+    To touch fresh memory costs more than the kernel, so what nobody reads any more is used again.
+    What is beyond the pool's bytes lies in files without a name, whose pages the system may let go
+    of.
+    """
 
     def __init__(self, memory: int, folder: Path) -> None:
         """memory: bytes that arrays may have; folder: where what is beyond lies."""
@@ -323,35 +292,33 @@ class Pool:
         self._free: list[Floats] = []
         self._bytes = 0
 
-    def take(self, shape: tuple[int, ...]) -> PooledArray:
-        """An array of this shape; what stands in it is anything. Raises OSError where the disk is
-        full."""
+    def take(self, shape: tuple[int, ...]) -> Floats:
+        """An array of this shape, a view of a buffer that `give` takes back; what stands in it is
+        anything. Raises OSError where the disk is full."""
         size = int(np.prod(shape))
-        fitting = [b for b in self._free if size <= b.size <= max(1, ROOMY * size)]
+        fitting = [i for i, b in enumerate(self._free) if size <= b.size <= max(1, ROOMY * size)]
         if fitting:
-            buffer = min(fitting, key=lambda b: b.size)
-            self._free = [b for b in self._free if b is not buffer]
+            buffer = self._free.pop(min(fitting, key=lambda i: self._free[i].size))
         else:
             while self._free and self._bytes + 8 * size > self._memory:
-                self._let_go(max(range(len(self._free)), key=lambda i: self._free[i].size))
+                largest = max(range(len(self._free)), key=lambda i: self._free[i].size)
+                self._bytes -= self._free.pop(largest).nbytes
             if self._bytes + 8 * size > self._memory:
                 buffer = self._in_a_file(size)
             else:
                 buffer = np.empty(size)
                 self._bytes += buffer.nbytes
-        return PooledArray(buffer[:size].reshape(shape), buffer)
+        return buffer[:size].reshape(shape)
 
-    def give(self, pooled: PooledArray) -> None:
+    def give(self, array: Floats) -> None:
         """Nobody reads this any more."""
-        if pooled.buffer.base is None:  # what lies in a file goes with its last reader
-            self._free.append(pooled.buffer)
-
-    def _let_go(self, i: int) -> None:
-        self._bytes -= self._free.pop(i).nbytes
+        buffer = array.base
+        if buffer is not None and buffer.base is None:  # one in a file goes with its last reader
+            self._free.append(buffer)
 
     def _in_a_file(self, size: int) -> Floats:
         self._folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=self._folder) as file:
             os.posix_fallocate(file.fileno(), 0, max(8, 8 * size))  # a full disk says so here
             mapped = mmap.mmap(file.fileno(), max(8, 8 * size))
-        return np.frombuffer(mapped, np.float64)[:size]
+        return np.frombuffer(mapped, np.float64)

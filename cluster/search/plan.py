@@ -12,9 +12,8 @@ from pathlib import Path
 import numpy as np
 from pydantic import computed_field
 
-from luckbase.cluster.machine import cores
+from luckbase.cluster.machine import PROCESS_BYTES, check_disk, cores
 from luckbase.cluster.run.options import ONE_PIECE
-from luckbase.cluster.run.plan import PROCESS_BYTES, check_disk
 from luckbase.cluster.search.shards import SHARD_STATES
 from luckbase.cluster.search.stages import FIND_BYTES
 from luckbase.cluster.table.folder import SWEEP_BYTES

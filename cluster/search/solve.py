@@ -17,8 +17,7 @@ from typing import Unpack
 
 import numpy as np
 
-from luckbase.cluster.run.driver import Work, peak_memory, solve_table
-from luckbase.cluster.run.lock import is_new
+from luckbase.cluster.run.driver import Work, is_new, peak_memory, solve_table
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, SolvedSearch, Watch
 from luckbase.cluster.search.boundary import (

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from luckbase.cluster.run.plan import SHARD_SECONDS, WRITE_NS, Plan, payoff_bytes
 from luckbase.cluster.run.schedule import Commit, Instruction, Schedule, Shard, Solve
+from luckbase.cluster.run.tiers import SHARD_SECONDS, WRITE_NS, Plan, payoff_bytes
 from luckbase.cluster.table.folder import MAX_WAITING
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.games.press_your_luck.layout import Planes, diagonals

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.cluster.run.plan import Plan, make_plan
 from luckbase.cluster.run.schedule import Shard
+from luckbase.cluster.run.tiers import Plan, make_plan
 from luckbase.solver.game.capabilities import Layout
 from tests.bench.replay import (
     Costs,

@@ -57,7 +57,7 @@ def replay_suite(board: Path, results: Path) -> None:
     from pydantic import BaseModel
 
     from luckbase import solver
-    from luckbase.cluster.run.plan import make_plan
+    from luckbase.cluster.run.tiers import make_plan
     from tests.bench.replay import bound_by_rows, planned_seconds, replay
 
     known = {name: None for _, part in solver.load_board(board) if isinstance(part, BaseModel)

@@ -14,10 +14,9 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run import tiers, worker
-from luckbase.cluster.run.lock import lock
-from luckbase.cluster.run.plan import make_plan
+from luckbase.cluster.run.driver import lock
 from luckbase.cluster.run.progress import Solved
-from luckbase.cluster.run.tiers import add_tally
+from luckbase.cluster.run.tiers import add_tally, make_plan
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder
@@ -184,7 +183,8 @@ def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once: Path, tmp_path:
             commit=True, keep=True,
         )  # fmt: skip
         with ThreadPoolExecutor(2) as pool:
-            results = list(pool.map(lambda each: list(worker.work(each, ()))[1], [job, job]))
+            runs = [pool.submit(list, job.run((), {}, None, lambda: False)) for _ in range(2)]
+            results = [run.result()[1] for run in runs]
         assert [content for _, content in results] == [None, None]
         receipts = [receipt for receipt, _ in results]
         one, two = receipts if which % 2 else reversed(receipts)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.lock import lock
+from luckbase.cluster.run.driver import lock
 from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.search import solve as search
 from luckbase.cluster.search.stages import StageSearch

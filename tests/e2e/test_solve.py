@@ -19,7 +19,7 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run import driver, tiers
-from luckbase.cluster.run.lock import lock
+from luckbase.cluster.run.driver import lock
 from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.run.worker import Receipt
 from luckbase.cluster.table import RUNNING, storage

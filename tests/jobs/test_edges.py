@@ -13,7 +13,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster.batch.requests import requests_for
-from luckbase.cluster.run.plan import check_disk
+from luckbase.cluster.machine import check_disk
 from luckbase.cluster.table.answer import Answer
 from luckbase.cluster.words import counted
 from luckbase.jobs import terminal
@@ -112,7 +112,7 @@ def test_clean_of_no_folder_is_refused(command: Command, tmp_path: Path) -> None
 def test_a_small_disk_is_said_in_units_that_show_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("luckbase.cluster.run.plan.free_disk", lambda table: (table, 3_400_000))
+    monkeypatch.setattr("luckbase.cluster.machine.free_disk", lambda table: (table, 3_400_000))
     with pytest.raises(DiskLimitError, match=r"needs about 5\.6 MB under .* and 3\.4 MB are free"):
         check_disk("solve", 5_600_000, tmp_path, "less")
 

@@ -10,7 +10,7 @@ import pytest
 
 import luckbase
 from luckbase import solver
-from luckbase.cluster.run import plan
+from luckbase.cluster import machine
 from luckbase.cluster.search.plan import goes_in_circles, planned_search, root_keys
 from luckbase.jobs.app import run
 from luckbase.solver.search import explore as estimating
@@ -81,7 +81,7 @@ def test_a_board_without_a_full_table_is_planned_from_its_start(
 def test_a_full_disk_refuses_the_plan(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan.shutil, "disk_usage", no_disk)
+    monkeypatch.setattr(machine.shutil, "disk_usage", no_disk)
     words = [PRESS, *FROM, "--results", str(tmp_path)]
     assert run(["plan", *words]) == 2
     err = capsys.readouterr().err

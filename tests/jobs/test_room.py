@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from luckbase import solver
-from luckbase.cluster.run import plan, tiers, worker
-from luckbase.cluster.run.plan import check_room, make_plan
+from luckbase.cluster import machine
+from luckbase.cluster.run import tiers, worker
+from luckbase.cluster.run.tiers import check_room, make_plan
 from luckbase.cluster.table import storage
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.jobs.app import run
@@ -42,7 +43,7 @@ def test_the_game_says_what_makes_its_boards_smaller(
     with pytest.raises(MemoryLimitError, match=f"may be used; {SMALLER[name]}"):
         check_room(make_plan(layout), 1000, tmp_path, layout.smaller)
     usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(plan.shutil, "disk_usage", lambda path: usage(0, 0, 0))
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: usage(0, 0, 0))
     with pytest.raises(DiskLimitError, match=f"0 bytes are free; {SMALLER[name]}"):
         check_room(make_plan(layout), 1 << 50, tmp_path, layout.smaller)
 
@@ -116,7 +117,7 @@ def test_payoffs_that_go_to_a_full_disk_say_that_it_is_full(
     """When they are made room for: a page of a mapped file that finds none ends the process."""
     monkeypatch.setattr(os, "posix_fallocate", full)
     pool = worker.Pool(8, tmp_path / "spill")
-    assert pool.take((1,)).array.shape == (1,)
+    assert pool.take((1,)).shape == (1,)
     with pytest.raises(OSError) as error:
         pool.take((1,))
     assert error.value.errno == errno.ENOSPC

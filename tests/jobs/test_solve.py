@@ -17,7 +17,7 @@ from types import FrameType
 import pytest
 
 import luckbase
-from luckbase.cluster.run.lock import lock
+from luckbase.cluster.run.driver import lock
 from luckbase.solver.board.file import read_toml
 from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, press, put
 
@@ -77,15 +77,15 @@ def test_one_board_alone_is_as_it_was(command: Command) -> None:
 def test_a_dry_run_warns_where_all_boards_together_do_not_fit_on_the_disk(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from luckbase.cluster.run import plan
+    from luckbase.cluster import machine
 
     for number in (3, 4):
         put(Path(f"b/{number}.toml"), press(whammies=number))
     sizes = [one.bytes for one in luckbase.plan_all("b")]
     usage = type(shutil.disk_usage("."))
     for free, fits in ((sum(sizes), True), (sum(sizes) - 1, False)):
-        left = usage(0, 0, plan.DISK_RESERVE + free)
-        monkeypatch.setattr(plan.shutil, "disk_usage", lambda path, left=left: left)
+        left = usage(0, 0, machine.DISK_RESERVE + free)
+        monkeypatch.setattr(machine.shutil, "disk_usage", lambda path, left=left: left)
         code, out, err = command("solve", "b", "--dry-run")
         assert code == 0 and "2 of 2 boards to solve" in out and err == ""
         assert ("disk: all of them need about" in out) is not fits

@@ -31,8 +31,8 @@ PLACES: dict[tuple[str, str, str], str] = {
      "said.append(_said(i, desk, inside[i]))",
      "said.append(_said(i, desk, inside[i])) "
      "shapes += _desk(i, WIDE + gap + i * (DESK + gap), top, role, desk, most)"): "two lists",
-    ("cluster/run/lock.py", "sweep(storage, table, ledger) compact(storage, ledger)",
-     "compact(storage, ledger) sweep(storage, table, ledger)"): "by the same ledger, in memory",
+    ("cluster/run/driver.py", "folder.sweep(storage, table, ledger) compact(storage, ledger)",
+     "compact(storage, ledger) folder.sweep(storage, table, ledger)"): "the same ledger, in memory",
     ("cluster/play/game.py",
      "reply = answer(self) if isinstance(said, Question) else None "
      "lines.append(said.prompt if isinstance(said, Question) else said)",

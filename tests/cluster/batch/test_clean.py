@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import luckbase
 from luckbase.cluster.batch.clean import contents, remove
-from luckbase.cluster.run.lock import lock
+from luckbase.cluster.run.driver import lock
 from tests.cluster.batch.boards import JACKPOT, everything, pig, put
 
 

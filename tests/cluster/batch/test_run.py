@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from luckbase.cluster.batch.run import SavedBoards
+from luckbase.cluster.batch.requests import SavedBoards
 from tests.cluster.batch.boards import JACKPOT, pig, press, put
 
 CLOCK = [1_700_000_000]

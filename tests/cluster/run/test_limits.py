@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.plan import DISK_RESERVE, PROCESS_BYTES, Plan, check_room
+from luckbase.cluster.machine import DISK_RESERVE, PROCESS_BYTES
 from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.schedule import Schedule, Shard
-from luckbase.cluster.run.tiers import add_tally
+from luckbase.cluster.run.tiers import Plan, add_tally, check_room
 from luckbase.jobs.options import read_memory
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
 from luckbase.solver.policy.evaluate import evaluate_profile

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.plan import make_plan
-from luckbase.cluster.run.worker import Pool, PooledArray, writable
+from luckbase.cluster.run.tiers import make_plan
+from luckbase.cluster.run.worker import Pool, writable
+from luckbase.solver.game.arrays import Floats
 from tests.e2e.test_solve import files
 from tests.places import ROOT
 
@@ -23,19 +24,19 @@ def test_what_is_held_is_nobody_elses(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     pool = Pool(data.draw(st.integers(0, 400)), tmp_path_factory.getbasetemp() / "spill")
-    held: list[tuple[PooledArray, float]] = []
+    held: list[tuple[Floats, float]] = []
     for turn in range(data.draw(st.integers(1, 25))):
         if held and data.draw(st.booleans()):
             one, number = held.pop(data.draw(st.integers(0, len(held) - 1)))
-            assert (one.array == number).all()
+            assert (one == number).all()
             pool.give(one)
         else:
             shape = (data.draw(st.integers(1, 4)), data.draw(st.integers(1, 9)))
             one = pool.take(shape)
-            assert one.array.shape == shape and one.array.flags.writeable
-            one.array[...] = turn
+            assert one.shape == shape and one.flags.writeable
+            one[...] = turn
             held.append((one, turn))
-        assert all((one.array == number).all() for one, number in held)
+        assert all((one == number).all() for one, number in held)
 
 
 def test_memory_is_used_again_and_what_is_beyond_lies_in_a_file(tmp_path: Path) -> None:
@@ -46,7 +47,7 @@ def test_memory_is_used_again_and_what_is_beyond_lies_in_a_file(tmp_path: Path) 
     assert (tmp_path / "spill").exists() and not list((tmp_path / "spill").iterdir())
     pool.give(beyond)
     pool.give(one)
-    assert pool.take((50,)).buffer is one.buffer
+    assert pool.take((50,)).base is one.base
     pool = Pool(8 * 100, tmp_path / "none")
     pool.give(pool.take((60,)))
     pool.take((100,))  # what is free makes room

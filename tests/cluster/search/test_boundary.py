@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.nodes import Missing, Nodes
+from luckbase.cluster.run.nodes import Declined, Nodes
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.worker import NotSeenError, TableLocation
@@ -234,10 +234,10 @@ def test_a_machine_that_does_not_see_it_says_so_and_the_driver_finds_that(
     nodes, handed = Nodes(lambda: listed, notes.append), list[Any]()
     task = SimpleNamespace(task=SimpleNamespace(job=job))
     run: Any = SimpleNamespace(nodes=nodes, _submit=handed.append, _tasks=[task] * 3)
-    assert RayWorkers._elsewhere(run, task, Missing("a", ())) is None  # type: ignore[arg-type]
+    assert RayWorkers._elsewhere(run, task, Declined("a", "a")) is None  # type: ignore[arg-type]
     assert nodes.unseeing == ["a"] and handed == [task]
     for _ in range(2):  # nobody sees it
-        found = RayWorkers._elsewhere(run, task, Missing("b", ()))  # type: ignore[arg-type]
+        found = RayWorkers._elsewhere(run, task, Declined("b", "b"))  # type: ignore[arg-type]
         assert found.sha256 == seen.sha256 and not found.sent
     assert nodes.unseeing == [] and len(handed) == 1
     assert len(notes) == 2 and "node a (-) does not see the table" in notes[0]

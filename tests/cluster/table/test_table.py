@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from luckbase import cluster, solver
 from luckbase.cluster.machine import cores
-from luckbase.cluster.run.plan import make_plan
+from luckbase.cluster.run.tiers import make_plan
 from luckbase.cluster.table import ledger as ledgers
 from luckbase.cluster.table import parquet
 from luckbase.cluster.table.find import why_stale

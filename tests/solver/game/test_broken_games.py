@@ -14,7 +14,6 @@ import pytest
 
 import luckbase
 from luckbase import cluster
-from luckbase.cluster.run import driver
 from luckbase.cluster.table.verify import verify
 from luckbase.game import (
     Agents,
@@ -33,6 +32,7 @@ from luckbase.game import (
     transition,
 )
 from luckbase.jobs.app import run
+from luckbase.solver import check
 from luckbase.solver.board import registry
 from luckbase.solver.check import check_sample
 from luckbase.solver.errors import GameError
@@ -131,7 +131,7 @@ def break_rules(variant: int) -> None:
 def board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Board]:
     """The game as it must be; the engines alone look, no sample is taken before a solve."""
     monkeypatch.setattr(registry, "_entered", {})
-    monkeypatch.setattr(driver, "check_sample", lambda *_: None)
+    monkeypatch.setattr(check, "check_sample", lambda *_: None)
     register("purse", Purse, rules)
     path = tmp_path / f"purse{next(numbers)}.toml"  # workers keep the rules of a board
     path.write_text('game = "purse"\n')
@@ -241,7 +241,7 @@ def test_a_sample_is_looked_at_before_a_solve(
     wrong: tuple[str, Any], sentence: str, board: Board, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(driver, "check_sample", check_sample)
+    monkeypatch.setattr(check, "check_sample", check_sample)
     register("purse", Purse, lambda board: rules(board, **dict([wrong])))
     with pytest.raises(GameError, match=sentence):
         cluster.solve_below(board, results=tmp_path)
