@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,6 @@ from luckbase.solver.charts import (
     Kind,
     Listing,
     Lookup,
-    Words,
     aligned,
     outline,
     words_in,
@@ -36,7 +36,6 @@ from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
 from luckbase.solver.games.press_your_luck.setting import (
     RIVAL_SHARE,
@@ -77,6 +76,10 @@ class LuckCharts(Charts):
     def __init__(self, game: Game) -> None:
         assert isinstance(game.board, PressYourLuckBoard)
         self.game, self.solve, self.board = game, game.board.solve, game.board.name
+        self.every = tuple(range(1, self.solve.frontier + 1))
+        """All numbers of spins that the table covers."""
+        self.scores = np.arange(0, self.solve.score_cap, self.solve.score_unit, dtype=np.int64)
+        """Below the cap."""
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
         request.refuse_reachable("charts of this game are of all states")
@@ -85,36 +88,25 @@ class LuckCharts(Charts):
                "by-lead": self._by_lead, "by-spins": self._by_spins}  # fmt: skip
         return how[name](lookup, request)
 
-    @property
-    def _every(self) -> tuple[int, ...]:
-        """All numbers of spins that the table covers."""
-        return tuple(range(1, self.solve.frontier + 1))
-
-    @property
-    def _cap(self) -> str:
-        return f"scores count up to {self.solve.score_cap:,}"
-
-    def _scores(self, stop: int) -> Ints:
-        return np.arange(0, stop, self.solve.score_unit, dtype=np.int64)
+    def _settings(self, request: ChartRequest, *varies: str, **defaults: Any) -> list[Setting]:
+        chosen = SettingDefaults(frozenset(varies), **defaults)
+        return settings(self.game, request.fields, chosen)
 
     def _lead(self, lookup: Lookup, request: ChartRequest) -> Listing:
-        chosen = settings(
-            self.game, request.fields, SettingDefaults(frozenset({"own"}), self._every, "all")
-        )
-        found = leads_of(self.game, lookup, chosen, request.error)
-        unsure = sum(int(lead.choice.unsure.sum()) for lead in found)
+        chosen = self._settings(request, "own", spins=self.every, several="all")
+        leads = leads_of(self.game, lookup, chosen, request.error)
+        unsure = sum(int(lead.choice.unsure.sum()) for lead in leads)
         note = "a lead is my score less the rival's, who gets the spins; play from one to the other"
         if unsure:
             note += f"; {unsure} leads are too close to call, and count as play"
-        return Listing(lead_lines(found), LEAD_COLUMNS, tuple(map(_lead_row, found)), note)
+        return Listing(lead_lines(leads), LEAD_COLUMNS, tuple(map(_lead_row, leads)), note)
 
     def _leads(self, lookup: Lookup, request: ChartRequest) -> Curves:
-        varies = frozenset({"own", "rival"})
-        chosen = settings(self.game, request.fields, SettingDefaults(varies, self._every, "all"))
-        scores = self._scores(self.solve.score_cap)
+        chosen = self._settings(request, "own", "rival", spins=self.every, several="all")
+        scores = self.scores
         by_score = [each.over_rival(scores) for each in chosen]
-        found = leads_of(self.game, lookup, [x for line in by_score for x in line], request.error)
-        ends = np.array([np.nan if x.pass_from is None else x.pass_from for x in found])
+        leads = leads_of(self.game, lookup, [x for line in by_score for x in line], request.error)
+        ends = np.array([np.nan if x.pass_from is None else x.pass_from for x in leads])
         ends = ends.reshape(len(chosen), -1)
         outdone = np.array([[each.outdone for each in line] for line in by_score])
         ends[outdone] = np.nan
@@ -122,110 +114,100 @@ class LuckCharts(Charts):
             Curve(difference(each, chosen), difference(each, chosen, column=True), line)
             for each, line in zip(chosen, ends, strict=True)
         )
+        # The title is of the usual score of the rival, or the least above that is not blank: blank
+        # are the lowest scores.
+        usual = min(share_of_cap(self.game, RIVAL_SHARE), int(scores[-1]))
+        titled = []
+        for each, line, blank in zip(chosen, ends, outdone.sum(axis=1), strict=True):
+            at = max(int(np.searchsorted(scores, usual)), blank)
+            if at < len(scores):
+                titled.append((each.spins, float(line[at])))
         return Curves(
-            pass_from_title(self._usual_ends(chosen, scores, ends, outdone),
-                          f"Here {who_has_less(chosen)} everywhere"),
-            f"{self.board}; {setting_words(chosen[0], rival=False)}; {self._cap}"
-            + why_blank(chosen, outdone),
+            pass_from_title(titled, f"Here {who_has_less(chosen)} everywhere"),
+            f"{self.board}; {setting_words(chosen[0], rival=False)}; scores count up to "
+            f"{self.solve.score_cap:,}" + why_blank(chosen, outdone),
             "rival_score", scores, curves, "score of the rival, who gets the spins (dollars)",
-            "pass from this lead on (dollars)", self._outdone_band(scores, outdone),
+            "pass from this lead on (dollars)", self._outdone_band(outdone),
             limits=_from_zero(ends),
         )  # fmt: skip
 
-    def _usual_ends(
-        self, chosen: list[Setting], scores: Ints, ends: Floats, outdone: NDArray[np.bool_]
-    ) -> list[tuple[int, float]]:
-        """(spins, the lead from which to pass) of each curve that is there, at the usual score of
-        the rival or the least above."""
-        usual = share_of_cap(self.game, RIVAL_SHARE)
-        found = []
-        for each, line, gone in zip(chosen, ends, outdone, strict=True):
-            there = np.flatnonzero(~gone)
-            if len(there):
-                at = there[np.argmax(scores[there] >= min(usual, scores[there[-1]]))]
-                found.append((each.spins, float(line[at])))
-        return found
-
-    def _outdone_band(self, scores: Ints, outdone: NDArray[np.bool_]) -> tuple[Band, ...]:
-        """Where the other opponent has more than the rival, of any curve."""
-        there = np.flatnonzero(outdone.any(axis=0))
-        if not len(there):
+    def _outdone_band(self, outdone: NDArray[np.bool_]) -> tuple[Band, ...]:
+        """Where the other opponent has more than the rival, of any curve (curves, scores)."""
+        blank = int(outdone.sum(axis=1).max())
+        if not blank:
             return ()
-        last = float(scores[there[-1]]) + self.solve.score_unit / 2
-        return (Band(float(scores[0]), last, "the third has\nmore, and gets\nthe spins"),)
+        last = float(self.scores[blank - 1]) + self.solve.score_unit / 2
+        return (Band(0.0, last, "the third has\nmore, and gets\nthe spins"),)
 
     def _decide(self, lookup: Lookup, request: ChartRequest) -> Heatmap:
-        (where,) = settings(self.game, request.fields, SettingDefaults(frozenset({"own", "rival"})))
-        xs, ys = self._scores(self.solve.score_cap), self._scores(self.solve.score_cap + 1)
+        (where,) = self._settings(request, "own", "rival")
+        xs, ys = self.scores, np.append(self.scores, self.solve.score_cap)
         if len(xs) < 2:
             raise OptionError(
                 f"the picture 'decide' needs two scores below the cap; this table has "
                 f"{len(xs)}: score_cap={self.solve.score_cap}, score_unit={self.solve.score_unit}"
             )
         over = where.over_rival(ys)
-        lines = [one.with_scores(where.up, xs) for one in over]
-        outdone = np.array([one.outdone for one in over])
-        found = choices(self.game, lookup, np.concatenate(lines), request.error)
+        outdone = np.array([each.outdone for each in over])
+        values = np.concatenate([each.with_scores(where.up, xs) for each in over])
+        choice = choices(self.game, lookup, values, request.error)
+        best, passing = (
+            np.ascontiguousarray(part.reshape(len(ys), len(xs)).T)
+            for part in (np.fmax(choice.play, choice.passed), choice.passing)
+        )
         there = ys[~outdone]
         middle = there[(there >= 0.15 * ys[-1]) & (there <= 0.6 * ys[-1])]
-        middle = middle if len(middle) else there
-        shape = (len(ys), len(xs))
-        passing = np.ascontiguousarray(found.passing.reshape(shape).T)
-        leads = [
-            x.pass_from
-            for x in leads_of(self.game, lookup, where.over_rival(middle), request.error)
-        ]
+        middle = where.over_rival(middle if len(middle) else there)
+        leads = [x.pass_from for x in leads_of(self.game, lookup, middle, request.error)]
         blank = np.tile(outdone, (len(xs), 1))
         line = outline("play or pass", passing, xs, ys, ~blank)
-        names = (f"scores_{where.up + 1}", f"scores_{where.last + 1}", "value")
+        ahead = xs[:, None] > ys[None, :]
+        regions = {"play": ~passing, "pass ahead": passing & ahead, "pass behind": passing & ~ahead}
         return Heatmap(
             decide_title(where, leads),
             f"{self.board}; {setting_words(where, rival=False)}"
-            + why_blank([where], outdone[None]), names,
-            xs, ys, np.ascontiguousarray(found.best.reshape(shape).T),
+            + why_blank([where], outdone[None]),
+            (f"scores_{where.up + 1}", f"scores_{where.last + 1}", "value"), xs, ys, best,
             f"my score: player {where.up + 1} (dollars)",
             f"score of player {where.last + 1} (dollars)", PROBABILITY,
             blank if blank.any() else None, (0.0, 1.0), lines=() if line is None else (line,),
-            words=region_words(passing, xs, ys, ~blank),
-            rest=where.in_words(self.game),
+            words=words_in({name: at & ~blank for name, at in regions.items()}, xs, ys),
+            rest=where.in_words(),
         )  # fmt: skip
 
     def _by_lead(self, lookup: Lookup, request: ChartRequest) -> Curves:
-        (where,) = settings(self.game, request.fields, SettingDefaults(frozenset({"own"})))
+        (where,) = self._settings(request, "own")
         (lead,) = leads_of(self.game, lookup, [where], request.error)
-        most = share_of_cap(self.game, WIDEST)
-        near = np.abs(lead.leads) <= most
-        unit = self.solve.score_unit
-        bands = [Band(a - unit / 2, b + unit / 2, "pass") for a, b in lead.passes]
-        ends = (float(lead.leads[near][0]), float(lead.leads[near][-1]))
+        near = np.abs(lead.leads) <= share_of_cap(self.game, WIDEST)
+        leads, half = lead.leads[near], self.solve.score_unit / 2
+        first, last = float(leads[0]), float(leads[-1])
         return Curves(
             f"{spin_count(where.spins).capitalize()}: {by_lead_title(lead)}",
             f"{self.board}; {setting_words(where)}",
-            "lead", lead.leads[near], both(lead.choice.play[near], lead.choice.passed[near]),
+            "lead", leads, both(lead.choice.play[near], lead.choice.passed[near]),
             f"my lead over player {where.rival + 1} (dollars)", PROBABILITY,
             tuple(
-                Band(max(b.first, ends[0]), min(b.last, ends[1]), b.text)
-                for b in bands
-                if b.first < ends[1] and b.last > ends[0]
+                Band(max(a - half, first), min(b + half, last), "pass")
+                for a, b in lead.passes
+                if a - half < last and b + half > first
             ),
         )  # fmt: skip
 
     def _by_spins(self, lookup: Lookup, request: ChartRequest) -> Curves:
         every = tuple(range(1, EXPERIMENT + 1))
-        found = settings(
-            self.game,
-            request.fields,
-            SettingDefaults(frozenset(), every, "spins", 0.4, 0.15, beyond=True),
+        chosen = self._settings(
+            request, spins=every, several="spins", own=0.4, rival=0.15, beyond=True
         )
-        choice, there = self._choices_there(lookup, found, request.error)
-        spins = np.array([each.spins for each in found])
+        choice, there = self._choices_there(lookup, chosen, request.error)
+        spins = np.array([each.spins for each in chosen])
         last = int(np.flatnonzero(there)[-1]) + 1
-        known, where = spins[there], found[0]
+        known, where = spins[there], chosen[0]
         gaps = "" if there.all() else f"; {runs(spins[~there])} spins: not in this table"
-        title = by_spins_title if choice.free.any() else no_choice_title
+        free = ~np.isnan(choice.play) & ~np.isnan(choice.passed)
+        title = by_spins_title if free.any() else no_choice_title
         return Curves(
             title(known, choice.passing[there]),
-            f"{self.board}; {setting_words(where)}, I have {where.score(where.up):,}{gaps}",
+            f"{self.board}; {setting_words(where)}, I have {where.scores[where.up]:,}{gaps}",
             "spins", spins[:last], both(choice.play[:last], choice.passed[:last]),
             "spins left, all of them mine", PROBABILITY, self._beyond(known, spins[last:]),
         )  # fmt: skip
@@ -238,19 +220,17 @@ class LuckCharts(Charts):
         found: list[Choice] = []
         missing: list[MissingTableError] = []
         there = np.ones(len(every), bool)
-        nothing, no = np.full(1, np.nan), np.zeros(1, bool)
         for i, each in enumerate(every):
-            own = each.with_scores(each.up, np.array([each.score(each.up)]))
+            own = each.with_scores(each.up, np.array([each.scores[each.up]]))
             try:
                 found.append(choices(self.game, lookup, own, error))
             except MissingTableError as why:
                 missing.append(why)
                 there[i] = False
-                found.append(Choice(nothing, nothing, no, no))
+                found.append(Choice(*np.full((2, 1), np.nan), *np.zeros((2, 1), bool)))
         if not there.any():
             raise missing[0]
-        parts = ("play", "passed", "passing", "unsure")
-        return Choice(*(np.concatenate([getattr(x, name) for x in found]) for name in parts)), there
+        return Choice(*map(np.concatenate, zip(*found, strict=True))), there
 
     def _beyond(self, known: Ints, left: Ints) -> tuple[Band, ...]:
         """The first number of spins that a full table does not reach, and how it would."""
@@ -272,31 +252,6 @@ def both(play: Floats, passed: Floats) -> tuple[Curve, ...]:
     return Curve("play", "play", play), Curve("pass", "pass", passed)
 
 
-def region_words(
-    passing: NDArray[np.bool_], xs: Ints, ys: Ints, known: NDArray[np.bool_]
-) -> tuple[Words, ...]:
-    """ "play" and "pass" in the middle of where it is best: passing, known (n, m) above and
-    below."""
-    ahead = xs[:, None] > ys[None, :]
-    regions = {"play": ~passing, "pass ahead": passing & ahead, "pass behind": passing & ~ahead}
-    return words_in({name: inside & known for name, inside in regions.items()}, xs, ys)
-
-
-def _lead_row(lead: Lead) -> tuple[int | float | str, ...]:
-    where, there = lead.setting, lead.at(lead.pass_from)
-    chances = ("", "") if there is None else tuple(round(x, DECIMALS) for x in there)
-    return (
-        where.up + 1, where.spins, where.rival + 1, where.score(where.rival),
-        where.score(where.third), ",".join(map(str, where.whammies)), _cell(lead.pass_from),
-        _cell(lead.play_from), " ".join(f"{a}..{b}" for a, b in lead.passes), *chances,
-        int(lead.choice.unsure.sum()),
-    )  # fmt: skip
-
-
-def _cell(number: int | None) -> int | str:
-    return "" if number is None else number
-
-
 # --- words ---------------------------------------------------------------------------------------
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
@@ -308,15 +263,22 @@ def spin_count(count: int) -> str:
     return f"{number} spin{'s' * (count != 1)}"
 
 
-def dollars(amount: float) -> str:
-    """``$3,000``."""
-    return f"${amount:,.0f}"
+def runs(numbers: Ints) -> str:
+    """``1, 3 to 5`` of ascending numbers."""
+    parts = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
+    return listed([
+        f"{part[0]}" if len(part) == 1 else f"{part[0]} to {part[-1]}" for part in parts
+    ])  # fmt: skip
+
+
+def _runs_of_spins(counts: Ints) -> str:
+    return f"{runs(counts)} spin{'s' * (counts.tolist() != [1])}"
 
 
 # --- titles --------------------------------------------------------------------------------------
 
 
-def pass_from_title(ends: Sequence[tuple[int, float]], gone: str = "") -> str:
+def pass_from_title(ends: Sequence[tuple[int, float]], gone: str) -> str:
     """Of (spins left, the lead from which to pass, NaN for none); gone: where there is no end."""
     if not ends:
         return gone
@@ -324,8 +286,8 @@ def pass_from_title(ends: Sequence[tuple[int, float]], gone: str = "") -> str:
     if not known:
         return "Never pass while playing is allowed"
     first, *more = sorted(known)[:3]
-    said = [f"{dollars(known[first])} ahead with {spin_count(first)}"]
-    said += [f"{dollars(known[count])} with {spin_count(count).split()[0]}" for count in more]
+    said = [f"${known[first]:,.0f} ahead with {spin_count(first)}"]
+    said += [f"${known[count]:,.0f} with {spin_count(count).split()[0]}" for count in more]
     return f"Pass from {', '.join(said)}"
 
 
@@ -337,7 +299,7 @@ def decide_title(where: Setting, leads: Sequence[int | None]) -> str:
         return f"{left}: play"
     low, high = min(known), max(known)
     to = "" if low == high else f" to {high:,}"
-    return f"{left}: pass from {dollars(low)}{to} ahead"
+    return f"{left}: pass from ${low:,}{to} ahead"
 
 
 def by_lead_title(lead: Lead) -> str:
@@ -347,36 +309,23 @@ def by_lead_title(lead: Lead) -> str:
     if lead.play_from is None:
         return "pass"
     last = lead.pass_from - int(lead.leads[1] - lead.leads[0])
-    low, side = abs(lead.play_from), "behind" if lead.play_from < 0 else "ahead"
     if any(end < lead.play_from for _, end in lead.passes):
-        return f"play from {dollars(low)} {side} to {dollars(last)} ahead"
-    return f"play up to {dollars(last)} ahead"
+        side = "behind" if lead.play_from < 0 else "ahead"
+        return f"play from ${abs(lead.play_from):,} {side} to ${last:,} ahead"
+    return f"play up to ${last:,} ahead"
 
 
 def by_spins_title(counts: Ints, passing: NDArray[np.bool_]) -> str:
     """With how many spins to pass and to play."""
     if passing.all() or not passing.any():
-        return f"{'Pass' if passing.any() else 'Play'}, with {runs(counts)} {_spin_word(counts)}"
-    played = counts[~passing]
-    return f"Pass {runs(counts[passing])}, play {runs(played)} {_spin_word(played)}"
+        return f"{'Pass' if passing.any() else 'Play'}, with {_runs_of_spins(counts)}"
+    return f"Pass {runs(counts[passing])}, play {_runs_of_spins(counts[~passing])}"
 
 
 def no_choice_title(counts: Ints, passing: NDArray[np.bool_]) -> str:
     """Where a player may not play, or may not pass: at the cap, in third place."""
     must = "pass" if passing.all() else "play" if not passing.any() else "do as they do"
-    return f"No choice: they must {must}, with {runs(counts)} {_spin_word(counts)}"
-
-
-def _spin_word(counts: Ints) -> str:
-    return "spin" if counts.tolist() == [1] else "spins"
-
-
-def runs(numbers: Ints) -> str:
-    """``1, 3 to 5`` of ascending numbers."""
-    parts = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
-    return listed([
-        f"{part[0]}" if len(part) == 1 else f"{part[0]} to {part[-1]}" for part in parts
-    ])  # fmt: skip
+    return f"No choice: they must {must}, with {_runs_of_spins(counts)}"
 
 
 # --- settings ------------------------------------------------------------------------------------
@@ -385,12 +334,12 @@ def runs(numbers: Ints) -> str:
 def setting_words(where: Setting, *, rival: bool = True) -> str:
     """Who is up and what the others have; rival: the last opponent's score too."""
     said = [f"player {where.up + 1} up"]
-    for player in sorted(where.others, key=lambda i: i != where.last):
+    for player in (where.last, where.beside):
         if not where.is_in(player):
             said.append(f"player {player + 1} is out")
         elif rival or player != where.last:
-            said.append(f"player {player + 1} has {where.score(player):,}")
-        count = sum(where.spins_of(player))
+            said.append(f"player {player + 1} has {where.scores[player]:,}")
+        count = where.earned[player] + where.passed[player]
         if count:
             said.append(f"player {player + 1} holds {spin_count(count)}")
     if any(where.whammies):
@@ -406,17 +355,18 @@ def why_blank(every: Sequence[Setting], there: NDArray[np.bool_]) -> str:
 
 def who_has_less(every: Sequence[Setting]) -> str:
     """``player 3 has less than player 1``: of the opponents, who gets no spins."""
-    who = {(each.last + 1, rules.PLAYERS - each.up - each.last + 1) for each in every}
-    last, other = min(who) if len(who) == 1 else ("the rival", "the third")
-    names = [f"player {one}" if isinstance(one, int) else one for one in (last, other)]
-    return f"{names[0]} has less than {names[1]}"
+    who = {(each.last + 1, each.beside + 1) for each in every}
+    if len(who) > 1:
+        return "the rival has less than the third"
+    ((last, other),) = who
+    return f"player {last} has less than player {other}"
 
 
 def _parts(where: Setting) -> dict[str, tuple[str, str]]:
     """What a setting is, part by part: (for people, as a column)."""
-    third = where.score(3 - where.up - where.last)
+    third = where.scores[where.beside]
     whammies = ",".join(map(str, where.whammies))
-    of_others = [where.spins_of(i) for i in where.others]
+    of_others = [(where.earned[i], where.passed[i]) for i in where.others]
     return {
         "up": (f"player {where.up + 1} up", f"up_{where.up + 1}"),
         "spins": (f"{spin_count(where.spins)} left", f"spins_{where.spins}"),
@@ -436,6 +386,18 @@ def difference(where: Setting, every: Sequence[Setting], column: bool = False) -
 # --- the list ------------------------------------------------------------------------------------
 
 
+def _lead_row(lead: Lead) -> tuple[int | float | str, ...]:
+    where, choice = lead.setting, lead.choice
+    ends = ("" if end is None else end for end in (lead.pass_from, lead.play_from))
+    at = lead.leads == lead.pass_from
+    chances = [round(float(x[at][0]), DECIMALS) if at.any() else "" for x in choice[:2]]
+    return (
+        where.up + 1, where.spins, where.rival + 1, where.scores[where.rival],
+        where.scores[where.third], ",".join(map(str, where.whammies)), *ends,
+        " ".join(f"{a}..{b}" for a, b in lead.passes), *chances, int(choice.unsure.sum()),
+    )  # fmt: skip
+
+
 def lead_lines(found: Sequence[Lead]) -> tuple[str, ...]:
     """A head and a line for each setting, in columns."""
     whammies = any(any(lead.setting.whammies) for lead in found)
@@ -445,10 +407,10 @@ def lead_lines(found: Sequence[Lead]) -> tuple[str, ...]:
     for lead in found:
         where, end = lead.setting, lead.pass_from
         below = [(a, b) for a, b in lead.passes if end is None or b < end]
-        third = f"{where.score(where.third):,}" if where.is_in(where.third) else "out"
+        third = f"{where.scores[where.third]:,}" if where.is_in(where.third) else "out"
         cells = [
             f"player {where.up + 1}", str(where.spins),
-            f"{where.score(where.rival):,} (player {where.rival + 1})", third,
+            f"{where.scores[where.rival]:,} (player {where.rival + 1})", third,
             _signed(end), _signed(lead.play_from),
             ", ".join(f"{a:+,} .. {b:+,}" for a, b in below) or "-",
         ]  # fmt: skip

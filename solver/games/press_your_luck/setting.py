@@ -22,9 +22,10 @@ the rival spin and whammy.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,104 +44,84 @@ MAX_SETTINGS = 500
 """Settings of one chart; more than a person reads."""
 RIVAL_SHARE = 0.3
 """Of the cap, that the rival has unless it is chosen: 6000 of 20000 dollars."""
+WORDS = ("up", "spins", "own", "rival", "third")
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A state in which the player up has a choice, but for their score.
+    """A state in which the player up has a choice, but for their score; players from 0."""
 
-    values: its twelve numbers in people's units (dollars). up: who is up, from 0. last: the
-    opponent whose score is called ``rival``, from 0. out: the whammies that put a player out.
-    """
-
-    values: tuple[int, ...]
+    scores: tuple[int, ...]  # dollars
+    earned: tuple[int, ...]
+    passed: tuple[int, ...]
+    whammies: tuple[int, ...]
     up: int
-    last: int
-    out: int
+    last: int  # the opponent whose score is called ``rival``
+    out: int  # the whammies that put a player out
 
     @property
     def spins(self) -> int:
         """Spins left in all."""
-        return sum(self.values[rules.EARNED : rules.WHAMMIES])
+        return sum(self.earned + self.passed)
+
+    @property
+    def others(self) -> tuple[int, int]:
+        """The opponents, the next in turn order first."""
+        return (self.up + 1) % rules.PLAYERS, (self.up + 2) % rules.PLAYERS
 
     @property
     def rival(self) -> int:
-        """The opponent who gets the spins, from 0: they are in and have more, or else come next."""
-        return max(self.others, key=lambda i: (self.is_in(i), self.score(i)))
+        """The opponent who gets the spins: they are in and have more, or else come next."""
+        return max(self.others, key=lambda i: (self.is_in(i), self.scores[i]))
 
     @property
     def third(self) -> int:
-        """The other opponent, from 0."""
+        """The other opponent."""
         return rules.PLAYERS - self.up - self.rival
+
+    @property
+    def beside(self) -> int:
+        """The opponent beside `last`."""
+        return rules.PLAYERS - self.up - self.last
 
     @property
     def outdone(self) -> bool:
         """Whether the opponent beside `last` is in and has more, so that they get the spins."""
-        other = rules.PLAYERS - self.up - self.last
-        return self.is_in(other) and self.score(other) > self.score(self.last)
-
-    @property
-    def others(self) -> tuple[int, int]:
-        """The opponents, from 0, the next in turn order first."""
-        return (self.up + 1) % rules.PLAYERS, (self.up + 2) % rules.PLAYERS
-
-    @property
-    def whammies(self) -> tuple[int, ...]:
-        """Of every player."""
-        return self.values[rules.WHAMMIES :]
-
-    def score(self, player: int) -> int:
-        """Dollars of a player, from 0."""
-        return self.values[rules.SCORE + player]
-
-    def spins_of(self, player: int) -> tuple[int, int]:
-        """Earned and passed spins of a player, from 0."""
-        return self.values[rules.EARNED + player], self.values[rules.PASSED + player]
+        return self.is_in(self.beside) and self.scores[self.beside] > self.scores[self.last]
 
     def is_in(self, player: int) -> bool:
-        """Whether a player, from 0, is still in."""
+        """Whether a player is still in."""
         return self.whammies[player] < self.out
 
     def with_scores(self, player: int, dollars: Ints) -> Ints:
-        """Values (n, 12): this setting with each of n scores of a player, from 0."""
-        values = np.tile(np.array(self.values, np.int64), (len(dollars), 1))
+        """Values (n, 12): this setting with each of n scores of a player."""
+        state = [*self.scores, *self.earned, *self.passed, *self.whammies]
+        values = np.tile(np.array(state, np.int64), (len(dollars), 1))
         values[:, rules.SCORE + player] = dollars
         return values
 
-    def in_words(self, game: Game) -> dict[str, str]:
+    def in_words(self) -> dict[str, str]:
         """The state as fields, as text."""
-        found = {}
-        for each in game.fields:
-            numbers = [self.values[game.columns.index(name)] for name in each.columns]
-            found[each.name] = ",".join(map(str, numbers))
-        return found
+        names = ("scores", "earned", "passed", "whammies")
+        return {name: ",".join(map(str, getattr(self, name))) for name in names}
 
     def over_rival(self, dollars: Ints) -> list[Setting]:
         """This setting with each of n scores of the last opponent."""
-        every = self.with_scores(self.last, dollars).tolist()
-        return [replace(self, values=tuple(values)) for values in every]
+        every = self.with_scores(self.last, dollars)[:, : rules.PLAYERS]
+        return [replace(self, scores=tuple(scores)) for scores in every.tolist()]
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """Play or pass at n states: the chance of the player up to win after each, NaN where they may
-    not; float64 (n,). passing: bool (n,), whether passing is best. unsure: whether that hangs on
-    less than the tolerance."""
+class Choice(NamedTuple):
+    """Play or pass at n states."""
 
     play: Floats
+    """(n,): the chance of the player up to win after it, NaN where they may not."""
     passed: Floats
+    """(n,): the same after passing."""
     passing: NDArray[np.bool_]
+    """(n,): whether passing is best."""
     unsure: NDArray[np.bool_]
-
-    @property
-    def free(self) -> NDArray[np.bool_]:
-        """(n,) whether there is a choice."""
-        return ~np.isnan(self.play) & ~np.isnan(self.passed)
-
-    @property
-    def best(self) -> Floats:
-        """Their chance to win, (n,)."""
-        return np.fmax(self.play, self.passed)
+    """(n,): whether that hangs on less than the tolerance."""
 
 
 def choices(game: Game, lookup: Lookup, values: Ints, error: float) -> Choice:
@@ -157,32 +138,27 @@ def choices(game: Game, lookup: Lookup, values: Ints, error: float) -> Choice:
     play[q.states[plays]] = own[plays]
     np.fmax.at(passed, q.states[~plays], own[~plays])
     tolerance = max(game.tie_tolerance, 2 * error)
-    both = ~np.isnan(play) & ~np.isnan(passed)
-    gain = np.where(both, passed, 0.0) - np.where(both, play, 0.0)
-    passing = np.where(both, gain > tolerance, np.isnan(play))
-    return Choice(play, passed, passing, both & (np.abs(gain) <= tolerance))
+    gain = passed - play
+    return Choice(play, passed, (gain > tolerance) | np.isnan(play), np.abs(gain) <= tolerance)
 
 
-# --- what is asked -------------------------------------------------------------------------------
+# --- what is chosen ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class SettingDefaults:
-    """What a chart varies, and what it takes where nothing is chosen.
-
-    varies: what is not a person's to choose: ``own``, ``rival``, the scores. spins: unless
-    chosen. several: of which column the chart takes several values, as in ``spins=1,2``; ``all``,
-    or of none. own, rival: shares of the cap that they have,
-    unless chosen; the third has nothing. beyond: whether there may be more spins than a full table
-    covers.
-    """
+    """What a chart varies, and what it takes where nothing is chosen."""
 
     varies: frozenset[str] = frozenset()
+    """What is not a person's to choose: ``own``, ``rival``, the scores."""
     spins: tuple[int, ...] = (1,)
     several: str = ""
+    """Of which column the chart takes several values, as in ``spins=1,2``; ``all``, or of none."""
     own: float = 0.0
+    """The share of the cap that the player up has; the third has nothing."""
     rival: float = RIVAL_SHARE
     beyond: bool = False
+    """Whether there may be more spins than a full table covers."""
 
 
 def settings(game: Game, fields: Mapping[str, str], defaults: SettingDefaults) -> list[Setting]:
@@ -192,35 +168,33 @@ def settings(game: Game, fields: Mapping[str, str], defaults: SettingDefaults) -
     if not set(up) <= {1, 2, 3}:
         raise StateError(f"up: {max(up)} is not a player; 1, 2 or 3")
     spins = columns.pop("spins", list(defaults.spins))
-    names = list(columns)
     for name, each in {"up": up, "spins": spins, **columns}.items():
-        if len(each) > 1 and defaults.several not in (name, "all") and name in (*fields, *names):
+        chosen = name in fields or name in columns
+        if len(each) > 1 and defaults.several not in (name, "all") and chosen:
             raise StateError(f"{name}: this chart is of one value; write {name}={each[0]}")
     if "spins" not in fields and defaults.several:  # as many as the others leave them one of
-        spent = [name for name in names if name.startswith(("earned", "passed"))]
-        of_others = sum(min(columns[name]) for name in spent)
+        of_others = sum(
+            min(each) for name, each in columns.items() if name.startswith(("earned", "passed"))
+        )
         spins = [left for left in spins if left > of_others] or spins[-1:]
     every = list(product(up, spins, *columns.values()))
     if len(every) > MAX_SETTINGS:
         raise StateError(f"{len(every)} settings in one chart; the most is {MAX_SETTINGS}")
     return [
-        _setting(game, who - 1, left, dict(zip(names, values, strict=True)), defaults)
+        _setting(game, who - 1, left, dict(zip(columns, values, strict=True)), defaults)
         for who, left, *values in every
     ]
 
 
-WORDS = ("up", "spins", "own", "rival", "third")
-
-
 def _columns(game: Game, fields: Mapping[str, str]) -> dict[str, list[int]]:
-    """Column -> the numbers that are asked for; whole fields by column."""
+    """Column -> the numbers that are chosen; whole fields by column."""
     columns: dict[str, list[int]] = {}
     for name, text in fields.items():
         parts = [column for column in game.columns if column.rpartition("_")[0] == name]
         if not parts and name not in (*game.columns, *WORDS):
             known = (*WORDS, *game.columns, *game.fields.names)
             raise StateError(f"unknown field '{name}'; {nearest(name, known)}")
-        numbers = read_numbers(name, text)
+        numbers = _numbers(name, text)
         if not parts:
             columns[name] = numbers
         elif len(numbers) != len(parts):
@@ -232,9 +206,9 @@ def _columns(game: Game, fields: Mapping[str, str]) -> dict[str, list[int]]:
     return columns
 
 
-def read_numbers(name: str, text: str) -> list[int]:
+def _numbers(name: str, text: str) -> list[int]:
     """Numbers as ``1,2,5`` or ``1-12``. Raises StateError."""
-    found: list[int] = []
+    numbers: list[int] = []
     for part in text.replace("$", "").replace(" ", "").split(","):
         ends = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part)
         if not ends:
@@ -244,77 +218,79 @@ def read_numbers(name: str, text: str) -> list[int]:
         first, last = int(ends[1]), int(ends[2] or ends[1])
         if last - first >= MAX_SETTINGS:
             raise StateError(f"{name}: {part} are too many; the most is {MAX_SETTINGS}")
-        found += range(first, last + 1)
-    return found
+        numbers += range(first, last + 1)
+    return numbers
 
 
 def _setting(
     game: Game, up: int, spins: int, columns: Mapping[str, int], defaults: SettingDefaults
 ) -> Setting:
+    """Raises StateError for what is no state in which the player up has a choice."""
     assert isinstance(game.board, PressYourLuckBoard)
-    most = game.board.rules.max_whammies
-    rival = _rival(up, columns, most)
-    _refuse_varied(up, rival, columns, defaults)
-    state = dict.fromkeys(game.columns, 0) | _scores(game, up, rival, columns, defaults)
-    values = [state[name] for name in game.columns]
-    if "own" in defaults.varies:
-        values[rules.SCORE + up] = 0
-    of_others = sum(values[rules.EARNED : rules.WHAMMIES])
+    most, frontier = game.board.rules.max_whammies, game.board.solve.frontier
+    last, third = (i for i in reversed(range(rules.PLAYERS)) if i != up)
+    if columns.get(f"whammies_{last + 1}") == most:
+        last, third = third, last
+    words = {
+        "own": f"scores_{up + 1}",
+        "rival": f"scores_{last + 1}",
+        "third": f"scores_{third + 1}",
+    }
+    state = _state(game, words, columns, defaults)
+    of_others = sum(n for name, n in state.items() if name.startswith(("earned", "passed")))
     if of_others >= spins:
         raise StateError(
             f"spins: {spins} in all, and the others hold {of_others}; player {up + 1} needs one"
         )
-    values[rules.EARNED + up] = spins - of_others
-    _check(game, values, up, most)
-    if not defaults.beyond:
-        _check_frontier(values, game.board.solve.frontier)
-    return Setting(tuple(values), up, rival, most)
+    state[f"earned_{up + 1}"] = spins - of_others
+    values = list(state.values())
+    scores, earned, passed, whammies = (tuple(values[i : i + 3]) for i in range(0, 12, 3))
+    found = Setting(scores, earned, passed, whammies, up, last, most)
+    if whammies[up] == most:
+        raise StateError(f"up: player {up + 1} is out")
+    if not any(map(found.is_in, found.others)):
+        raise StateError("whammies: both opponents are out, and the game is over")
+    first = int(rules.player_up(game.canonical_states(np.array(values))[0]))
+    if first != up:
+        raise StateError(f"up: player {first + 1} holds a spin and is up before player {up + 1}")
+    if spins > frontier and not defaults.beyond:
+        raise StateError(
+            f"spins: {spins} in all, and the table covers {frontier}; solve with "
+            f"{setting('frontier', spins)}"
+        )
+    return found
 
 
-def _rival(up: int, columns: Mapping[str, int], most: int) -> int:
-    """The last opponent, from 0, or the other one where they are out."""
-    rival = max(i for i in range(rules.PLAYERS) if i != up)
-    gone = columns.get(f"whammies_{rival + 1}") == most
-    return rules.PLAYERS - up - rival if gone else rival
+def _state(
+    game: Game, words: Mapping[str, str], columns: Mapping[str, int], defaults: SettingDefaults
+) -> dict[str, int]:
+    """The columns of a state, all but the spins of the player up: chosen, or as the chart has them.
 
-
-def _refuse_varied(
-    up: int, rival: int, columns: Mapping[str, int], defaults: SettingDefaults
-) -> None:
-    """Raises StateError for a column that is not a person's to choose."""
+    words: the columns of the scores. Raises StateError for a column that is not a person's to
+    choose, and for one that is chosen twice.
+    """
+    player = words["own"].removeprefix("scores_")
     why = {
-        f"earned_{up + 1}": f"player {up + 1} is up, and has what the others leave of spins=",
-        f"passed_{up + 1}": f"player {up + 1} is up, and who must spin has no choice",
+        f"earned_{player}": f"player {player} is up, and has what the others leave of spins=",
+        f"passed_{player}": f"player {player} is up, and who must spin has no choice",
     }
     if "own" in defaults.varies:
-        over = f"player {up + 1} is up, and this chart is over their score"
-        why |= {"own": over, f"scores_{up + 1}": over}
+        over = f"player {player} is up, and this chart is over their score"
+        why |= dict.fromkeys(("own", words["own"]), over)
     if "rival" in defaults.varies:
-        why |= dict.fromkeys(
-            ("rival", f"scores_{rival + 1}"), "this chart is over the rival's score"
-        )
-    for name in columns:
+        over = "this chart is over the rival's score"
+        why |= dict.fromkeys(("rival", words["rival"]), over)
+    state = dict.fromkeys(game.columns, 0)
+    state[words["own"]] = share_of_cap(game, defaults.own)
+    state[words["rival"]] = share_of_cap(game, defaults.rival)
+    for name, number in columns.items():
         if name in why:
             raise StateError(f"{name}: {why[name]}; leave it out")
-
-
-def _scores(
-    game: Game, up: int, rival: int, columns: Mapping[str, int], defaults: SettingDefaults
-) -> dict[str, int]:
-    """The columns that are chosen, with the scores that are not."""
-    chosen = dict(columns)
-    third = rules.PLAYERS - up - rival
-    scores = {
-        f"scores_{up + 1}": share_of_cap(game, defaults.own),
-        f"scores_{rival + 1}": share_of_cap(game, defaults.rival),
-    }
-    for word, player in (("own", up), ("rival", rival), ("third", third)):
-        if word in chosen:
-            name = f"scores_{player + 1}"
-            if name in columns:
-                raise StateError(f"{word}: that is {name}, which stands there too; leave one out")
-            scores[name] = chosen.pop(word)
-    return scores | chosen
+        column = words.get(name, name)
+        if column != name and column in columns:
+            raise StateError(f"{name}: that is {column}, which stands there too; leave one out")
+        state[column] = number
+    return state
 
 
 def share_of_cap(game: Game, share: float) -> int:
@@ -324,36 +300,15 @@ def share_of_cap(game: Game, share: float) -> int:
     return round(share * solve.score_cap / solve.score_unit) * solve.score_unit
 
 
-def _check(game: Game, values: Sequence[int], up: int, most: int) -> None:
-    """Raises StateError for what is no state in which player `up` has a choice."""
-    assert isinstance(game.board, PressYourLuckBoard)
-    if values[rules.WHAMMIES + up] == most:
-        raise StateError(f"up: player {up + 1} is out")
-    if sum(w < most for w in values[rules.WHAMMIES :]) < 2:
-        raise StateError("whammies: both opponents are out, and the game is over")
-    (state,) = game.canonical_states(np.array([values]))
-    first = int(rules.player_up(state))
-    if first != up:
-        raise StateError(f"up: player {first + 1} holds a spin and is up before player {up + 1}")
-
-
-def _check_frontier(values: Sequence[int], frontier: int) -> None:
-    """Raises StateError for more spins than a full table covers."""
-    spins = sum(values[rules.EARNED : rules.WHAMMIES])
-    if spins > frontier:
-        raise StateError(
-            f"spins: {spins} in all, and the table covers {frontier}; solve with "
-            f"{setting('frontier', spins)}"
-        )
+# --- by lead -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Lead:
-    """Play or pass by lead. leads: int64 (n,), dollars ahead of the rival, every score below the
-    cap. choice: arrays (n,)."""
+    """Play or pass by lead."""
 
     setting: Setting
-    leads: Ints
+    leads: Ints  # (n,): dollars ahead of the rival, every score below the cap
     choice: Choice
 
     @property
@@ -374,17 +329,14 @@ class Lead:
     def passes(self) -> list[tuple[int, int]]:
         """All leads at which passing is best, as (first, last)."""
         edges = np.flatnonzero(np.diff(np.pad(self.choice.passing.astype(np.int8), 1)))
-        return [
-            (int(self.leads[first]), int(self.leads[stop - 1]))
-            for first, stop in zip(edges[::2], edges[1::2], strict=True)
-        ]
+        firsts, lasts = self.leads[edges[::2]].tolist(), self.leads[edges[1::2] - 1].tolist()
+        return list(zip(firsts, lasts, strict=True))
 
-    def at(self, lead: int | None) -> tuple[float, float] | None:
-        """(play, pass) at a lead; None where there is no such."""
-        if lead is None:
-            return None
-        x = int(np.flatnonzero(self.leads == lead)[0])
-        return float(self.choice.play[x]), float(self.choice.passed[x])
+
+def _last_run(yes: NDArray[np.bool_]) -> int:
+    """Where the run of True begins that lasts to the end; the length where the last is False."""
+    no = np.flatnonzero(~yes)
+    return int(no[-1]) + 1 if len(no) else 0
 
 
 def leads_of(game: Game, lookup: Lookup, settings: list[Setting], error: float) -> list[Lead]:
@@ -393,18 +345,8 @@ def leads_of(game: Game, lookup: Lookup, settings: list[Setting], error: float) 
     solve = game.board.solve
     scores = np.arange(0, solve.score_cap, solve.score_unit, dtype=np.int64)
     values = np.concatenate([each.with_scores(each.up, scores) for each in settings])
-    found, n = choices(game, lookup, values, error), len(scores)
+    parts = [np.split(part, len(settings)) for part in choices(game, lookup, values, error)]
     return [
-        Lead(each, scores - each.score(each.rival), _part(found, slice(i * n, i * n + n)))
-        for i, each in enumerate(settings)
+        Lead(each, scores - each.scores[each.rival], Choice(*choice))
+        for each, choice in zip(settings, zip(*parts, strict=True), strict=True)
     ]
-
-
-def _part(choice: Choice, at: slice) -> Choice:
-    return Choice(choice.play[at], choice.passed[at], choice.passing[at], choice.unsure[at])
-
-
-def _last_run(yes: NDArray[np.bool_]) -> int:
-    """Where the run of True begins that lasts to the end; the length where the last is False."""
-    no = np.flatnonzero(~yes)
-    return int(no[-1]) + 1 if len(no) else 0
