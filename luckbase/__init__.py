@@ -34,7 +34,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
@@ -265,13 +264,12 @@ def evaluate(  # noqa: PLR0913  # what the command has
     OptionError, SearchLimitError beyond `max_states`.
     """
     from luckbase.cluster.inputs import game_of, start_of
+    from luckbase.cluster.play.agents import tables_by_name
     from luckbase.cluster.play.evaluate import EvaluateOptions, evaluated
-    from luckbase.cluster.play.tables import tables_by_name
 
     game = game_of(board)
-    with ExitStack() as tables:
-        options = EvaluateOptions(gain, moves, exact, facts, max_states)
-        opener = tables_by_name(tables, game.board, Path(results))
+    options = EvaluateOptions(gain, moves, exact, facts, max_states)
+    with tables_by_name(game.board, Path(results)) as opener:
         return evaluated(game, start_of(game, start), agents, options, opener)
 
 
@@ -282,12 +280,11 @@ def matrix(
     """Each agent against each, in a game of two: `Matrix.array` is float64 (agents, agents), player
     1's payoffs. agents, results: as of `evaluate`. Raises OptionError for another game."""
     from luckbase.cluster.inputs import game_of, start_of
+    from luckbase.cluster.play.agents import tables_by_name
     from luckbase.cluster.play.evaluate import matrix_of
-    from luckbase.cluster.play.tables import tables_by_name
 
     game = game_of(board)
-    with ExitStack() as tables:
-        opener = tables_by_name(tables, game.board, Path(results))
+    with tables_by_name(game.board, Path(results)) as opener:
         return matrix_of(game, start_of(game, start), agents, opener)
 
 
@@ -302,13 +299,12 @@ def simulate(
     seed. agents, results: as of `evaluate`. States beyond `max_states` are expanded on the way.
     Raises OptionError."""
     from luckbase.cluster.inputs import game_of, start_of
+    from luckbase.cluster.play.agents import tables_by_name
     from luckbase.cluster.play.evaluate import simulated
-    from luckbase.cluster.play.tables import tables_by_name
 
     game = game_of(board)
     root = None if start is None else start_of(game, start)
-    with ExitStack() as tables:
-        opener = tables_by_name(tables, game.board, Path(results))
+    with tables_by_name(game.board, Path(results)) as opener:
         return simulated(game, root, agents, games, seed, max_states, opener)
 
 
@@ -327,7 +323,7 @@ def play(
     OptionError, StateError, SearchLimitError.
     """
     from luckbase.cluster.inputs import game_of
-    from luckbase.cluster.play.tables import new_play
+    from luckbase.cluster.play.game import new_play
 
     return new_play(game_of(board), start, Path(results), max_states, how)
 
@@ -347,13 +343,12 @@ def graph(  # noqa: PLR0913  # what the command has
 
     agents, results: as of `evaluate`. Raises OptionError."""
     from luckbase.cluster.inputs import game_of, start_of
+    from luckbase.cluster.play.agents import tables_by_name
     from luckbase.cluster.play.draw import DrawingOptions, draw_play
-    from luckbase.cluster.play.tables import tables_by_name
 
     game = game_of(board)
-    with ExitStack() as tables:
-        how = DrawingOptions(every, labels, layers, ends, max_nodes)
-        opener = tables_by_name(tables, game.board, Path(results))
+    how = DrawingOptions(every, labels, layers, ends, max_nodes)
+    with tables_by_name(game.board, Path(results)) as opener:
         return draw_play(game, start_of(game, start), agents, how, opener)
 
 

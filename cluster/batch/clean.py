@@ -15,7 +15,7 @@ files stay, and then the folder does.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -169,14 +169,6 @@ def _moved(folder: str, results: Path) -> list[str]:
     return [str(parents[0]), *filter(os.path.isdir, paths)]
 
 
-def _is_gone(file: str) -> bool:
-    """Whether a file is not there, though its folder is and can be read."""
-    try:
-        return os.path.basename(file) not in os.listdir(os.path.dirname(file))
-    except OSError:
-        return False
-
-
 def _below(file: str, name: str) -> bool:
     """Whether a file is the one that is named, or in the folder that is."""
     if not file:
@@ -204,17 +196,19 @@ def _spare(path: Path, scope: _Scope) -> Spare | None:
         return replace(spare, state="running", why=(who,))
     sources = [_source(goal, ledger) for goal in ledger.goals]
     file = scope.file_of_rules.get(ledger.head.identity)
-    file = file or next((s.file for s in sources if s.state == "same" and s.plain), None)
+    for goal, source in zip(ledger.goals, sources, strict=True):
+        if file is None and source.same and not source.protects:
+            file = goal.board_file
     if file is not None:
         return replace(spare, state="asked", why=(f"{file} asks for it",)) if named else None
-    why = tuple(dict.fromkeys(said for source in sources for said in source.why))
+    why = tuple(dict.fromkeys(reason for source in sources for reason in source.why))
     if named:
         return replace(spare, state="unasked", why=why)
-    if any(source.state == "same" for source in sources):
+    if any(source.same for source in sources):
         return None  # with the options that it was solved with, its board file still means it
-    reasons = tuple(dict.fromkeys(s.protects for s in sources if s.protects))
-    if reasons or not sources:
-        return replace(spare, state="protected", why=(*why, *reasons))
+    protects = dict.fromkeys(source.protects for source in sources if source.protects)
+    if protects or not sources:
+        return replace(spare, state="protected", why=(*why, *protects))
     return replace(spare, state="unasked", why=why)
 
 
@@ -222,42 +216,41 @@ def _spare(path: Path, scope: _Scope) -> Spare | None:
 class _Source:
     """What a table was solved from, by a goal of it, and what that file says now."""
 
-    file: str
-    state: str
-    """same, changed, gone, away (nor is its folder there), unread, unknown."""
-    why: tuple[str, ...]
-    plain: bool
-    """Whether the board file alone asks for it."""
-    protects: str
-    """Why the table does not go."""
+    same: bool = False
+    """Whether the file still means the table, with the options that it was solved with."""
+    why: tuple[str, ...] = ()
+    protects: str = ""
+    """Why the table does not go; nothing where the board file alone asks for it."""
 
 
 def _source(goal: Goal, ledger: Ledger) -> _Source:
-    file = goal.board_file
+    file, protects = goal.board_file, ""
     if not file:
-        return _Source("", "unknown", (), False, "it was solved of a board that stands in no file")
-    protects = ""
+        return _Source(protects="it was solved of a board that stands in no file")
     if goal.settings:
         options = " ".join(setting(name, value) for name, value in goal.settings.items())
         protects = f"it was solved with {options}"
     elif goal.roots is not None and not _is_start(goal, ledger):
         protects = "it was solved from some states"
-    if _is_gone(file):
-        return _Source(file, "gone", (f"{file} is gone",), False, protects)
     if not os.path.exists(file):
+        try:
+            gone = os.path.basename(file) not in os.listdir(os.path.dirname(file))
+        except OSError:
+            gone = False
+        if gone:
+            return _Source(why=(f"{file} is gone",), protects=protects)
         why = f"{file} can not be looked for: its folder is not there, or can not be read"
-        protects = protects or "its board file may have been moved, or its disk taken out"
-        return _Source(file, "away", (why,), False, protects)
+        maybe = "its board file may have been moved, or its disk taken out"
+        return _Source(why=(why,), protects=protects or maybe)
     try:
         game = load_game(read_board(Path(file), goal.settings))
     except LuckbaseError as error:
         why = f"its board file can not be read: {error}"
-        protects = protects or "its board file may be half-saved"
-        return _Source(file, "unread", (why,), False, protects)
+        return _Source(why=(why,), protects=protects or "its board file may be half-saved")
     if rules_identity(game) == ledger.head.identity:
-        return _Source(file, "same", (), not protects, protects)
-    changes = words.some(5, what_changed(ledger.head, game.board, game.rules_version))
-    return _Source(file, "changed", changes, not protects, protects)
+        return _Source(same=True, protects=protects)
+    changed = what_changed(ledger.head, game.board, game.rules_version)
+    return _Source(why=words.some(5, changed), protects=protects)
 
 
 def _is_start(goal: Goal, ledger: Ledger) -> bool:
@@ -278,51 +271,16 @@ def contents(table: Path) -> tuple[dict[str, int], list[str]]:
     """(the files in a table's folder that luckbase wrote, with sizes; what is not its own)."""
     ours: dict[str, int] = {}
     others = []
-    for name, size in _walk(table, ""):
-        if size is not None and _is_ours(name):
-            ours[name] = size
-        else:
-            others.append(name)
+    for folder, folders, files in os.walk(table):
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        for file in (*files, *links):
+            path = Path(folder) / file
+            name = path.relative_to(table).as_posix()
+            if path.is_symlink() or not _is_ours(name):
+                others.append(name)
+            else:
+                ours[name] = path.stat().st_size
     return ours, sorted(others)
-
-
-def remove(table: Path) -> list[str]:
-    """Take a table away; returns what is not luckbase's own and stays.
-
-    Raises RequestError where a solve of it is running, OSError for what can not be deleted.
-    """
-    with lock(table):
-        ours, others = contents(table)
-        for name in sorted(ours, key=_removal_rank):
-            (table / name).unlink(missing_ok=True)
-        for folder, _, _ in os.walk(table, topdown=False):
-            with suppress(OSError):  # something of somebody's is in it
-                os.rmdir(folder)
-    for above in (table.parent, table.parent.parent):  # the board's, the game's
-        with suppress(OSError):
-            above.rmdir()
-    return others
-
-
-def _removal_rank(name: str) -> int:
-    """When a file goes: the ledger after all it names, then the head, then the lock."""
-    return next((i for i, last in enumerate(REMOVED_LAST, start=1) if name.startswith(last)), 0)
-
-
-def _walk(folder: Path, inner: str) -> Iterator[tuple[str, int | None]]:
-    """Every file below a folder with its size; None for a link, which is not followed."""
-    try:
-        entries = sorted(os.scandir(folder / inner), key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in entries:
-        name = inner + entry.name
-        if entry.is_symlink():
-            yield name, None
-        elif entry.is_dir():
-            yield from _walk(folder, f"{name}/")
-        else:
-            yield name, entry.stat().st_size
 
 
 def _is_ours(name: str) -> bool:
@@ -332,3 +290,26 @@ def _is_ours(name: str) -> bool:
     kinds = next((k for ours, k in FOLDERS.items() if fnmatchcase(folder, ours)), ())
     deep = "/" in rest and folder != "spill"
     return not deep and any(fnmatchcase(rest, kind) for kind in kinds)
+
+
+def remove(table: Path) -> list[str]:
+    """Take a table away; returns what is not luckbase's own and stays.
+
+    Raises RequestError where a solve of it is running, OSError for what can not be deleted.
+    """
+
+    def rank(name: str) -> int:  # the ledger after all it names, then the head, then the lock
+        last = [name.startswith(prefix) for prefix in REMOVED_LAST]
+        return last.index(True) + 1 if any(last) else 0
+
+    with lock(table):
+        ours, others = contents(table)
+        for name in sorted(ours, key=rank):
+            (table / name).unlink(missing_ok=True)
+        for folder, _, _ in os.walk(table, topdown=False):
+            with suppress(OSError):  # something of somebody's is in it
+                os.rmdir(folder)
+    for above in (table.parent, table.parent.parent):  # the board's, the game's
+        with suppress(OSError):
+            above.rmdir()
+    return others

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -37,8 +38,6 @@ from luckbase.solver.board.file import (
 from luckbase.solver.board.model import Board, Section, board_hash, mistake
 from luckbase.solver.errors import BoardError, JobError, LuckbaseError, OptionError
 from luckbase.solver.sentences import nearest, show
-
-MIN_GIGABYTES = 0.01
 
 
 @dataclass(frozen=True)
@@ -79,10 +78,6 @@ BoardName = BoardRequest | Board | str | os.PathLike[str]
 """A board: its file, a folder of them, a job file; one loaded; a request made before."""
 
 
-def _as_list(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
 def _as_text(value: Any) -> str:
     if not isinstance(value, bool | int | str):
         raise mistake(f"{show(value)} is no value of an option; write a number, true, false, text")
@@ -98,9 +93,10 @@ def _folder(text: str) -> str:
 
 
 Files = Annotated[
-    list[Annotated[str, Field(strict=True)]], BeforeValidator(_as_list), Field(min_length=1)
+    list[Annotated[str, Field(strict=True)]],
+    BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
+    Field(min_length=1),
 ]
-Gigabytes = Annotated[float, Field(ge=MIN_GIGABYTES, allow_inf_nan=False, strict=True)]
 Settings = dict[str, Annotated[str, BeforeValidator(_as_text)]]
 
 
@@ -123,7 +119,7 @@ class Job(Section):
     results: Annotated[str, AfterValidator(_folder), Field(min_length=1, strict=True)] | None = None
     """The folder of tables."""
     workers: Annotated[int, Field(ge=1, strict=True)] | None = None
-    memory: Gigabytes | None = None
+    memory: Annotated[float, Field(ge=0.01, allow_inf_nan=False, strict=True)] | None = None
     """In GB."""
     margin: Annotated[bool, Field(strict=True)] = False
     board: Annotated[list[Entry], Field(min_length=1)]
@@ -211,43 +207,39 @@ def _requests(name: BoardName, settings: dict[str, str]) -> Iterator[BoardReques
     except OptionError as error:
         yield BoardRequest("", settings, None, error)
         return
-    if path.is_dir():
-        yield from _requests_in_folder(path, settings)
-    elif is_job(path):
-        yield from _requests_of_job(path, settings)
-    else:
-        yield read_request(path, settings)
-
-
-def _requests_in_folder(folder: Path, settings: dict[str, str]) -> Iterator[BoardRequest]:
-    files = board_files(folder)
-    if not files:
-        error = BoardError(f"{folder}: no board file is in it; a board file ends in .toml")
-        yield BoardRequest(str(folder), settings, None, error)
-    for file in files:
-        request = read_request(file, settings)
-        if request.error is None or not is_job(file):  # a job is run where it is named
-            yield request
-
-
-def _requests_of_job(path: Path, settings: dict[str, str]) -> Iterator[BoardRequest]:
     try:
-        job = read_job(path)
+        job = read_job(path) if is_job(path) else None
     except JobError as error:
         yield BoardRequest(str(path), settings, None, error)
         return
+    if job is None:
+        yield from _requests_at(path, settings)
+        return
     solve_options = job.solve_options(path)
     for entry in job.board:
-        for name in entry.file:
-            file = _beside(path, name)
+        for file in entry.file:
             for variant in entry.variants:
                 words = {**entry.settings, **variant, **settings}
-                inside = _requests_in_folder(file, words) if file.is_dir() else None
-                for request in inside or [read_request(file, words)]:
+                for request in _requests_at(_beside(path, file), words):
                     yield replace(
                         request, file=relative_path(request.file), solve_options=solve_options,
                         order=job.order,
                     )  # fmt: skip
+
+
+def _requests_at(path: Path, settings: dict[str, str]) -> Iterator[BoardRequest]:
+    """A board file, or those below a folder."""
+    if not path.is_dir():
+        yield read_request(path, settings)
+        return
+    files = board_files(path)
+    if not files:
+        error = BoardError(f"{path}: no board file is in it; a board file ends in .toml")
+        yield BoardRequest(str(path), settings, None, error)
+    for file in files:
+        request = read_request(file, settings)
+        if request.error is None or not is_job(file):  # a job is run where it is named
+            yield request
 
 
 def read_request(path: Path, settings: dict[str, str]) -> BoardRequest:
@@ -275,14 +267,12 @@ def files_of(names: Sequence[BoardName]) -> list[Path]:
     for name in names:
         if isinstance(name, BoardRequest | Board):
             continue
-        path = Path(name)
-        files += board_files(path) if path.is_dir() else [path]
-        if is_job(path):
-            try:
-                listed = [_beside(path, n) for entry in read_job(path).board for n in entry.file]
-            except JobError:
-                continue
-            files += [f for p in listed for f in (board_files(p) if p.is_dir() else [p])]
+        paths = [Path(name)]
+        if is_job(paths[0]):
+            with suppress(JobError):
+                job = read_job(paths[0])
+                paths += [_beside(paths[0], file) for entry in job.board for file in entry.file]
+        files += [f for path in paths for f in (board_files(path) if path.is_dir() else [path])]
     return list(dict.fromkeys(files))
 
 

@@ -18,12 +18,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
 
 from luckbase.cluster import words
-from luckbase.cluster.play.agents import AgentLike, Opener, no_tables, opponents
+from luckbase.cluster.play import agents
+from luckbase.cluster.play.agents import AgentLike, Opener
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import as_seen_by, choice_names, detailed
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
 
 Draw = Callable[[Floats], int]
 """draw(chances) -> the index of what happens."""
-Reader = Callable[[Sequence[str], str], int | None]
-"""read(names, answer) -> the index of the name that is meant, None if it is none or several."""
 LEFT = "you left; the game is not over"
 
 HELP = "a name, the beginning of one, or its number; ? shows what each is worth, q quits"
@@ -270,7 +270,7 @@ class Play:
         if they leave."""
         names, offers, at_once = self.names, self.offers(), self.matrix_game
         numbered = names if at_once else [f"{i + 1} {name}" for i, name in enumerate(names)]
-        read: Reader = read_end if at_once else read_action
+        read = read_end if at_once else read_action
         hints, taken = self._hints(offers), None
         if self.hints:
             yield from hints
@@ -350,23 +350,24 @@ class Play:
 
 
 class PlayOptions(TypedDict, total=False):
-    """How a person's game is played.
-
-    seat: which player they are, from 1 (1). against: the opponents, one for all or one for each, by
-    name or as agents (optimal). seed: of the random numbers (any). draw: chance itself, in place of
-    a seed. hints: say what each action is worth before every decision. opener: opens tables that
-    are named as opponents. on_note: told what takes a while. named: the board as it is typed, for
-    the command that solves a table.
-    """
+    """How a person's game is played; every one may be left out."""
 
     seat: int
+    """Which player they are, from 1 (1)."""
     against: str | Sequence[AgentLike] | None
+    """The opponents, one for all or one for each, by name or as agents (optimal)."""
     seed: int
+    """Of the random numbers (any)."""
     draw: Draw
+    """Chance itself, in place of a seed."""
     hints: bool
+    """Say what each action is worth before every decision."""
     opener: Opener
+    """Opens tables that are named as opponents."""
     on_note: Callable[[str], None]
+    """Told what takes a while."""
     named: str
+    """The board as it is typed, for the command that solves a table."""
 
 
 def begin(
@@ -386,7 +387,7 @@ def begin(
     else:
         state = start if isinstance(start, np.ndarray) else game.parse(start)
         root = as_seen_by(game, seat - 1, state)
-    others = opponents(game, how.get("against"), how.get("opener", no_tables))
+    others = agents.opponents(game, how.get("against"), how.get("opener", agents.no_tables))
     seats = [
         Seat(f"player {i + 1 + (i + 1 >= seat)} ({name})", decide)
         for i, (name, decide) in enumerate(others)
@@ -439,3 +440,19 @@ def read_end(names: Sequence[str], answer: str) -> int | None:
     said = " ".join(answer.lower().split())
     ends = [i for i, name in enumerate(names) if said and said in (name, name.split()[-1])]
     return ends[0] if len(ends) == 1 else None
+
+
+def new_play(game: Game, start: Any, results: Path, max_states: int, how: PlayOptions) -> Play:
+    """A person's game on a board, priced by what can be had soonest; the play closes what is opened
+    for it. Raises as `soonest` and `begin`."""
+    named, on_note = how.get("named", "BOARD"), how.get("on_note", lambda text: None)
+    with ExitStack() as tables:
+
+        def priced(game: Game, root: Ints) -> Lookup:
+            table = agents.soonest(game, root, results, max_states, named, on_note)
+            return tables.enter_context(table)
+
+        by_name = tables.enter_context(agents.tables_by_name(game.board, results))
+        play = begin(game, start, priced, {"opener": by_name, **how})
+        play.tables = tables.pop_all()
+        return play
