@@ -2,8 +2,7 @@
 
 The fields of a class of `QueryParams` are the parameters of an address, and their description. A
 body is read within a time, and bounded, each of them and all together. An answer has headers that
-keep a page to itself, and is compressed where the request takes that. The page's files are read
-once, at the start, with their types; nothing else is ever sent.
+keep a page to itself, and is compressed where the request takes that.
 """
 
 from __future__ import annotations
@@ -13,29 +12,21 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args
 from zlib import crc32
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationInfo
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from luckbase.solver.errors import (
-    CorruptTableError,
-    LuckbaseError,
-    MissingTableError,
-    OptionError,
-    RequestError,
-    SearchLimitError,
-    StaleTableError,
-    StateError,
-)
+from luckbase.solver import errors
+from luckbase.solver.errors import LuckbaseError, OptionError, StateError
 from luckbase.solver.sentences import nearest, shorten
 
 # --- answers -----------------------------------------------------------------------------------
@@ -58,11 +49,9 @@ ZIPPED_BYTES = 1000
 LEVEL = 1
 """Of gzip: JSON gets a sixth of its size at a tenth of a millisecond; more takes as long again."""
 STATUS: tuple[tuple[type[LuckbaseError], int], ...] = (
-    (MissingTableError, 404),
-    (SearchLimitError, 404),
-    (CorruptTableError, 409),
-    (StaleTableError, 409),
-    (RequestError, 400),
+    (errors.MissingTableError, 404),
+    (errors.SearchLimitError, 404),
+    (errors.RequestError, 400),
 )
 
 
@@ -91,17 +80,12 @@ def reply(
 ) -> Response:  # fmt: skip
     """An answer of ours, compressed where the request takes that."""
     headers = {**HEADERS, "content-type": kind, "cache-control": "no-store", **more}
-    if len(content) >= ZIPPED_BYTES and "content-encoding" not in headers:
+    if len(content) >= ZIPPED_BYTES:
         headers["vary"] = "accept-encoding"
-        if zips(request):
+        if "gzip" in request.headers.get("accept-encoding", ""):
             content = gzip.compress(content, LEVEL, mtime=0)
             headers["content-encoding"] = "gzip"
     return Response(content, status, headers)
-
-
-def zips(request: Request) -> bool:
-    """Whether a request takes gzip."""
-    return "gzip" in request.headers.get("accept-encoding", "")
 
 
 def refusal(request: Request, status: int, sentence: str, field: str | None = None) -> Response:
@@ -112,8 +96,9 @@ def refusal(request: Request, status: int, sentence: str, field: str | None = No
     return reply(request, encode(said), status=status, more=more)
 
 
-def refused(request: Request, error: LuckbaseError, fields: tuple[str, ...] = ()) -> Response:
-    """The answer that one of our errors makes; fields: of the table's states, by name."""
+async def refused(request: Request, error: Exception) -> Response:
+    """The answer that one of our errors makes; its `fields`, if it has any, are those of the
+    table's states, by name."""
     if isinstance(error, Unanswered):
         return refusal(request, error.status, str(error))
     status = next((code for kind, code in STATUS if isinstance(error, kind)), 409)
@@ -122,7 +107,20 @@ def refused(request: Request, error: LuckbaseError, fields: tuple[str, ...] = ()
     if colon and word in OPTIONS:
         sentence = f"{OPTIONS[word]}:{rest}"
     named = sentence.replace(":", " ").split(" ", 1)[0].rpartition("'")[2]
-    return refusal(request, status, sentence, named if named in fields else None)
+    return refusal(
+        request, status, sentence, named if named in getattr(error, "fields", ()) else None
+    )
+
+
+async def no_such(request: Request, error: Exception) -> Response:
+    """The answer where there is nothing at an address, or it takes other requests."""
+    assert isinstance(error, HTTPException)
+    path = request.url.path[:80]
+    said = {
+        404: f"{path}: there is nothing at this address; /openapi.json says what there is",
+        405: f"{path}: does not take {request.method}; /openapi.json says what it takes",
+    }.get(error.status_code, str(error.detail))
+    return refusal(request, error.status_code, said)
 
 
 # --- parameters --------------------------------------------------------------------------------
@@ -180,9 +178,9 @@ class QueryParams(BaseModel):
     def read(cls, pairs: Mapping[str, str]) -> Self:
         """The parameters as they were typed. Raises OptionError."""
         fields = cls.model_fields
-        for name, field in fields.items():
-            if field.is_required() and not pairs.get(name):
-                raise OptionError(f"{name}: is missing; write {name}={field.title}")
+        for name, about in fields.items():
+            if about.is_required() and not pairs.get(name):
+                raise OptionError(f"{name}: is missing; write {name}={about.title}")
         made = cls.model_validate({name: pairs[name] for name in pairs if name in fields})
         made._state = {name: text for name, text in pairs.items() if name not in fields}
         if not cls.takes_state:
@@ -213,6 +211,21 @@ class StateParams(TableParams):
     def seed(self) -> int | None:
         """What ``random=TEXT`` draws by; None where it is not there."""
         return crc32(self.random.encode()) if "random" in self.model_fields_set else None
+
+
+P = TypeVar("P", bound=QueryParams)
+
+
+@dataclass(frozen=True)
+class ApiRequest(Generic[P]):
+    """What is asked."""
+
+    params: P
+    path: Mapping[str, str] = field(default_factory=dict)
+    """What stands in the address."""
+    kind: str = ""
+    """The type of the body, as its sender names it."""
+    body: bytes = b""
 
 
 def whole(name: str, text: object, low: int, high: int) -> int:
@@ -262,7 +275,7 @@ FIRST_BYTES, SEARCHED_BYTES = 4, 1000
 
 
 class Bodies:
-    """The bodies that are held. bytes: how many they have."""
+    """The bodies that are kept. bytes: how many they have."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -271,11 +284,11 @@ class Bodies:
     async def read(
         self, request: Request, max_bytes: int, check: Callable[[str, bytes], object]
     ) -> AsyncIterator[bytes]:
-        """The body of a request, held as long as this lasts; none where max_bytes is 0. check: is
+        """The body of a request, kept as long as this lasts; none where max_bytes is 0. check: is
         called with the type that the request names and the first bytes.
 
         Raises OptionError for one that is too large, and what `check` raises; Unanswered where too
-        much is held already, or it does not come in time.
+        much is kept already, or it does not come in time.
         """
         size, found = 0, bytearray()
         try:
@@ -323,52 +336,25 @@ def _check_size(size: int, limit: int) -> None:
 STATIC = Path(__file__).parent / "static"
 FILE_TYPES = {
     ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png",
-    ".ico": "image/x-icon", ".json": "application/json",
+    ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
 }  # fmt: skip
-NO_PAGE = b"<!doctype html><title>luckbase</title><p>There is no page here, only /openapi.json."
 
 
-@dataclass(frozen=True)
-class PageFile:
-    """A file of the page as it is sent, with and without gzip; the tag changes with it."""
-
-    content: bytes
-    zipped: bytes
-    kind: str
-    tag: str
+def page_files() -> list[Route]:
+    """An address for each file of the page, which are read once, at the start; nothing else is ever
+    sent."""
+    files = [path for path in sorted(STATIC.iterdir()) if path.suffix in FILE_TYPES]
+    return [_file("/", STATIC / "index.html"), *(_file(f"/static/{p.name}", p) for p in files)]
 
 
-@cache
-def page_files() -> dict[str, PageFile]:
-    """The files by their names below ``/static/``."""
-    found = {}
-    for path in sorted(STATIC.rglob("*")):
-        if path.is_file() and path.suffix in FILE_TYPES:
-            content = path.read_bytes()
-            name = path.relative_to(STATIC).as_posix()
-            tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-            zipped = gzip.compress(content, 9, mtime=0)
-            found[name] = PageFile(content, zipped, FILE_TYPES[path.suffix], tag)
-    return found
-
-
-def page_of(name: str) -> Callable[[Request], Awaitable[Response]]:
-    """The address of a file of the page."""
+def _file(address: str, path: Path) -> Route:
+    content, kind = path.read_bytes(), FILE_TYPES[path.suffix]
+    tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'  # changes with the file
 
     async def answer(request: Request) -> Response:
-        file = page_files().get(name) or PageFile(NO_PAGE, b"", FILE_TYPES[".html"], '""')
-        more = {"etag": file.tag, "cache-control": "no-cache"}
-        if request.headers.get("if-none-match") == file.tag:
-            return reply(request, b"", file.kind, 304, more)
-        if file.zipped and len(file.zipped) < len(file.content) and zips(request):
-            more |= {"content-encoding": "gzip", "vary": "accept-encoding"}
-            return reply(request, file.zipped, file.kind, more=more)
-        return reply(request, file.content, file.kind, more=more)
+        more = {"etag": tag, "cache-control": "no-cache"}
+        if request.headers.get("if-none-match") == tag:
+            return reply(request, b"", kind, 304, more)
+        return reply(request, content, kind, more=more)
 
-    return answer
-
-
-def static_files() -> list[Route]:
-    """An address for each file."""
-    return [Route(f"/static/{name}", page_of(name)) for name in page_files()]
+    return Route(address, answer)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import ConfigDict, WithJsonSchema
@@ -25,15 +25,16 @@ from luckbase.cluster.play.game import (
     read_end,
 )
 from luckbase.cluster.table.moves import address
-from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.web import tables
-from luckbase.jobs.web.http import state_in, whole
+from luckbase.jobs.web.http import ApiRequest, TableParams, state_in, whole
 from luckbase.jobs.web.pictures import drawing
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.capabilities import agents_of, as_seen_by, simplify
-from luckbase.solver.policy.evaluate import OPTIMAL, RANDOM
 from luckbase.solver.result import Number, Result
 from luckbase.solver.sentences import nearest, shorten
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.table import StoredTable
 
 MAX_MOVES = 2_000
 MAX_BYTES = 200_000
@@ -132,14 +133,16 @@ def read_game(body: bytes, players: int) -> GameRequest:
     )
 
 
-def played(table: StoredTable, game: GameRequest) -> GameView:
+def game_view(table: StoredTable, request: ApiRequest[TableParams]) -> GameView:
     """The game as far as its moves go: what happened, what is asked next, and what each decision
     cost. Raises OptionError for a move that there is not."""
+    game = read_game(request.body, table.game.players)
     how: dict[str, Any] = {"seat": game.seat, "seed": game.seed}
     if game.against is not None:
         _check_opponents(table, game.against)
         how["against"] = game.against
-    play = play_on(table, game.state or _beginning(table), **how)
+    beginning = tables.start_of(table) if table.game.start() is None else None
+    play = play_on(table, game.state or beginning, **how)
     _check_priced(table, play)
     said, asks = _replay(play, game.moves)
     hints = play.offers() if asks and game.hints else None
@@ -166,7 +169,7 @@ def _check_opponents(table: StoredTable, against: str) -> None:
     """Raises OptionError for an agent of the game's that is not offered on this board."""
     for name in map(str.strip, against.split(",")):
         if name in agents_of(table.game) and not tables.plays(table.game, name):
-            right = nearest(name, [OPTIMAL, RANDOM, *tables.opponents(table.game)])
+            right = nearest(name, tables.opponents(table.game))
             raise OptionError(f"against: '{name}' can not play on this board here; {right}")
 
 
@@ -177,11 +180,6 @@ def _check_priced(table: StoredTable, play: Play) -> None:
     known = table.lookup_or_backup(simplify(table.game, states))[1]
     if not known[1:].all():
         raise MissingTableError(f"state: {words.fields(play.shown)} {tables.UNPRICED}")
-
-
-def _beginning(table: StoredTable) -> Mapping[str, str] | None:
-    """Where a game begins that has no one start: where the page begins."""
-    return tables.start_of(table) if table.game.start() is None else None
 
 
 def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:

@@ -3,9 +3,9 @@
 An id (``pig~tiny~1f6fa0d7efbd``) is looked up in a list that was made from what stands under the
 folders named at the start; nothing of a request ever becomes a path. The list is made again now and
 then, so tables that are solved meanwhile appear. An opened table answers one question at a time;
-each is opened up to `COPIES` times, so that a long question does not hold up short ones. The tables
-that were asked for least are closed when there are more than `OPEN_TABLES`. A table that has
-changed on the disk since it was opened is opened again.
+who asks sees to it that there are `COPIES` of them at most, so that a long question does not hold
+up short ones. The tables that were asked for least are closed when there are more than
+`OPEN_TABLES`. A table that has changed on the disk since it was opened is opened again.
 """
 
 from __future__ import annotations
@@ -18,15 +18,20 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from luckbase.cluster.machine import memory_limit
-from luckbase.cluster.table.find import is_table, tables_below
+from luckbase.cluster.table.find import is_table
 from luckbase.cluster.table.folder import HEAD
 from luckbase.cluster.table.status import Status, status_of
 from luckbase.cluster.table.table import StoredTable, open_table
-from luckbase.solver.errors import CorruptTableError, MissingTableError
+from luckbase.solver.errors import (
+    CorruptTableError,
+    LuckbaseError,
+    MissingTableError,
+    StaleTableError,
+)
 
 OPEN_TABLES = 4
 """Tables that stay open."""
@@ -43,6 +48,7 @@ _PATH = re.compile(r"(?<![\w.~/-])/(?!api/)(?:[^\s/:;,'\"]+/)+[^\s/:;,'\"]*")
 
 Finder = Callable[[], Sequence[Path]]
 """Gives the folders of tables as they are now."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -61,25 +67,25 @@ class TableEntry:
 
 @dataclass
 class _Copies:
-    """One table's open copies: those that nobody is using, and how many there are."""
+    """One table's open copies: those that nobody is using, and whether there is a first one."""
 
     stamp: object
     free: list[StoredTable] = field(default_factory=list)
-    count: int = 0
+    begun: bool = False
     checked: float = float("-inf")
 
 
 class TablePool:
-    """The tables that are served; safe to use from any thread."""
+    """The tables that are served; safe to use from any thread.
+
+    says_paths: sentences may name folders of this machine; for its own people only.
+    """
 
     def __init__(self, finders: Sequence[Finder], open_tables: int = OPEN_TABLES) -> None:
-        """`says_paths`: sentences may name folders of this machine; for its own people only."""
-        self.finders, self.open_tables = list(finders), open_tables
-        self.says_paths = True
+        self.finders, self.open_tables, self.says_paths = list(finders), open_tables, True
         share = memory_limit() // (2 * open_tables) - OTHER_BYTES
         self.first_bytes = max(OTHER_BYTES, min(FIRST_BYTES, share))
         self._lock = threading.RLock()
-        self._freed = threading.Condition(self._lock)
         self._listed: dict[str, TableEntry] = {}
         self._made = float("-inf")
         self._opened: OrderedDict[str, _Copies] = OrderedDict()
@@ -139,7 +145,34 @@ class TablePool:
             sentence = sentence.replace(path, entry.id)
         return _PATH.sub(lambda found: Path(found[0]).name, sentence)
 
+    def smallest(self) -> list[str]:
+        """The ids of the smallest table of each game."""
+        found: dict[str, tuple[int, str]] = {}
+        for each in self.listed():
+            if states := self.status(each).states:
+                game = each.names[0]
+                found[game] = min((states, each.id), found.get(game, (states, each.id)))
+        return [id for _, id in found.values()]
+
     # --- open tables ---------------------------------------------------------------------------
+
+    def ask(self, id: str, question: Callable[[StoredTable], T], *, strict: bool = False) -> T:
+        """What a question of an open table gives; strict: a stale one is refused. An error has the
+        `fields` of the table's states, by name."""
+        entry = self.find(id)
+        try:
+            with self.open(id) as table:
+                try:
+                    if strict and table.origin.stale:
+                        why = "; ".join(table.origin.stale[:3])
+                        raise StaleTableError(f"{id}: this table is stale: {why}")
+                    return question(table)
+                except LuckbaseError as error:
+                    error.fields = table.game.fields.names  # type: ignore[attr-defined]
+                    raise
+        except LuckbaseError as error:
+            error.args = (self.without_paths(str(error), entry),)
+            raise
 
     @contextmanager
     def open(self, id: str) -> Iterator[StoredTable]:
@@ -149,48 +182,44 @@ class TablePool:
         """
         entry = self.find(id)
         table, copies = self._take(entry)
-        sound = False
         try:
             yield table
-            sound = True
         except (CorruptTableError, OSError) as error:
+            self.forget(id)
             if not is_table(entry.path):
                 raise MissingTableError(f"{id}: is not there any more") from None
             if isinstance(error, OSError):
                 why = f"{id}: can not be read: {error.strerror or error}"
                 raise CorruptTableError(why) from None
             raise
-        except BaseException:
-            sound = True
-            raise
         finally:
-            self._give_back(entry.id, table, copies, keep=sound)
+            with self._lock:
+                kept = self._opened.get(id) is copies
+                copies.free += [table] * kept
+            if not kept:
+                table.close()
 
     def _take(self, entry: TableEntry) -> tuple[StoredTable, _Copies]:
-        with self._freed:
-            while True:
-                copies = self._copies(entry)
-                if copies.free:
-                    table = max(copies.free, key=_remembers)
-                    copies.free.remove(table)
-                    return table, copies
-                if copies.count < COPIES:
-                    copies.count += 1
-                    first = copies.count == 1
-                    break
-                self._freed.wait()
+        """A copy that nobody is using, or a new one."""
+        with self._lock:
+            copies = self._copies(entry)
+            if copies.free:
+                table = max(copies.free, key=_remembers)
+                copies.free.remove(table)
+                return table, copies
+            size = OTHER_BYTES if copies.begun else self.first_bytes
+            copies.begun = True
         try:
             table = open_table(entry.path)
-            _remember(table, self.first_bytes if first else OTHER_BYTES)
-            if not self.says_paths:
-                why = tuple(self.without_paths(each, entry) for each in table.origin.stale)
-                table.__dict__["origin"] = replace(table.origin, stale=why)
-            return table, copies
         except BaseException:
-            with self._freed:
-                copies.count -= 1
-                self._freed.notify_all()
+            self.forget(entry.id)
             raise
+        for part in table.parts:
+            part.groups.max_bytes = size // len(table.parts)
+        if not self.says_paths:
+            why = tuple(self.without_paths(each, entry) for each in table.origin.stale)
+            table.__dict__["origin"] = replace(table.origin, stale=why)
+        return table, copies
 
     def _copies(self, entry: TableEntry) -> _Copies:
         """The copies of a table as it stands on the disk; closes those of one that has changed."""
@@ -198,49 +227,25 @@ class TablePool:
         if copies is None or now - copies.checked > LEDGER_SECONDS:
             stamp = _stamp(entry.path)
             if copies is None or copies.stamp != stamp:
-                self._close(entry.id)
+                self.forget(entry.id)
                 copies = self._opened[entry.id] = _Copies(stamp)
             copies.checked = now
         self._opened.move_to_end(entry.id)
         while len(self._opened) > self.open_tables:
-            self._close(next(iter(self._opened)))
+            self.forget(next(iter(self._opened)))
         return copies
 
-    def _give_back(self, id: str, table: StoredTable, copies: _Copies, keep: bool) -> None:
-        with self._freed:
-            if self._opened.get(id) is copies:
-                if keep:
-                    copies.free.append(table)
-                    self._freed.notify_all()
-                    return
-                copies.count -= 1
-                copies.checked = float("-inf")
-            self._freed.notify_all()
-        table.close()
-
-    def _close(self, id: str) -> None:
-        """Close what is open of a table; what is in use is closed when it is given back."""
-        copies = self._opened.pop(id, None)
-        for table in copies.free if copies is not None else ():
-            table.close()
-
     def forget(self, id: str) -> None:
-        """Close what is open of a table."""
+        """Close what is open of a table; what is in use is closed when it is given back."""
         with self._lock:
-            self._close(id)
+            copies = self._opened.pop(id, None)
+            for table in copies.free if copies is not None else ():
+                table.close()
 
     def close(self) -> None:
         """Close everything."""
-        with self._lock:
-            for id in list(self._opened):
-                self._close(id)
-
-
-def _remember(table: StoredTable, size: int) -> None:
-    """Have a table remember so many bytes of decoded row groups, its parts together."""
-    parts = table.parts
-    for part in parts:
-        part.groups.max_bytes = size // len(parts)
+        for id in [*self._opened]:
+            self.forget(id)
 
 
 def _remembers(table: StoredTable) -> int:
@@ -256,11 +261,3 @@ def _stamp(path: Path) -> object:
     except OSError:
         return None
     return names, head.st_mtime_ns, head.st_ino
-
-
-# --- where tables are found ---------------------------------------------------------------------
-
-
-def under(folder: Path) -> Finder:
-    """The tables under a folder: results, those of a game or a board in them, or a table itself."""
-    return partial(tables_below, folder)

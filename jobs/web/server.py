@@ -15,22 +15,14 @@ import asyncio
 import errno
 import logging
 import os
-import signal
 import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -45,18 +37,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from luckbase.cluster.table.find import find_table, tables_of
-from luckbase.jobs.web import http, pool
-from luckbase.jobs.web.pool import Finder, TablePool, under
-from luckbase.jobs.web.views import (
-    VIEWS,
-    ApiRequest,
-    View,
-    described,
-    ids_in,
-    smallest,
-    warm_up,
-)
+from luckbase.cluster.table.find import find_table, tables_below, tables_of
+from luckbase.jobs.web import http, pool, states
+from luckbase.jobs.web.pool import Finder, TablePool
+from luckbase.jobs.web.views import VIEWS, View, described, ids_in
 from luckbase.solver.board.file import path_of, read_board
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
 
@@ -64,6 +48,8 @@ THREADS, BATCHES = 4, 2
 """Questions that are answered at once, and batches beside them."""
 MAX_REQUESTS = 200
 """Requests that are being answered, or wait for that."""
+MAX_CONNECTIONS = 2 * MAX_REQUESTS
+"""Those that wait for nothing too; beyond that uvicorn refuses, in words of its own."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
 BUG = "this is a mistake of luckbase's, not yours; what the server printed says more"
 log = logging.getLogger("luckbase.web")
@@ -77,15 +63,15 @@ class Explorer:
         self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="luckbase-web")
         self.batches = ThreadPoolExecutor(BATCHES, thread_name_prefix="luckbase-batch")
         self.bodies = http.Bodies()
-        self._slots: dict[str, asyncio.Semaphore] = {}
-        self._batch_slots: dict[str, asyncio.Semaphore] = {}
+        self._slots = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(pool.COPIES))
+        self._batch_slots = defaultdict[str, asyncio.Semaphore](
+            lambda: asyncio.Semaphore(max(pool.COPIES - 1, 1))
+        )
 
-    async def in_thread(
-        self, work: Callable[..., Any], *inputs: Any, executor: Executor | None = None
-    ) -> Any:
-        """What a function gives, in one of the threads; executor: of others."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(executor or self.threads, work, *inputs)
+    async def in_thread(self, work: Callable[..., Any], *inputs: Any, long: bool = False) -> Any:
+        """What a function gives, in one of the threads."""
+        executor = self.batches if long else self.threads
+        return await asyncio.get_running_loop().run_in_executor(executor, work, *inputs)
 
     @asynccontextmanager
     async def slots(self, ids: Iterable[str], batch: bool = False) -> AsyncIterator[None]:
@@ -94,18 +80,15 @@ class Explorer:
         async with AsyncExitStack() as stack:
             for id in sorted(set(ids)):
                 if batch:
-                    least = max(pool.COPIES - 1, 1)
-                    at_once = self._batch_slots.setdefault(id, asyncio.Semaphore(least))
-                    await stack.enter_async_context(at_once)
-                slot = self._slots.setdefault(id, asyncio.Semaphore(pool.COPIES))
-                await stack.enter_async_context(slot)
+                    await stack.enter_async_context(self._batch_slots[id])
+                await stack.enter_async_context(self._slots[id])
             yield
 
     async def warm_up(self) -> None:
         """Load what is compiled of each game before anybody waits for that."""
-        for id in await self.in_thread(smallest, self.tables):
+        for id in await self.in_thread(self.tables.smallest):
             async with self.slots([id]):
-                await self.in_thread(warm_up, self.tables, id, executor=self.batches)
+                await self.in_thread(states.warm_up, self.tables, id, long=True)
 
     def close(self) -> None:
         """Wait for the threads, and close the tables."""
@@ -118,20 +101,21 @@ class Explorer:
 
         async def answer(request: Request) -> Response:
             pairs = http.read_pairs(request.query_params.multi_items())
-            type_, path = request.headers.get("content-type", ""), request.path_params
+            kind, path = request.headers.get("content-type", ""), request.path_params
             ids = ids_in(path, pairs)
             for id in ids:
                 await self.in_thread(self.tables.find, id)
-            async with self.bodies.read(request, view.max_bytes, view.check_body) as body:
 
-                def work() -> Response:
-                    params, rest = view.params.read(pairs), ApiRequest(path, type_, body)
-                    kind, content = view.answer(self.tables, params, rest)
-                    return http.reply(request, content, kind)
+            def work(body: bytes) -> Response:
+                asked = http.ApiRequest(view.params.read(pairs), path, kind, body)
+                made = view.answer(self.tables, asked)
+                if isinstance(made, states.Rows):
+                    return http.reply(request, made.content, made.kind)
+                return http.reply(request, http.encode(made.as_json()))
 
-                async with self.slots(ids, view.long):
-                    executor = self.batches if view.long else self.threads
-                    reply: Response = await self.in_thread(work, executor=executor)
+            read = self.bodies.read(request, view.max_bytes, view.check_body)
+            async with read as body, self.slots(ids, view.long):
+                reply: Response = await self.in_thread(work, body, long=view.long)
                 return reply
 
         return answer
@@ -145,11 +129,7 @@ def make_app(
     compiled of each game."""
     explorer = Explorer(tables)
     routes = [Route(view.path, explorer.address(view), methods=[view.method]) for view in VIEWS]
-    routes += [
-        Route("/openapi.json", _openapi),
-        Route("/", http.page_of("index.html")),
-        *http.static_files(),
-    ]
+    routes += [Route("/openapi.json", _openapi), *http.page_files()]
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -161,7 +141,7 @@ def make_app(
                 await warming
         explorer.close()
 
-    handlers: Mapping[Any, Any] = {LuckbaseError: _refused, HTTPException: _no_such}
+    handlers: Mapping[Any, Any] = {LuckbaseError: http.refused, HTTPException: http.no_such}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
     app.add_middleware(Guard, hosts=hosts)
     return app
@@ -169,22 +149,6 @@ def make_app(
 
 async def _openapi(request: Request) -> Response:
     return http.reply(request, http.encode(described()))
-
-
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, LuckbaseError)
-    fields = getattr(error, "fields", ())
-    return http.refused(request, error, fields)
-
-
-async def _no_such(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    path = request.url.path[:80]
-    said = {
-        404: f"{path}: there is nothing at this address; /openapi.json says what there is",
-        405: f"{path}: does not take {request.method}; /openapi.json says what it takes",
-    }.get(error.status_code, str(error.detail))
-    return http.refusal(request, error.status_code, said)
 
 
 class Guard:
@@ -244,7 +208,9 @@ def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) ->
     is. Raises OptionError, BoardError, MissingTableError for what is not there."""
     if settings and not any(Path(name).is_file() for name in names):
         raise OptionError(f"--set: {next(iter(settings))} is of a board; name its file too")
-    finders = [_finder(name, results, dict(settings)) for name in names] or [under(results)]
+    finders = [_finder(name, results, dict(settings)) for name in names] or [
+        partial(tables_below, results)
+    ]
     pool = TablePool(finders)
     for name, finder in zip(names, finders, strict=False):
         if not finder():
@@ -255,14 +221,12 @@ def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) ->
 def _finder(name: str, results: Path, settings: dict[str, str]) -> Finder:
     path = path_of(name)
     if path.is_dir():
-        return under(path)
+        return partial(tables_below, path)
     if not path.exists():
         raise OptionError(f"{name}: no such table, board file or folder")
     if settings:
-        found = find_table(name, results, settings).path
-        return under(found)
-    board = read_board(path)
-    return partial(tables_of, board, results)
+        return partial(tables_below, find_table(name, results, settings).path)
+    return partial(tables_of, read_board(path), results)
 
 
 def is_local(host: str) -> bool:
@@ -314,27 +278,6 @@ def hosts_of(host: str, listener: socket.socket) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-class _Server(uvicorn.Server):
-    """uvicorn's server, which ends on a signal as on its own, without raising it again."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        kept = {each: signal.signal(each, self.handle_exit) for each in _SIGNALS}
-        try:
-            yield
-        finally:
-            for each, before in kept.items():
-                signal.signal(each, before)
-
-
-MAX_CONNECTIONS = 2 * MAX_REQUESTS
-"""Those that wait for nothing too; beyond that uvicorn refuses, in words of its own."""
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
 def run(pool: TablePool, listener: socket.socket, host: str, page: str | None) -> None:
     """Answer until Ctrl+C. page: an address to open in the browser."""
     hosts, pool.says_paths = hosts_of(host, listener), is_local(host)
@@ -345,8 +288,8 @@ def run(pool: TablePool, listener: socket.socket, host: str, page: str | None) -
     )  # fmt: skip
     if page is not None and _has_browser():
         threading.Timer(0.3, webbrowser.open, [page]).start()
-    with listener:
-        _Server(config).run(sockets=[listener])
+    with listener, suppress(KeyboardInterrupt):  # which uvicorn raises when it has ended
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 def _has_browser() -> bool:

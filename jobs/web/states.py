@@ -1,26 +1,47 @@
-"""What a table says of states: of one, along a line of play, in two tables, of many at once."""
+"""What a table says of states: of one, along a line of play, in two tables, of many at once; its
+charts, and grids over two columns."""
 
 from __future__ import annotations
 
 import io
 import re
 from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pydantic import Field
 
 from luckbase.cluster import words
 from luckbase.cluster.table.files import encode, rows_in
+from luckbase.cluster.table.frames import Axis, GridSpec, column_spans, grid
 from luckbase.cluster.table.moves import Addressed, Moves, Outcome, address, moves
-from luckbase.cluster.table.table import StoredTable, Table
 from luckbase.jobs.web import tables
+from luckbase.jobs.web.http import ApiRequest, StateParams, TableParams, Truth, from_to, whole
 from luckbase.jobs.web.pictures import drawing
-from luckbase.solver.errors import OptionError, SearchLimitError, StateError, TableError
-from luckbase.solver.result import Flat, Result
+from luckbase.solver.charts import Curves, Heatmap, Listing
+from luckbase.solver.errors import (
+    LuckbaseError,
+    OptionError,
+    SearchLimitError,
+    StateError,
+    TableError,
+)
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.result import Array2, Flat, Result, WholeNumbers, WholeNumbers2
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.table import StoredTable, Table
+    from luckbase.jobs.web.pool import TablePool
 
 ROUNDING = 1e-12
 """Chances that differ by less are equal."""
+LINE_STEPS = 200
+"""Steps of a main line."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +57,28 @@ class StateView(Result):
     drawing: str | None
 
 
-def state_view(table: StoredTable, state: Mapping[str, str], drawn: bool) -> StateView:
+class DrawnParams(StateParams):
+    """Of a state that is drawn."""
+
+    drawing: Truth = Field(True, description="0: without the drawing", examples=["0"])
+
+
+def state_view(table: StoredTable, request: ApiRequest[DrawnParams]) -> StateView:
     """The answer to a state with what can happen there, and its drawing."""
+    state = tables.need_state(table, request.params.state, request.params.seed)
+    return _state_view(table, state, request.params.drawing)
+
+
+def warm_up(pool: TablePool, id: str) -> None:
+    """Ask a table something, so that what is compiled of its game is loaded; what is opened for it
+    is closed again."""
+    request = ApiRequest(DrawnParams.read({}))
+    with suppress(LuckbaseError):
+        pool.ask(id, lambda table: state_view(table, request).as_json())
+    pool.forget(id)
+
+
+def _state_view(table: StoredTable, state: Mapping[str, str], drawn: bool) -> StateView:
     there = _moves(table, state)
     why = tables.why_not(there)
     return StateView(there, why is None, why, drawing(table.game, state) if drawn else None)
@@ -77,12 +118,21 @@ class MainLine(Result):
     stopped: str | None
 
 
-def main_line(table: StoredTable, state: Mapping[str, str], steps: int) -> MainLine:
+class LineParams(StateParams):
+    """Of a main line."""
+
+    most: Annotated[int, Field(ge=1, le=LINE_STEPS), from_to(1, LINE_STEPS)] = Field(
+        20, description=f"steps, 1 to {LINE_STEPS}", examples=[20]
+    )
+
+
+def main_line(table: StoredTable, request: ApiRequest[LineParams]) -> MainLine:
     """The best action and the likeliest outcome, again and again, so many times at most; nowhere
     twice."""
+    state = tables.need_state(table, request.params.state, request.params.seed)
     line: list[Step] = []
     met: set[str] = set()
-    while len(line) < steps:
+    while len(line) < request.params.most:
         try:
             there = _moves(table, state)
         except (TableError, SearchLimitError) as error:
@@ -130,6 +180,126 @@ def _middle(outcomes: Sequence[Outcome], player: int, met: Set[str]) -> Outcome 
     return ordered[(len(ordered) - 1) // 2] if ordered else None
 
 
+# --- charts, grids -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ListingView(Result):
+    """A chart to read: lines for people, rows for machines."""
+
+    name: str
+    kind: Literal["listing"]
+    chart: Flat[Listing]
+
+
+@dataclass(frozen=True)
+class HeatmapView(Result):
+    """A picture: values[i][j] at xs[i], ys[j]; null where there is none. blank: gets no colour.
+    rest: where a cell is a state, its fields beside names[0] and names[1]; else null."""
+
+    name: str
+    kind: Literal["heatmap"]
+    chart: Flat[Heatmap]
+
+
+@dataclass(frozen=True)
+class CurvesView(Result):
+    """Curves over one axis: values[i] at xs[i]."""
+
+    name: str
+    kind: Literal["curves"]
+    chart: Flat[Curves]
+
+
+ChartView = ListingView | HeatmapView | CurvesView
+
+
+class ChartParams(TableParams):
+    """Of a chart."""
+
+    takes_state: ClassVar[bool] = True
+    reachable: Truth = Field(False, description="1: without what no play comes to", examples=["1"])
+
+
+def chart_view(table: StoredTable, request: ApiRequest[ChartParams]) -> ChartView:
+    """A chart of the game."""
+    name, params = request.path["name"], request.params
+    made = table.chart(name, params.state, reachable=params.reachable)
+    if isinstance(made, Listing):
+        return ListingView(name, "listing", made)
+    if isinstance(made, Curves):
+        return CurvesView(name, "curves", made)
+    return HeatmapView(name, "heatmap", made)
+
+
+@dataclass(frozen=True)
+class AxisView(Result):
+    """A column over which a grid goes, with its values."""
+
+    name: str
+    label: str
+    values: WholeNumbers[Ints]
+
+
+@dataclass(frozen=True)
+class GridView(Result):
+    """A table over two columns: cells[i][j] at the i-th value of x and the j-th of y, null where
+    there is no such number. best: into actions. queries, state: all other fields, in full."""
+
+    x: AxisView
+    y: AxisView
+    colour: str
+    cells: Array2[Floats]
+    best: list[list[int | None]]
+    to_act: WholeNumbers2[NDArray[np.int8]]
+    actions: tuple[str, ...]
+    queries: str
+    state: dict[str, Any]
+    payoff_name: str
+
+
+class GridParams(StateParams):
+    """Of a grid."""
+
+    x: str = Field(title="COLUMN", description="a column", examples=["mine"])
+    y: str = Field(title="COLUMN", description="another", examples=["yours"])
+    colour: str = Field(
+        "value_1", description="value_1, …: a player's payoff; margin; best", examples=["value_1"]
+    )
+
+
+def grid_view(table: StoredTable, request: ApiRequest[GridParams]) -> GridView:
+    """The grid over two columns; what bounds an axis, as ``NAME_from``, ``NAME_to``, ``NAME_step``,
+    stands among the fields of the state. Raises OptionError, StateError."""
+    params, known = request.params, column_spans(table)
+    rest, spans = dict(params.state), {}
+    for name in (params.x, params.y):
+        defaults = zip(("from", "to", "step"), known.get(name, (0, 0, 1)), strict=True)
+        bounds = [_bound(rest, f"{name}_{end}", default) for end, default in defaults]
+        if name in known:
+            spans[name] = (bounds[0], bounds[1], bounds[2])
+    state = tables.need_state(table, rest, params.seed)
+    colour = params.colour or "value_1"
+    made = grid(table, GridSpec(params.x, params.y, state, colour, spans))
+    full = table.game.fields.describe(table.game.fields.numbers(made.full)[0])
+    return GridView(
+        x=_axis_view(made.x), y=_axis_view(made.y), colour=colour, cells=made.values,
+        best=[[None if k < 0 else k for k in row] for row in made.best.tolist()],
+        to_act=made.to_act, actions=made.actions, queries=address(full), state=full,
+        payoff_name=table.game.payoff_name,
+    )  # fmt: skip
+
+
+def _bound(state: dict[str, str], name: str, default: int) -> int:
+    text = state.pop(name, None)
+    low = 1 if name.endswith("_step") else -(10**9)
+    return default if text is None else whole(name, text, low, 10**9)
+
+
+def _axis_view(axis: Axis) -> AxisView:
+    return AxisView(axis.name, tables.label(axis.name), axis.values)
+
+
 # --- two tables --------------------------------------------------------------------------------
 
 
@@ -152,24 +322,41 @@ class CompareView(Result):
     same_best: bool
 
 
-def compared(first: StateView, second: StateView) -> CompareView:
-    """The second answer less the first."""
-    one, other = first.moves.answer, second.moves.answer
-    values = {move.action.name: move.action.value for move in first.moves.moves}
+class CompareParams(DrawnParams):
+    """Of two tables."""
+
+    first: str = Field(title="ID", description="a table's id", examples=["ID"])
+    second: str = Field(title="ID", description="another's", examples=["ID"])
+
+
+def compare_view(pool: TablePool, request: ApiRequest[CompareParams]) -> CompareView:
+    """The answers of two tables to one state, the second less the first."""
+    params = request.params
+    state: Mapping[str, str] = params.state
+
+    def question(table: StoredTable) -> StateView:
+        nonlocal state
+        state = tables.need_state(table, state, params.seed)
+        return _state_view(table, state, params.drawing)
+
+    # One after the other: to hold one while waiting for another could wait for ever.
+    views = [pool.ask(id, question, strict=params.strict) for id in (params.first, params.second)]
+    first, second = (view.moves for view in views)
+    values = {move.action.name: move.action.value for move in first.moves}
     differences = [
         Change(move.action.name, _less(move.action.value, values[move.action.name]))
-        for move in second.moves.moves
+        for move in second.moves
         if move.action.name in values
     ]
-    change = _less(other.value, one.value)
-    return CompareView(first, second, change, differences, one.best == other.best)
+    change = _less(second.answer.value, first.answer.value)
+    same_best = first.answer.best == second.answer.best
+    return CompareView(views[0], views[1], change, differences, same_best)
 
 
-def _less(one: Sequence[float], other: Sequence[float]) -> list[float] | None:
+def _less(second: Sequence[float], first: Sequence[float]) -> list[float] | None:
     """The differences; None between games of different numbers of players."""
-    if len(one) != len(other):
-        return None
-    return [a - b for a, b in zip(one, other, strict=True)]
+    same = len(first) == len(second)
+    return [b - a for a, b in zip(first, second, strict=True)] if same else None
 
 
 # --- many states: JSON lines, CSV or Parquet in, the same out ----------------------------------
@@ -203,6 +390,26 @@ def format_of(content_type: str, body: bytes) -> str:
     )
 
 
+@dataclass(frozen=True)
+class Rows:
+    """Rows as they are sent, and their type."""
+
+    content: bytes
+    kind: str
+
+
+class BatchParams(TableParams):
+    """Of a batch."""
+
+    best: Truth = Field(False, description="1: the best action and toss-ups too", examples=["1"])
+
+
+def batch_view(table: StoredTable, request: ApiRequest[BatchParams]) -> Rows:
+    """Many states at once."""
+    kind = format_of(request.kind, request.body)
+    return Rows(rows_of(table, request.body, kind, request.params.best), SENT_TYPES[kind])
+
+
 def rows_of(table: Table, body: bytes, kind: str, best: bool) -> bytes:
     """The rows with payoffs, in their format. Raises OptionError, StateError with the row."""
     if kind == "parquet":
@@ -216,7 +423,10 @@ def rows_of(table: Table, body: bytes, kind: str, best: bool) -> bytes:
             piece = read.slice(start, PIECE_ROWS)
             pieces.append(table.values(piece, best=best, toss_up=best, solve_id=True))
         except StateError as error:
-            raise StateError(_row_moved(str(error), start)) from None
+            said = str(error)
+            if named := re.match("row ([0-9]+):", said):
+                said = f"row {int(named[1]) + start}:{said[named.end() :]}"
+            raise StateError(said) from None
     out = io.BytesIO()
     encode(pa.concat_tables(pieces), out, kind)
     return out.getvalue()
@@ -234,7 +444,3 @@ def _check_parquet(body: bytes) -> None:
             f"body: has {about.num_rows:,} rows of {size:,} bytes; the most is {MAX_ROWS:,} rows "
             f"of {MAX_READ:,} bytes"
         )
-
-
-def _row_moved(sentence: str, by: int) -> str:
-    return re.sub(r"^row ([0-9]+):", lambda found: f"row {int(found[1]) + by}:", sentence)

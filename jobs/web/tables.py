@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +13,7 @@ from luckbase.cluster.table.ledger import TIERS
 from luckbase.cluster.table.moves import Addressed, Moves, moves
 from luckbase.cluster.table.status import Condition
 from luckbase.cluster.words import fields, typed
+from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
 from luckbase.solver.board.model import canonical
 from luckbase.solver.charts import Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError
@@ -134,6 +136,18 @@ class TableInfo(Result):
     board_file: dict[str, Any]
 
 
+def list_view(pool: TablePool, request: ApiRequest[QueryParams]) -> TableList:
+    """The tables that are served."""
+    return TableList([summary(pool, each) for each in pool.listed()])
+
+
+def table_view(pool: TablePool, request: ApiRequest[TableParams]) -> TableInfo:
+    """One table: what the list says, and what an open one does."""
+    id = request.path["id"]
+    listed = summary(pool, pool.find(id))
+    return pool.ask(id, lambda table: info(listed, table), strict=request.params.strict)
+
+
 def summary(pool: TablePool, entry: TableEntry) -> TableSummary:
     """A table in the list."""
     status, (game, board, identity) = pool.status(entry), entry.names
@@ -164,19 +178,20 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
             ColumnInfo(name, label(name), low, high, step)
             for name, (low, high, step) in spans.items() if high > low
         ],
-        agents=[OPTIMAL, RANDOM, *opponents(game)],
+        agents=opponents(game),
         full=any(part.name == TIERS for part in table.parts),
         board_file={"name": game.board.name, **canonical(game.board)},
     )  # fmt: skip
 
 
 def opponents(game: Game) -> list[str]:
-    """The game's own agents that its board can have, and that a request can wait for."""
-    return [name for name in agents_of(detailed(game)) if plays(game, name)]
+    """Who may be played against: the game's own agents that its board can have, and that a request
+    can wait for, after those of every game."""
+    return [OPTIMAL, RANDOM, *filter(partial(plays, game), agents_of(detailed(game)))]
 
 
 def plays(game: Game, name: str) -> bool:
-    """Whether one of them is such an agent."""
+    """Whether one of the game's own agents is such a one."""
     whole = detailed(game)
     try:
         check_agent(whole, name)

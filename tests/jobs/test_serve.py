@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -168,19 +169,14 @@ def test_without_its_extra_it_says_how_to_get_it(
 
 
 def test_a_screen_gets_the_page_opened(pig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from luckbase.jobs.web import server
-
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     monkeypatch.setenv("DISPLAY", ":0")
 
-    class Once(server._Server):
-        async def main_loop(self) -> None:
-            import asyncio
+    async def once(self: object) -> None:
+        await asyncio.sleep(0.6)
 
-            await asyncio.sleep(0.6)
-
-    monkeypatch.setattr(server, "_Server", Once)
+    monkeypatch.setattr("uvicorn.Server.main_loop", once)
     assert run(["serve", str(pig), "--port", "0"]) == 0
     assert len(opened) == 1 and re.fullmatch(r"http://127\.0\.0\.1:[0-9]+/", opened[0])
 

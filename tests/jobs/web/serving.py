@@ -8,13 +8,15 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from starlette.testclient import TestClient
 
 import luckbase
-from luckbase.jobs.web.pool import TablePool, under
+from luckbase.cluster.table.find import tables_below
+from luckbase.jobs.web.pool import TablePool
 from luckbase.jobs.web.server import make_app
 from tests.places import BOARDS
 from tests.shared import only_one
@@ -38,7 +40,7 @@ def solved(folder: Path) -> Path:
 @contextmanager
 def asking(*folders: Path, open_tables: int = 4) -> Iterator[TestClient]:
     """A client of a server of the tables under these folders; `pool`: its tables."""
-    pool = TablePool([under(folder) for folder in folders], open_tables)
+    pool = TablePool([partial(tables_below, folder) for folder in folders], open_tables)
     with TestClient(make_app(pool), base_url="http://127.0.0.1") as client:
         client.pool = pool  # type: ignore[attr-defined]
         yield client
@@ -80,7 +82,7 @@ def listening(*folders: Path) -> Iterator[str]:
     """The address of a real server, in a thread."""
     import uvicorn
 
-    pool = TablePool([under(folder) for folder in folders])
+    pool = TablePool([partial(tables_below, folder) for folder in folders])
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         server = uvicorn.Server(uvicorn.Config(make_app(pool), log_level="error"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 from urllib.request import urlopen
@@ -15,8 +15,9 @@ import pytest
 from starlette.testclient import TestClient
 
 import luckbase
+from luckbase.cluster.table.find import tables_below
 from luckbase.jobs.web import pool
-from luckbase.jobs.web.pool import TablePool, under
+from luckbase.jobs.web.pool import TablePool
 from luckbase.solver.errors import MissingTableError
 from tests.jobs.web.serving import GAMES, asking, id_of, listening, state_of
 from tests.places import BOARDS
@@ -159,7 +160,7 @@ def test_many_readers_at_once_get_the_same_answers(web_results: Path) -> None:
 
 
 def test_no_more_tables_stay_open_than_may(web_results: Path) -> None:
-    tables = TablePool([under(web_results)], open_tables=2)
+    tables = TablePool([partial(tables_below, web_results)], open_tables=2)
     ids = [each.id for each in tables.listed()]
     assert len(ids) == len(GAMES)
     kept = []
@@ -182,7 +183,7 @@ def test_what_is_remembered_is_bounded(web_results: Path) -> None:
     the machine's memory."""
     from luckbase.cluster.machine import memory_limit
 
-    tables = TablePool([under(web_results)])
+    tables = TablePool([partial(tables_below, web_results)])
     id = tables.listed()[0].id
     with tables.open(id) as first, tables.open(id) as second:
         sizes = [sum(part.groups.max_bytes for part in table.parts) for table in (first, second)]  # type: ignore[attr-defined]
@@ -198,27 +199,23 @@ def test_what_is_remembered_is_bounded(web_results: Path) -> None:
 def test_a_copy_is_waited_for_and_no_more_are_opened(
     web_results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    opened, real = [], pool.open_table
     monkeypatch.setattr(pool, "COPIES", 1)
-    tables = TablePool([under(web_results)])
-    id = tables.listed()[0].id
-    done = threading.Event()
+    monkeypatch.setattr(pool, "open_table", lambda path: opened.append(path) or real(path))
+    with asking(web_results) as client:
+        id = id_of(client, "pig")
+    with listening(web_results) as address, ThreadPoolExecutor(8) as threads:
 
-    def second() -> None:
-        with tables.open(id) as table:
-            assert table is first
-            done.set()
+        def get(seed: int) -> int:
+            with urlopen(f"{address}/api/tables/{id}/state?random={seed}", timeout=60) as reply:
+                return int(reply.status)
 
-    with tables.open(id) as first:
-        waiting = threading.Thread(target=second)
-        waiting.start()
-        assert not done.wait(0.2)
-    assert done.wait(5)
-    waiting.join()
-    tables.close()
+        assert list(threads.map(get, range(24))) == [200] * 24
+    assert len(opened) == 1
 
 
 def test_a_failed_question_leaves_the_table_usable(web_results: Path) -> None:
-    tables = TablePool([under(web_results)])
+    tables = TablePool([partial(tables_below, web_results)])
     id = tables.listed()[0].id
     for _ in range(5):
         with pytest.raises(MissingTableError), tables.open(id):
