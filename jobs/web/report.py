@@ -1,13 +1,9 @@
 """A table in one file to send to somebody who has nothing installed: ``luckbase report``.
 
-The board drawn and in numbers, what was solved, a few questions with their answers, the game's
-charts with the numbers under the mouse, the verdict of a verification, and how to get the same
-again. The page loads nothing: its style and its script stand in it, allowed by their hashes alone,
-and it is below `MAX_BYTES`: the longest charts say fewer of their numbers, with the command that
-prints all of them.
-
-Charts are drawn by `jobs.plots`. Their numbers stand in the page as JSON, which ``report.js`` reads
-where the mouse is, and as a table of some of them. A list is shown by its lines and rows.
+The page loads nothing: its style and its script stand in it, allowed by their hashes alone, and it
+is below `MAX_BYTES`: the longest charts say fewer of their numbers, with the command that prints
+them all. Charts are drawn by `jobs.plots`; their numbers stand in the page as JSON, which
+``report.js`` reads where the mouse is, and as a table of some of them.
 """
 
 from __future__ import annotations
@@ -22,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from html import escape
 from itertools import count
 from pathlib import Path
@@ -60,14 +57,17 @@ CURVE_ROWS = 41
 
 @dataclass(frozen=True)
 class Detail:
-    """How much of a chart's numbers stands in the page: lines and rows of a list, cells of a
-    picture's table, decimals under the mouse, and whether there are any."""
+    """How much of a chart's numbers stands in the page."""
 
     lines: int = 25
     rows: int = 400
+    """Of a list, as its lines."""
     cells: int = 441
+    """Of a picture's table."""
     decimals: int = 6
+    """Of the numbers under the mouse."""
     mouse: bool = True
+    """Whether there are any."""
 
 
 DETAILS = (
@@ -112,31 +112,233 @@ def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) ->
     stands in the report.
     """
     verdict = of.verify(sample) if verify else None
-    charts, why_none = _charts(of)
-    facts = _Facts(of, summary_of(of), opening_answers(of), verdict, sample, charts, why_none)
+    summary, questions, (charts, why_none) = summary_of(of), opening_answers(of), _charts(of)
+    before = [
+        *_head(of, summary, verdict), *_questions(of, questions), *_board(of, summary, questions)
+    ]  # fmt: skip
+    before.append(
+        "<h2>Charts</h2>" if charts else f"<h2>Charts</h2><p>None: {escape(why_none)}.</p>"
+    )
+    after = [*_verdict(of, summary, verdict, sample), *_again(of, summary, sample)]
     html = ""
     for detail in DETAILS:
-        html = _page(facts, detail)
+        sections = [
+            chart_section(each, f"luckbase chart {summary.name} --what {each.name} --csv", detail)
+            for each in charts
+        ]
+        html = _page(of, "".join([*before, *sections, *after]))
         if len(html.encode()) <= MAX_BYTES:
             break
     return Report(html, verdict, tuple(chart.name for chart in charts))
 
 
-@dataclass(frozen=True)
-class _Facts:
-    """What a report is made of. why_none: of charts."""
+# --- the page ----------------------------------------------------------------------------------
 
-    table: Table
-    summary: Summary
-    questions: Sequence[Question]
-    verdict: Verdict | None
-    sample: int | None
-    charts: Sequence[ReportChart]
-    why_none: str
+
+def _page(of: Table, body: str) -> str:
+    sheets = (SCENE_STYLE, STATIC / "report.css")
+    style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets).strip()
+    script = (STATIC / "report.js").read_text(encoding="utf-8").strip()
+    digests = [hashlib.sha256(text.encode()).digest() for text in (style, script)]
+    own_style, own_script = (f"sha256-{base64.b64encode(each).decode()}" for each in digests)
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{own_style}'; "
+        f"script-src '{own_script}'; base-uri 'none'; form-action 'none'"
+    )
+    title = escape(f"luckbase: {of.game.board.name}, {of.game.board.game}")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{style}</style></head>\n<body>\n{body}\n"
+        f"<script>{script}</script>\n</body></html>\n"
+    )
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -> str:
+    """A table that is scrolled where the page is too narrow for it; kind: its class."""
+    return f'<div class="wide">{html_table(heads, rows, kind=kind)}</div>'
+
+
+def _head(of: Table, summary: Summary, verdict: Verdict | None) -> Iterator[str]:
+    game = of.game
+    options = words.fields(of.origin.options, ", ") or "all at their defaults"
+    yield f"<header><h1>{escape(summary.title or game.board.name)}</h1><p>"
+    yield (
+        f"A table of {escape(game.board.game)}, board <b>{escape(game.board.name)}</b>: the "
+        f"{escape(game.payoff_name)} of {words.many(game.players, 'player')}, with the best play, "
+        f"in every state of it. Options of the board: {escape(options)}.</p>"
+    )
+    for why in of.origin.stale:
+        yield f'<p class="stale">This table is stale: {escape(why)}.</p>'
+    if summary.partial:
+        yield f'<p class="stale">This table is not complete: {summary.partial} are left.</p>'
+    checked = "not verified"
+    if verdict is not None:
+        checked = "verified" if verdict.ok else "FAULTS FOUND"
+    files = f"{summary.files:,}, {words.size(summary.bytes)}" if summary.files else "none"
+    facts = {
+        "states": words.count(summary.states), "payoffs good to": f"{summary.error:.1e}",
+        "files": files, "verdict": checked,
+    }  # fmt: skip
+    listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items())
+    yield f'<dl class="facts">{listed}</dl></header>'
+
+
+def _questions(of: Table, questions: Sequence[Question]) -> Iterator[str]:
+    """The start's payoffs, where the table says them, and the opening questions as a solve prints
+    them."""
+    head, start = "<h2>A few questions</h2>", of.game.start()
+    if start is not None:
+        with suppress(LuckbaseError):
+            value = of.ask(of.game.describe(start)).value
+            yield f"{head}<p>At the start, the {escape(of.game.payoff_name)}:</p>"
+            head = ""
+            heads = ["", *(f"player {i + 1}" for i in range(len(value)))]
+            yield table(heads, [["the start", *(f"{x:z.7f}" for x in value)]])
+    if questions:
+        yield head
+        names = action_names(questions)
+        if names:
+            yield f"<p>The {escape(of.game.payoff_name)} of who acts:</p>"
+        heads = ["the player up is" if names else "", "state", *names, "best"]
+        yield table(heads, [
+            [q.title, words.fields(q.state), *map(q.payoff_of, names), q.best] for q in questions
+        ])  # fmt: skip
+
+
+def _board(of: Table, summary: Summary, questions: Sequence[Question]) -> Iterator[str]:
+    yield "<h2>The board</h2>"
+    shown: Mapping[str, Any] | None = None
+    if (start := of.game.start()) is not None:
+        shown, what = of.game.describe(start), "the start"
+    elif questions:
+        shown, what = questions[0].state, questions[0].title
+    elif summary.roots:
+        shown, what = summary.roots[0], "solved below this"
+    if shown is not None:
+        scene = scene_of(of.game, shown)
+        yield (
+            f'<figure class="scene-of">{svg(scene)}<figcaption>{escape(what)}: '
+            f"{escape(words.fields(shown))}. {escape(scene.about)}</figcaption></figure>"
+        )
+    yield '<div class="sections">'
+    for name, section in _sections(summary.board):
+        rows = [
+            [key, str(value).lower() if isinstance(value, bool) else words.listed(value)]
+            for key, value in section.items()
+        ]
+        said = table([name or "board", "value"], rows, "text")
+        long = len(rows) > 12
+        yield f"<details><summary>{escape(name)}</summary>{said}</details>" if long else said
+    yield "</div>"
+
+
+def _sections(form: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """A board's canonical form by the sections of its file; what stands before them has no name."""
+    parts = [(name, value) for name, value in form.items() if isinstance(value, dict)]
+    return [("", {name: form[name] for name in form if not isinstance(form[name], dict)}), *parts]
+
+
+def _verdict(
+    of: Table, summary: Summary, verdict: Verdict | None, sample: int | None
+) -> Iterator[str]:
+    yield "<h2>Is it right?</h2>"
+    if verdict is None:
+        yield "<p>Not verified for this report.</p>"
+        return
+    if not verdict.ok:
+        faults = "".join(f"<li>{escape(fault)}</li>" for fault in verdict.faults[:20])
+        yield f'<div class="verdict no"><p><b>Faults were found.</b></p><ul>{faults}</ul></div>'
+        return
+    yield '<div class="verdict"><p><b>No fault was found.</b></p>'
+    if verdict.files:
+        yield (
+            f"<p>{words.many(verdict.files, 'file')}, {words.size(summary.bytes)}, read and "
+            "compared with the checksums of the day they were written.</p>"
+        )
+    checked = verdict.residuals
+    if checked is not None and checked.rows:
+        which = "all" if sample is None or sample >= of.rows else "drawn evenly from all"
+        yield (
+            f"<p>{words.many(checked.rows, 'row')}, {which}, computed again from the rules and "
+            "the payoffs of what they lead to, without the program that made the table: worst "
+            f"difference {checked.worst:.2e} at {escape(words.fields(checked.state))}, where "
+            f"{checked.bound:.2e} is allowed, mean {checked.mean:.2e}. "
+            f"Every payoff is good to {summary.error:.1e}.</p>"
+        )
+    yield "</div>"
+
+
+def _again(of: Table, summary: Summary, sample: int | None) -> Iterator[str]:
+    """How to get the same."""
+    import numba
+    import pyarrow
+
+    commands = [
+        *(summary.commands or ("luckbase solve BOARD",)),
+        f"luckbase verify {summary.name} {'--all' if sample is None else f'--sample {sample}'}",
+        f"luckbase report {summary.name} --out report.html",
+    ]
+    yield "<h2>The same again</h2>"
+    yield f'<div class="wide"><pre>{escape(chr(10).join(commands))}</pre></div>'
+    spent = ", ".join(f"{what} {words.duration(s)}" for what, s in summary.seconds.items())
+    yield table(["", ""], [
+        ["rules identity", f"{of.identity} (version {of.game.rules_version} of the rules)"],
+        ["table format", str(FORMAT)],
+        ["solved by luckbase", ", ".join(summary.versions) or "–"],
+        ["time of one core", spent or "–"],
+        ["this report", f"luckbase {solver_version()}, {datetime.now(UTC):%Y-%m-%d}"],
+        ["with", f"Python {platform.python_version()}, numpy {np.__version__}, numba "
+                 f"{numba.__version__}, pyarrow {pyarrow.__version__}, {platform.machine()}"],
+    ], "text")  # fmt: skip
+    file = escape(f"{of.game.board.name}.toml")
+    yield (
+        f"<details><summary>The board as a file</summary><p>Save it as <code>{file}</code>"
+        f" and solve that: the same rules, the same identity.</p>"
+        f'<div class="wide"><pre>{escape(board_file(summary.board))}</pre></div></details>'
+    )
+
+
+def board_file(form: Mapping[str, Any]) -> str:
+    """A board's canonical form as a board file (TOML)."""
+
+    def key(name: str) -> str:
+        return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
+
+    text = []
+    for name, section in _sections(form):
+        text += ["", f"[{key(name)}]"] if name else []
+        text += [f"{key(each)} = {json.dumps(section[each])}" for each in section
+                 if not isinstance(section[each], dict)]  # fmt: skip
+    return "\n".join(text) + "\n"
+
+
+# --- charts ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ReportChart:
+    """A chart of a report."""
+
+    name: str
+    """On the command line."""
+    shows: str
+    """What, for people."""
+    chart: Chart | str
+    """Or why there is none."""
+    number: int = 0
+    """Of the charts on the page."""
+
+    @cached_property
+    def picture(self) -> PagePicture:
+        """Drawn once, however often the page is put together."""
+        assert isinstance(self.chart, Heatmap | Curves)
+        return for_page(self.chart, f"chart-{self.number}")
 
 
 def _charts(of: Table) -> tuple[list[ReportChart], str]:
-    """The game's charts of the table; why there are none."""
+    """The game's charts of the table, pictures first; or why there are none."""
     charts: list[ReportChart] = []
     why = ""
     try:
@@ -150,265 +352,24 @@ def _charts(of: Table) -> tuple[list[ReportChart], str]:
             why = why or str(error)
             continue
         try:
-            chart = of.chart(kind.name)
-            charts.append(report_chart(kind.name, kind.shows, chart, len(charts)))
+            made: Chart | str = of.chart(kind.name)
         except MissingTableError as error:
             why = why or str(error)
+            continue
         except LuckbaseError as error:
-            charts.append(ReportChart(kind.name, kind.shows, why=str(error)))
-    return charts, "" if charts else why
-
-
-# --- the page ----------------------------------------------------------------------------------
-
-
-def _page(facts: _Facts, detail: Detail) -> str:
-    sheets = (SCENE_STYLE, STATIC / "report.css")
-    style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets).strip()
-    script = (STATIC / "report.js").read_text(encoding="utf-8").strip()
-    policy = (
-        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; "
-        f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
-    )
-    board = facts.table.game.board
-    title = escape(f"luckbase: {board.name}, {board.game}")
-    body = "".join(_sections(facts, detail))
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{style}</style></head>\n<body>\n{body}\n"
-        f"<script>{script}</script>\n</body></html>\n"
-    )
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-def _sections(facts: _Facts, detail: Detail) -> Iterator[str]:
-    yield _head(facts)
-    questions = [*_start(facts.table), *_questions(facts)]
-    if questions:
-        yield "<h2>A few questions</h2>"
-        yield from questions
-    yield from _board(facts)
-    yield "<h2>Charts</h2>"
-    if not facts.charts:
-        yield f"<p>None: {escape(facts.why_none or 'the game has none')}.</p>"
-    for chart in facts.charts:
-        command = f"luckbase chart {facts.summary.name} --what {chart.name} --csv"
-        yield chart_section(chart, command, detail)
-    yield from _verdict(facts)
-    yield from _again(facts)
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -> str:
-    """A table that is scrolled where the page is too narrow for it; kind: its class."""
-    return f'<div class="wide">{html_table(heads, rows, kind=kind)}</div>'
-
-
-def _head(facts: _Facts) -> str:
-    of, summary, game = facts.table, facts.summary, facts.table.game
-    options = words.fields(of.origin.options, ", ") or "all at their defaults"
-    about = (
-        f"A table of {escape(game.board.game)}, board <b>{escape(game.board.name)}</b>: the "
-        f"{escape(game.payoff_name)} of {words.many(game.players, 'player')}, with the best play, "
-        f"in every state of it. Options of the board: {escape(options)}."
-    )
-    checked = "not verified"
-    if facts.verdict is not None:
-        checked = "verified" if facts.verdict.ok else "FAULTS FOUND"
-    cards = {
-        "states": words.count(summary.states),
-        "payoffs good to": f"{summary.error:.1e}",
-        "files": f"{summary.files:,}, {words.size(summary.bytes)}" if summary.files else "none",
-        "verdict": checked,
-    }
-    listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in cards.items())
-    stale = "".join(
-        f'<p class="stale">This table is stale: {escape(why)}.</p>' for why in of.origin.stale
-    )
-    if summary.partial:
-        stale += f'<p class="stale">This table is not complete: {summary.partial} are left.</p>'
-    return (
-        f"<header><h1>{escape(summary.title or game.board.name)}</h1><p>{about}</p>{stale}"
-        f'<dl class="facts">{listed}</dl></header>'
-    )
-
-
-def _start(of: Table) -> Iterator[str]:
-    """The start's value, where the table says it."""
-    start = of.game.start()
-    if start is None:
-        return
-    with suppress(LuckbaseError):
-        value = of.ask(of.game.describe(start)).value
-        heads = ["", *(f"player {i + 1}" for i in range(len(value)))]
-        yield f"<p>At the start, the {escape(of.game.payoff_name)}:</p>"
-        yield table(heads, [["the start", *(f"{x:z.7f}" for x in value)]])
-
-
-def _questions(facts: _Facts) -> Iterator[str]:
-    """The opening questions as a solve prints them."""
-    questions = facts.questions
-    if not questions:
-        return
-    names = action_names(questions)
-    if names:
-        yield f"<p>The {escape(facts.table.game.payoff_name)} of who acts:</p>"
-    heads = ["the player up is" if names else "", "state", *names, "best"]
-    yield table(
-        heads,
-        [[q.title, words.fields(q.state), *map(q.payoff_of, names), q.best] for q in questions],
-    )  # fmt: skip
-
-
-def _board(facts: _Facts) -> Iterator[str]:
-    of = facts.table
-    start = of.game.start()
-    shown: Mapping[str, Any] | None = facts.questions[0].state if facts.questions else None
-    what = facts.questions[0].title if facts.questions else ""
-    if shown is None and facts.summary.roots:
-        shown, what = facts.summary.roots[0], "solved below this"
-    if start is not None:
-        shown, what = of.game.describe(start), "the start"
-    yield "<h2>The board</h2>"
-    if shown is not None:
-        scene = scene_of(of.game, shown)
-        yield (
-            f'<figure class="scene-of">{svg(scene)}<figcaption>{escape(what)}: '
-            f"{escape(words.fields(shown))}. {escape(scene.about)}</figcaption></figure>"
-        )
-    form = facts.summary.board
-    flat = {name: value for name, value in form.items() if not isinstance(value, dict)}
-    sections = [("", flat), *((n, v) for n, v in form.items() if isinstance(v, dict))]
-    yield '<div class="sections">'
-    for name, section in sections:
-        rows = [
-            [key, str(value).lower() if isinstance(value, bool) else words.listed(value)]
-            for key, value in section.items()
-        ]
-        said = table([name or "board", "value"], rows, "text")
-        long = len(rows) > 12
-        yield f"<details><summary>{escape(name)}</summary>{said}</details>" if long else said
-    yield "</div>"
-
-
-def _verdict(facts: _Facts) -> Iterator[str]:
-    yield "<h2>Is it right?</h2>"
-    verdict = facts.verdict
-    if verdict is None:
-        yield "<p>Not verified for this report.</p>"
-        return
-    if not verdict.ok:
-        faults = "".join(f"<li>{escape(fault)}</li>" for fault in verdict.faults[:20])
-        yield f'<div class="verdict no"><p><b>Faults were found.</b></p><ul>{faults}</ul></div>'
-        return
-    yield '<div class="verdict"><p><b>No fault was found.</b></p>'
-    if verdict.files:
-        yield (
-            f"<p>{words.many(verdict.files, 'file')}, {words.size(facts.summary.bytes)}, read and "
-            "compared with the checksums of the day they were written.</p>"
-        )
-    checked = verdict.residuals
-    if checked is not None and checked.rows:
-        every = facts.sample is None or facts.sample >= facts.table.rows
-        which = "all" if every else "drawn evenly from all"
-        yield (
-            f"<p>{words.many(checked.rows, 'row')}, {which}, computed again from the rules and "
-            "the payoffs of "
-            f"what they lead to, without the program that made the table: worst difference "
-            f"{checked.worst:.2e} at {escape(words.fields(checked.state))}, where "
-            f"{checked.bound:.2e} is allowed, mean {checked.mean:.2e}. "
-            f"Every payoff is good to {facts.summary.error:.1e}.</p>"
-        )
-    yield "</div>"
-
-
-def _again(facts: _Facts) -> Iterator[str]:
-    """How to get the same."""
-    import numba
-    import pyarrow
-
-    of, summary = facts.table, facts.summary
-    sample = "--all" if facts.sample is None else f"--sample {facts.sample}"
-    commands = [
-        *(summary.commands or ("luckbase solve BOARD",)),
-        f"luckbase verify {summary.name} {sample}",
-        f"luckbase report {summary.name} --out report.html",
-    ]
-    yield "<h2>The same again</h2>"
-    yield f'<div class="wide"><pre>{escape(chr(10).join(commands))}</pre></div>'
-    spent = ", ".join(f"{what} {words.duration(s)}" for what, s in summary.seconds.items())
-    rows = [
-        ["rules identity", f"{of.identity} (version {of.game.rules_version} of the rules)"],
-        ["table format", str(FORMAT)],
-        ["solved by luckbase", ", ".join(summary.versions) or "–"],
-        ["time of one core", spent or "–"],
-        ["this report", f"luckbase {solver_version()}, {datetime.now(UTC):%Y-%m-%d}"],
-        ["with", f"Python {platform.python_version()}, numpy {np.__version__}, numba "
-                 f"{numba.__version__}, pyarrow {pyarrow.__version__}, {platform.machine()}"],
-    ]  # fmt: skip
-    yield table(["", ""], rows, "text")
-    file = f"{of.game.board.name}.toml"
-    yield (
-        f"<details><summary>The board as a file</summary><p>Save it as <code>{escape(file)}</code>"
-        f" and solve that: the same rules, the same identity.</p>"
-        f'<div class="wide"><pre>{escape(board_file(summary.board))}</pre></div></details>'
-    )
-
-
-def board_file(form: Mapping[str, Any]) -> str:
-    """A board's canonical form as a board file (TOML)."""
-
-    def lines(section: Mapping[str, Any]) -> Iterator[str]:
-        for name, value in section.items():
-            if not isinstance(value, dict):
-                yield f"{_key(name)} = {json.dumps(value)}"
-
-    text = [*lines(form)]
-    for name, section in form.items():
-        if isinstance(section, dict):
-            text += ["", f"[{_key(name)}]", *lines(section)]
-    return "\n".join(text) + "\n"
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
-
-
-# --- charts ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ReportChart:
-    """A chart of a report. name: on the command line; shows: what, for people; chart: None where
-    there is none, and `why` says why; picture: drawn once, however often the page is put
-    together."""
-
-    name: str
-    shows: str
-    chart: Chart | None = None
-    why: str = ""
-    picture: PagePicture | None = None
-
-
-def report_chart(name: str, shows: str, chart: Chart, number: int) -> ReportChart:
-    """A chart for a page, drawn if it is a picture; number: of the charts on the page."""
-    picture = None if isinstance(chart, Listing) else for_page(chart, f"chart-{number}")
-    return ReportChart(name, shows, chart, picture=picture)
+            made = str(error)
+        charts.append(ReportChart(kind.name, kind.shows, made, len(charts)))
+    return charts, why or "the game has none"
 
 
 def chart_section(of: ReportChart, command: str, detail: Detail) -> str:
     """A chart as a part of a page; command: prints all of its numbers."""
-    if of.chart is None:
-        inner = f"<p>{escape(of.why)}</p>"
+    command = escape(command)
+    if isinstance(of.chart, str):
+        inner = f"<p>{escape(of.chart)}</p>"
     elif isinstance(of.chart, Listing):
         inner = _listing(of.chart, command, detail)
     else:
-        assert of.picture is not None
         inner = _figure(of.chart, of.picture, detail) + _numbers_table(of.chart, command, detail)
     title = escape(of.shows[:1].upper() + of.shows[1:])
     return f'<section class="chart"><h3>{title}</h3>{inner}</section>'
@@ -418,15 +379,16 @@ def _listing(chart: Listing, command: str, detail: Detail) -> str:
     def more(number: int, shown: int, what: str) -> str:
         if number <= shown:
             return ""
-        return f"<p>{number - shown:,} more {what}: <code>{escape(command)}</code></p>"
+        return f"<p>{number - shown:,} more {what}: <code>{command}</code></p>"
 
-    lines, rows = chart.lines, chart.rows
     html = f"<p>{escape(chart.note)}</p>" if chart.note else ""
-    body = table(chart.columns, chart.cells(detail.rows)) + more(len(rows), detail.rows, "rows")
-    if not lines:
+    body = table(chart.columns, chart.cells(detail.rows))
+    body += more(len(chart.rows), detail.rows, "rows")
+    if not chart.lines:
         return html + body
-    shown = escape("\n".join(lines[: detail.lines]))
-    html += f'<div class="wide"><pre>{shown}</pre></div>{more(len(lines), detail.lines, "lines")}'
+    shown = escape("\n".join(chart.lines[: detail.lines]))
+    more_lines = more(len(chart.lines), detail.lines, "lines")
+    html += f'<div class="wide"><pre>{shown}</pre></div>{more_lines}'
     return html + f"<details><summary>The numbers</summary>{body}</details>"
 
 
@@ -483,5 +445,5 @@ def _numbers_table(chart: Heatmap | Curves, command: str, detail: Detail) -> str
     left_out = f"Every {numbered} {which}; all" if every > 1 else "The same in a file"
     return (
         f"<details><summary>The numbers as a table</summary><p>{escape(about)}</p>"
-        f"{table(heads, rows)}<p>{left_out}: <code>{escape(command)}</code></p></details>"
+        f"{table(heads, rows)}<p>{left_out}: <code>{command}</code></p></details>"
     )

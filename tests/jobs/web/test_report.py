@@ -20,7 +20,7 @@ import luckbase
 from luckbase.jobs.app import run
 from luckbase.jobs.plots import for_page
 from luckbase.jobs.web import report as page
-from luckbase.jobs.web.report import Detail, chart_section, report_chart
+from luckbase.jobs.web.report import Detail, ReportChart, chart_section
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.charts import Band, Chart, Curve, Curves, Heatmap, Line, Listing, Words
@@ -306,7 +306,7 @@ def test_a_page_that_would_be_too_large_says_fewer_numbers_and_how_to_get_them(
 
 def figure(chart: Chart, shows: str, command: str, detail: Detail) -> str:
     """A chart as it stands in a page."""
-    return chart_section(report_chart("name", shows, chart, 0), command, detail)
+    return chart_section(ReportChart("name", shows, chart), command, detail)
 
 
 def heatmap(n: int, m: int, **more: object) -> Heatmap:
