@@ -19,7 +19,7 @@ import typer
 import luckbase
 from luckbase.cluster.words import Help, check_folder
 from luckbase.jobs import terminal
-from luckbase.solver.errors import OptionError, StaleTableError, StateError
+from luckbase.solver.errors import LuckbaseError, OptionError, StaleTableError, StateError
 from luckbase.solver.sentences import flag
 
 if TYPE_CHECKING:
@@ -135,14 +135,21 @@ Json = Annotated[bool, Help("Print JSON on stdout.")]
 
 def read_settings(words: Iterable[str] | None) -> dict[str, str]:
     """``["a=1", "b=x"]`` -> ``{"a": "1", "b": "x"}``. Raises OptionError."""
+    return _pairs(words or (), OptionError, "--set: ", "NAME=VALUE, as in --set score_unit=500")
+
+
+def _pairs(
+    words: Iterable[str], error: type[LuckbaseError], where: str, form: str
+) -> dict[str, str]:
+    """What words of a form say, each name once; error and where: of a sentence on a wrong one."""
     found: dict[str, str] = {}
-    for word in words or ():
-        name, equals, value = word.partition("=")
+    for word in words:
+        name, equals, value = map(str.strip, word.partition("="))
         if not equals or not name:
-            raise OptionError(f"--set: '{word}' is not NAME=VALUE, as in --set score_unit=500")
-        if name.strip() in found:
-            raise OptionError(f"--set: {name.strip()} is given twice")
-        found[name.strip()] = value.strip()
+            raise error(f"{where}'{word}' is not {form}")
+        if name in found:
+            raise error(f"{where}{name} is given twice")
+        found[name] = value
     return found
 
 
@@ -192,15 +199,7 @@ More = Annotated[list[str] | None, Argument("Start here, as with --from.", "[FIE
 
 def read_fields(words: Iterable[str]) -> dict[str, str]:
     """``["scores=0,1,2"]`` -> ``{"scores": "0,1,2"}``. Raises StateError."""
-    found: dict[str, str] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals:
-            raise StateError(f"'{word}' is not FIELD=VALUE: a field's name, = and what it is")
-        if name in found:
-            raise StateError(f"{name} is given twice")
-        found[name] = value
-    return found
+    return _pairs(words, StateError, "", "FIELD=VALUE: a field's name, = and what it is")
 
 
 def read_start(start: Sequence[str] | None, more: Sequence[str] | None = None) -> Any:

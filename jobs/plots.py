@@ -1,13 +1,9 @@
 """Pictures of `solver.charts`: drawn with matplotlib into files and pages, and as text.
 
-A `Heatmap` and `Curves` look alike: one message as the title, what it is of below it, and nothing
-that is lost in grey: colours get lighter with the number, lines have a white edge or a stroke of
-their own. No display is needed, and the same numbers give the same bytes: nothing of the day or the
-machine stands in a file. In a page the same picture is an SVG element, in the colours of the page.
-
-As text a heat map is a digit a cell, 0 for the least numbers and 9 for the greatest, with a key
-below; lines are ``#``. Curves are a letter each. Where there are more numbers than room, every
-second or third is shown.
+Nothing is lost in grey: colours get lighter with the number, lines have a white edge or a stroke of
+their own. The same numbers give the same bytes: nothing of the day or the machine stands in a file.
+As text a heat map is a digit a cell, 0 for the least numbers and 9 for the greatest, and lines are
+``#``; curves are a letter each. Where there are more numbers than room, some are left out.
 """
 
 from __future__ import annotations
@@ -33,6 +29,8 @@ if TYPE_CHECKING:
 
     from luckbase.solver.charts import Words
 
+Rectangle = tuple[float, float, float, float]
+"""Left, bottom, width and height."""
 WIDTH, DPI = 7.5, 125
 """Inches of a picture, and pixels of an inch."""
 ABOVE, LINE_HEIGHT = 0.75, 0.22
@@ -41,22 +39,18 @@ LEGEND = 0.3
 """Inches above the panel for the names of its lines alone, in a page."""
 PANEL, SCALE = (0.65, 0.6, 5.75, 5.75), (6.55, 0.6, 0.25, 5.75)
 THOUSANDS_PANEL = (0.95, 0.6, 5.45, 5.75)
-"""Left, bottom, width and height of a heat map and of its scale of colours, in inches; of one with
-numbers of thousands on its axis."""
+"""Of a heat map and of its scale of colours, in inches; of one with thousands on its axis."""
 CURVES_PANEL, CURVES_ABOVE = (0.85, 0.6, 6.35, 3.85), 0.85
 NO_DATE: dict[str, dict[str, None]] = {
-    ".png": {"Software": None},
-    ".svg": {"Date": None, "Creator": None},
-    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    ".png": dict.fromkeys(["Software"]),
+    ".svg": dict.fromkeys(["Date", "Creator"]),
+    ".pdf": dict.fromkeys(["CreationDate", "Creator", "Producer"]),
 }
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib
-    "font.size": 10,
-    "svg.hashsalt": "luckbase",
     "text.parse_math": False,  # dollars are dollars
-    "svg.fonttype": "none",
-    "pdf.fonttype": 42,
-}
+    "font.size": 10, "svg.hashsalt": "luckbase", "svg.fonttype": "none", "pdf.fonttype": 42,
+}  # fmt: skip
 COLOURS = "viridis"
 """Of a heat map, darkest for the least number: its lightness never falls."""
 BLANK, INK, GREY, LINE, GRID = "#eceae6", "#222222", "#555555", "#d1223a", "#dddddd"
@@ -78,13 +72,15 @@ MARKED = 45
 # --- files ---------------------------------------------------------------------------------------
 
 
-def draw(picture: Heatmap | Curves, suffix: str) -> bytes:
+def draw(picture: Heatmap | Curves, suffix: str = ".png") -> bytes:
     """The picture as the bytes of a file that ends in `suffix`: .png, .svg or .pdf."""
     written = io.BytesIO()
+    curves = isinstance(picture, Curves)
+    title = wrap(picture.title, TITLE) or [""]
+    about = wrap(picture.about, ABOUT if curves else ABOUT_HEATMAP) or [""]
+    above = (CURVES_ABOVE if curves else ABOVE) + LINE_HEIGHT * (len(title) + len(about) - 2)
     with _style():
-        title, about = _head(picture)
-        above = CURVES_ABOVE if isinstance(picture, Curves) else ABOVE
-        figure = _figure(picture, above + LINE_HEIGHT * (len(title) + len(about) - 2))
+        figure = _figure(picture, above)
         axes = figure.axes[0]
         pad = 24 + 14 * (len(about) - 1)
         axes.set_title("\n".join(title), loc="left", fontsize=13, fontweight="bold", pad=pad)
@@ -94,11 +90,6 @@ def draw(picture: Heatmap | Curves, suffix: str) -> bytes:
         )  # fmt: skip
         figure.savefig(written, format=suffix[1:], dpi=DPI, metadata=NO_DATE[suffix])
     return written.getvalue()
-
-
-def as_png(picture: Heatmap | Curves) -> bytes:
-    """The picture as the bytes of a PNG."""
-    return draw(picture, ".png")
 
 
 @contextmanager
@@ -111,12 +102,6 @@ def _style(more: Mapping[str, Any] = {}) -> Iterator[None]:
         settings: dict[Any, Any] = {**STYLE, **more}
         matplotlib.rcParams.update(settings)
         yield
-
-
-def _head(picture: Heatmap | Curves) -> tuple[list[str], list[str]]:
-    """The lines of the title, and of what stands below it."""
-    width = ABOUT if isinstance(picture, Curves) else ABOUT_HEATMAP
-    return wrap(picture.title, TITLE) or [""], wrap(picture.about, width) or [""]
 
 
 def _figure(picture: Heatmap | Curves, above: float) -> Figure:
@@ -219,9 +204,7 @@ def _name_axes(axes: Axes, picture: Heatmap | Curves, ends: tuple[float, float])
     axes.set_ylabel(picture.y_label)
 
 
-def _place(
-    inches: tuple[float, float, float, float], figure: Figure
-) -> tuple[float, float, float, float]:
+def _place(inches: Rectangle, figure: Figure) -> Rectangle:
     """A rectangle in shares of the figure."""
     left, bottom, width, height = inches
     across, up = figure.get_size_inches()
@@ -251,17 +234,15 @@ CLASSES = ("said", "level")
 
 @dataclass(frozen=True)
 class PagePicture:
-    """A picture to stand in a page.
-
-    svg: an element without title, style sheet, inline style or date, whose ids no other picture
-    has; it has an empty element of the class ``here`` for what is pointed at. frame: left, top,
-    width and height of the panel, in the units of its view box. places: of each x of `Curves`
-    across the sheet, in the same units; none of a heat map.
-    """
+    """A picture to stand in a page, without title."""
 
     svg: str
-    frame: tuple[float, float, float, float]
+    """An element without style sheet, inline style or date, whose ids no other picture has; it has
+    an empty element of the class ``here`` for what is pointed at."""
+    frame: Rectangle
+    """Left, top, width and height of the panel, in the units of its view box."""
     places: tuple[float, ...] = ()
+    """Of each x of `Curves` across the sheet, in the same units; none of a heat map."""
 
 
 def for_page(picture: Heatmap | Curves, name: str) -> PagePicture:

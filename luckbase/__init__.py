@@ -225,7 +225,7 @@ def open(
     from luckbase.solver.charts import DRAWN_BY
 
     Table.played_by = "luckbase.cluster.play.game:play_on"
-    DRAWN_BY.update(png="luckbase.jobs.plots:as_png", html="luckbase.jobs.web.pictures:as_html")
+    DRAWN_BY.update(png="luckbase.jobs.plots:draw", html="luckbase.jobs.web.pictures:as_html")
     if in_memory:
         return inputs.in_memory(board_or_path, start, options)
     return inputs.opened(board_or_path, Path(results), options)

@@ -3,9 +3,8 @@
 An id (``pig~tiny~1f6fa0d7efbd``) is looked up in a list that was made from what stands under the
 folders named at the start; nothing of a request ever becomes a path. The list is made again now and
 then, so tables that are solved meanwhile appear. An opened table answers one question at a time;
-who asks sees to it that there are `COPIES` of them at most, so that a long question does not hold
-up short ones. The tables that were asked for least are closed when there are more than
-`OPEN_TABLES`. A table that has changed on the disk since it was opened is opened again.
+afterwards it stays open for the next, and those that were asked longest ago are closed. One that
+has changed on the disk since it was opened is opened again.
 """
 
 from __future__ import annotations
@@ -14,10 +13,9 @@ import os
 import re
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,15 +31,13 @@ from luckbase.solver.errors import (
     StaleTableError,
 )
 
-OPEN_TABLES = 4
-"""Tables that stay open."""
-COPIES = 2
-"""How often one table is opened at once."""
-FIRST_BYTES, OTHER_BYTES = 640 << 20, 64 << 20
-"""Of decoded row groups that a table's first copy remembers, and each other one; with `OPEN_TABLES`
-tables 2.8 GB at most, and no more than half of the machine's memory."""
-LIST_SECONDS, LEDGER_SECONDS = 2.0, 1.0
-"""How old the list may get, and what is known of a table's ledger."""
+OPEN_TABLES = 6
+"""Tables that stay open; as many may be in use."""
+REMEMBERED_BYTES = 400 << 20
+"""Of decoded row groups that an open table remembers; all together no more than half of the
+machine's memory."""
+LIST_SECONDS = 2.0
+"""How old the list may get."""
 
 _PATH = re.compile(r"(?<![\w.~/-])/(?!api/)(?:[^\s/:;,'\"]+/)+[^\s/:;,'\"]*")
 """A path from the root, of two names or more."""
@@ -65,16 +61,6 @@ class TableEntry:
         return (*("?",) * (3 - len(parts)), *parts)  # type: ignore[return-value]
 
 
-@dataclass
-class _Copies:
-    """One table's open copies: those that nobody is using, and whether there is a first one."""
-
-    stamp: object
-    free: list[StoredTable] = field(default_factory=list)
-    begun: bool = False
-    checked: float = float("-inf")
-
-
 class TablePool:
     """The tables that are served; safe to use from any thread.
 
@@ -83,12 +69,12 @@ class TablePool:
 
     def __init__(self, finders: Sequence[Finder], open_tables: int = OPEN_TABLES) -> None:
         self.finders, self.open_tables, self.says_paths = list(finders), open_tables, True
-        share = memory_limit() // (2 * open_tables) - OTHER_BYTES
-        self.first_bytes = max(OTHER_BYTES, min(FIRST_BYTES, share))
-        self._lock = threading.RLock()
+        self.remembered = min(REMEMBERED_BYTES, memory_limit() // (4 * open_tables))
+        self._lock = threading.Lock()
         self._listed: dict[str, TableEntry] = {}
         self._made = float("-inf")
-        self._opened: OrderedDict[str, _Copies] = OrderedDict()
+        self._free: dict[StoredTable, tuple[str, object]] = {}
+        """Open tables that nobody is using, the last used one last: their ids, and their stamps."""
         self._status: dict[str, tuple[object, float, Status]] = {}
 
     # --- the list ------------------------------------------------------------------------------
@@ -181,11 +167,12 @@ class TablePool:
         Raises MissingTableError, CorruptTableError.
         """
         entry = self.find(id)
-        table, copies = self._take(entry)
+        stamp = _stamp(entry.path)
+        table, sound = self._take(id, stamp) or self._open(entry), True
         try:
             yield table
         except (CorruptTableError, OSError) as error:
-            self.forget(id)
+            sound = False
             if not is_table(entry.path):
                 raise MissingTableError(f"{id}: is not there any more") from None
             if isinstance(error, OSError):
@@ -194,62 +181,39 @@ class TablePool:
             raise
         finally:
             with self._lock:
-                kept = self._opened.get(id) is copies
-                copies.free += [table] * kept
-            if not kept:
-                table.close()
+                if sound:
+                    self._free[table] = (id, stamp)
+                for each in [*self._free][: -self.open_tables] if sound else [table]:
+                    self._free.pop(each, None)
+                    each.close()
 
-    def _take(self, entry: TableEntry) -> tuple[StoredTable, _Copies]:
-        """A copy that nobody is using, or a new one."""
+    def _take(self, id: str, stamp: object) -> StoredTable | None:
+        """The last used copy of a table as it stands on the disk; closes those of one that has
+        changed."""
         with self._lock:
-            copies = self._copies(entry)
-            if copies.free:
-                table = max(copies.free, key=_remembers)
-                copies.free.remove(table)
-                return table, copies
-            size = OTHER_BYTES if copies.begun else self.first_bytes
-            copies.begun = True
-        try:
-            table = open_table(entry.path)
-        except BaseException:
-            self.forget(entry.id)
-            raise
+            for table, key in reversed(self._free.items()):
+                if key == (id, stamp):
+                    del self._free[table]
+                    return table
+        self.forget(id)
+        return None
+
+    def _open(self, entry: TableEntry) -> StoredTable:
+        table = open_table(entry.path)
         for part in table.parts:
-            part.groups.max_bytes = size // len(table.parts)
+            part.groups.max_bytes = self.remembered // len(table.parts)
         if not self.says_paths:
             why = tuple(self.without_paths(each, entry) for each in table.origin.stale)
             table.__dict__["origin"] = replace(table.origin, stale=why)
-        return table, copies
+        return table
 
-    def _copies(self, entry: TableEntry) -> _Copies:
-        """The copies of a table as it stands on the disk; closes those of one that has changed."""
-        copies, now = self._opened.get(entry.id), time.monotonic()
-        if copies is None or now - copies.checked > LEDGER_SECONDS:
-            stamp = _stamp(entry.path)
-            if copies is None or copies.stamp != stamp:
-                self.forget(entry.id)
-                copies = self._opened[entry.id] = _Copies(stamp)
-            copies.checked = now
-        self._opened.move_to_end(entry.id)
-        while len(self._opened) > self.open_tables:
-            self.forget(next(iter(self._opened)))
-        return copies
-
-    def forget(self, id: str) -> None:
-        """Close what is open of a table; what is in use is closed when it is given back."""
+    def forget(self, *ids: str) -> None:
+        """Close what is open of tables and not in use; of all if none is named."""
         with self._lock:
-            copies = self._opened.pop(id, None)
-            for table in copies.free if copies is not None else ():
-                table.close()
-
-    def close(self) -> None:
-        """Close everything."""
-        for id in [*self._opened]:
-            self.forget(id)
-
-
-def _remembers(table: StoredTable) -> int:
-    return sum(part.groups.max_bytes for part in table.parts)
+            for table, (id, _) in [*self._free.items()]:
+                if not ids or id in ids:
+                    del self._free[table]
+                    table.close()
 
 
 def _stamp(path: Path) -> object:

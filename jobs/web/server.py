@@ -3,7 +3,7 @@
 Nothing is written; every answer comes from an open table.
 
 A question is answered, and its answer compressed, in one of a few threads, with an opened table to
-itself. It waits for one of the table's open copies before it gets a thread, and batches have
+itself. It waits until few enough others ask that table before it gets a thread, and batches have
 threads of their own, one batch a table: so neither many questions of one table nor long batches
 hold up the others. Every error of ours is a sentence with its status (`jobs.web.http.STATUS`);
 whatever else goes wrong is a bug: a plain sentence, and the rest in the log.
@@ -19,8 +19,7 @@ import socket
 import sys
 import threading
 import webbrowser
-from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
@@ -38,7 +37,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from luckbase.cluster.table.find import find_table, tables_below, tables_of
-from luckbase.jobs.web import http, pool, states
+from luckbase.jobs.web import http, states
 from luckbase.jobs.web.pool import Finder, TablePool
 from luckbase.jobs.web.views import VIEWS, View, described, ids_in
 from luckbase.solver.board.file import path_of, read_board
@@ -46,6 +45,8 @@ from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
 
 THREADS, BATCHES = 4, 2
 """Questions that are answered at once, and batches beside them."""
+OF_ONE_TABLE = 2
+"""Questions of one table that are; batches: one."""
 MAX_REQUESTS = 200
 """Requests that are being answered, or wait for that."""
 MAX_CONNECTIONS = 2 * MAX_REQUESTS
@@ -63,10 +64,7 @@ class Explorer:
         self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="luckbase-web")
         self.batches = ThreadPoolExecutor(BATCHES, thread_name_prefix="luckbase-batch")
         self.bodies = http.Bodies()
-        self._slots = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(pool.COPIES))
-        self._batch_slots = defaultdict[str, asyncio.Semaphore](
-            lambda: asyncio.Semaphore(max(pool.COPIES - 1, 1))
-        )
+        self._slots: dict[tuple[str, bool], asyncio.Semaphore] = {}
 
     async def in_thread(self, work: Callable[..., Any], *inputs: Any, long: bool = False) -> Any:
         """What a function gives, in one of the threads."""
@@ -74,30 +72,28 @@ class Explorer:
         return await asyncio.get_running_loop().run_in_executor(executor, work, *inputs)
 
     @asynccontextmanager
-    async def slots(self, ids: Iterable[str], batch: bool = False) -> AsyncIterator[None]:
-        """Wait until each of these tables, which are there, has a copy for one more question. The
+    async def slots(self, ids: Iterable[str], long: bool = False) -> AsyncIterator[None]:
+        """Wait until each of these tables, which are there, may be asked one more question. The
         order is the same for all, so nobody waits for ever."""
         async with AsyncExitStack() as stack:
             for id in sorted(set(ids)):
-                if batch:
-                    await stack.enter_async_context(self._batch_slots[id])
-                await stack.enter_async_context(self._slots[id])
+                slot = asyncio.Semaphore(1 if long else OF_ONE_TABLE)
+                await stack.enter_async_context(self._slots.setdefault((id, long), slot))
             yield
 
     async def warm_up(self) -> None:
         """Load what is compiled of each game before anybody waits for that."""
         for id in await self.in_thread(self.tables.smallest):
-            async with self.slots([id]):
-                await self.in_thread(states.warm_up, self.tables, id, long=True)
+            await self.in_thread(states.warm_up, self.tables, id, long=True)
 
     def close(self) -> None:
         """Wait for the threads, and close the tables."""
         self.threads.shutdown(cancel_futures=True)
         self.batches.shutdown(cancel_futures=True)
-        self.tables.close()
+        self.tables.forget()
 
-    def address(self, view: View) -> Callable[[Request], Awaitable[Response]]:
-        """What answers at the address of a view."""
+    def route(self, view: View) -> Route:
+        """The address of a view, and what answers there."""
 
         async def answer(request: Request) -> Response:
             pairs = http.read_pairs(request.query_params.multi_items())
@@ -118,7 +114,7 @@ class Explorer:
                 reply: Response = await self.in_thread(work, body, long=view.long)
                 return reply
 
-        return answer
+        return Route(view.path, answer, methods=[view.method])
 
 
 def make_app(
@@ -128,8 +124,9 @@ def make_app(
     elsewhere that has its own name lead to this machine is refused. warm: load at the start what is
     compiled of each game."""
     explorer = Explorer(tables)
-    routes = [Route(view.path, explorer.address(view), methods=[view.method]) for view in VIEWS]
-    routes += [Route("/openapi.json", _openapi), *http.page_files()]
+
+    async def openapi(request: Request) -> Response:
+        return http.reply(request, http.encode(described()))
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -141,14 +138,11 @@ def make_app(
                 await warming
         explorer.close()
 
+    routes = [*map(explorer.route, VIEWS), Route("/openapi.json", openapi), *http.page_files()]
     handlers: Mapping[Any, Any] = {LuckbaseError: http.refused, HTTPException: http.no_such}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
     app.add_middleware(Guard, hosts=hosts)
     return app
-
-
-async def _openapi(request: Request) -> Response:
-    return http.reply(request, http.encode(described()))
 
 
 class Guard:

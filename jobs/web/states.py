@@ -18,7 +18,7 @@ from pydantic import Field
 
 from luckbase.cluster import words
 from luckbase.cluster.table.files import encode, rows_in
-from luckbase.cluster.table.frames import Axis, GridSpec, column_spans, grid
+from luckbase.cluster.table.frames import GridSpec, column_spans, grid
 from luckbase.cluster.table.moves import Addressed, Moves, Outcome, address, moves
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, StateParams, TableParams, Truth, from_to, whole
@@ -140,32 +140,23 @@ def main_line(table: StoredTable, request: ApiRequest[LineParams]) -> MainLine:
                 raise
             return MainLine(line, str(error))
         met.add(address(there.answer.state))
-        step, outcome = _next(there, met)
-        line.append(step)
-        if outcome is None:
+        answer, best = there.answer, next((move for move in there.moves if move.best), None)
+        action = None if best is None or there.outcomes else best.action.name
+        outcomes = there.outcomes or (best.outcomes if best is not None else ())
+        then = _likeliest(outcomes, (answer.to_act or 1) - 1, met)
+        happens, chance = (None, None) if then is None else (then.name, then.chance)
+        line.append(
+            Step(answer.state, answer.to_act, action, happens, chance, answer.value, there.over)
+        )
+        if then is None:
             break
-        if address(outcome.state) in met:
-            return MainLine(line, f"comes back to {words.fields(outcome.state)}")
-        state = words.typed(outcome.state)
+        if address(then.state) in met:
+            return MainLine(line, f"comes back to {words.fields(then.state)}")
+        state = words.typed(then.state)
     return MainLine(line, None)
 
 
-def _next(there: Moves, met: Set[str]) -> tuple[Step, Outcome | None]:
-    """A step of a main line, and where it leads; None at the end."""
-    answer = there.answer
-    best = next((move for move in there.moves if move.best), None)
-    outcomes = there.outcomes or (best.outcomes if best is not None else ())
-    likeliest = _middle(outcomes, (answer.to_act or 1) - 1, met)
-    step = Step(
-        answer.state, answer.to_act,
-        None if best is None or there.outcomes else best.action.name,
-        None if likeliest is None else likeliest.name,
-        None if likeliest is None else likeliest.chance, answer.value, there.over,
-    )  # fmt: skip
-    return step, likeliest
-
-
-def _middle(outcomes: Sequence[Outcome], player: int, met: Set[str]) -> Outcome | None:
+def _likeliest(outcomes: Sequence[Outcome], player: int, met: Set[str]) -> Outcome | None:
     """The likeliest outcome. Of equally likely ones, where there is one that was not met, the
     middle one of those by what they are worth to a player (from 0), so that a main line shows
     neither luck nor bad luck."""
@@ -274,30 +265,24 @@ def grid_view(table: StoredTable, request: ApiRequest[GridParams]) -> GridView:
     params, known = request.params, column_spans(table)
     rest, spans = dict(params.state), {}
     for name in (params.x, params.y):
-        defaults = zip(("from", "to", "step"), known.get(name, (0, 0, 1)), strict=True)
-        bounds = [_bound(rest, f"{name}_{end}", default) for end, default in defaults]
+        bounds = []
+        for end, bound in zip(("from", "to", "step"), known.get(name, (0, 0, 1)), strict=True):
+            low = 1 if end == "step" else -(10**9)
+            said = rest.pop(f"{name}_{end}", None)
+            bounds.append(bound if said is None else whole(f"{name}_{end}", said, low, 10**9))
         if name in known:
             spans[name] = (bounds[0], bounds[1], bounds[2])
     state = tables.need_state(table, rest, params.seed)
     colour = params.colour or "value_1"
     made = grid(table, GridSpec(params.x, params.y, state, colour, spans))
     full = table.game.fields.describe(table.game.fields.numbers(made.full)[0])
+    x, y = (AxisView(axis.name, tables.label(axis.name), axis.values) for axis in (made.x, made.y))
     return GridView(
-        x=_axis_view(made.x), y=_axis_view(made.y), colour=colour, cells=made.values,
+        x=x, y=y, colour=colour, cells=made.values,
         best=[[None if k < 0 else k for k in row] for row in made.best.tolist()],
         to_act=made.to_act, actions=made.actions, queries=address(full), state=full,
         payoff_name=table.game.payoff_name,
     )  # fmt: skip
-
-
-def _bound(state: dict[str, str], name: str, default: int) -> int:
-    text = state.pop(name, None)
-    low = 1 if name.endswith("_step") else -(10**9)
-    return default if text is None else whole(name, text, low, 10**9)
-
-
-def _axis_view(axis: Axis) -> AxisView:
-    return AxisView(axis.name, tables.label(axis.name), axis.values)
 
 
 # --- two tables --------------------------------------------------------------------------------

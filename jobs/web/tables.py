@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from luckbase.cluster.table.frames import column_spans
@@ -172,7 +172,8 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
         players=game.players, payoff_name=game.payoff_name, payoff_range=game.payoff_range,
         simultaneous=game.simultaneous,
         fields=[field_info(game, field, spans) for field in game.fields],
-        start=start_of(table), examples=examples(table),
+        start=start_of(table),
+        examples=[Example(label, state, state) for label, state in _instructive(table)],
         charts=[] if charts is None else list(charts.kinds),
         axes=[
             ColumnInfo(name, label(name), low, high, step)
@@ -239,14 +240,16 @@ def start_of(table: StoredTable) -> dict[str, str] | None:
             return said
         except LuckbaseError:
             pass
-    first = next(chain(_roots(table), _questions(table), _drawn(table)), None)
-    return None if first is None else first[1]
+    return next((state for _, state in _instructive(table)), None)
 
 
-def examples(table: StoredTable) -> list[Example]:
-    """A few instructive states that the table answers, and a few drawn from it."""
-    found = [*islice(_roots(table), 3), *islice(_questions(table), 8), *_drawn(table)]
-    return [Example(label, state, state) for label, state in found]
+def _instructive(table: StoredTable) -> Iterator[tuple[str, dict[str, str]]]:
+    """A few states that the table answers, and a few drawn from it, by what they show."""
+    yield from islice(_roots(table), 3)
+    yield from islice(_questions(table), 8)
+    for seed in range(2):
+        if (state := drawn_state(table, seed)) is not None:
+            yield "a state of the table", state
 
 
 def _roots(table: StoredTable) -> Iterator[tuple[str, dict[str, str]]]:
@@ -264,13 +267,6 @@ def _questions(table: Table) -> Iterator[tuple[str, dict[str, str]]]:
         at = table.game.parse(state).reshape(1, -1)
         if table.lookup_or_backup(at)[1][0]:
             yield said, typed(state)
-
-
-def _drawn(table: Table) -> Iterator[tuple[str, dict[str, str]]]:
-    for seed in range(2):
-        state = drawn_state(table, seed)
-        if state is not None:
-            yield "a state of the table", state
 
 
 def drawn_state(table: Table, seed: int) -> dict[str, str] | None:

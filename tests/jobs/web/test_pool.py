@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 import luckbase
 from luckbase.cluster.table.find import tables_below
-from luckbase.jobs.web import pool
+from luckbase.jobs.web import pool, server
 from luckbase.jobs.web.pool import TablePool
 from luckbase.solver.errors import MissingTableError
 from tests.jobs.web.serving import GAMES, asking, id_of, listening, state_of
@@ -29,7 +29,6 @@ PRESS = BOARDS / "press-your-luck/tiny.toml"
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty results folder; a server looks at it before every answer."""
     monkeypatch.setattr(pool, "LIST_SECONDS", 0.0)
-    monkeypatch.setattr(pool, "LEDGER_SECONDS", 0.0)
     return tmp_path / "results"
 
 
@@ -168,39 +167,35 @@ def test_no_more_tables_stay_open_than_may(web_results: Path) -> None:
         with tables.open(id) as table:
             kept.append(table)
             table.draw(1, 0)
-    assert len(tables._opened) == 2
-    oldest, newer = tables._opened
-    for id in (oldest, ids[0]):  # who was used last stays
+    assert [id for id, _ in tables._free.values()] == ids[-2:]
+    for id in (ids[-2], ids[0]):  # who was used last stays
         with tables.open(id):
             pass
-    assert list(tables._opened) == [oldest, ids[0]] and newer != ids[0]
-    tables.close()
-    assert not tables._opened
+    assert [id for id, _ in tables._free.values()] == [ids[-2], ids[0]]
+    tables.forget()
+    assert not tables._free
 
 
 def test_what_is_remembered_is_bounded(web_results: Path) -> None:
-    """The first copy of a table remembers most of it, the others little, all together a share of
-    the machine's memory."""
+    """By tables that stay open and as many in use: a share of the machine's memory."""
     from luckbase.cluster.machine import memory_limit
 
     tables = TablePool([partial(tables_below, web_results)])
     id = tables.listed()[0].id
     with tables.open(id) as first, tables.open(id) as second:
+        assert second is not first
         sizes = [sum(part.groups.max_bytes for part in table.parts) for table in (first, second)]  # type: ignore[attr-defined]
-    assert sizes[0] > sizes[1] == pool.OTHER_BYTES
-    assert pool.OPEN_TABLES * sum(sizes) <= max(
-        memory_limit() // 2, pool.OPEN_TABLES * 2 * sizes[1]
-    )
+    assert sizes[0] == sizes[1] and 4 * pool.OPEN_TABLES * sizes[0] <= memory_limit()
     with tables.open(id) as again:
         assert again is first
-    tables.close()
+    tables.forget()
 
 
-def test_a_copy_is_waited_for_and_no_more_are_opened(
+def test_a_table_is_waited_for_and_not_opened_for_each_question(
     web_results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened, real = [], pool.open_table
-    monkeypatch.setattr(pool, "COPIES", 1)
+    monkeypatch.setattr(server, "OF_ONE_TABLE", 1)
     monkeypatch.setattr(pool, "open_table", lambda path: opened.append(path) or real(path))
     with asking(web_results) as client:
         id = id_of(client, "pig")
@@ -222,7 +217,7 @@ def test_a_failed_question_leaves_the_table_usable(web_results: Path) -> None:
             raise MissingTableError("nothing there")
     with tables.open(id) as table:
         assert table.rows
-    tables.close()
+    tables.forget()
 
 
 def test_two_folders_with_one_table_each_have_ids_of_their_own(
