@@ -22,7 +22,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import drawing as drawing_of
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.chain import Chain, explore_profile
-from luckbase.solver.policy.evaluate import chain_graph, deciders_of
+from luckbase.solver.policy.evaluate import deciders_of
 from luckbase.solver.sentences import many, option
 
 if TYPE_CHECKING:
@@ -125,10 +125,8 @@ def draw_play(
     if None in deciders:
         raise OptionError(f"{option('agents')}: best-response is not drawn; name what it comes to")
     chain = explore_profile(game, roots, deciders)
-    solved = chain_graph(chain, roots)
-    values = solved.values[solved.look_up(chain.keys)]
     ends = how.ends or game.players > 1
-    diagram = diagram_of(chain, values, all_ends=ends, max_nodes=how.max_nodes)
+    diagram = diagram_of(chain, chain.solve().values, all_ends=ends, max_nodes=how.max_nodes)
     return Picture(game, tuple(names), diagram, how)
 
 

@@ -27,8 +27,9 @@ from luckbase.solver.policy.evaluate import (
     deciders_of,
     evaluate_profile,
     named_agent,
+    simulate,
+    simulate_on_the_way,
 )
-from luckbase.solver.policy.simulate import simulate, simulate_on_the_way
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.sentences import option
@@ -116,7 +117,7 @@ def evaluated(
     for player in range(game.players) if options.gain else ():
         other = [*profile[:player], BEST_RESPONSE, *profile[player + 1 :]]
         best = evaluate_profile(game, root, other, max_states=most, optimal=optimal)
-        error = FLOAT64_ERROR + best.graph.error + found.graph.error
+        error = FLOAT64_ERROR + best.error + found.error
         gains.append(gain_of(best.value[player], found.value[player], error))
     loss, count, moves = None, None, None
     if options.moves and optimal is not None:

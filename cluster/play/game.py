@@ -8,7 +8,7 @@ What a decision of the person's cost them, at state x with action a, is max over
 q(x, a), q being their payoff under optimal play of all afterwards. Against optimal opponents the
 costs add up, on average over the dice, to what they get less than an optimal player would. Where
 both choose at once, with A the game's payoffs under optimal play afterwards, v its value and x, y
-an optimal lottery of each side (`solver.matrix_game.certified`), player 1's choice r is worth
+an optimal lottery of each side (`solver.matrix_game.simplex`), player 1's choice r is worth
 (A y)_r to them and costs v - (A y)_r, which is never below 0; player 2's choice c costs (x A)_c
 - v.
 """
@@ -110,7 +110,7 @@ class MatrixGameState:
 def matrix_game_of(game: Game, state: Ints, edges: Expanded, table: Lookup) -> MatrixGameState:
     """The matrix game of a state (fields,) in which both choose at once, and of its edges,
     priced by a table."""
-    from luckbase.solver.matrix_game import certified as matrix_game
+    from luckbase.solver.matrix_game import simplex as matrix_game
 
     q = table.action_values(edges)
     pairs = joint(q.actions, q.values)

@@ -458,7 +458,7 @@ def stepped(
 def _bids_at(game: Game, q: ActionValues, both: Ints, inputs: Ints) -> tuple[Bids, Floats, Floats]:
     """The choices at n states, the m `both` of which are those where both choose at once; the
     payoffs (m, 2) of these, and the gaps of their games (m,)."""
-    from luckbase.solver.matrix_game import certified as matrix_game
+    from luckbase.solver.matrix_game import simplex as matrix_game
 
     others = np.setdiff1d(np.arange(len(q.first) - 1), both)
     pieces = [(others, no_bids(len(others)))]

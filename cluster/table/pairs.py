@@ -287,7 +287,7 @@ def _reached(table: Lookup, start: Any) -> Ints:
     walk = walk_profile(
         game, roots.reshape(-1, game.field_count), everybody, np.iinfo(np.int32).max
     )
-    alive = [keys[counts > 0] for keys, (counts, *_) in walk]  # who is over leads nowhere
+    alive = [piece.keys[piece.counts > 0] for piece in walk]  # who is over leads nowhere
     found: Ints = unpack_all(game.bits, np.sort(np.concatenate(alive)))
     return found
 

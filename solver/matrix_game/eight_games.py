@@ -44,12 +44,7 @@ ROWS, COLUMNS, SUPPORT = 1, 1 + MOST, 1 + 2 * MOST
 
 # Where things stand in the workspace's numbers f, from each of these on:
 GAMES, WAITING = 0, 2048  # two times eight games, 16 x 16
-_D, _G, _H, _INVERSE = (
-    4096,
-    6144,
-    6272,
-    6400,
-)  # D; the strategies of columns and of rows; 1 / pivots
+_D, _G, _H, _INVERSE = 4096, 6144, 6272, 6400  # D; strategies: columns', rows'; 1 / pivots
 _X, _Y, _F, _P = 4096, 4224, 4352, 4608  # of the simplex: strategies, the pivot's column, row
 _T = 6528  # tableaux, 17 x 17
 VALUE, GAP, WORST = 8840, 8848, 8856  # answers; WORST is the largest gap accepted so far

@@ -1,16 +1,54 @@
-"""One zero-sum matrix game at a time, compiled: the steps that `certified` describes.
+"""Zero-sum matrix games, one at a time or many small ones: value, a strategy a side, and a proof.
 
-A tableau is float64 (m + 1, n + 1): m rows and n columns of the game, the last column the right
-side, the last row the reduced costs. In the condensed form a pivot exchanges the variable of a row
-(basic) with that of a column; the labels say which stands where.
+The row player picks a row, the column player a column, at once; the row player gets A[r, c] and the
+column player pays it. With x, y over the simplices (von Neumann 1928)::
+
+    v = max_x min_c (x A)_c = min_y max_r (A y)_r
+
+**The proof.** Any pair x, y gives bounds: ``low = min_c (x A)_c <= v <= high = max_r (A y)_r``. The
+value returned is their middle and ``gap = high - low`` is worked out afterwards on the matrix that
+was given, whatever led to x and y. So a wrong turn shows as a gap; nothing is accepted unseen.
+
+**The algorithm** (`solve_game`):
+
+1. A saddle point, an entry least in its row and greatest in its column, ends it: gap 0.
+2. Rows and columns that another one dominates (weakly, in exact comparison) are left out, until
+   none is.
+3. The rest is shifted and scaled into 1 <= A' <= 2, so that its value is positive, and ::
+
+       max 1 y'  subject to  A' y' <= 1, y' >= 0          (v' = 1 / optimum, y = v' y')
+
+   is solved by the condensed tableau simplex (Dantzig 1951): float64 (m + 1, n + 1), m rows and n
+   columns of the game, the right side last, the reduced costs, which hold x, in the last row. A
+   pivot exchanges the variable of a row (basic) with that of a column; the labels say which stands
+   where. The first pivot is the largest entry of the column in which that is least; then the
+   largest reduced cost.
+4. If the gap is over the tolerance (`tolerance`: 1e-13 of the range of the entries, and what
+   rounding of the entries alone can do), the equations of the last basis are solved anew from the
+   matrix with partial pivoting.
+5. If it still is, all is done again under Bland's rule (1977), which can not cycle where games are
+   degenerate, with 32 digits (sums of two float64, Dekker 1971), and the better of the two is kept.
+   That is a **fallback**, and counted.
+
+The value of a game is unique; its optimal strategies need not be. `all_ranges` says how much weight
+each row can have in an optimal strategy, by Mills (1956): when every entry of row r gains t, the
+value gains t times the greatest (for t < 0 the least) weight of r in an optimal strategy.
+
+Sources: von Neumann, Zur Theorie der Gesellschaftsspiele, 1928; Dantzig, A proof of the equivalence
+of the programming problem and the game problem, 1951; Bland, New finite pivoting rules for the
+simplex method, 1977; Dekker, A floating-point technique for extending the available precision,
+1971; Mills, Marginal values of matrix games and linear programs, 1956; for `eliminate`: Golub and
+Van Loan, Matrix Computations, 3.4.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numba import types
+from numpy.typing import NDArray
 
-from luckbase.solver.linear import eliminate
 from luckbase.solver.njit import njit
 
 _f1, _f2, _f3 = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
@@ -20,25 +58,65 @@ _pair = types.UniTuple(types.float64, 2)
 
 MOST = 16
 """The most rows and columns of a matrix game."""
-WORK = (3, MOST + 2, MOST + 2)
-"""The shape of the scratch of one game: a tableau, its low digits, the labels of the variables."""
+LARGEST = 1e100
+"""The largest entry: room for products."""
+WORK = (4, MOST + 2, MOST + 2)
+"""The shape of the scratch of one game: a tableau, its low digits, the labels of the variables, the
+game without what is dominated."""
+AT_ONCE = 256
+"""Games whose ranges are worked out together."""
 
-SOLVE_GAME = types.Tuple((types.float64, types.float64, types.int64, types.int64))(
-    types.float64[:, ::1],
-    types.int64,
-    types.int64,
-    types.boolean,
-    types.float64[::1],
-    types.float64[::1],
-    types.float64[:, :, ::1],
-)
-"""The signature of `simplex.solve_game`: engines take it as an argument, for it is long to compile,
-and most games have no use for it."""
+SOLVE_GAME = types.Tuple((_f, _f, _n, _n))(_f2, _n, _n, _b, _f1, _f1, _f3)
+"""The signature of `solve_game`: engines take it as an argument, for it is long to compile, and
+most games have no use for it."""
 
 
 def typed(signature):
     """How every function here is compiled."""
     return njit(signature, cache=True, nogil=True, error_model="numpy")
+
+
+@typed(types.void(_f2, _n, _n, _n))
+def pivot_row(t, n, columns, k):
+    """Bring the row with the greatest entry of column k, of rows k on, to row k."""
+    pivot = k
+    for i in range(k + 1, n):
+        if abs(t[i, k]) > abs(t[pivot, k]):
+            pivot = i
+    if pivot != k:
+        for j in range(k, n + columns):
+            t[k, j], t[pivot, j] = t[pivot, j], t[k, j]
+
+
+@typed(_b(_f2, _n, _n, _f, _b))
+def eliminate(t, n, columns, least, reciprocal):
+    """Solve n linear equations with so many right sides by Gaussian elimination with partial
+    pivoting: t float64 (n, n + columns) or larger, the matrix and then the right sides, which
+    become the answers; modified in place. In one order, whatever a linear algebra library does, so
+    that the bits depend on the equations alone.
+
+    Returns False, unfinished, at a pivot whose size is below `least`; 0 lets all pass, and a
+    singular matrix leave infinities. reciprocal: whether a row is scaled by the pivot's inverse
+    before it is taken from the others (one division a pivot) or divided by the pivot (one a row,
+    a rounding less): tables of each kind were solved so, and their bits stay.
+    """
+    for k in range(n):
+        pivot_row(t, n, columns, k)
+        if abs(t[k, k]) < least:
+            return False
+        inverse = 1.0 / t[k, k]
+        for i in range(k + 1, n):
+            factor = t[i, k] * inverse if reciprocal else t[i, k] / t[k, k]
+            if factor != 0.0:
+                for j in range(k + 1, n + columns):
+                    t[i, j] -= factor * t[k, j]
+    for k in range(n - 1, -1, -1):
+        for c in range(n, n + columns):
+            total = t[k, c]
+            for j in range(k + 1, n):
+                total -= t[k, j] * t[j, c]
+            t[k, c] = total / t[k, k]
+    return True
 
 
 @typed(_pair(_f2, _n, _n, _f1, _f1))
@@ -58,13 +136,19 @@ def bounds(a, rows, columns, x, y):
     return low, high
 
 
-@typed(_f(_f2, _n, _n))
-def tolerance(a, rows, columns):
-    """The gap above which a game is solved again: 1e-13 of the range, 16 roundings of an entry."""
+@typed(_pair(_f2, _n, _n))
+def span(a, rows, columns):
+    """The least and the greatest entry."""
     low = high = a[0, 0]
     for r in range(rows):
         for c in range(columns):
             low, high = min(low, a[r, c]), max(high, a[r, c])
+    return low, high
+
+
+@typed(_f(_f, _f))
+def tolerance(low, high):
+    """The gap above which a game is solved again: 1e-13 of the range, 16 roundings of an entry."""
     return 1e-13 * (high - low) + 16 * 2.3e-16 * max(abs(low), abs(high))
 
 
@@ -146,10 +230,10 @@ def pivot(t, m, n, p, q):
     t[p, q] = inverse
 
 
-@typed(types.UniTuple(_n, 2)(_f2, _i1, _n, _i1, _n, _f, _f, _f2, _f2))
-def tableau(a, keep_rows, m, keep_columns, n, shift, scale, t, labels):  # noqa: PLR0913  # one tableau, its scratch and its scale
-    """Write the first tableau; returns the first pivot: the greatest entry of the column in which
-    that is least.
+@typed(types.UniTuple(_n, 2)(_f2, _n, _n, _f2, _f2))
+def tableau(a, m, n, t, labels):
+    """Write the first tableau of a game (m, n) of entries 0 to 1; returns the first pivot: the
+    greatest entry of the column in which that is least.
 
     labels[0, r] is the variable of row r, labels[1, c] of column c: 0 to n - 1 the columns of the
     game, n to n + m - 1 the slacks of its rows.
@@ -159,7 +243,7 @@ def tableau(a, keep_rows, m, keep_columns, n, shift, scale, t, labels):  # noqa:
     for c in range(n):
         at, best = 0, -np.inf
         for r in range(m):
-            t[r, c] = (a[keep_rows[r], keep_columns[c]] - shift) * scale + 1.0
+            t[r, c] = a[r, c] + 1.0
             if t[r, c] > best:
                 best, at = t[r, c], r
         if best < least:
@@ -171,13 +255,13 @@ def tableau(a, keep_rows, m, keep_columns, n, shift, scale, t, labels):  # noqa:
     return p, q
 
 
-@typed(_n(_f2, _i1, _n, _i1, _n, _f, _f, _f2, _f2))
-def simplex(a, keep_rows, m, keep_columns, n, shift, scale, t, labels):  # noqa: PLR0913  # one tableau, its scratch and its scale
-    """Solve the game of the kept rows and columns by Dantzig's rule; returns the pivots.
+@typed(_n(_f2, _n, _n, _f2, _f2))
+def simplex(a, m, n, t, labels):
+    """Solve a game (m, n) by Dantzig's rule; returns the pivots.
 
     t, labels: `tableau`, written. It may give up; the gap will tell.
     """
-    p, q = tableau(a, keep_rows, m, keep_columns, n, shift, scale, t, labels)
+    p, q = tableau(a, m, n, t, labels)
     pivots = 0
     while pivots < 50 + 10 * (m + n):
         if pivots:
@@ -235,13 +319,13 @@ def quotient(t, t_low, u, u_low):
     return high, low - (high - first)
 
 
-@typed(_n(_f2, _i1, _n, _i1, _n, _f, _f, _f2, _f2, _f2))
-def careful_simplex(a, keep_rows, m, keep_columns, n, shift, scale, t, low, labels):  # noqa: C901, PLR0913  # Bland's rule, in pairs of numbers
+@typed(_n(_f2, _n, _n, _f2, _f2, _f2))
+def careful_simplex(a, m, n, t, low, labels):  # noqa: C901  # Bland's rule, in pairs of numbers
     """The same by Bland's rule, which can not cycle, with 32 digits: t + low is the tableau.
 
     Where entries differ by 1e-9 a pivot can be as small, and 16 digits leave half of them.
     """
-    tableau(a, keep_rows, m, keep_columns, n, shift, scale, t, labels)
+    tableau(a, m, n, t, labels)
     low[: m + 1, : n + 1] = 0.0
     pivots = 0
     while pivots < 5000:
@@ -280,32 +364,21 @@ def careful_simplex(a, keep_rows, m, keep_columns, n, shift, scale, t, low, labe
     return pivots
 
 
-@typed(types.void(_i1, _n, _i1, _n, _f2, _f2, _f1, _f1))
-def read_strategies(keep_rows, m, keep_columns, n, t, labels, x, y):
+@typed(types.void(_n, _n, _f2, _f2, _f1, _f1))
+def read_strategies(m, n, t, labels, x, y):
     """Write the strategies of a solved tableau into x and y, whose other entries are 0."""
     for r in range(m):
         k = int(labels[0, r])
         if k < n:
-            y[keep_columns[k]] = t[r, n]
+            y[k] = t[r, n]
     for c in range(n):
         k = int(labels[1, c]) - n
         if k >= 0:
-            x[keep_rows[k]] = -t[m, c]
+            x[k] = -t[m, c]
 
 
-@typed(types.void(_f1, _n))
-def normalise(x, n):
-    """Make x (n,) a lottery in place: what is below 0 (or no number) is 0, the sum is 1."""
-    total = 0.0
-    for i in range(n):
-        x[i] = x[i] if x[i] > 0.0 else 0.0
-        total += x[i]
-    for i in range(n):
-        x[i] /= total
-
-
-@typed(types.void(_f2, _i1, _n, _i1, _n, _f, _f, _f2, _f2, _f1, _f1))
-def refine(a, keep_rows, m, keep_columns, n, shift, scale, t, labels, x, y):  # noqa: PLR0913  # one tableau, its scratch and its scale
+@typed(types.void(_f2, _n, _n, _f2, _f2, _f1, _f1))
+def refine(a, m, n, t, labels, x, y):
     """Write the strategies that make the basis of `labels` indifferent, from the matrix anew.
 
     B y = v, sum of y = 1 and x B = v, sum of x = 1, where B are the rows and columns in the basis.
@@ -313,27 +386,40 @@ def refine(a, keep_rows, m, keep_columns, n, shift, scale, t, labels, x, y):  # 
     s = 0  # labels[2], labels[3]: the rows and the columns of B; as many of each
     for c in range(n):
         if labels[1, c] >= n:
-            labels[2, s] = keep_rows[int(labels[1, c]) - n]
+            labels[2, s] = labels[1, c] - n
             s += 1
     s = 0
     for r in range(m):
         if labels[0, r] < n:
-            labels[3, s] = keep_columns[int(labels[0, r])]
+            labels[3, s] = labels[0, r]
             s += 1
     for side in range(2):
         for i in range(s):
             for j in range(s):
                 r, c = labels[2, j if side else i], labels[3, i if side else j]
-                t[i, j] = (a[int(r), int(c)] - shift) * scale
+                t[i, j] = a[int(r), int(c)]
             t[i, s], t[i, s + 1] = -1.0, 0.0
             t[s, i] = 1.0
         t[s, s], t[s, s + 1] = 0.0, 1.0
-        eliminate(t, s + 1, 1, 0.0, True)  # infinities are caught by `normalise` and the gap
+        eliminate(t, s + 1, 1, 0.0, True)  # infinities are caught by `lottery` and the gap
         for i in range(s):
             if side:
                 x[int(labels[2, i])] = t[i, s + 1]
             else:
                 y[int(labels[3, i])] = t[i, s + 1]
+
+
+@typed(types.void(_f1, _n, _i1, _f1))
+def lottery(weights, n, places, x):
+    """Write weights (n,) to their places in x, which is 0 elsewhere: what is below 0 (or no number)
+    as 0, and so that the sum is 1."""
+    total = 0.0
+    for i in range(n):
+        weights[i] = weights[i] if weights[i] > 0.0 else 0.0
+        total += weights[i]
+    for i in range(n):
+        x[places[i]] = weights[i] / total
+        weights[i] = 0.0
 
 
 @typed(SOLVE_GAME)
@@ -353,37 +439,108 @@ def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # three 
     m, n = rows, columns
     if dominance:
         m, n = undominated(a, rows, columns, keep_rows, keep_columns)
-    low = high = a[0, 0]
-    for r in range(rows):
-        for c in range(columns):
-            low, high = min(low, a[r, c]), max(high, a[r, c])
-    scale = 1.0 / (high - low)
-    fine = tolerance(a, rows, columns)
+    low, high = span(a, rows, columns)
+    scale, fine = 1.0 / (high - low), tolerance(low, high)
+    t, digits, labels, game = work[0], work[1], work[2], work[3]
+    for r in range(m):
+        for c in range(n):
+            game[r, c] = (a[keep_rows[r], keep_columns[c]] - low) * scale
     value, gap, pivots, fallbacks = np.nan, np.inf, 0, 0
-    other_x, other_y = np.zeros(rows), np.zeros(columns)
+    u, v, own_x, own_y = np.zeros(m), np.zeros(n), np.zeros(rows), np.zeros(columns)
     for attempt in range(3):  # the tableau, its basis solved anew, Bland's rule with 32 digits
-        other_x[:] = 0.0
-        other_y[:] = 0.0
         if attempt == 0:
-            pivots = simplex(a, keep_rows, m, keep_columns, n, low, scale, work[0], work[2])
+            pivots = simplex(game, m, n, t, labels)
         elif attempt == 1:
-            refine(
-                a, keep_rows, m, keep_columns, n, low, scale, work[1], work[2], other_x, other_y
-            )  # fmt: skip
+            refine(game, m, n, digits, labels, u, v)
         else:
             fallbacks = 1
-            pivots += careful_simplex(
-                a, keep_rows, m, keep_columns, n, low, scale, work[0], work[1], work[2]
-            )  # fmt: skip
+            pivots += careful_simplex(game, m, n, t, digits, labels)
         if attempt != 1:
-            read_strategies(keep_rows, m, keep_columns, n, work[0], work[2], other_x, other_y)
-        normalise(other_x, rows)
-        normalise(other_y, columns)
-        least, most = bounds(a, rows, columns, other_x, other_y)
+            read_strategies(m, n, t, labels, u, v)
+        lottery(u, m, keep_rows, own_x)
+        lottery(v, n, keep_columns, own_y)
+        least, most = bounds(a, rows, columns, own_x, own_y)
         if most - least < gap:
             value, gap = least + 0.5 * (most - least), most - least
-            x[:rows] = other_x
-            y[:columns] = other_y
+            x[:rows] = own_x
+            y[:columns] = own_y
         if gap <= fine:
             break
     return value, max(gap, 0.0), pivots, fallbacks
+
+
+# --- many games ---------------------------------------------------------------------------------
+
+
+@typed(types.void(_f3, _f1, _f2, _f2, _f1, _i1, types.boolean[::1]))
+def _solve(batch, values, x, y, gaps, pivots, fallbacks):
+    work = np.zeros(WORK)
+    for i in range(batch.shape[0]):
+        values[i], gaps[i], pivots[i], fell = solve_game(
+            batch[i], batch.shape[1], batch.shape[2], True, x[i], y[i], work
+        )  # fmt: skip
+        fallbacks[i] = fell > 0
+
+
+@dataclass(frozen=True)
+class Solutions:
+    """The solutions of n games of (rows, columns).
+
+    values: float64 (n,), in the unit of the entries, within gap / 2 of the truth. row_strategies:
+    float64 (n, rows), column_strategies: float64 (n, columns), lotteries. gaps: float64 (n,), how
+    far the bounds that the two strategies prove lie apart. pivots: int64 (n,). fallbacks: bool
+    (n,), whether Bland's rule was called in.
+    """
+
+    values: NDArray[np.float64]
+    row_strategies: NDArray[np.float64]
+    column_strategies: NDArray[np.float64]
+    gaps: NDArray[np.float64]
+    pivots: NDArray[np.int64]
+    fallbacks: NDArray[np.bool_]
+
+
+def solve(batch: NDArray[np.float64]) -> Solutions:
+    """Solve games (n, rows, columns) of 1 x 1 to 16 x 16; the row player gets the entries.
+
+    >>> solve(np.array([[[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]]])).values
+    array([0.])
+
+    Raises ValueError for another shape, or an entry that is not finite or beyond 1e100.
+    """
+    games = np.ascontiguousarray(batch, np.float64)
+    if games.ndim != 3 or not all(1 <= side <= MOST for side in games.shape[1:]):
+        raise ValueError(f"games of shape {games.shape}; expected (n, rows, columns), 1 to {MOST}")
+    if not np.all(np.abs(games) <= LARGEST):
+        raise ValueError(f"an entry is not a number between -{LARGEST:g} and {LARGEST:g}")
+    n, rows, columns = games.shape
+    values, gaps = np.empty(n), np.empty(n)
+    x, y = np.zeros((n, rows)), np.zeros((n, columns))
+    pivots, fallbacks = np.zeros(n, np.int64), np.zeros(n, np.bool_)
+    _solve(games, values, x, y, gaps, pivots, fallbacks)
+    return Solutions(values, x, y, gaps, pivots, fallbacks)
+
+
+def all_ranges(games: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The least and the greatest weight of each row in an optimal strategy of n games of one shape
+    (n, rows, columns): float64 (n, rows, 2).
+
+    By finite differences of the value (module docstring) with steps of 1e-6 of the entries' range:
+    accurate to about 1e-6, and strategies that cost less than that step count as optimal.
+    """
+    games = np.ascontiguousarray(games, np.float64)
+    n, rows, columns = games.shape
+    found = np.empty((n, rows, 2))
+    for start in range(0, n, AT_ONCE):
+        part = games[start : start + AT_ONCE]
+        spread, largest = np.ptp(part, axis=(1, 2)), np.abs(part).max(axis=(1, 2))
+        step = 1e-6 * np.where(spread > 0, spread, np.maximum(1.0, largest))
+        changed = np.repeat(part[:, None], 2 * rows + 1, axis=1)
+        for r in range(rows):
+            changed[:, r, r] -= step[:, None]
+            changed[:, rows + r, r] += step[:, None]
+        values = solve(changed.reshape(-1, rows, columns)).values.reshape(len(part), -1)
+        least, most = values[:, -1:] - values[:, :rows], values[:, rows:-1] - values[:, -1:]
+        here = np.stack([least, most], axis=2) / step[:, None, None]
+        found[start : start + AT_ONCE] = np.clip(here, 0.0, 1.0)
+    return found

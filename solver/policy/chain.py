@@ -1,7 +1,9 @@
 """A profile of policies turns a game into a Markov chain: the states it comes to, and the chances.
 
 Only what the profile can come to from some roots is expanded: an action that a policy never takes
-leads nowhere. Where both players choose at once the chances of their choices are multiplied.
+leads nowhere. Where both players choose at once the chances of their choices are multiplied. A
+player without a policy maximises, and keeps all their actions. The chain is solved (`Chain.solve`)
+by backward induction, states that come back to each other by `solver.search.cycles`.
 
 **How often** a chain comes to each state before it ends, however long that takes (`visits`). With P
 the chances of going from one state to another and e the state in which it begins::
@@ -32,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numba import types
@@ -42,10 +44,21 @@ from luckbase.solver.errors import SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS
-from luckbase.solver.njit import njit
-from luckbase.solver.search.bellman import JOINTLY, MIXED, action_starts
-from luckbase.solver.search.depth_first import Fixed
-from luckbase.solver.search.expand import expand
+from luckbase.solver.njit import njit, tuple_type
+from luckbase.solver.search import cycles
+from luckbase.solver.search.bellman import (
+    JOINTLY,
+    MATRIX_GAME,
+    MIXED,
+    OVER,
+    SCRATCH_TYPE,
+    Lotteries,
+    action_starts,
+    back_up,
+    matrix_game_solver,
+    scratch_of,
+)
+from luckbase.solver.search.expand import Expanded, expand, refuse_beyond
 from luckbase.solver.search.keys import Keys, Numbering, pack_all, unpack_all
 from luckbase.solver.search.stage_kernels import Walk, order_states
 
@@ -55,30 +68,53 @@ Decider = Callable[[Game, int, Ints, list[Ints]], list[Floats]]
 PIECE = 20_000
 """States expanded at a time."""
 MAX_STATES = 20_000_000
+_i1, _i4, _f1, _f2 = types.int64[::1], types.int32[::1], types.float64[::1], types.float64[:, ::1]
+
+
+class Piece(NamedTuple):
+    """Some states of a chain, all as `Chain` has it; counts: int64 (n,), the edges of each."""
+
+    keys: Keys
+    counts: Ints
+    children: NDArray[np.int32]
+    chances: Floats
+    actions: Ints
+    rewards: Floats
+    choices: Ints
+    payoffs: Floats
+    actors: Ints
+    takers: Ints
 
 
 @dataclass(frozen=True)
 class Chain:
     """What a profile can come to from a root: n states, the root first, m edges.
 
-    keys: uint64 (n,). first: int64 (n + 1,), state x has edges first[x] .. first[x + 1], none where
-    the game is over. children: int32 (m,). chances: float64 (m,), positive, summing to 1 a state
-    (where a player has no policy, to 1 an action). actions: int64 (m,). rewards: float64
-    (m, players). payoffs: float64 (n, players), of states that are over, else 0. actors: int64
-    (n,), who decides, -1 where nobody does, JOINTLY where both do.
-    fixed: the chances of the states' actions where they are fixed.
+    A state has edges first[x] .. first[x + 1], none where the game is over.
     """
 
     game: Game
     keys: Keys
+    """uint64 (n,)."""
     first: Ints
+    """int64 (n + 1,)."""
     children: NDArray[np.int32]
+    """int32 (m,), the number of the state."""
     chances: Floats
+    """float64 (m,), positive, summing to 1 a choice."""
     actions: Ints
+    """int64 (m,), -1 where nobody acts."""
     rewards: Floats
+    """float64 (m, players)."""
+    choices: Ints
+    """int64 (m,): edges with the same number are one choice, all of a state whose players have
+    policies."""
     payoffs: Floats
+    """float64 (n, players), of states that are over, else 0."""
     actors: Ints
-    fixed: Fixed
+    """int64 (n,), who decides, -1 where nobody does, JOINTLY where both do."""
+    takers: Ints
+    """int64 (n,), who of them maximises."""
 
     @property
     def over(self) -> NDArray[np.bool_]:
@@ -90,7 +126,7 @@ class Chain:
         """int64 (m,): the state of each edge."""
         return np.repeat(np.arange(len(self.keys)), np.diff(self.first))
 
-    def states(self, numbers: Ints) -> Ints:
+    def states(self, numbers: NDArray[np.integer]) -> Ints:
         """The states (k, fields) of numbers (k,)."""
         found: Ints = unpack_all(self.game.bits, np.ascontiguousarray(self.keys[numbers]))
         return found
@@ -109,10 +145,84 @@ class Chain:
                 f"with these agents a play may never end: once at {state} it goes round for ever"
             ) from None
 
+    def solve(self) -> SolvedChain:
+        """The payoffs of every state; raises StateError for a cycle that is not covered
+        (`solver.search.cycles`), GameError for a payoff that is out of the game's range."""
+        game, n, error = self.game, len(self.keys), 0.0
+        rows, best = np.zeros((n, 1 + game.players)), np.full(n, OVER)
+        rows[:, 1:] = self.payoffs
+        rewards = self.rewards if game.pays else np.empty((0, game.players))
+        edges = Lotteries(self.children, self.chances, self.choices, rewards)
+        scratch = scratch_of(int(np.diff(self.first).max()), game.players)
+        order, loops = _ordered(self.first, self.children)
+        place = 0
+        for start, size in [*loops, (n, 0)]:
+            _back_up_all(
+                matrix_game_solver(game), self.first, edges, self.takers, order[place:start], rows,
+                best, game.tie_tolerance, scratch,
+            )  # fmt: skip
+            place = start + size
+            if size:
+                members = order[start:place]
+                members = members[np.argsort(self.keys[members])]
+                first, at = _edges_of(self.first, members)
+                takers = self.takers[members]
+                part = Expanded(
+                    np.where(takers == JOINTLY, SIMULTANEOUS, DECISION), takers, first,
+                    self.children[at].astype(np.int64), self.chances[at], self.choices[at],
+                    self.rewards[at],
+                )  # fmt: skip
+                found = cycles.solve(
+                    game, members, self.states(members), part, rows[:, 1:], game.tie_tolerance
+                )
+                rows[members, 1:], best[members] = found.values, found.best
+                error += found.gap / 2
+        refuse_beyond(game, self.keys, rows[:, 1:])
+        return SolvedChain(self, rows[:, 1:], best, error)
 
-Piece = tuple[Any, ...]
-"""Of some states: their counts of edges; children (numbers), chances, actions, rewards, by edge;
-payoffs, actors, counts of fixed actions by state; their chances and acts; takers by state."""
+
+@dataclass(frozen=True)
+class SolvedChain:
+    """A chain with its states' payoffs. values: float64 (n, players). best: int64 (n,), what is
+    chosen (`Chain.choices`), MIXED where a lottery is. error: a bound on what the gaps of cycles
+    change of any payoff."""
+
+    chain: Chain
+    values: Floats
+    best: Ints
+    error: float
+
+    @property
+    def game(self) -> Game:
+        return self.chain.game
+
+    def look_up(self, keys: Keys) -> Ints:
+        """The numbers (k,) of states of the chain, from their keys (k,)."""
+        return self._by_key[np.searchsorted(self.chain.keys, keys, sorter=self._by_key)]
+
+    @cached_property
+    def _by_key(self) -> Ints:
+        return np.argsort(self.chain.keys)
+
+
+@njit(
+    types.void(
+        MATRIX_GAME, _i1, tuple_type(Lotteries, _i4, _f1, _i1, _f2), _i1, _i4, _f2, _i1,
+        types.float64, SCRATCH_TYPE,
+    ),
+    cache=True, nogil=True,
+)  # fmt: skip
+def _back_up_all(  # noqa: PLR0913  # arrays
+    solve_game, first, edges, takers, order, rows, best, tolerance, scratch
+):
+    """Write payoffs, behind the first column of rows (n, 1 + players), and what is chosen of the
+    states in `order`, those that they lead to being solved."""
+    for x in order:
+        span = first[x], first[x + 1]
+        if span[0] < span[1]:
+            best[x], _ = back_up(solve_game, edges, span, takers[x], rows, tolerance, scratch)
+            for p in range(scratch.out.size):
+                rows[x, 1 + p] = scratch.out[p]
 
 
 def expand_profile(
@@ -122,48 +232,75 @@ def expand_profile(
     states = unpack_all(game.bits, keys)
     edges = expand(game, states)
     owner, at = action_starts(edges)
-    group = np.searchsorted(at, np.arange(len(owner)), side="right") - 1
-    chosen = np.ones(len(at))
-    fixed = np.zeros(len(states), bool)
     bounds = np.searchsorted(owner[at], np.arange(len(states) + 1))
     several = np.diff(bounds) > 1
-    actors = np.where(edges.kinds == DECISION, edges.actors, -1)
+    jointly = edges.kinds == SIMULTANEOUS
+    takers = np.where(jointly, JOINTLY, np.where(edges.kinds == DECISION, edges.actors, -1))
+    actors = np.where(several, takers, -1)
+    chosen, choices = np.ones(len(at)), edges.actions[at]
     for player, decide in enumerate(deciders):
-        mine = np.flatnonzero(several & (actors == player))
+        mine = np.flatnonzero(several & (takers == player))
         if decide is None or not len(mine):
             continue
         listed = [edges.actions[at[bounds[x] : bounds[x + 1]]] for x in mine]
         for x, taken in zip(mine, decide(game, player, states[mine], listed), strict=True):
             chosen[bounds[x] : bounds[x + 1]] = taken
-        fixed[mine] = True
-    acts, takers = np.full(len(at), MIXED), np.full(len(states), -1)
-    both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
-    if len(both):
-        places = [(int(x), slice(bounds[x], bounds[x + 1])) for x in both]
-        _fix_jointly(game, deciders, states, places, edges.actions[at], chosen, acts, takers)
-        fixed[both] = [d is not None for d in deciders[:2]].count(True) > 0
-    over = edges.terminal
+            choices[bounds[x] : bounds[x + 1]] = MIXED
+    if jointly.any():
+        both = np.flatnonzero(jointly)
+        spans = [slice(bounds[x], bounds[x + 1]) for x in both]
+        takers[both] = _fix_jointly(game, deciders, states[both], spans, chosen, choices)
+    group = np.searchsorted(at, np.arange(len(owner)), side="right") - 1
     nobody = (edges.kinds == CHANCE) & (edges.actors < 0)
     actions = np.where(nobody[owner], -1, edges.actions)  # chance takes none that a player has
     weights: Floats = edges.weights * chosen[group]
-    kept = (weights > 0) & ~over[owner]
+    over = edges.terminal
+    kept = np.flatnonzero((weights > 0) & ~over[owner])
+    if jointly.any():  # what is one choice stands together
+        kept = kept[np.lexsort((np.where(jointly[owner], choices[group], 0)[kept], owner[kept]))]
     payoffs = np.zeros((len(states), game.players))
     payoffs[over] = edges.rewards[edges.first[:-1][over]]
     children = numbering.enter(pack_all(game.bits, np.ascontiguousarray(edges.children[kept])))
     counts = np.bincount(owner[kept], minlength=len(states))
-    part_of = fixed[owner[at]]
-    deciding = np.where(edges.kinds == SIMULTANEOUS, JOINTLY, actors)
-    return (
-        counts, children, weights[kept], actions[kept], edges.rewards[kept], payoffs,
-        np.where(several, deciding, -1), np.where(fixed, np.diff(bounds), 0),
-        chosen[part_of], acts[part_of], takers,
+    return Piece(
+        keys, counts, children, weights[kept], actions[kept], edges.rewards[kept],
+        choices[group][kept], payoffs, actors, takers,
     )  # fmt: skip
+
+
+def _fix_jointly(
+    game: Game, deciders: Sequence[Decider | None], states: Ints, spans: list[slice],
+    chosen: Floats, choices: Ints,
+) -> Ints:  # fmt: skip
+    """Write the chances of the joint actions of simultaneous states (k, fields), which stand at
+    `spans` of `chosen`: products of the two players', or one's where the other maximises; and which
+    choice each belongs to then. Returns who maximises (k,)."""
+    sides = []
+    for g in spans:  # every pair is there, rows slowest
+        row, column = np.divmod(choices[g], JOINT)
+        across = int((row == row[0]).sum())
+        sides.append((row[::across], column[:across]))
+    chances = [
+        None if decide is None else decide(game, player, states, [s[player] for s in sides])
+        for player, decide in enumerate(deciders[:2])
+    ]
+    free = [player for player, own in enumerate(chances) if own is None]
+    if len(free) == 2:
+        return np.full(len(states), JOINTLY)
+    for i, g in enumerate(spans):
+        rows, columns = (
+            np.ones(len(side)) if own is None else own[i]
+            for side, own in zip(sides[i], chances, strict=True)
+        )
+        chosen[g] = np.outer(rows, columns).ravel()
+        choices[g] = np.divmod(choices[g], JOINT)[free[0]] if free else MIXED
+    return np.full(len(states), free[0] if free else -1)
 
 
 def walk_profile(
     game: Game, roots: Ints, deciders: Sequence[Decider | None], max_states: int = MAX_STATES
-) -> Iterator[tuple[Keys, Piece]]:
-    """`explore_profile` a piece at a time: the keys of some new states, and where they lead."""
+) -> Iterator[Piece]:
+    """`explore_profile` a piece at a time: some new states, and where they lead."""
     numbering, done = Numbering(), 0
     roots = np.ascontiguousarray(roots).reshape(-1, game.field_count)
     numbering.enter(pack_all(game.bits, roots))
@@ -175,7 +312,7 @@ def walk_profile(
             )
         keys = numbering.keys_at(np.arange(done, min(done + PIECE, numbering.count)))
         done += len(keys)
-        yield keys, expand_profile(game, keys, deciders, numbering)
+        yield expand_profile(game, keys, deciders, numbering)
 
 
 def explore_profile(
@@ -186,46 +323,26 @@ def explore_profile(
 
     Raises SearchLimitError, OptionError as `asking`.
     """
-    walked, parts = zip(*walk_profile(game, roots, deciders, max_states), strict=True)
-    keys = np.concatenate(walked)
-    counts, children, chances, actions, rewards, payoffs, actors, sizes, policy, acts, takers = (
-        np.concatenate(column) for column in zip(*parts, strict=True)
-    )
-    first, policy_first = (np.concatenate([[0], np.cumsum(c)]) for c in (counts, sizes))
-    return Chain(
-        game, keys, first, children, chances, actions, rewards, payoffs, actors,
-        Fixed(keys, policy_first, policy, acts, takers),
-    )  # fmt: skip
+    pieces = zip(*walk_profile(game, roots, deciders, max_states), strict=True)
+    keys, counts, *columns = map(np.concatenate, pieces)
+    return Chain(game, keys, np.concatenate([[0], np.cumsum(counts)]), *columns)
 
 
-def _fix_jointly(
-    game: Game, deciders: Sequence[Decider | None], states: Ints,
-    places: list[tuple[int, slice]], actions: Ints, chosen: Floats, acts: Ints, takers: Ints,
-) -> None:  # fmt: skip
-    """Write the chances of the joint actions at simultaneous states, `places` being their numbers
-    and where their actions stand: products of the two players', or one's where the other maximises;
-    and then to which of their actions each belongs."""
-    row, column = np.divmod(actions, JOINT)
-    both = [x for x, _ in places]
-    sides = []
-    for _, g in places:  # every pair is there, rows slowest
-        across = int((row[g] == row[g.start]).sum())
-        sides.append((row[g][::across], column[g.start : g.start + across]))
-    fixed = [
-        None if decide is None else decide(game, player, states[both], [s[player] for s in sides])
-        for player, decide in enumerate(deciders[:2])
-    ]
-    for i, (x, g) in enumerate(places):
-        rows, columns = (np.ones(len(side)) for side in sides[i])
-        if fixed[0] is not None:
-            rows = fixed[0][i]
-        if fixed[1] is not None:
-            columns = fixed[1][i]
-        chosen[g] = np.outer(rows, columns).ravel()
-        if (fixed[0] is None) != (fixed[1] is None):
-            taker = 0 if fixed[0] is None else 1
-            takers[x] = taker
-            acts[g] = row[g] if taker == 0 else column[g]
+def _ordered(first: Ints, children: NDArray[np.int32]) -> tuple[NDArray[np.int32], list[list[int]]]:
+    """The states of a chain in an order, children first (n,), and its components with a cycle, in
+    the same order: where in it each begins, and how many states it has."""
+    n = len(first) - 1
+    order, starts = np.empty(n, np.int32), np.empty(2 * n, np.int32)
+    walk = Walk(*(np.empty(n, np.int32) for _ in range(5)))
+    loops = order_states(first, children, np.arange(n, dtype=np.int32), order, starts, walk)
+    return order, starts[: 2 * loops].reshape(-1, 2).tolist()
+
+
+def _edges_of(first: Ints, members: NDArray[np.integer]) -> tuple[Ints, Ints]:
+    """Of some states (m,): where the edges of each begin (m + 1,), and the edges' numbers (k,)."""
+    counts = first[members + 1] - first[members]
+    begins = np.concatenate([[0], np.cumsum(counts)])
+    return begins, np.repeat(first[members] - begins[:-1], counts) + np.arange(begins[-1])
 
 
 # --- how often it comes to each state -------------------------------------------------------
@@ -237,8 +354,6 @@ CLOSE = 1e-6
 MAX_SWEEPS = 100_000
 _U = 2.0**-53
 _ROUND_UP = 1 + 1e-6  # covers the rounding of a product of bounds
-
-_i1, _i4, _f1 = types.int64[::1], types.int32[::1], types.float64[::1]
 
 
 class NeverEnds(Exception):
@@ -355,18 +470,16 @@ def _iterate(
 
 def visits(first: Ints, children: NDArray[np.int32], chances: Floats) -> Floats:
     """float64 (n,): how often a chain that begins in state 0 comes to each of its states. Edges as
-    in `solver.policy.chain.Chain`: a state without any is over.
+    in `Chain`: a state without any is over.
 
     Raises NeverEnds, and StateError where a large component can not be solved closely.
     """
     n = len(first) - 1
-    x = np.zeros(n)
+    x, local = np.zeros(n), np.full(n, -1)
     x[0] = 1.0
-    order, starts, local = np.empty(n, np.int32), np.empty(2 * n, np.int32), np.full(n, -1)
-    walk = Walk(*(np.empty(n, np.int32) for _ in range(5)))
-    loops = order_states(first, children, np.arange(n, dtype=np.int32), order, starts, walk)
+    order, loops = _ordered(first, children)
     end = n
-    for start, size in starts[: 2 * loops].reshape(-1, 2)[::-1].tolist():
+    for start, size in loops[::-1]:
         _flow(first, children, chances, order[start + size : end], x)
         members, end = np.sort(order[start : start + size]).astype(np.int64), start
         if x[members].any():
@@ -382,9 +495,8 @@ def _pass_on(
     out of it. local: (n,), -1 everywhere."""
     m = len(members)
     local[members] = np.arange(m)
-    counts = first[members + 1] - first[members]
-    at = np.repeat(first[members] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-    owner, child, weight = np.repeat(np.arange(m), counts), children[at], chances[at]
+    begins, at = _edges_of(first, members)
+    owner, child, weight = np.repeat(np.arange(m), np.diff(begins)), children[at], chances[at]
     place = local[child]
     local[members] = -1
     inside = place >= 0

@@ -1,37 +1,55 @@
-"""Agents' exact payoffs: a profile of policies turns a game into a Markov chain.
+"""What a profile of agents, one policy a player, is worth: exactly, and by Monte Carlo.
 
-For a profile, one policy a player, with chances s(x, a) of the actions at state x::
+With chances s(x, a) of the actions at state x::
 
     V(x)      = sum over a of s(x, a) q(x, a)            the profile's payoffs, one a player
     R(y)      = [y is the root] + sum over x of R(x) P(x, y)     how often a play comes to y
     regret(x) = max over a of q*(x, a)_p - sum over a of s(x, a) q*(x, a)_p
 
 with P(x, y) the chance of going from x to y, p the player who acts at x and q* under optimal play
-from there on. A player without a policy (`BEST_RESPONSE`) maximises against the others: backward
-induction with their states averaged. For one player, value lost = sum of R(x) regret(x).
+from there on. A player without a policy (`BEST_RESPONSE`) maximises against the others. For one
+player, value lost = sum of R(x) regret(x). V and R are those of the profile's chain
+(`solver.policy.chain`).
 
-Only what the profile can come to is expanded. Values are exact as `solver.search.game_graph` is, R
-as `solver.policy.chain`.
+**Monte Carlo**: a play is a path in the chain, a random number and a binary search in the cumulated
+chances a step. The random number of step t of play i is a hash of (seed, i, t), so the result
+depends on `seed` and the number of games, not on threads, nor on whether the chain was expanded
+beforehand (`simulate`) or is as plays come to its states, and forgotten where they are too many
+(`simulate_on_the_way`). mean = sum of the returns / n, standard error = sqrt(sample variance / n).
 
-Source: Puterman, Markov Decision Processes, 4.2 and 5.1; Kakade and Langford (2002), lemma 6.1.
+Sources: Puterman, Markov Decision Processes, 4.2 and 5.1; Kakade and Langford (2002), lemma 6.1;
+Steele, Lea, Flood, Fast splittable pseudorandom number generators (2014), for the hash.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numba import types
+from numpy.typing import NDArray
 
-from luckbase.solver.errors import OptionError
+from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import agents_of, choices
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.policy.chain import MAX_STATES, PIECE, Chain, Decider, explore_profile
+from luckbase.solver.njit import njit, tuple_type
+from luckbase.solver.policy.chain import (
+    MAX_STATES,
+    PIECE,
+    Chain,
+    Decider,
+    SolvedChain,
+    expand_profile,
+    explore_profile,
+)
 from luckbase.solver.search.bellman import MIXED, evaluate, strategies_of
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
-from luckbase.solver.search.keys import pack_all
+from luckbase.solver.search.keys import Keys, Numbering, grown, pack_all
 from luckbase.solver.sentences import nearest, option, shorten
 
 
@@ -80,28 +98,22 @@ def asking(agent: Agent) -> Decider:
     return decide
 
 
-def following(graph: Graph) -> Decider:
-    """The best actions of a solved graph as a decider: its optimal player."""
+def following(solved: Graph | SolvedChain) -> Decider:
+    """What is best in a solved graph or chain as a decider: its optimal player."""
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
-        best = graph.best[graph.look_up(pack_all(game.bits, np.ascontiguousarray(states)))]
+        best = solved.best[solved.look_up(pack_all(game.bits, np.ascontiguousarray(states)))]
         found = [(own == b).astype(np.float64) for own, b in zip(actions, best, strict=True)]
         joint_states = np.flatnonzero(best == MIXED)
         for part in range(0, len(joint_states), PIECE):
             at = joint_states[part : part + PIECE]
-            for x, strategy in zip(at, _strategies(graph, player, states[at]), strict=True):
+            edges = expand(game, states[at])
+            below = solved.values[solved.look_up(pack_all(game.bits, edges.children))]
+            for x, strategy in zip(at, strategies_of(evaluate(edges, below), player), strict=True):
                 found[x] = strategy
         return found
 
     return decide
-
-
-def _strategies(graph: Graph, player: int, states: Ints) -> list[Floats]:
-    """An optimal strategy of a player (0 or 1) at each simultaneous state of a solved graph."""
-    game = graph.game
-    edges = expand(game, states)
-    below = graph.values[graph.look_up(pack_all(game.bits, edges.children))]
-    return strategies_of(evaluate(edges, below), player)
 
 
 def random_player(game: Game, player: int, state: Ints, actions: list[int]) -> Sequence[float]:
@@ -111,28 +123,27 @@ def random_player(game: Game, player: int, state: Ints, actions: list[int]) -> S
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A profile's exact payoffs from a root. graph: solved, with every state the profile can come
-    to; chain: the same states with the players who maximised fixed too."""
+    """A profile's exact payoffs from a root (players,), a bound on what the gaps of cycles change
+    of them, and its chain, in which the players who maximised are fixed too."""
 
     value: Floats
-    graph: Graph
+    error: float
     chain: Chain
 
 
-def chain_graph(chain: Chain, roots: Ints) -> Graph:
-    """The solved graph of a chain with no choice left: every state's payoffs under its policies."""
-    graph = Graph(chain.game, policy=chain.fixed)
-    graph.solve(np.ascontiguousarray(roots).reshape(-1, chain.game.field_count))
-    return graph
-
-
 def deciders_of(
-    game: Game, agents: Sequence[str | Agent | Policy], roots: Ints
-) -> list[Decider | None]:
-    """What decides for each player below `roots` (k, fields); None for `best-response`."""
-    optimal = None
-    if OPTIMAL in agents:
-        optimal = Graph(game)
+    game: Game, agents: Sequence[str | Agent | Policy], roots: Ints,
+    max_states: int | None = None, optimal: Graph | None = None,
+) -> list[Decider | None]:  # fmt: skip
+    """What decides for each player below `roots` (k, fields), one agent a player: a name, of the
+    game's own or `optimal`, `best-response`, `random`, an agent, or a `Policy`. None for
+    `best-response`.
+
+    optimal: the game's graph from the roots, solved, if it is there. Raises OptionError for a name
+    that is none, and as `Graph.solve`.
+    """
+    if OPTIMAL in agents and optimal is None:
+        optimal = Graph(game) if max_states is None else Graph(game, max_states=max_states)
         optimal.solve(roots)
     return [_decider(game, agent, optimal) for agent in agents]
 
@@ -145,25 +156,17 @@ def evaluate_profile(
     max_states: int = MAX_STATES,
     optimal: Graph | None = None,
 ) -> Evaluation:
-    """The exact payoffs of a profile from `root` (fields,), one agent a player: a name, of the
-    game's own or `optimal`, `best-response`, `random`, an agent, or a `Policy`.
-
-    optimal: the game's graph from the root, solved, if it is there. Raises OptionError for a name
-    that is none, and as `explore_profile`, `Graph.solve`.
-    """
-    if OPTIMAL in agents and optimal is None:
-        optimal = Graph(game, max_states=max_states)
-        optimal.solve(root.reshape(1, -1))
-    deciders = [_decider(game, agent, optimal) for agent in agents]
+    """The exact payoffs of a profile from `root` (fields,). Raises as `deciders_of`,
+    `explore_profile`, `Chain.solve`."""
+    deciders = deciders_of(game, agents, root.reshape(1, -1), max_states, optimal)
     chain = explore_profile(game, root, deciders, max_states)
-    graph = Graph(game, max_states=max_states, policy=chain.fixed)
-    number = graph.solve(root.reshape(1, -1))[0]
+    solved = chain.solve()
     if None in deciders:
-        best = following(graph)
+        best = following(solved)
         chain = explore_profile(
             game, root, [best if d is None else d for d in deciders], max_states
         )
-    return Evaluation(graph.values[number].copy(), graph, chain)
+    return Evaluation(solved.values[0].copy(), solved.error, chain)
 
 
 def _decider(game: Game, agent: str | Agent | Policy, optimal: Graph | None) -> Decider | None:
@@ -216,12 +219,213 @@ def costly_moves(evaluation: Evaluation, optimal: Graph) -> Moves:
         below = optimal.values[optimal.look_up(pack_all(game.bits, edges.children))]
         q = evaluate(edges, below)
         own = q.values[np.arange(len(q.states)), edges.actors[q.states]]
-        best = np.maximum.reduceat(own, q.first[:-1])
-        for i, x in enumerate(numbers):
-            fixed = chain.fixed
-            chances = fixed.chances[fixed.first[x] : fixed.first[x + 1]]
-            regret[x] = best[i] - own[q.first[i] : q.first[i + 1]] @ chances
+        regret[numbers] = np.maximum.reduceat(own, q.first[:-1])
+    actor = chain.actors[chain.owners]
+    below = optimal.values[optimal.look_up(chain.keys)]
+    worth = chain.rewards[np.arange(len(actor)), actor] + below[chain.children, actor]
+    regret -= np.where(
+        chain.actors >= 0, np.bincount(chain.owners, chain.chances * worth, len(regret)), 0.0
+    )
     costly = np.flatnonzero(regret > game.tie_tolerance)
     order = np.argsort(-(reach[costly] * regret[costly]), kind="stable")
     at = costly[order]
     return Moves(chain.states(at), chain.actors[at], reach[at], regret[at])
+
+
+# --- Monte Carlo ---------------------------------------------------------------------------------
+
+BLOCK = 1 << 16
+"""Games whose sums are added up together."""
+MAX_STEPS = 1_000_000
+"""Steps after which a play counts as one that does not end."""
+
+_f1, _f2, _i1, _n1 = types.float64[::1], types.float64[:, ::1], types.int64[::1], types.int32[::1]
+
+
+@njit(types.uint64(types.uint64), cache=True, nogil=True)
+def mix(x):
+    """SplitMix64's finaliser: 64 bits that look random for each x."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(types.int64(_f1, types.int64, types.int64, types.uint64, types.int64), cache=True, nogil=True)
+def pick(cumulated, low, high, stream, step):
+    """The edge, of low .. high by their cumulated chances, that a game takes in this step."""
+    draw = mix(stream + np.uint64(step) * np.uint64(0xD1342543DE82EF95))
+    u = np.float64(draw >> np.uint64(11)) * 2.0**-53
+    while low < high:
+        middle = (low + high) // 2
+        if u < cumulated[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+class _Edges(NamedTuple):
+    """A chain's edges as plays need them: where those of a state begin, how many (-1: it is not
+    expanded); of each edge the child, the chances from the state's first edge on, added up, the
+    rewards (edges, players)."""
+
+    first: Ints
+    size: NDArray[np.int32]
+    children: NDArray[np.int32]
+    cumulated: Floats
+    rewards: Floats
+
+
+@njit(
+    types.void(
+        tuple_type(_Edges, _i1, _n1, _n1, _f1, _f2), types.uint64, types.int64, _i1, _i1, _f2,
+        types.int64,
+    ),
+    cache=True, nogil=True,
+)  # fmt: skip
+def _advance(edges, seed, start, at, steps, returns, most):
+    """Let each game, numbered from `start`, go on until it comes to a state that is not expanded,
+    is over (no edges) or has made `most` steps. at, steps, returns: in place."""
+    first, size, children, cumulated, rewards = edges
+    for i in range(at.size):
+        stream = mix(seed + np.uint64(start + i) * np.uint64(0x9E3779B97F4A7C15))
+        x, step = at[i], steps[i]
+        while size[x] > 0 and step < most:
+            step += 1
+            edge = pick(cumulated, first[x], first[x] + size[x] - 1, stream, step)
+            for p in range(rewards.shape[1]):
+                returns[i, p] += rewards[edge, p]
+            x = children[edge]
+        at[i], steps[i] = x, step
+
+
+def _cumulated(chances: Floats, counts: Ints) -> Floats:
+    """The chances of each state's edges, so many of each, added up from its first edge on."""
+    total: Floats = np.concatenate([[0.0], np.cumsum(chances)])
+    found: Floats = total[1:] - np.repeat(total[np.cumsum(counts) - counts], counts)
+    return found
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Mean returns and their standard errors, float64 (players,) each, of so many games."""
+
+    games: int
+    mean: Floats
+    error: Floats
+
+
+def _summed_up(games: int, total: Floats, squares: Floats) -> Simulation:
+    """From the sums of the returns and of their squares, float64 (players,) each."""
+    mean = total / games
+    variance = np.maximum(squares - games * mean * mean, 0.0) / max(games - 1, 1)
+    return Simulation(games, mean, np.sqrt(variance / games))
+
+
+class _Plays:
+    """Games number start .. stop - 1, side by side, each from state `root` of a chain."""
+
+    def __init__(self, players: int, seed: int, start: int, stop: int, root: int = 0) -> None:
+        n = stop - start
+        self.seed, self.start = np.uint64(mix(np.uint64(seed & (2**64 - 1)))), start
+        self.at, self.steps = np.full(n, root, np.int64), np.zeros(n, np.int64)
+        self.returns = np.zeros((n, players))
+
+    def advance(self, edges: _Edges) -> None:
+        """As far as the chain is expanded. Raises StateError where a play does not end."""
+        _advance(edges, self.seed, self.start, self.at, self.steps, self.returns, MAX_STEPS)
+        if (self.steps >= MAX_STEPS).any():
+            raise StateError("with these agents a play may never end")
+
+    def sums(self, payoffs: Floats) -> Floats:
+        """Of the returns and of their squares (2, players), at the end."""
+        self.returns += payoffs[self.at]
+        return np.array([self.returns.sum(axis=0), (self.returns * self.returns).sum(axis=0)])
+
+
+def simulate(chain: Chain, games: int, seed: int = 0, threads: int = 1) -> Simulation:
+    """Play `games` games of a profile. Raises StateError where a play does not end."""
+    counts = np.diff(chain.first)
+    edges = _Edges(
+        chain.first, counts.astype(np.int32), chain.children, _cumulated(chain.chances, counts),
+        chain.rewards,
+    )  # fmt: skip
+
+    def play(start: int) -> Floats:
+        plays = _Plays(chain.game.players, seed, start, min(start + BLOCK, games))
+        plays.advance(edges)
+        return plays.sums(chain.payoffs)
+
+    with ThreadPoolExecutor(threads) as pool:
+        total = np.sum(list(pool.map(play, range(0, games, BLOCK))), axis=0)
+    return _summed_up(games, *total)
+
+
+MAX_EDGES = 50_000_000
+"""Edges that are remembered on the way: 1.5 GB."""
+BATCH = 1 << 14
+"""Games that are played side by side on the way."""
+
+
+class _Expanded:
+    """What has been expanded so far of a profile's chain."""
+
+    def __init__(self, game: Game, deciders: Sequence[Decider]) -> None:
+        self.game, self.deciders, self.numbering, self.count = game, deciders, Numbering(), 0
+        no, none, paid = np.empty(0, np.int64), np.empty(0, np.int32), np.empty((0, game.players))
+        self.edges, self.payoffs = _Edges(no, none, none, np.empty(0), paid), paid
+
+    def enter(self, keys: Keys) -> Ints:
+        """The numbers of states (m,), int64; new ones are not expanded."""
+        numbers = self.numbering.enter(keys).astype(np.int64)
+        self._make_room()
+        return numbers
+
+    def _make_room(self) -> None:
+        n, m, old = self.numbering.count, self.count, self.edges
+        self.edges = _Edges(
+            grown(old.first, n), grown(old.size, n, -1), grown(old.children, m),
+            grown(old.cumulated, m), grown(old.rewards, m),
+        )  # fmt: skip
+        self.payoffs = grown(self.payoffs, n)
+
+    def expand(self, numbers: Ints) -> None:
+        """Expand states that are not."""
+        keys = self.numbering.keys_at(numbers)
+        piece = expand_profile(self.game, keys, self.deciders, self.numbering)
+        here = slice(self.count, self.count + len(piece.children))
+        self.count = here.stop
+        self._make_room()
+        edges = self.edges
+        edges.children[here], edges.rewards[here] = piece.children, piece.rewards
+        edges.cumulated[here] = _cumulated(piece.chances, piece.counts)
+        edges.first[numbers] = here.start + np.cumsum(piece.counts) - piece.counts
+        edges.size[numbers], self.payoffs[numbers] = piece.counts, piece.payoffs
+
+
+def simulate_on_the_way(
+    game: Game, root: Ints, deciders: Sequence[Decider], games: int, seed: int = 0
+) -> Simulation:
+    """Play `games` games from `root` (fields,), expanding states as plays come to them.
+
+    Raises StateError where a play does not end.
+    """
+    home: Keys = pack_all(game.bits, np.ascontiguousarray(root).reshape(1, -1))
+    known = _Expanded(game, deciders)
+    total = np.zeros((2, game.players))
+    for begin in range(0, games, BATCH):
+        number = int(known.enter(home)[0])
+        plays = _Plays(game.players, seed, begin, min(begin + BATCH, games), number)
+        while True:
+            plays.advance(known.edges)
+            new = np.unique(plays.at)
+            new = new[known.edges.size[new] < 0]
+            if not len(new):
+                break
+            if known.count > MAX_EDGES:  # begin again with where the plays are
+                keys, known = known.numbering.keys_at(plays.at), _Expanded(game, deciders)
+                plays.at = known.enter(keys)
+                new = np.unique(plays.at)
+            known.expand(new)
+        total += plays.sums(known.payoffs)
+    return _summed_up(games, *total)

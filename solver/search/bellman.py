@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -30,13 +30,10 @@ from numba import types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
-from luckbase.solver.matrix_game.simplex import SOLVE_GAME, WORK
+from luckbase.solver.matrix_game import simplex
+from luckbase.solver.matrix_game.simplex import SOLVE_GAME, WORK, Solutions
 from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.search.expand import Expanded, expand, inlined
-
-if TYPE_CHECKING:
-    from luckbase.solver.matrix_game.certified import Solutions
-
 
 OVER, UNDECIDED, MIXED, KNOWN, NEW, OPEN, EXPANDED = -1, -2, -3, -4, -5, -6, -7
 """Instead of a best action: the game is over; the bounds do not separate; a mixed strategy; given
@@ -75,6 +72,11 @@ class Scratch(NamedTuple):
 
 
 SCRATCH_TYPE = tuple_type(Scratch, _f2, _i1, _f1)
+
+
+def scratch_of(edges: int, columns: int) -> Scratch:
+    """Scratch for a step at states of so many edges at most."""
+    return Scratch(np.empty((edges, columns)), np.empty(edges, np.int64), np.empty(columns))
 
 
 @inlined
@@ -194,6 +196,12 @@ def no_matrix_games(a, rows, columns, dominance, x, y, work):
     return np.nan, np.nan, 0, 0
 
 
+def matrix_game_solver(game: Game) -> Any:
+    """What solves the matrix games of a game, as an argument of an engine: the simplex only where
+    there are any, for it is long to compile."""
+    return simplex.solve_game if game.simultaneous else no_matrix_games
+
+
 @njit(types.void(MATRIX_GAME, _i, _i, _i1, _f2, _f1), cache=True, nogil=True)
 def joint_value(solve_game, groups, base, actions, q, out):
     """The payoffs of a state in which both choose at once: the value of the matrix game of its
@@ -234,9 +242,6 @@ def back_up(solve_game, edges, span, actor, values, tolerance, scratch):
         taken, margin = decide(groups, actor, edges.rewards.shape[1], tolerance, scratch)
         best = edges.actions[scratch.starts[taken]] if taken >= 0 else UNDECIDED
     return best, margin
-
-
-_i1, _i2, _f2 = types.int64[::1], types.int64[:, ::1], types.float64[:, ::1]
 
 
 @dataclass(frozen=True)
@@ -334,8 +339,6 @@ def joint(actions: Ints, values: Floats) -> Joint:
 def solved_games(q: ActionValues, states: Ints) -> Iterator[tuple[Ints, Solutions]]:
     """The matrix games of those of the expanded states, (m,), in which both choose at once, all of
     one shape at a time: which states, and their solutions."""
-    from luckbase.solver.matrix_game import certified as matrix_game
-
     if not len(states):
         return
     row, first = q.actions // JOINT, q.first[:-1]
@@ -345,7 +348,7 @@ def solved_games(q: ActionValues, states: Ints) -> Iterator[tuple[Ints, Solution
     for shape in sorted(set(zip(rows.tolist(), columns.tolist(), strict=True))):
         at = states[(rows == shape[0]) & (columns == shape[1])]
         cells = q.first[at][:, None] + np.arange(shape[0] * shape[1])
-        yield at, matrix_game.solve(q.values[cells, 0].reshape(-1, *shape))
+        yield at, simplex.solve(q.values[cells, 0].reshape(-1, *shape))
 
 
 def strategies_of(q: ActionValues, player: int) -> list[Floats]:

@@ -1,28 +1,21 @@
 """Cycles: strongly connected components of several states, solved as one piece, children known.
 
-Small ones in which nothing is chosen are linear. With P the chances between the members, and r what
-the edges pay plus what the children outside are worth, V = r + P V: Gaussian elimination with
-partial pivoting, in the order of the members' keys: the same bits whatever the search, and whatever
-the number of threads of a linear algebra library.
-
-All others become **equations**, and their values lie between two bounds that are proved, or a
-sentence that names a state refuses them; a graph without bounds takes the middle of the two and
-keeps their gap. A component is then a set S of states 0 .. n - 1 whose other children have known
-payoffs. With actions a, each a lottery over edges of chance p, reward r and child y, and 1 player
-or 2 players of constant sum (player 0 maximises, player 1 minimises player 0's)::
+Small ones in which nothing is chosen are **linear**: V = r + P V, with P the chances between the
+members, r what the edges pay plus what the children outside are worth. All others become
+**equations**, whose values lie between two proved bounds. A component is then a set S of states
+0 .. n - 1; player 0 maximises, player 1 (of two of constant sum) minimises player 0's payoff::
 
     (T v)(x) = best over a of q(x, a),    q(x, a) = sum over the edges of a  p (r + v(y))
 
-**Covered**: components where no state has a choice, any number of players; one player; two
-players of constant sum. Every other component with a choice is refused. So is one in which some
-policy (of all players together) never ends, for then T has more than one fixed point and the rules
-do not say what a play without an end pays.
+**Covered**: components without a choice, any number of players; one player; two players of constant
+sum. Every other one with a choice is refused, and one in which some policy (of all players
+together) never ends: there T has more than one fixed point, and the rules do not say what a play
+without an end pays.
 
 1. **Every policy ends?** From S take away, again and again, each state of which every action has an
    edge that leaves what is left. If nothing is left, then from each state under any policy there is
-   a chance of at least min(p) ** n to be out of S within n steps: every policy ends, T has one
-   fixed point V, and T^k z -> V from every z. What is left otherwise is a trap: there a policy
-   stays for ever (an end component).
+   a chance of at least min(p) ** n to be out of S within n steps: T has one fixed point V, and
+   T^k z -> V from every z. What is left otherwise is a trap (an end component).
 2. **Iterate** two vectors, L from the least payoff and U from the largest, by Gauss-Seidel sweeps
    in alternating directions. T is monotone, so L <= V <= U whatever the order of the updates.
 3. **Certify**, whatever led to L and U. Let pi be player 0's best actions at L, and w a table with
@@ -34,7 +27,8 @@ do not say what a play without an end pays.
    w - max sum p w is at least s > 0, then w / s will do.
 
 **Guarantee**: lower <= V <= upper at each state, wherever the iteration stopped; upper - lower is
-at most the tolerance and what the known payoffs differ by themselves, or StateError is raised.
+at most the tolerance and what the known payoffs differ by themselves, or StateError is raised. All
+sums are in the order of the edges and of the members' keys: the same bits whoever comes first.
 
 Sources: Haddad and Monmege, Interval iteration algorithm for MDPs (2018); Bertsekas and Tsitsiklis,
 An analysis of stochastic shortest path problems (1991); Condon, The complexity of stochastic games
@@ -43,9 +37,9 @@ An analysis of stochastic shortest path problems (1991); Condon, The complexity 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -55,11 +49,10 @@ from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
-from luckbase.solver.linear import eliminate
+from luckbase.solver.matrix_game.simplex import eliminate
 from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.search.bellman import (
     LOTTERIES,
-    MIXED,
     UNDECIDED,
     Lotteries,
     Scratch,
@@ -73,12 +66,11 @@ MAX_SWEEPS = 1_000_000
 _U = 2.0**-53
 _ROUND_UP = 1 + 1e-6  # covers the rounding of products of bounds
 _i, _f, _b = types.int64, types.float64, types.boolean
-_i1, _f1 = types.int64[::1], types.float64[::1]
-_f2 = types.float64[:, ::1]
+_i1, _f1, _f2 = types.int64[::1], types.float64[::1], types.float64[:, ::1]
 
 
 class GapError(StateError):
-    """Bounds that do not come as close as was asked; a wider tolerance may do."""
+    """Bounds that do not come as close as they should; a wider tolerance may do."""
 
 
 class Equations(NamedTuple):
@@ -134,39 +126,25 @@ class FixedPoint:
         return float((self.upper - self.lower).max(initial=0.0))
 
 
-@inlined
-def _can_stay(c, held, x):
-    """Whether an action of state x has no edge that leaves `held`."""
-    n, k = held.size, c.first[x]
-    while k < c.first[x + 1]:
-        action, inside = c.actions[k], True
-        while k < c.first[x + 1] and c.actions[k] == action:
-            y = c.children[k]
-            inside = inside and y < n and held[min(y, n - 1)] == 1
-            k += 1
-        if inside:
-            return True
-    return False
-
-
 @njit(_i(_EQUATIONS, _i1), cache=True, nogil=True)
-def _peel(c, held):
-    """Take away from `held` (n,) what leaves it whatever is chosen; returns how many stay."""
-    n = held.size
-    left, taken = n, True
-    while taken and left:
-        taken = False
+def _peel(c, kept):
+    """Take away from `kept` (n,) what leaves it whatever is chosen; returns how many stay."""
+    n = kept.size
+    left, changed = n, True
+    while changed and left:
+        changed = False
         for x in range(n - 1, -1, -1):
-            if held[x] and not _can_stay(c, held, x):
-                held[x] = 0
+            k, stays = c.first[x], kept[x] == 0
+            while k < c.first[x + 1] and not stays:
+                action, stays = c.actions[k], True
+                while k < c.first[x + 1] and c.actions[k] == action:
+                    y = c.children[k]
+                    stays = stays and y < n and kept[min(y, n - 1)] == 1
+                    k += 1
+            if not stays:
+                kept[x], changed = 0, True
                 left -= 1
-                taken = True
     return left
-
-
-@inlined
-def _lotteries(c):
-    return Lotteries(c.children, c.weights, c.actions, c.rewards)
 
 
 @inlined
@@ -201,7 +179,7 @@ def _sweep(c, values, backwards):
     """One Gauss-Seidel sweep over the first n of `values` (n + k, 1), in place; returns the largest
     change."""
     n, change = c.actors.size, 0.0
-    edges, q = _lotteries(c), np.empty((1, 1))
+    edges, q = Lotteries(c.children, c.weights, c.actions, c.rewards), np.empty((1, 1))
     for i in range(n):
         x = n - 1 - i if backwards else i
         v, _ = _back_up(edges, (c.first[x], c.first[x + 1]), c.actors[x], values, q)
@@ -214,7 +192,7 @@ def _sweep(c, values, backwards):
 def _residual(c, values, sign, chosen):
     """The largest sign (v - T v), rounding included, at least 0; writes the chosen actions."""
     worst = 0.0
-    edges, q = _lotteries(c), np.empty((1, 1))
+    edges, q = Lotteries(c.children, c.weights, c.actions, c.rewards), np.empty((1, 1))
     for x in range(c.actors.size):
         span = c.first[x], c.first[x + 1]
         v, chosen[x] = _back_up(edges, span, c.actors[x], values, q)
@@ -249,9 +227,9 @@ def trap(equations: Equations) -> Ints:
 
     Players work together in it: what one of them alone could prevent is found too.
     """
-    held = np.ones(equations.size, np.int64)
-    _peel(equations.seen_by(0), held)
-    return np.flatnonzero(held)
+    kept = np.ones(equations.size, np.int64)
+    _peel(equations.seen_by(0), kept)
+    return np.flatnonzero(kept)
 
 
 def certify(equations: Equations, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
@@ -287,18 +265,16 @@ def solve_equations(
     equations: Equations,
     payoff_range: tuple[float, float],
     tolerance: float,
-    *,
     describe: Callable[[int], str] = lambda x: f"state {x}",
-    max_sweeps: int = MAX_SWEEPS,
 ) -> FixedPoint:
     """Solve a component for all its players.
 
     payoff_range: the least and the most that a payoff can be; where the iteration starts, no more.
-    tolerance: the gap that is asked for beyond the gap of the known payoffs. describe: names a
-    state in a sentence.
+    tolerance: the largest gap beyond the gap of the known payoffs. describe: names a state in a
+    sentence.
 
     Raises StateError, in one sentence that names a state: a component that is not covered, one in
-    which some policy never ends, and one whose bounds stay apart for `max_sweeps` or in float64.
+    which some policy never ends, and one whose bounds stay apart for `MAX_SWEEPS` or in float64.
     """
     c, players = equations, equations.rewards.shape[1]
     stuck = trap(c)
@@ -307,9 +283,11 @@ def solve_equations(
             f"{describe(int(stuck[0]))} lies on a cycle that the players can keep up for ever, and "
             "the rules do not say what such a play pays"
         )
-    how = payoff_range, tolerance, describe, max_sweeps
-    choice = _first_choice(c)
-    if choice is None:  # linear: each player's payoffs by themselves
+    inner = np.ones(len(c.actions), bool)  # edges of the state of the one before
+    inner[c.first[:-1]] = False
+    choices = np.flatnonzero(inner[1:] & (c.actions[1:] != c.actions[:-1]))
+    how = payoff_range, tolerance, describe
+    if not len(choices):  # linear: each player's payoffs by themselves
         plain = c._replace(actors=np.zeros_like(c.actors))
         solved = [_iterate(plain.seen_by(i), *how) for i in range(players)]
         lower, upper = (np.column_stack([s[side] for s in solved]) for side in (0, 1))
@@ -317,10 +295,11 @@ def solve_equations(
     if players == 1:
         lower, upper, sweeps = _iterate(c.seen_by(0), *how)
         return FixedPoint(lower[:, None], upper[:, None], sweeps)
+    where = describe(int(np.searchsorted(c.first, choices[0], side="right")) - 1)
     if players > 2:
         raise StateError(
-            f"{describe(choice)} lies on a cycle with a choice in it, in a game of {players} "
-            "players; such cycles are solved for one player or two of constant sum"
+            f"{where} lies on a cycle with a choice in it, in a game of {players} players; such "
+            "cycles are solved for one player or two of constant sum"
         )
     sums = np.concatenate([c.known_lower[:, 0] + c.known_upper[:, 1],
                            c.known_upper[:, 0] + c.known_lower[:, 1]])  # fmt: skip
@@ -328,8 +307,8 @@ def solve_equations(
     size = 1e-9 * max(1.0, *map(abs, payoff_range))
     if np.ptp(sums) > size or c.rewards.sum(axis=1).any():  # no bound counts what is paid too much
         raise StateError(
-            f"{describe(choice)} lies on a cycle with a choice in it, and the two players' payoffs "
-            "have no constant sum; such cycles are solved for games of constant sum"
+            f"{where} lies on a cycle with a choice in it, and the two players' payoffs have no "
+            "constant sum; such cycles are solved for games of constant sum"
         )
     lower, upper, sweeps = _iterate(c.seen_by(0), *how)
     spread = float(np.abs(sums - total).max())
@@ -340,21 +319,10 @@ def solve_equations(
     )
 
 
-def _first_choice(equations: Equations) -> int | None:
-    """A state with more than one action, or None."""
-    owner = np.repeat(np.arange(equations.size), np.diff(equations.first))
-    inner = owner[1:] == owner[:-1]
-    at = np.flatnonzero(inner & (equations.actions[1:] != equations.actions[:-1]))
-    return int(owner[at[0]]) if len(at) else None
-
-
 def _iterate(
-    c: Equations,
-    payoff_range: tuple[float, float],
-    tolerance: float,
+    c: Equations, payoff_range: tuple[float, float], tolerance: float,
     describe: Callable[[int], str],
-    max_sweeps: int,
-) -> tuple[Floats, Floats, int]:
+) -> tuple[Floats, Floats, int]:  # fmt: skip
     """(lower, upper, sweeps), certified, of equations as one player sees them: steps 2 and 3."""
     n, (low, high) = c.size, payoff_range
     known_gap = float((c.known_upper - c.known_lower).max(initial=0.0))
@@ -364,7 +332,7 @@ def _iterate(
     while True:
         change = max(_sweep(c, values, sweeps % 2 == 0) for values in (below, above))
         sweeps += 1
-        still = change <= 4 * _U * max(abs(low), abs(high)) or sweeps >= max_sweeps
+        still = change <= 4 * _U * max(abs(low), abs(high)) or sweeps >= MAX_SWEEPS
         if not still and float(np.abs(above[:n] - below[:n]).max()) > wanted:
             continue
         lower, upper = certify(c, below[:n, 0], above[:n, 0])
@@ -385,37 +353,7 @@ def _iterate(
 MAX_LINEAR = 400
 """Members of a component that is solved by elimination: 20 ms."""
 TOLERANCES = (1e-13, 1e-11, 1e-9)
-"""Gaps asked for, by the size of the payoffs; the next where float64 can not give the last."""
-
-
-@dataclass(frozen=True)
-class Component:
-    """The m members of a component, in the order of their keys, with k edges.
-
-    members: int32 (m,), their numbers. states: int64 (m, fields). edges: theirs. children: int32
-    (k,), the number of each edge's child, -1 where it was never met. chances: of the actions of
-    each member, where a policy fixes them, else empty. payoffs: float64 (states, columns), of all
-    states by number, a column a player, or two for bounds; those of the members are not looked at.
-    tolerance: of ties.
-    """
-
-    game: Game
-    members: NDArray[np.int32]
-    states: Ints
-    edges: Expanded
-    children: NDArray[np.int32]
-    chances: Sequence[Floats]
-    payoffs: Floats
-    tolerance: float
-
-    @property
-    def columns(self) -> int:
-        """Numbers a state."""
-        return int(self.payoffs.shape[1])
-
-    def describe(self, i: int) -> str:
-        """Member i, for a sentence."""
-        return str(self.game.describe(self.states[i]))
+"""Largest gaps, by the size of the payoffs; the next where float64 can not give the last."""
 
 
 @dataclass(frozen=True)
@@ -433,86 +371,89 @@ class Solved:
     gap: float
 
 
-def solve(component: Component) -> Solved:
+def solve(
+    game: Game, members: NDArray[np.integer[Any]], states: Ints, edges: Expanded, payoffs: Floats,
+    tolerance: float,
+) -> Solved:  # fmt: skip
     """Solve a component, everything else below it being solved.
+
+    members: (m,), the numbers of its states (m, fields), in the order of their keys. edges: theirs,
+    with the number of each child (k,) for the child. payoffs: float64 (numbers, columns), a column
+    a player, or two for bounds; those of the members are not looked at. tolerance: of ties.
 
     Raises StateError for what is not covered.
     """
-    c, m = component, len(component.members)
-    weights, best, choice = _fixed(c)
-    at = np.flatnonzero(weights > 0)  # what a policy never does may lead to states not met
-    owner = np.repeat(np.arange(m), np.diff(c.edges.first))[at]
-    place = {int(x): i for i, x in enumerate(c.members)}
-    local = np.array([place.get(int(y), -1) for y in c.children[at]])
-    acts = np.where(best[owner] == MIXED, 0, c.edges.actions[at])  # a fixed policy's are one
-    edges = Lotteries(local, weights[at], acts, c.edges.rewards[at])
-    margins = np.full(m, np.nan)
-    actors = np.where(best == MIXED, 0, c.edges.actors + 1).astype(np.int8)
-    if not choice and m <= MAX_LINEAR:
-        return Solved(_linear(c, edges, owner, c.children[at]), best, margins, actors, 0.0)
-    outside, which = np.unique(c.children[at][local < 0], return_inverse=True)
+
+    def describe(i: int) -> str:
+        return str(game.describe(states[i]))
+
+    jointly = np.flatnonzero(edges.kinds == SIMULTANEOUS)
+    if len(jointly):
+        raise StateError(
+            f"{describe(int(jointly[0]))} lies on a cycle and both players choose there at once; "
+            "such cycles are not solved"
+        )
+    m, (low, high) = len(members), game.payoff_range
+    place = {int(x): i for i, x in enumerate(members)}
+    local = np.array([place.get(int(y), -1) for y in edges.children])
+    outside, which = np.unique(edges.children[local < 0], return_inverse=True)
     local[local < 0] = m + which
-    known = c.payoffs[outside]
-    first = np.searchsorted(owner, np.arange(m + 1))
-    found = _bounded(c, first, edges, known)
+    known = payoffs[outside]
+    lotteries = Lotteries(local, edges.weights, edges.actions, edges.rewards)
+    best, margins = edges.actions[edges.first[:-1]], np.full(m, np.nan)
+    actors = (edges.actors + 1).astype(np.int8)
+    choice = (edges.actions != np.repeat(best, np.diff(edges.first))).any()
+    if not choice and m <= MAX_LINEAR:
+        values = _linear(edges.first, lotteries, known)
+        if values is None:
+            raise StateError(
+                f"{describe(0)} lies on a cycle that play may never leave, so its payoff is not "
+                "defined"
+            )
+        return Solved(values, best, margins, actors, 0.0)
+    ends = (np.ascontiguousarray(known[:, part]) for part in
+            (slice(game.players), slice(-game.players, None)))  # fmt: skip
+    equations = Equations(edges.first, *lotteries, edges.actors, *ends)
+    for tolerance_ in TOLERANCES:
+        try:
+            gap = tolerance_ * max(abs(low), abs(high))
+            found = solve_equations(equations, (low, high), gap, describe)
+            break
+        except GapError:
+            if tolerance_ == TOLERANCES[-1]:
+                raise
     values = np.concatenate([found.lower, found.upper], axis=1)
-    if c.columns == c.game.players:
+    if payoffs.shape[1] == game.players:
         values = (found.lower + found.upper) / 2
     if choice:
         whole = np.concatenate([values, known])
-        _choose(edges, first, c.edges.actors, whole, c.tolerance, best, margins)
+        _choose(lotteries, edges.first, edges.actors, whole, tolerance, best, margins)
     return Solved(values, best, margins, actors, found.gap)
 
 
-def _linear(c: Component, edges: Lotteries, owner: Ints, numbers: NDArray[np.int32]) -> Floats:
-    """The payoffs (m, columns) of members who have nothing to choose. edges: to members, or to -1,
-    the numbers of all children being these."""
-    m = len(c.members)
-    t = np.zeros((m, m + c.columns))
+def _linear(first: Ints, edges: Lotteries, known: Floats) -> Floats | None:
+    """The payoffs (m, columns) of members who have nothing to choose, `known` (k, columns) being
+    those of the children from m on; None where play may never leave."""
+    m, columns = len(first) - 1, known.shape[1]
+    t = np.zeros((m, m + columns))
     matrix, right = t[:, :m], t[:, m:]
     np.fill_diagonal(matrix, 1.0)
-    paid = np.tile(edges.rewards, c.columns // c.game.players)
-    for k, (i, weight) in enumerate(zip(owner, edges.weights, strict=True)):
-        right[i] += weight * paid[k]  # in the order of the edges: sums with the same bits
-        if edges.children[k] >= 0:
-            matrix[i, edges.children[k]] -= weight
-        else:
-            right[i] += weight * c.payoffs[numbers[k]]
-    if not eliminate(t, m, c.columns, 1e-14, False):
-        raise StateError(
-            f"{c.describe(0)} lies on a cycle that play may never leave, so its payoff is not "
-            "defined"
-        )
-    return right
-
-
-def _bounded(c: Component, first: Ints, edges: Lotteries, known: Floats) -> FixedPoint:
-    """Bounds of the members, as close as float64 gives them."""
-    players = c.game.players
-    low, high = c.game.payoff_range
-    equations = Equations(
-        first, *edges, c.edges.actors,
-        np.ascontiguousarray(known[:, :players]), np.ascontiguousarray(known[:, -players:]),
-    )  # fmt: skip
-    for tolerance in TOLERANCES:
-        try:
-            return solve_equations(
-                equations, (low, high), tolerance * max(abs(low), abs(high)), describe=c.describe
-            )
-        except GapError:
-            if tolerance == TOLERANCES[-1]:
-                raise
-    raise AssertionError
+    paid = np.tile(edges.rewards, columns // edges.rewards.shape[1])
+    for i in range(m):
+        for k in range(first[i], first[i + 1]):  # in their order: sums with the same bits
+            right[i] += edges.weights[k] * paid[k]
+            if edges.children[k] < m:
+                matrix[i, edges.children[k]] -= edges.weights[k]
+            else:
+                right[i] += edges.weights[k] * known[edges.children[k] - m]
+    return right if eliminate(t, m, columns, 1e-14, False) else None
 
 
 @njit(types.void(LOTTERIES, _i1, _i1, _f2, _f, _i1, _f1), cache=True, nogil=True)
 def _choose(edges, first, actors, values, tolerance, best, margins):
     """Write the best actions and their margins where there is a choice, from the values of the
     members and, behind them, of what they lead to."""
-    most = 0
-    for i in range(best.size):
-        most = max(most, first[i + 1] - first[i])
-    columns = values.shape[1]
+    most, columns = np.diff(first).max(), values.shape[1]
     scratch = Scratch(np.empty((most, columns)), np.empty(most, np.int64), np.empty(columns))
     for i in range(best.size):
         groups = action_values(edges, first[i], first[i + 1], values, 0, scratch)
@@ -521,26 +462,3 @@ def _choose(edges, first, actors, values, tolerance, best, margins):
         taken, margin = decide(groups, actors[i], edges.rewards.shape[1], tolerance, scratch)
         best[i] = edges.actions[scratch.starts[taken]] if taken >= 0 else UNDECIDED
         margins[i] = margin
-
-
-def _fixed(c: Component) -> tuple[Floats, Ints, bool]:
-    """The weights of the edges with the policy's chances in them, the action of each member that
-    has one only (or MIXED where the policy fixes it), and whether there is a choice left."""
-    edges, best = c.edges, np.empty(len(c.members), np.int64)
-    weights, choice = edges.weights.copy(), False
-    for i, chances in enumerate(c.chances):
-        if edges.kinds[i] == SIMULTANEOUS:
-            raise StateError(
-                f"{c.describe(i)} lies on a cycle and both players choose there at once; such "
-                "cycles are not solved"
-            )
-        here = slice(int(edges.first[i]), int(edges.first[i + 1]))
-        actions = edges.actions[here]
-        listed = list(dict.fromkeys(actions.tolist()))
-        best[i] = listed[0]
-        if len(chances):
-            weights[here] *= chances[[listed.index(action) for action in actions.tolist()]]
-            best[i] = MIXED
-        else:
-            choice = choice or len(listed) > 1
-    return weights, best, choice

@@ -2,7 +2,7 @@
 
 For roots R and a set K of states whose payoffs are known (a table's, another shard's), the graph G
 is the least set with R in G and, for each state of G that is neither over nor in K, all its
-children in G. One depth-first search finds and solves it (`solver.search.depth_first`):
+children in G. One depth-first search finds and solves it (`search`):
 
 1. Visit a state: unpack its key, call the game's transition into a frame of the path, look
    the children up in a hash table (`solver.search.keys`); a new one gets the next number. The
@@ -10,8 +10,8 @@ children in G. One depth-first search finds and solves it (`solver.search.depth_
 2. Descend into the first child that was not visited.
 3. When no such child is left, the state is the root of a strongly connected component or part of a
    larger one (Tarjan's low-link). Alone and without an edge to itself it is solved at once by the
-   Bellman equation: its edges are still in the frame, so no edge is ever kept, and none is expanded
-   twice. A component of several states goes to `solver.search.cycles`.
+   Bellman equation (`solver.search.bellman`): its edges are still in the frame, so no edge is ever
+   kept, and none is expanded twice. Several states go to `solver.search.cycles`.
 
 A state takes 8 bytes for its key, 8 a payoff, 8 for its best action, 8 for its margin, 1 for who
 acts, 4 for its place on the stack and 16 for its place in the hash table: 69 for three players.
@@ -20,14 +20,14 @@ their 32 bytes. The sums are taken in the order of the edges and the members of 
 order of their keys, so a state's bits depend on the game alone: not on the roots, nor on who else
 was solved before.
 
-**Bounds.** A graph may hold two columns a player, a lower and an upper payoff. The acting player's
-value lies between the greatest lower and the greatest upper payoff of their actions; what others
-get lies between the least and the most over the actions that they may still take: those whose upper
-payoff reaches their greatest lower one. The best action is called when one such is left, else
-`UNDECIDED`.
-
-**Policies.** A state may be given chances for its actions; then its payoff is their mean and
-nothing is chosen.
+`search` is one piece, on arrays that are borrowed (`solver.search.expand`): split into ten
+functions that hand on what they were given, it took 1.45 times as long. Nothing is sliced in it: a
+slice costs two atomic counts. Measured on Press Your Luck at $250, 16 edges a state, 1.4 million
+states, one core: about 1.0 us a state, of which 0.2 are the rules, 0.1 packing the keys, and most
+of the rest cache misses of the hash table and of the children's rows. What helped: the look-ups of
+a state in three short loops (1.45 times as fast as one loop); the payoffs beside the key; expanding
+a state's new children together before the first is visited, as they have most of their own children
+in common (1.1).
 
 Source: Tarjan, Depth-first search and linear graph algorithms (1972).
 """
@@ -35,58 +35,312 @@ Source: Tarjan, Depth-first search and linear graph algorithms (1972).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import GameError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.faults import fault_at, worth_at
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.search import keys as hashing
-from luckbase.solver.search.bellman import KNOWN, NEW, Scratch, no_matrix_games
-from luckbase.solver.search.depth_first import (
-    BEYOND,
-    COMPONENT,
-    COUNT,
-    DEPTH,
-    EDGES,
-    FINISHED,
-    GROW,
-    HEIGHT,
-    NODE,
-    REFUSED,
-    ROOT,
-    START,
-    TOP,
-    Fixed,
-    Frames,
-    Path,
-    Store,
-    Task,
-    search,
+from luckbase.solver.game.rules import (
+    NUMBERS_TYPE,
+    SIMULTANEOUS,
+    TERMINAL,
+    TRANSITION,
+    Numbers,
 )
-from luckbase.solver.search.expand import expand, expanding, keys_of_roots, refuse_beyond, room_of
-from luckbase.solver.search.keys import Keys, unpack_all
+from luckbase.solver.njit import njit, tuple_type
+from luckbase.solver.search import cycles
+from luckbase.solver.search import keys as hashing
+from luckbase.solver.search.bellman import (
+    EXPANDED,
+    JOINTLY,
+    KNOWN,
+    MATRIX_GAME,
+    NEW,
+    OPEN,
+    OVER,
+    SCRATCH_TYPE,
+    Lotteries,
+    Scratch,
+    back_up,
+    matrix_game_solver,
+    scratch_of,
+)
+from luckbase.solver.search.expand import (
+    ROOM_TYPE,
+    Room,
+    borrowed,
+    expand,
+    expand_one,
+    expanding,
+    keys_of_roots,
+    lent,
+    refuse_beyond,
+    room_of,
+)
+from luckbase.solver.search.keys import (
+    Keys,
+    empty_slots,
+    find_from,
+    grown,
+    home,
+    pack,
+    unpack,
+    unpack_all,
+)
 
 BUDGET = 200_000
 """States visited between two looks at `stop`: a fifth of a second."""
 
-NOTHING_FIXED = Fixed(
-    np.empty(0, np.uint64), np.zeros(1, np.int64), np.empty(0), np.empty(0, np.int64),
-    np.empty(0, np.int64),
-)  # fmt: skip
+_i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
+_n1, _n2, _u1 = types.int32[::1], types.int32[:, ::1], types.uint64[::1]
+_f2, _u2, _c1 = types.float64[:, ::1], types.uint64[:, ::1], types.int8[::1]
+
+FINISHED, GROW, COMPONENT, PAUSE, REFUSED, BEYOND = 0, 1, 2, 3, 4, 5
+"""Why a search stops (`search`)."""
+DEPTH, COUNT, CLOCK, HEIGHT, ROOT, EDGES, TOP = 0, 1, 2, 3, 4, 5, 6
+"""Where a search keeps its place in `Path.at`: frames on the path less one, states met, states
+visited, states on the stack, the next root, edges expanded, frames in use."""
+NODE, POSITION, SIZE, LOW, ACTOR, LOOP, START = 0, 1, 2, 3, 4, 5, 6
+"""The columns of a frame's numbers: its state, the next edge to look at, how many edges, Tarjan's
+low-link, who acts, whether the state leads to itself, the frames in use once it is done."""
+
+
+class Task(NamedTuple):
+    """What is searched: the board, room for the edges of a state, the widths of a key's numbers
+    int64 (fields,), the tie tolerance, scratch for a step."""
+
+    board: Numbers
+    room: Room
+    bits: Ints
+    tolerance: float
+    scratch: Scratch
+
+
+class Store(NamedTuple):
+    """What is known of every state met, by its number.
+
+    slots: the hash table (`solver.search.keys`). keys, rows: one memory as uint64 and as float64
+    (room, 1 + columns): the key, then the payoffs, NaN until the state is solved. best: int64
+    (room,), the best action, or why there is none, or of a state expanded and not visited EXPANDED
+    minus twice its frame, or of one on the path OPEN minus twice its place in the order of visits.
+    margins, actors: float64, int8 (room,): `back_up`'s margin, and who acts, from 1; NaN and 0
+    until the state is solved.
+    """
+
+    slots: NDArray[np.int32]
+    keys: NDArray[np.uint64]
+    rows: Floats
+    best: Ints
+    margins: Floats
+    actors: NDArray[np.int8]
+
+
+class Frames(NamedTuple):
+    """Expanded states: frame f has its edges from f * (most edges) on.
+
+    numbers: int32 (frames, 7). children: int32, weights: float64, actions: int64 (frames * most,);
+    rewards: float64 (frames * most, players), or (0, players) where the game pays nothing.
+    """
+
+    numbers: NDArray[np.int32]
+    children: NDArray[np.int32]
+    weights: Floats
+    actions: Ints
+    rewards: Floats
+
+
+class Path(NamedTuple):
+    """Where a search is. stack: int32 (room,), the states visited whose component is not known.
+    frames: int32 (any,), the frames of the path. at: int64 (7,)."""
+
+    stack: NDArray[np.int32]
+    frames: NDArray[np.int32]
+    at: Ints
+
+
+_task = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, _i1, _f, SCRATCH_TYPE)
+_store = tuple_type(Store, _n1, _u2, _f2, _i1, _f1, _c1)
+_frames = tuple_type(Frames, _n2, _n1, _f1, _i1, _f2)
+_path = tuple_type(Path, _n1, _n1, _i1)
+
+
+@njit(_i(TRANSITION, MATRIX_GAME, _task, _n1, _store, _frames, _path, _i), cache=True, nogil=True)
+def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
+    transition, solve_game, task, roots, store, frames, path, budget
+):
+    """Search on from `path` until all roots are solved, or there is something to do first:
+
+    GROW: states or frames may not have room; COMPONENT: the states on the stack from the last
+    frame's state up are one; PAUSE: `budget` states were expanded; REFUSED: the edges of the state
+    room.at break the rules; BEYOND: scratch.out, what the last frame's state is worth, is out of
+    the range of payoffs.
+    """
+    board, room, bits, tolerance = task.board, lent(task.room), task.bits, task.tolerance
+    into = room.edges
+    below, chances, chosen, paid, about = into
+    limits = room.span
+    slots, keys, rows = borrowed(store.slots), borrowed(store.keys), borrowed(store.rows)
+    best, margins, actors = borrowed(store.best), borrowed(store.margins), borrowed(store.actors)
+    numbers, children = borrowed(frames.numbers), borrowed(frames.children)
+    weights, actions = borrowed(frames.weights), borrowed(frames.actions)
+    rewards = borrowed(frames.rewards)
+    stack, frame_of, at = borrowed(path.stack), borrowed(path.frames), borrowed(path.at)
+    depth, count, clock, height = at[DEPTH], at[COUNT], at[CLOCK], at[HEIGHT]
+    root, edges, top = at[ROOT], at[EDGES], at[TOP]
+    most, mask, columns = below.shape[0], slots.size - 1, rows.shape[1] - 1
+    players, pays = paid.shape[1], rewards.shape[0] > 0
+    state = np.empty(bits.size, np.int64)
+    wanted, there = np.empty(most, np.uint64), np.empty(most, np.uint64)
+    place, number = np.empty(most, np.int64), np.empty(most, np.int64)
+    lotteries = Lotteries(children, weights, actions, rewards)
+    out = borrowed(task.scratch.out)
+    scratch = Scratch(borrowed(task.scratch.q), borrowed(task.scratch.starts), out)
+    code = FINISHED
+    while True:
+        visit, f, base = -1, 0, 0
+        if depth < 0:
+            while root < roots.size and rows[roots[root], 1] == rows[roots[root], 1]:
+                root += 1
+            if root == roots.size:
+                break
+            visit = roots[root]
+        else:
+            f = frame_of[depth]
+            base = f * most
+            position, stop = base + numbers[f, POSITION], base + numbers[f, SIZE]
+            while position < stop:
+                y = children[position]
+                if rows[y, 1] != rows[y, 1]:
+                    if best[y] > OPEN or (best[y] - OPEN) & 1:  # not on the path
+                        visit = y
+                        break
+                    numbers[f, LOW] = min(numbers[f, LOW], (OPEN - best[y]) >> 1)
+                    if y == numbers[f, NODE]:
+                        numbers[f, LOOP] = 1
+                position += 1
+            numbers[f, POSITION] = position - base
+        if visit >= 0:
+            full = count + most * (most + 1) > keys.shape[0] or top + most >= numbers.shape[0]
+            if full or depth + 1 == frame_of.size:
+                code = GROW
+                break
+            if budget <= 0:
+                code = PAUSE
+                break
+            f, position, stop, start = -1, 0, 0, top
+            if best[visit] <= EXPANDED:
+                f = (EXPANDED - best[visit]) >> 1
+                position, stop = f * most, f * most + numbers[f, SIZE]
+            while True:  # expand the state itself and then those children that are new
+                y = visit
+                if f >= 0:
+                    while position < stop and best[children[position]] != NEW:
+                        position += 1
+                    if position == stop:
+                        break
+                    y = children[position]
+                elif best[y] != NEW:
+                    break
+                budget -= 1
+                unpack(bits, keys[y, 0], state)
+                n = expand_one(transition, board, state, into, room)
+                if n < 0:
+                    code = REFUSED
+                    break
+                if about[0] == TERMINAL:
+                    for c in range(columns):
+                        rows[y, 1 + c] = paid[0, c % players]
+                    for p in range(players):
+                        paid[0, p] = 0.0
+                    best[y] = OVER
+                    continue
+                for k in range(n):
+                    wanted[k] = pack(bits, below[k])
+                    place[k] = home(wanted[k], mask)
+                # Three short loops, so that many cache misses are under way at once.
+                for k in range(n):
+                    number[k] = slots[place[k]]
+                for k in range(n):
+                    there[k] = keys[max(number[k], 0), 0]
+                base = top * most
+                for k in range(n):
+                    z = number[k]
+                    if z < 0 or there[k] != wanted[k]:
+                        slot = find_from(slots, keys, wanted[k], place[k])
+                        if slots[slot] < 0:
+                            slots[slot] = count
+                            keys[count, 0] = wanted[k]
+                            rows[count, 1] = np.nan
+                            best[count] = NEW
+                            count += 1
+                        z = slots[slot]
+                    children[base + k] = z
+                    weights[base + k], actions[base + k] = chances[k], chosen[k]
+                    if pays:
+                        for p in range(players):
+                            rewards[base + k, p] = paid[k, p]
+                edges += n
+                numbers[top, NODE], numbers[top, SIZE] = y, n
+                numbers[top, ACTOR] = JOINTLY if about[0] == SIMULTANEOUS else about[1]
+                best[y] = EXPANDED - 2 * top
+                if f < 0:
+                    f, position, stop, start = top, base, base + n, top + 1
+                top += 1
+            if code == REFUSED:
+                break
+            if f < 0:
+                continue  # it is over
+            depth += 1
+            frame_of[depth] = f
+            numbers[f, POSITION], numbers[f, LOW], numbers[f, LOOP] = 0, clock, 0
+            numbers[f, START] = start
+            best[visit] = OPEN - 2 * clock
+            stack[height] = visit
+            clock, height = clock + 1, height + 1
+            continue
+        x, actor = numbers[f, NODE], numbers[f, ACTOR]
+        if numbers[f, LOW] == (OPEN - best[x]) >> 1:
+            if stack[height - 1] != x or numbers[f, LOOP]:
+                code = COMPONENT
+                break
+            span = base, base + numbers[f, SIZE]
+            best[x], margin = back_up(solve_game, lotteries, span, actor, rows, tolerance, scratch)
+            if pays and room.checked:  # else it follows from what is paid at the end
+                for p in range(players):
+                    if not (out[p] <= limits[1] and out[columns - players + p] >= limits[0]):
+                        code = BEYOND
+                if code == BEYOND:
+                    break
+            if margin == margin:
+                margins[x] = margin
+            actors[x] = max(actor, -1) + 1
+            for c in range(columns):
+                rows[x, 1 + c] = out[c]
+            height -= 1
+        elif depth > 0:
+            above = frame_of[depth - 1]
+            numbers[above, LOW] = min(numbers[above, LOW], numbers[f, LOW])
+        top = numbers[f, START]
+        depth -= 1
+        if depth < 0:
+            top = 0
+    at[DEPTH], at[COUNT], at[CLOCK], at[HEIGHT] = depth, count, clock, height
+    at[ROOT], at[EDGES], at[TOP] = root, edges, top
+    return code
 
 
 class Graph:
     """States met so far and their payoffs; `solve` adds what lies below more roots.
 
-    columns: numbers a state, one a player, or two for bounds. count: states met. edges: edges
-    expanded. loops: components of several states; largest_loop: the states of the largest. gaps:
-    of the components that were solved between bounds, by the number of their first member.
-
-    policy: what is fixed of the players' choices.
+    columns: numbers a state, one a player, or two with `bounds`: a lower and an upper payoff
+    (`solver.search.bellman`). gaps: of the components that were solved between bounds, by the
+    number of their first member.
     """
 
     def __init__(
@@ -96,38 +350,27 @@ class Graph:
         bounds: bool = False,
         tolerance: float | None = None,
         max_states: int = 1 << 30,
-        policy: Fixed | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self.game, self.bounds, self.max_states, self.stop = game, bounds, max_states, stop
         self.tolerance = game.tie_tolerance if tolerance is None else tolerance
         self.columns = game.players * (2 if bounds else 1)
-        self.loops = self.largest_loop = 0
         self.gaps: dict[int, float] = {}
         self._fault: GameError | None = None
         room = 1 << 14
         keys = np.empty((room, 1 + self.columns), np.uint64)
         self._store = Store(
-            np.full(4 * room, -1, np.int32), keys, keys.view(np.float64), np.empty(room, np.int64),
+            empty_slots(2 * room), keys, keys.view(np.float64), np.empty(room, np.int64),
             np.full(room, np.nan), np.zeros(room, np.int8),
         )  # fmt: skip
         self._frames = self._new_frames(max(256, 2 * game.max_edges))
         self._at = np.array([-1, 0, 0, 0, 0, 0, 0])
         self._path = Path(np.empty(room, np.int32), np.empty(64, np.int32), self._at)
-        self._solve_game = no_matrix_games
-        if game.simultaneous:
-            from luckbase.solver.matrix_game.simplex import solve_game  # long to compile
-
-            self._solve_game = solve_game
-        self._fixed = NOTHING_FIXED if policy is None else policy
-        step = Scratch(
-            np.empty((game.max_edges, self.columns)), np.empty(game.max_edges, np.int64),
-            np.empty(self.columns),
-        )  # fmt: skip
+        self._solve_game = matrix_game_solver(game)
         self._task = Task(
-            game.numbers, room_of(game), game.bits, self._fixed, float(self.tolerance), step,
+            game.numbers, room_of(game), game.bits, float(self.tolerance),
+            scratch_of(game.max_edges, self.columns),
         )  # fmt: skip
-        self._enter(self._fixed.keys)
 
     # --- what it holds -------------------------------------------------------------------------
 
@@ -180,12 +423,12 @@ class Graph:
 
     @property
     def bytes_a_state(self) -> float:
-        """Bytes of the arrays as far as they are used, by states that are not given."""
+        """Bytes of the arrays as far as they are used, by state."""
         store = self._store
-        arrays = (store.keys, store.best, store.margins, store.actors, self._path.stack)
-        used = sum(array.nbytes for array in arrays) / len(store.keys) * self.count
-        per_state = used + store.slots.nbytes * self.count / len(store.keys)
-        return per_state / max(1, self.count)
+        arrays = (
+            store.keys, store.best, store.margins, store.actors, self._path.stack, store.slots,
+        )  # fmt: skip
+        return sum(array.nbytes for array in arrays) / len(store.keys) if self.count else 0.0
 
     def look_up(self, keys: Keys) -> NDArray[np.int32]:
         """The number of each key (m,), int32; -1 for a state that was not met."""
@@ -252,29 +495,24 @@ class Graph:
         """Search on; why it stops."""
         if self._fault is not None:
             raise self._fault
-        game, room = self.game, self._task.room
+        game, task = self.game, self._task
         try:
-            with expanding(game, room):
+            with expanding(game, task.room):
                 code = search(
-                    game.transition, self._solve_game, self._task, roots, self._store,
-                    self._frames, self._path, BUDGET,
+                    game.transition, self._solve_game, task, roots, self._store, self._frames,
+                    self._path, BUDGET,
                 )  # fmt: skip
+            if code == REFUSED:
+                raise fault_at(game, task.room.at)
+            if code == BEYOND:
+                at = self._frames.numbers[self._path.frames[self._at[DEPTH]], [NODE]]
+                raise worth_at(game, self.states(at)[0], task.scratch.out[: game.players])
         except GameError as error:  # it broke off: there is no going on from what it met
             self._fault = error
             raise
-        if code == REFUSED:
-            self._fault = fault_at(game, room.at)
-        if code == BEYOND:
-            at = self._frames.numbers[self._path.frames[self._at[DEPTH]], [NODE]]
-            values = self._task.scratch.out[: game.players]
-            self._fault = worth_at(game, self.states(at)[0], values)
-        if self._fault is not None:
-            raise self._fault
         return int(code)
 
     def _solve_component(self) -> None:
-        from luckbase.solver.search.cycles import Component, solve  # long to compile
-
         frame = self._frames.numbers[self._path.frames[self._at[DEPTH]]]
         stack, height = self._path.stack, int(self._at[HEIGHT])
         below = height - 1
@@ -282,33 +520,19 @@ class Graph:
             below -= 1
         members = stack[below:height]
         members = members[np.argsort(self.keys_at(members))]  # the same bits whoever comes first
-        states = self.states(members)
+        states, store = self.states(members), self._store
         edges = expand(self.game, states)
         children = self.look_up(hashing.pack_all(self.game.bits, edges.children))
-        found = solve(
-            Component(
-                self.game, members, states, edges, children, [self._chances(x) for x in members],
-                self.values, self.tolerance,
-            )
-        )  # fmt: skip
+        edges = replace(edges, children=children.astype(np.int64))
+        found = cycles.solve(self.game, members, states, edges, self.values, self.tolerance)
         if found.gap:
             self.gaps[int(members[0])] = found.gap
         refuse_beyond(self.game, states, found.values)
-        store = self._store
         store.rows[members, 1:], store.best[members] = found.values, found.best
         store.margins[members], store.actors[members] = found.margins, found.actors
-        self.loops += 1
-        self.largest_loop = max(self.largest_loop, len(members))
         self._at[HEIGHT] = below
         self._at[DEPTH] -= 1
         self._at[TOP] = frame[START] if self._at[DEPTH] >= 0 else 0
-
-    def _chances(self, number: int) -> Floats:
-        """The chances of a state's actions as the policy fixes them; empty where it does not."""
-        first, chances = self._fixed.first, self._fixed.chances
-        if number >= len(first) - 1:
-            return np.empty(0)
-        return chances[first[number] : first[number + 1]]
 
     # --- room ----------------------------------------------------------------------------------
 
@@ -328,24 +552,23 @@ class Graph:
         while self.count + most * (most + 1) > len(self._store.keys):
             self._grow_states()
         while self._at[TOP] + most >= len(self._frames.numbers):
-            old: list[NDArray[Any]] = list(self._frames)
-            self._frames = self._new_frames(2 * len(old[0]))
-            arrays: list[NDArray[Any]] = list(self._frames)
-            for before, after in zip(old, arrays, strict=True):
+            old: tuple[NDArray[Any], ...] = self._frames
+            new: tuple[NDArray[Any], ...] = self._new_frames(2 * len(old[0]))
+            for before, after in zip(old, new, strict=True):
                 after[: len(before)] = before
+            self._frames = Frames(*new)
         if self._at[DEPTH] + 1 == len(self._path.frames):
             self._path = self._path._replace(frames=np.tile(self._path.frames, 2))
 
     def _grow_states(self) -> None:
-        old = self._store
-        keys, room = _longer(old.keys), 2 * len(old.keys)
-        slots = np.full(4 * room, -1, np.int32)
+        old, room = self._store, 2 * len(self._store.keys)
+        keys, slots = grown(old.keys, room), empty_slots(2 * room)
         hashing.rehash(slots, keys, self.count)
         self._store = Store(
-            slots, keys, keys.view(np.float64), _longer(old.best), _longer(old.margins, np.nan),
-            _longer(old.actors, 0),
+            slots, keys, keys.view(np.float64), grown(old.best, room),
+            grown(old.margins, room, np.nan), grown(old.actors, room),
         )  # fmt: skip
-        self._path = self._path._replace(stack=_longer(self._path.stack))
+        self._path = self._path._replace(stack=grown(self._path.stack, room))
 
     def _new_frames(self, room: int) -> Frames:
         edges, players = room * self.game.max_edges, self.game.players
@@ -353,12 +576,3 @@ class Graph:
             np.empty((room, 7), np.int32), np.empty(edges, np.int32), np.empty(edges),
             np.empty(edges, np.int64), np.empty((edges if self.game.pays else 0, players)),
         )  # fmt: skip
-
-
-def _longer(array: NDArray[Any], fill: float | None = None) -> NDArray[Any]:
-    """The array with as much room again: `fill`, where the search need not write."""
-    bigger = np.empty((2 * len(array), *array.shape[1:]), array.dtype)
-    bigger[: len(array)] = array
-    if fill is not None:
-        bigger[len(array) :] = fill
-    return bigger

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba as nb
 import numpy as np
@@ -31,9 +31,11 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Function
-from luckbase.solver.game.fields import Fields
 from luckbase.solver.njit import njit
+
+if TYPE_CHECKING:
+    from luckbase.solver.game.capabilities import Function
+    from luckbase.solver.game.fields import Fields
 
 Keys = NDArray[np.uint64]
 n1, u1, u2 = types.int32[::1], types.uint64[::1], types.uint64[:, ::1]
@@ -143,13 +145,29 @@ def look_up(slots, rows, wanted, numbers):
         numbers[i] = slots[find_from(slots, rows, wanted[i], home(wanted[i], mask))]
 
 
+def grown(array: NDArray[Any], length: int, fill: float = 0) -> NDArray[Any]:
+    """The array with room for so many, at least twice as long where it has to grow; filled up."""
+    if length <= len(array):
+        return array
+    longer = np.zeros((max(length, 2 * len(array), 1 << 12), *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    if fill:
+        longer[len(array) :] = fill
+    return longer
+
+
+def empty_slots(room: int) -> NDArray[np.int32]:
+    """A hash table for so many keys."""
+    return np.full(1 << (2 * room - 1).bit_length(), -1, np.int32)
+
+
 class Numbering:
     """Keys numbered from 0 in the order in which they come."""
 
     def __init__(self) -> None:
         self.count = 0
         self._rows = np.empty((1 << 12, 1), np.uint64)
-        self._slots = np.full(1 << 13, -1, np.int32)
+        self._slots = empty_slots(1 << 12)
 
     @property
     def keys(self) -> Keys:
@@ -163,12 +181,8 @@ class Numbering:
     def enter(self, keys: Keys) -> NDArray[np.int32]:
         """The number of each key (m,), new ones the next."""
         if self.count + len(keys) > len(self._rows):
-            room = len(self._rows)
-            while room < self.count + len(keys):
-                room *= 2
-            rows = np.empty((room, 1), np.uint64)
-            rows[: self.count] = self._rows[: self.count]
-            self._rows, self._slots = rows, np.full(2 * room, -1, np.int32)
+            self._rows = grown(self._rows, self.count + len(keys))
+            self._slots = empty_slots(len(self._rows))
             rehash(self._slots, self._rows, self.count)
         numbers = np.empty(len(keys), np.int32)
         wanted = np.ascontiguousarray(keys)

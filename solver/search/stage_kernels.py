@@ -160,7 +160,7 @@ def _same(patterns, p, actor, edges, given):
     ),
     cache=True, nogil=True,
 )  # fmt: skip
-def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `depth_first.search`
+def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game_graph.search`
     transition, board, room, bits, place, nodes, records, patterns, known, at, budget, limit
 ):
     """Expand the states met that are of the stage, and enter their children, until none is left

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.njit import njit, tuple_type
+from luckbase.solver.search import cycles
 from luckbase.solver.search.bellman import (
     KNOWN,
     MATRIX_GAME,
@@ -22,7 +23,8 @@ from luckbase.solver.search.bellman import (
     Lotteries,
     Scratch,
     back_up,
-    no_matrix_games,
+    matrix_game_solver,
+    scratch_of,
 )
 from luckbase.solver.search.expand import borrowed, expand, refuse_beyond
 from luckbase.solver.search.keys import Keys, unpack_all
@@ -168,11 +170,8 @@ class Sweeping:
         Raises StateError for a cycle that `solver.search.cycles` refuses, Stopped.
         """
         game, stage, n = self.game, self.stage, len(self.stage.keys)
-        solve_game = no_matrix_games
-        if game.simultaneous:
-            from luckbase.solver.matrix_game.simplex import solve_game  # long to compile
-        most, players = max(game.max_edges, 1), game.players
-        scratch = Scratch(np.empty((most, players)), np.empty(most, np.int64), np.empty(players))
+        solve_game, players = matrix_game_solver(game), game.players
+        scratch = scratch_of(max(game.max_edges, 1), players)
         local = np.empty(max(1, len(stage.patterns.weights)), np.int32)
         place = 0
         for start, members in (*stage.loops.tolist(), (n, 0)):
@@ -202,8 +201,6 @@ class Sweeping:
 
     def _solve_component(self, start: int, members: int, tolerance: float) -> None:
         """Solve the component of so many members that begins at a place of the order."""
-        from luckbase.solver.search.cycles import Component, solve  # long to compile
-
         states, out = self.stage.states, self._out
         at = states.order[start : start + members]
         keys = self._by_place[at]
@@ -213,12 +210,9 @@ class Sweeping:
         children = np.concatenate(
             [states.children[states.first[x] : states.first[x + 1]] for x in at]
         )
-        found = solve(
-            Component(
-                self.game, numbers, found_states, expand(self.game, found_states), children,
-                [np.empty(0)] * members, self._values[:, 1:], tolerance,
-            )
-        )  # fmt: skip
+        edges = replace(expand(self.game, found_states), children=children)
+        values = self._values[:, 1:]
+        found = cycles.solve(self.game, numbers, found_states, edges, values, tolerance)
         self._values[numbers, 1:], out.best[at] = found.values, found.best
         out.margins[at], out.actors[at] = found.margins, found.actors
         self._gap[at[0]] = found.gap

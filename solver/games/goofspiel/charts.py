@@ -37,7 +37,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.board import Rules as Options
 from luckbase.solver.games.goofspiel.game import HANDS, options_of
-from luckbase.solver.matrix_game import certified as matrix_game
+from luckbase.solver.matrix_game import simplex as matrix_game
 from luckbase.solver.scene import CHANCE, GONE, QUIET, UP, Box, Scene, Shape, Words, listed
 from luckbase.solver.search.bellman import evaluate, solved_games
 from luckbase.solver.search.expand import expand

@@ -17,7 +17,7 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.games.goofspiel.layout import Layers
-from luckbase.solver.matrix_game import certified as matrix_game
+from luckbase.solver.matrix_game import simplex as matrix_game
 from luckbase.solver.search.game_graph import Graph
 from tests.solver.search.written_out import board_of, decides, over, written
 

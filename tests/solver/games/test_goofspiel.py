@@ -14,7 +14,7 @@ from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Coded
 from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.layout import deck_ranks, decks_of
-from luckbase.solver.matrix_game import certified as matrix_game
+from luckbase.solver.matrix_game import simplex as matrix_game
 from luckbase.solver.search.expand import expand
 from tests.reference import goofspiel as reference
 from tests.reference import matrix_game as exact_games

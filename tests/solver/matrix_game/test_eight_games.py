@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from luckbase.solver.games.goofspiel.kernel import new_workspace
-from luckbase.solver.matrix_game import certified as matrix_game
 from luckbase.solver.matrix_game import eight_games
+from luckbase.solver.matrix_game import simplex as matrix_game
 from tests.solver.matrix_game.test_matrix_game import KINDS, SHAPES, of_kind
 
 TOLERANCE = 1e-12

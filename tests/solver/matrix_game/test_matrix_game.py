@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from luckbase.solver.matrix_game import certified as matrix_game
+from luckbase.solver.matrix_game import simplex as matrix_game
 from luckbase.solver.matrix_game.simplex import undominated
 from tests.reference import matrix_game as exact
 
@@ -110,8 +110,8 @@ def test_a_fallback_is_counted_and_closes_the_gap() -> None:
 
 def test_rock_paper_scissors_has_one_optimal_strategy_and_a_duplicate_row_more() -> None:
     game = np.array([[0.0, -1, 1], [1, 0, -1], [-1, 1, 0]])
-    np.testing.assert_allclose(matrix_game.ranges(game), 1 / 3, atol=1e-6)
-    twice = matrix_game.ranges(np.vstack([game, game[0]]))
+    np.testing.assert_allclose(matrix_game.all_ranges(game[None])[0], 1 / 3, atol=1e-6)
+    twice = matrix_game.all_ranges(np.vstack([game, game[0]])[None])[0]
     np.testing.assert_allclose(twice[0], [0, 1 / 3], atol=1e-6)
     np.testing.assert_allclose(twice[1], [1 / 3, 1 / 3], atol=1e-6)
 

@@ -18,8 +18,12 @@ from luckbase.solver.game.capabilities import agents_of
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.jackpot.agents import AGENTS, Exact
 from luckbase.solver.policy.chain import explore_profile
-from luckbase.solver.policy.evaluate import costly_moves, deciders_of, evaluate_profile
-from luckbase.solver.policy.simulate import simulate
+from luckbase.solver.policy.evaluate import (
+    costly_moves,
+    deciders_of,
+    evaluate_profile,
+    simulate,
+)
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 
@@ -132,7 +136,7 @@ def test_a_profiles_payoff_is_its_bellman_equation_at_every_state() -> None:
     """Recomputed without the walk: V = P V + r over the chain."""
     found = evaluate_profile(tiny(), start(), ["random", "never-pass", "always-pass-ahead"])
     chain = found.chain
-    values = found.graph.values[found.graph.look_up(chain.keys)]
+    values = chain.solve().values
     summed = np.zeros_like(values)
     np.add.at(summed, chain.owners, chain.chances[:, None] * values[chain.children])
     summed[chain.over] = chain.payoffs[chain.over]
@@ -180,7 +184,7 @@ def test_expanding_on_the_way_gives_the_same_plays(
     most_edges: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where what was expanded is forgotten again and again."""
-    from luckbase.solver.policy import simulate as module
+    from luckbase.solver.policy import evaluate as module
 
     monkeypatch.setattr(module, "MAX_EDGES", most_edges)
     monkeypatch.setattr(module, "BATCH", 700)

@@ -184,10 +184,14 @@ def test_choices_of_many_players_or_of_no_constant_sum_are_refused() -> None:
         assert "have no constant sum" in refused(paying)
 
 
-def test_bounds_that_do_not_meet_are_refused_with_their_state() -> None:
+def test_bounds_that_do_not_meet_are_refused_with_their_state(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A stopping rule that comes too early is in the certificate."""
     slow = arrays([[[(0.999, 0.0, 0), (0.001, 0.0, -1)], [(1.0, 0.0, -2)]]], [0], [1.0, 0.0])
-    said = refused(slow, max_sweeps=10)
+    with monkeypatch.context() as patch:
+        patch.setattr("luckbase.solver.search.cycles.MAX_SWEEPS", 10)
+        said = refused(slow)
     assert "state 0 lies on a cycle whose bounds are" in said and "after 10 sweeps" in said
     assert solved(slow).lower[0, 0] == pytest.approx(1.0, abs=1e-9)
     assert "the tolerance is 1e-20" in refused({**slow, "tolerance": 1e-20})

@@ -14,7 +14,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier
-from luckbase.solver.matrix_game import certified as matrix_game
+from luckbase.solver.matrix_game import simplex as matrix_game
 from luckbase.solver.policy.chain import explore_profile
 from luckbase.solver.policy.evaluate import deciders_of
 from luckbase.solver.search.bellman import (
@@ -180,12 +180,12 @@ def test_what_an_agent_has_fixed_nobody_decides() -> None:
     game = load("press-your-luck/tiny")
     root = game.parse({"scores": "0,1000,500", "earned": "0,2,0"})
     agents = deciders_of(game, ["always-pass"] * 3, root[None])
-    graph = Graph(game, policy=explore_profile(game, root, agents, 10_000).fixed)
-    graph.solve(root[None])
-    fixed = graph.best == MIXED
-    assert fixed.any() and not graph.actors[fixed].any()
-    assert np.isnan(graph.margins).all()
-    assert graph.actors[~fixed].any()  # those who must spin
+    chain = explore_profile(game, root, agents, 10_000)
+    best = chain.solve().best
+    fixed = best == MIXED
+    assert fixed.any() and (chain.actors[fixed] >= 0).all()
+    assert not np.isin(best[~chain.over], [OVER, UNDECIDED]).any()
+    assert (best >= 0).any()  # those who must spin
 
 
 def test_room_for_more_states_changes_nothing() -> None:
@@ -203,7 +203,7 @@ def test_on_a_cycle_bounds_that_meet_leave_the_same_margins(path: str) -> None:
     exact, bounded = Graph(game), Graph(game, bounds=True)
     for graph in (exact, bounded):
         graph.solve(game.needed_start()[None])
-    assert bounded.loops > 0
+    assert bounded.gaps
     at = bounded.look_up(exact.keys)
     called = bounded.best[at] >= 0
     assert called.sum() > 50

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from luckbase.solver.linear import eliminate
+from luckbase.solver.matrix_game.simplex import eliminate
 from tests.reference import linear as reference
 
 EQUATIONS = [[0, 2, 1, 5], [4, -1, 0, 2], [8, 3, -2, 1]]
